@@ -1,0 +1,77 @@
+"""The text format of the DPNR release (Lyu, He and Li 2020) and its parser; ``ag``, ``tp_us``, ``tp_uk``, ``blog``.
+
+UTF-8 lines ``label TAB text TAB numbers``, where the numbers, separated by blanks, are the private variables that are
+present; the field may be empty. A line of twenty ``=`` ends each of train, dev and test, in this order.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+
+from leakboard.corpora import SPLITS, build_corpus, drop_copies
+from leakboard.downloads import PublicFile
+from leakboard.errors import RequestError
+from leakboard.interfaces import Corpus, Secret
+
+COMMIT = "5b6b97ad9df449327466d0051ff8d2be94d5924d"
+SEPARATOR = "=" * 20
+
+
+def public_file(folder: str, name: str, checksum: str) -> PublicFile:
+    """Return a file of the released repository, pinned."""
+    url = f"https://raw.githubusercontent.com/xlhex/dpnlp/{COMMIT}/data/{name}"
+    return PublicFile(folder, name, url, checksum)
+
+
+def load(
+    name: str, path: Path, secrets: Sequence[Secret], labels: Sequence[str] | None, duplicates: Literal["drop", "keep"]
+) -> Corpus:
+    """Read a corpus.
+
+    Args:
+        labels: names of labels 0, 1, ...; None numbers the labels that occur.
+        duplicates: ``drop`` keeps every distinct text in one split, ``keep`` is the published file.
+
+    Raises:
+        RequestError: a line is malformed; the message names it.
+    """
+    splits = _parse(path, [secret.name for secret in secrets])
+    count = len(labels) if labels else 1 + max(int(frame["label"].max()) for frame in splits.values())
+    for frame in splits.values():
+        wrong = frame[frame["label"] >= count]
+        if len(wrong):
+            raise RequestError(f"{path}: label {wrong['label'].iloc[0]} is not one of 0 to {count - 1}")
+    if duplicates == "drop":
+        splits = drop_copies(splits)
+    return build_corpus(name, splits, secrets, labels or [str(i) for i in range(count)])
+
+
+def _parse(path: Path, variables: Sequence[str]) -> dict[str, pd.DataFrame]:
+    parts: list[list[dict[str, object]]] = [[]]
+    try:
+        lines = path.read_text("utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise RequestError(f"{path}: not UTF-8 at byte {error.start}") from None
+    for number, line in enumerate(lines, start=1):
+        if line == SEPARATOR:
+            parts.append([])
+        elif line:
+            parts[-1].append(_parse_line(line, f"{path}: line {number}", variables) | {"row": number - 1})
+    if len(parts) != len(SPLITS) + 1 or parts[-1]:
+        raise RequestError(f"{path}: {len(parts) - 1} separators of twenty '='; the format ends each of {SPLITS} with one")
+    return {split: pd.DataFrame(part) for split, part in zip(SPLITS, parts, strict=False)}
+
+
+def _parse_line(line: str, place: str, variables: Sequence[str]) -> dict[str, object]:
+    fields = line.split("\t")
+    if len(fields) != 3:
+        raise RequestError(f"{place}: {len(fields)} fields, not label, text and present variables")
+    label, text, present = fields
+    allowed = {str(i) for i in range(len(variables))}
+    if not label.isdecimal() or not set(present.split()) <= allowed:
+        raise RequestError(f"{place}: label {label!r}, variables {present!r}; allowed: a number, some of {sorted(allowed)}")
+    return {"label": int(label), "text": text} | {
+        name: int(str(i) in present.split()) for i, name in enumerate(variables)
+    }

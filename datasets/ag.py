@@ -1,0 +1,32 @@
+"""AG news texts that mention one of five politicians, as preprocessed for DPNR (Lyu, He and Li 2020).
+
+Task: topic (4 classes). Secrets: presence of five person entities. 11,657 / 1,457 / 1,457 texts, of which a third of
+dev and test occur verbatim in train; ``duplicates`` decides. The corpus is for non-commercial research.
+"""
+
+from typing import Literal
+
+from leakboard.datasets._dpnlp import load, public_file
+from leakboard.interfaces import Corpus, Secret
+from leakboard.options import dataset
+
+FILE = public_file(
+    "ag", "ag_data.txt", "sha256:3c8d8591fac833fd556ad0536e0cee79fcaaad73bf4c09c0dec39a1afdc06259"
+)
+ENTITIES = ("George W. Bush", "John Kerry", "Yasser Arafat", "Tony Blair", "Ariel Sharon")
+TOPICS = ("World", "Entertainment", "Sports", "Business")
+
+
+@dataset
+class Ag:
+    duplicates: Literal["drop", "keep"] = "drop"
+    """``drop``: texts of dev and test are taken out of train; ``keep``: the papers' file as it is."""
+
+    def fingerprint(self) -> str:
+        """Return the checksum of the published file."""
+        return FILE.checksum
+
+    def load(self) -> Corpus:
+        """Fetch (or find in ``LEAKBOARD_DATA``) and parse the file."""
+        secrets = [Secret(name, ("absent", "present"), "entity") for name in ENTITIES]
+        return load("ag", FILE.fetch(), secrets, TOPICS, self.duplicates)

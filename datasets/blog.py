@@ -1,0 +1,28 @@
+"""Blog posts with LDA topics, as preprocessed for DPNR (Lyu, He and Li 2020).
+
+Task: LDA topic. Secrets: age group (under 20, over 30) and gender, in this order: Coavoux et al. (2018) number the
+two the other way round than for Trustpilot.
+"""
+
+from typing import Literal
+
+from leakboard.datasets._dpnlp import load, public_file
+from leakboard.interfaces import Corpus, Secret
+from leakboard.options import dataset
+
+FILE = public_file("blog", "blog_data.txt", "git:b9c3677dca475d4848b1c34a26f13c72e0de37c6")
+SECRETS = (Secret("age", ("over 30", "under 20"), "attribute"), Secret("gender", ("male", "female"), "attribute"))
+
+
+@dataset
+class Blog:
+    duplicates: Literal["drop", "keep"] = "drop"
+    """``drop``: texts of dev and test are taken out of train; ``keep``: the published file as it is."""
+
+    def fingerprint(self) -> str:
+        """Return the checksum of the published file."""
+        return FILE.checksum
+
+    def load(self) -> Corpus:
+        """Fetch (or find in ``LEAKBOARD_DATA``) and parse the file."""
+        return load("blog", FILE.fetch(), SECRETS, None, self.duplicates)

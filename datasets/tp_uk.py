@@ -1,0 +1,28 @@
+"""Trustpilot reviews from the United Kingdom, as preprocessed for DPNR (Lyu, He and Li 2020).
+
+Task: rating (5 classes). Secrets: gender and age group; the private variables present are numbered 0 female, 1 young, as
+in the reader of Coavoux et al. (2018).
+"""
+
+from typing import Literal
+
+from leakboard.datasets._dpnlp import load, public_file
+from leakboard.interfaces import Corpus, Secret
+from leakboard.options import dataset
+
+FILE = public_file("tp_uk", "tp_uk.txt", "git:1a67bd0c88cc5d4761551fd07b4b3a1651b46be9")
+SECRETS = (Secret("gender", ("male", "female"), "attribute"), Secret("age", ("over 45", "under 35"), "attribute"))
+
+
+@dataset
+class TpUk:
+    duplicates: Literal["drop", "keep"] = "drop"
+    """``drop``: texts of dev and test are taken out of train; ``keep``: the published file as it is."""
+
+    def fingerprint(self) -> str:
+        """Return the checksum of the published file."""
+        return FILE.checksum
+
+    def load(self) -> Corpus:
+        """Fetch (or find in ``LEAKBOARD_DATA``) and parse the file."""
+        return load("tp_uk", FILE.fetch(), SECRETS, None, self.duplicates)

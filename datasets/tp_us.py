@@ -1,0 +1,28 @@
+"""Trustpilot reviews from the United States, as preprocessed for DPNR (Lyu, He and Li 2020).
+
+Task: rating (5 classes). Secrets: gender and age group; the private variables present are numbered 0 female, 1 young, as
+in the reader of Coavoux et al. (2018).
+"""
+
+from typing import Literal
+
+from leakboard.datasets._dpnlp import load, public_file
+from leakboard.interfaces import Corpus, Secret
+from leakboard.options import dataset
+
+FILE = public_file("tp_us", "tp_us.txt", "git:a77c01300a5d0af073537a1a51ef79cf5e00ce78")
+SECRETS = (Secret("gender", ("male", "female"), "attribute"), Secret("age", ("over 45", "under 35"), "attribute"))
+
+
+@dataset
+class TpUs:
+    duplicates: Literal["drop", "keep"] = "drop"
+    """``drop``: texts of dev and test are taken out of train; ``keep``: the published file as it is."""
+
+    def fingerprint(self) -> str:
+        """Return the checksum of the published file."""
+        return FILE.checksum
+
+    def load(self) -> Corpus:
+        """Fetch (or find in ``LEAKBOARD_DATA``) and parse the file."""
+        return load("tp_us", FILE.fetch(), SECRETS, None, self.duplicates)

@@ -1,0 +1,137 @@
+"""Building, checking, dividing and storing corpora.
+
+Every corpus is checked as it is built. A test text that also stands in train helps any attack that memorises, so a
+corpus with copies across splits is reported wherever it is scored.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from leakboard.errors import RequestError
+from leakboard.interfaces import Corpus, Secret
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SPLITS = ("train", "dev", "test")
+POSTERIOR = "posterior:"
+"""Prefix of the columns with the exact probability of each value of a secret given the text."""
+
+
+def build_corpus(
+    name: str,
+    splits: Mapping[str, pd.DataFrame],
+    secrets: Sequence[Secret],
+    labels: Sequence[str] | None,
+    checks: Mapping[str, float] | None = None,
+) -> Corpus:
+    """Build a corpus from one frame a split.
+
+    Args:
+        splits: train, dev, test; columns ``text``, ``row``, one integer column a secret, ``label`` (integer) when
+            ``labels`` are given, optionally ``user`` and ``posterior:<secret>`` (a list of probabilities).
+        checks: what the loader counted itself (dropped rows), added to the checks made here.
+
+    Raises:
+        RequestError: a split is empty.
+    """
+    from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
+
+    classes = {secret.name: secret.values for secret in secrets} | ({"label": tuple(labels)} if labels else {})
+    kinds: dict[str, Any] = {"text": Value("string"), "row": Value("int64"), "user": Value("string")}
+    kinds |= {column: ClassLabel(names=list(values)) for column, values in classes.items()}
+    parts = {}
+    for split in SPLITS:
+        frame = splits[split]
+        if not len(frame):
+            raise RequestError(f"{name}: the {split} split has no texts")
+        columns = [c for c in frame.columns if c in kinds or c.startswith(POSTERIOR)]
+        features = Features({c: kinds.get(c, List(Value("float64"))) for c in columns})
+        parts[split] = Dataset.from_dict({c: frame[c].tolist() for c in columns}, features=features)
+    corpus = Corpus(name, tuple(secrets), DatasetDict(parts))
+    return dataclasses.replace(corpus, checks={**(checks or {}), **check(corpus)})
+
+
+def check(corpus: Corpus) -> dict[str, float]:
+    """Return what a reader must know about a corpus before believing its scores.
+
+    ``dev_copies``, ``test_copies``: share of the split's texts that occur verbatim in train; ``conflicting_labels``:
+    number of distinct texts that occur with more than one label; ``empty_texts``: number of texts without a word.
+    """
+    texts = {split: corpus.splits[split]["text"] for split in corpus.splits}
+    known = set(texts["train"])
+    counts: dict[str, float] = {
+        f"{split}_copies": float(np.mean([text in known for text in texts[split]]))
+        for split in corpus.splits
+        if split != "train"
+    }
+    counts["empty_texts"] = sum(not text.strip() for split in texts.values() for text in split)
+    if corpus.has_labels:
+        seen: dict[str, set[int]] = {}
+        for split in corpus.splits:
+            for text, label in zip(texts[split], corpus.splits[split]["label"], strict=True):
+                seen.setdefault(text, set()).add(label)
+        counts["conflicting_labels"] = sum(len(labels) > 1 for labels in seen.values())
+    return counts
+
+
+def drop_copies(splits: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """Keep every distinct text in one split only: test keeps all of its rows, then dev, then train.
+
+    The test split stays as its authors made it, so scores with and without copies are over the same texts.
+    """
+    test, dev, train = splits["test"], splits["dev"], splits["train"]
+    dev = dev[~dev["text"].isin(set(test["text"]))]
+    train = train[~train["text"].isin(set(test["text"]) | set(dev["text"]))]
+    return {"train": train, "dev": dev, "test": test}
+
+
+def divide(frame: pd.DataFrame, dev_share: float, test_share: float, seed: int) -> dict[str, pd.DataFrame]:
+    """Divide rows into splits at random, by user where there is one, else by distinct text.
+
+    No user and no text is in two splits (a text that two users wrote verbatim goes with the first).
+    """
+    group = frame["user"] if "user" in frame else frame["text"]
+    names = group.drop_duplicates()
+    order = np.random.default_rng(seed).permutation(len(names))
+    n_test, n_dev = (max(1, round(share * len(names))) for share in (test_share, dev_share))
+    place = np.full(len(names), "train", dtype=object)
+    place[order[:n_test]] = "test"
+    place[order[n_test : n_test + n_dev]] = "dev"
+    split = group.map(dict(zip(names, place, strict=True)))
+    split = frame["text"].map(dict(zip(frame["text"][::-1], split[::-1], strict=True)))
+    return {name: frame[split == name] for name in SPLITS}
+
+
+def save_corpus(corpus: Corpus, folder: Path) -> None:
+    """Write a corpus into an empty folder (Arrow and JSON)."""
+    corpus.splits.save_to_disk(str(folder / "splits"))
+    about = {
+        "name": corpus.name,
+        "secrets": [dataclasses.asdict(secret) for secret in corpus.secrets],
+        "checks": dict(corpus.checks),
+    }
+    (folder / "corpus.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
+
+
+def load_corpus(folder: Path) -> Corpus:
+    """Return what `save_corpus` wrote."""
+    from datasets import DatasetDict
+
+    about = json.loads((folder / "corpus.json").read_text("utf-8"))
+    secrets = tuple(Secret(s["name"], tuple(s["values"]), s["kind"]) for s in about["secrets"])
+    return Corpus(about["name"], secrets, DatasetDict.load_from_disk(str(folder / "splits")), about["checks"])
+
+
+def posterior(corpus: Corpus, split: str, secret: str) -> np.ndarray | None:
+    """Return the exact probabilities of a secret's values given each text, float64 (n, values), where known."""
+    part = corpus.splits[split]
+    name = POSTERIOR + secret
+    return np.asarray(part[name], dtype=np.float64) if name in part.features else None

@@ -1,0 +1,249 @@
+"""The contract between datasets, victims, attacks and the referee. Read this file first.
+
+A *dataset* loads a `Corpus`: texts with a task label and secrets. A *victim* is fitted on it and publishes
+vectors. An *attack* sees an `AttackerView` (never the test secrets), is fitted, and turns the published test
+vectors into guesses. The referee, not the plugin, scores the guesses.
+
+A plugin is one class decorated with `leakboard.options.dataset`, ``victim`` or ``attack``; the fields of the class
+are its options. The learner and the learned are two types: ``fit`` returns something frozen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    from datasets import DatasetDict
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
+    Integers = NDArray[np.int64]
+
+Publication = Literal["documents", "words"]
+"""What a victim publishes: one vector a text, or one vector a word."""
+
+SecretKind = Literal["attribute", "entity"]
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A private variable of a text.
+
+    ``attribute``: one of several values (gender, age group). ``entity``: absent or present, in this order, so that
+    value 1 means that the text mentions it.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    kind: SecretKind
+
+
+class Texts(list[str]):
+    """Texts in order, with the number of the source row each came from (``None`` where there is none)."""
+
+    def __init__(self, texts: Sequence[str], rows: Integers | None = None):
+        super().__init__(texts)
+        self.rows = rows
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A text corpus with a task label and secrets, in splits that no text crosses unless ``checks`` says so.
+
+    ``splits`` maps train, dev and test to columns ``text``, ``label`` (ClassLabel, optional), ``row`` (int64, place
+    in the source), ``user`` (optional), one ClassLabel column a secret, and where the generating model is known
+    ``posterior:<secret>``: the exact probability of every value given the text.
+    A stage that must not see a split gets a corpus without it.
+    """
+
+    name: str
+    secrets: tuple[Secret, ...]
+    splits: DatasetDict
+    checks: Mapping[str, float] = field(default_factory=dict)
+    """Counts and shares found when the corpus was loaded: copies across splits, conflicting labels, dropped rows."""
+
+    def texts(self, split: str) -> Texts:
+        """Return the texts of a split with their source rows."""
+        import numpy as np
+
+        part = self.splits[split]
+        return Texts(list(part["text"]), np.asarray(part["row"], dtype=np.int64))
+
+    def column(self, split: str, name: str) -> Integers:
+        """Return a ClassLabel column of a split as int64 (n,)."""
+        import numpy as np
+
+        return np.asarray(self.splits[split][name], dtype=np.int64)
+
+    def values(self, name: str) -> tuple[str, ...]:
+        """Return the class names of a ClassLabel column (empty when the corpus has no such column)."""
+        features = self.splits["train"].features
+        return tuple(features[name].names) if name in features else ()
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether the texts carry a task label."""
+        return "label" in self.splits["train"].features
+
+    def only(self, *names: str) -> Corpus:
+        """Return the corpus with just these splits."""
+        from datasets import DatasetDict
+
+        kept = DatasetDict({name: self.splits[name] for name in names})
+        return Corpus(self.name, self.secrets, kept, self.checks)
+
+
+class Dataset(Protocol):
+    """Supplies a corpus."""
+
+    def fingerprint(self) -> str:
+        """Identify the bytes that the corpus is made from, without building it (a checksum, a version).
+
+        Raises:
+            RequestError: a file is missing or unreadable.
+        """
+
+    def load(self) -> Corpus:
+        """Build the corpus. The same options and the same fingerprint give the same corpus.
+
+        Raises:
+            RequestError: the data are missing or malformed; the message names file and rows.
+        """
+
+
+@dataclass(frozen=True)
+class PrivacyClaim:
+    """What a victim's author states about its privacy."""
+
+    epsilon: float
+    delta: float
+    unit: Literal["word", "pair", "document", "user", "coordinate"]
+    mechanism: str
+    sensitivity: str
+    """The sensitivity that the claim assumes, in words: norm and bound."""
+
+
+@dataclass(frozen=True)
+class PublishedWords:
+    """Word vectors as published.
+
+    A static table has one row a word and ``text_index`` is None; contextual vectors have one row a word occurrence,
+    in reading order, and ``text_index`` (int64, (V,)) says which of the given texts the row comes from.
+    """
+
+    words: list[str]
+    vectors: Floats
+    """float32 (V, d)."""
+    text_index: Integers | None = None
+
+
+class FittedVictim(Protocol):
+    """A trained encoder, ready to publish."""
+
+    @property
+    def claim(self) -> PrivacyClaim | None:
+        """The author's privacy claim, or None where none is made."""
+
+    def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
+        """Return float32 (n, d): exactly what an eavesdropper sees, noise included."""
+
+    def publish_words(self, texts: Texts, rng: np.random.Generator) -> PublishedWords:
+        """Return the published words: the whole table, or for contextual encoders the words of ``texts``."""
+
+    def predict(self, vectors: Floats) -> Integers:
+        """Return the task labels, int64 (n,), that the server's classifier gives to published vectors."""
+
+    def save(self, folder: Path) -> None:
+        """Write everything needed to publish again into an empty folder: safetensors, NumPy or JSON, no pickle."""
+
+
+class Victim(Protocol):
+    """A recipe for an encoder; its fields are the options."""
+
+    publishes: ClassVar[tuple[Publication, ...]]
+
+    def fit(self, corpus: Corpus, seed: int) -> FittedVictim:
+        """Train on the train split and select on the dev split; the corpus holds no test split."""
+
+    def load(self, folder: Path) -> FittedVictim:
+        """Return what `FittedVictim.save` wrote."""
+
+
+@dataclass(frozen=True)
+class KnownTexts:
+    """Texts whose secrets the attacker knows, with their published vectors."""
+
+    texts: Texts
+    secrets: Mapping[str, Integers]
+    """int64 (n,) a secret: indices into its values."""
+    vectors: Floats | None
+    """float32 (n, d), or None where the victim publishes no documents."""
+
+
+@dataclass(frozen=True)
+class AttackerView:
+    """The threat model: everything an attacker may use before seeing the test publications.
+
+    The attacker knows the algorithm of the victim (``imitate``), can have texts of its own encoded (``query``), and
+    holds labelled texts. It never sees a test text or a test secret.
+    """
+
+    secrets: tuple[Secret, ...]
+    train: KnownTexts
+    dev: KnownTexts
+    auxiliary: Corpus
+    """Texts that the attacker collected; how they overlap with the victim's is the suite's ``auxiliary`` setting."""
+    query: Callable[[Texts], Floats]
+    """Publish these texts again, with fresh noise."""
+    query_words: Callable[[Texts], PublishedWords]
+    """Publish the words of these texts; a static table comes whole."""
+    imitate: Callable[[int], FittedVictim]
+    """Train the victim's public recipe on ``auxiliary`` with this seed."""
+    contextual: bool | None
+    """Whether published words depend on their context; None where no words are published."""
+    claim: PrivacyClaim | None
+
+
+@dataclass(frozen=True)
+class SecretGuesses:
+    """Guesses of document secrets: for each secret float32 (n, values), higher is more likely, the guess is the argmax."""
+
+    scores: Mapping[str, Floats]
+    note: str = ""
+    """How the guesses came about (the portfolio's choice), for the record."""
+
+
+@dataclass(frozen=True)
+class WordGuesses:
+    """Ranked candidate words: row i of ``ranked`` holds indices into ``vocabulary``, best first, -1 for none."""
+
+    vocabulary: list[str]
+    ranked: Integers
+    """int64 (V, k)."""
+    similarity: Floats
+    """float32 (V, k): cosine similarities of the candidates."""
+    constant: list[str] = field(default_factory=list)
+    """The best guess without looking: the k most frequent words of the attacker's own texts."""
+    note: str = ""
+
+
+class FittedAttack(Protocol):
+    """A trained attacker."""
+
+    def guess(self, vectors: Floats) -> SecretGuesses | WordGuesses:
+        """Guess from published test vectors, float32 (n, d). Returns guesses, never metrics."""
+
+
+class Attack(Protocol):
+    """A recipe for an attacker; its fields are the options."""
+
+    needs: ClassVar[Publication]
+    target: ClassVar[Literal["attribute", "entity", "words"]]
+    """Which secrets it guesses: it is skipped where the corpus has none of them."""
+
+    def fit(self, view: AttackerView, seed: int) -> FittedAttack:
+        """Learn from the view."""

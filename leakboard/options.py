@@ -1,0 +1,159 @@
+"""A plugin's options are the fields of its class; this module makes them strict, names them and describes them.
+
+`dataset`, `victim` and `attack` turn a class into a frozen, keyword-only pydantic dataclass: unknown fields, wrong
+types and values out of range are refused whether they come from Python or from YAML. The string beneath a field is
+its documentation.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, TypeVar, dataclass_transform
+
+import pydantic.dataclasses
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
+from leakboard.errors import RequestError, nearest
+
+STRICT = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
+
+Strings = Annotated[tuple[str, ...], Field(strict=False)]
+"""Several strings, written as a list in YAML."""
+
+T = TypeVar("T")
+
+
+def _plugin(cls: type[T], kind: str) -> type[T]:
+    decorated: Any = pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=STRICT)(cls)
+    decorated.__leakboard_kind__ = kind
+    return decorated
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def dataset(cls: type[T]) -> type[T]:
+    """Make a class a dataset plugin."""
+    return _plugin(cls, "datasets")
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def victim(cls: type[T]) -> type[T]:
+    """Make a class a victim plugin."""
+    return _plugin(cls, "victims")
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def attack(cls: type[T]) -> type[T]:
+    """Make a class an attack plugin."""
+    return _plugin(cls, "attacks")
+
+
+def build(cls: type[T], options: Mapping[str, Any], place: str) -> T:
+    """Construct a plugin from the options a user wrote.
+
+    Raises:
+        RequestError: one line with ``place``, the option, its value, what is allowed and the nearest name.
+    """
+    try:
+        return cls(**options)
+    except ValidationError as error:
+        raise RequestError(explain(error, place, field_names(cls))) from None
+
+
+def explain(error: ValidationError, place: str, allowed: Iterable[str]) -> str:
+    """Return the first complaint of a validation as one line that starts with ``place``."""
+    complaints = error.errors(include_url=False)
+    first = complaints[0]
+    place_in = _place(place, first["loc"])
+    if first["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        names = list(allowed)
+        return f"{place_in}: unknown name (allowed: {', '.join(names)}){nearest(first['loc'][-1], names)}"
+    if first["type"] in ("missing", "missing_argument"):
+        return f"{place_in}: required, but missing"
+    same = [c for c in complaints if c["loc"][:1] == first["loc"][:1]]
+    messages = dict.fromkeys(c["msg"][0].lower() + c["msg"][1:] for c in same)
+    hint = nearest(first["input"], _literals(same)) if isinstance(first["input"], str) else ""
+    return f"{place_in}: {first['input']!r} is not allowed: {', or '.join(messages)}{hint}"
+
+
+def _place(place: str, location: tuple[int | str, ...]) -> str:
+    for part in location:
+        if isinstance(part, int):
+            place += f"[{part}]"
+        elif part.isidentifier():  # names of union branches, as in literal['a','b'], tell a user nothing
+            place += f".{part}"
+    return place
+
+
+def _literals(complaints: list[Any]) -> list[str]:
+    expected = " ".join(str(c.get("ctx", {}).get("expected", "")) for c in complaints)
+    return expected.split("'")[1::2]
+
+
+def field_names(cls: type) -> list[str]:
+    """Return the names of a plugin's options."""
+    return [field.name for field in dataclasses.fields(cls)]
+
+
+def as_dict(instance: Any) -> dict[str, Any]:
+    """Return every option of a plugin, defaults included, as JSON values."""
+    return TypeAdapter(type(instance)).dump_python(instance, mode="json")
+
+
+def label(name: str, instance: Any, extra: Mapping[str, Any] | None = None) -> str:
+    """Return ``name(option=value, ...)`` with the options that differ from their defaults, as in the CSVs."""
+    adapter = TypeAdapter(type(instance))
+    defaults = {
+        f.name: f.default_factory() if callable(f.default_factory) else f.default  # type: ignore[misc]
+        for f in dataclasses.fields(instance)
+    }
+    values = adapter.dump_python(instance, mode="json")
+    differing = {key: value for key, value in values.items() if getattr(instance, key) != defaults[key]}
+    differing |= extra or {}
+    if not differing:
+        return name
+    return f"{name}({', '.join(f'{key}={_plain(value)}' for key, value in sorted(differing.items()))})"
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+@dataclasses.dataclass(frozen=True)
+class OptionDescription:
+    """One option as ``show`` prints it."""
+
+    name: str
+    allowed: str
+    default: str
+    text: str
+
+
+def describe(cls: type) -> list[OptionDescription]:
+    """Return the options of a plugin with their types, ranges, defaults and documentation."""
+    schema = TypeAdapter(cls).json_schema()
+    required = set(schema.get("required", ()))
+    return [
+        OptionDescription(
+            name,
+            _allowed(entry),
+            "required" if name in required else _plain(entry.get("default")),
+            " ".join(entry.get("description", "").split()),
+        )
+        for name, entry in schema.get("properties", {}).items()
+    ]
+
+
+_RANGES = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}
+
+
+def _allowed(entry: Mapping[str, Any]) -> str:
+    if "anyOf" in entry:
+        return " | ".join(_allowed(branch) for branch in entry["anyOf"])
+    if "enum" in entry:
+        return " | ".join(map(str, entry["enum"]))
+    if "const" in entry:
+        return str(entry["const"])
+    kind = "list of " + _allowed(entry["items"]) if entry.get("type") == "array" else str(entry.get("type", "mapping"))
+    return " ".join([kind, *(f"{sign} {entry[key]}" for key, sign in _RANGES.items() if key in entry)])

@@ -1,0 +1,140 @@
+"""Artefacts on disk: a folder that is whole or not there, and whose every byte is checked when it is read.
+
+An artefact (a corpus, a fitted victim, publications) is written into a temporary folder, its checksums last, and
+renamed into place. A crash leaves only a temporary folder; an altered or truncated file is found by its checksum.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from leakboard.errors import RequestError
+
+SCHEMA = 1
+"""Version of everything the engine writes; part of every identity."""
+
+_CHECKSUMS = "checksums.json"
+
+
+def digest(identity: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of the canonical JSON of an identity."""
+    canonical = json.dumps({"schema": SCHEMA, **identity}, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def folder_name(readable: str, key: str) -> str:
+    """Return a readable slug plus 8 hex digits."""
+    slug = re.sub(r"[^A-Za-z0-9.=]+", "-", readable).strip("-.")[:80]
+    return f"{slug}-{key[:8]}"
+
+
+def file_checksum(path: Path) -> str:
+    """Return the SHA-256 of a file.
+
+    Raises:
+        RequestError: it cannot be read.
+    """
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise RequestError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a text file through a temporary one, so that a reader sees the old bytes or the new, never half.
+
+    Raises:
+        RequestError: the folder cannot be written, or the disk is full.
+    """
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("w", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise RequestError(f"{path}: cannot be written ({error.strerror}); what was finished before is kept") from error
+
+
+@dataclass(frozen=True)
+class Store:
+    """A folder of artefacts, found by identity."""
+
+    root: Path
+
+    def path(self, kind: str, readable: str, key: str) -> Path:
+        """Return where an artefact is or would be."""
+        return self.root / kind / folder_name(readable, key)
+
+    def obtain(
+        self, kind: str, readable: str, key: str, make: Callable[[Path], None], report: Callable[[str], None]
+    ) -> Path:
+        """Return the folder of an artefact, made by ``make(folder)`` if it is not there or not intact.
+
+        Raises:
+            RequestError: the store cannot be written, or the disk is full.
+        """
+        path = self.path(kind, readable, key)
+        if path.exists():
+            if not (fault := self._fault(path, key)):
+                return path
+            report(f"{path.name}: {fault}; computed again")
+            shutil.rmtree(path)
+        temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
+        try:
+            temporary.mkdir(parents=True)
+            make(temporary)
+            sums = {str(f.relative_to(temporary)): file_checksum(f) for f in _files(temporary)}
+            write_file(temporary / _CHECKSUMS, json.dumps({"key": key, "files": sums}, indent=1, sort_keys=True))
+            _move(temporary, path)
+        except OSError as error:
+            raise RequestError(f"{path}: cannot be written ({error.strerror or error})") from error
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+        return path
+
+    def has(self, kind: str, readable: str, key: str) -> bool:
+        """Return whether an artefact is there (its bytes are checked when it is read)."""
+        return (self.path(kind, readable, key) / _CHECKSUMS).is_file()
+
+    @staticmethod
+    def _fault(path: Path, key: str) -> str:
+        try:
+            noted = json.loads((path / _CHECKSUMS).read_text("utf-8"))
+            if noted["key"] != key:
+                return "belongs to another identity"
+            present = {str(f.relative_to(path)) for f in _files(path)}
+            if present != set(noted["files"]):
+                return "files are missing or added"
+            altered = [name for name, sum_ in noted["files"].items() if file_checksum(path / name) != sum_]
+            return f"checksum mismatch in {', '.join(altered)}" if altered else ""
+        except (OSError, ValueError, KeyError, TypeError, RequestError):
+            return "its checksums cannot be read"
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(p for p in folder.rglob("*") if p.is_file() and p.name != _CHECKSUMS)
+
+
+def _move(source: Path, target: Path) -> None:
+    """Rename a finished folder into place; where another process was faster, keep its equal one."""
+    try:
+        os.rename(source, target)
+    except OSError:
+        if not (target / _CHECKSUMS).is_file():
+            raise

@@ -1,0 +1,166 @@
+"""The one reader of CSV, Parquet and JSON Lines: rows in, good rows and the bad ones' reasons out."""
+
+from __future__ import annotations
+
+import csv
+import glob
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from leakboard.errors import RequestError, nearest
+
+Row = dict[str, Any]
+Cleaner = Callable[[Row], Row]
+"""Turns a raw row into a clean one; raises ValueError with the reason where it cannot."""
+
+
+@dataclass
+class Rows:
+    """The good rows of one or several files, each with its place among all rows."""
+
+    rows: list[Row] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    """Place of each good row, counted over all files from 0."""
+    dropped: int = 0
+
+
+def expand(pattern: str) -> list[Path]:
+    """Return the files of a path or glob, sorted.
+
+    Raises:
+        RequestError: there are none.
+    """
+    paths = [Path(p) for p in sorted(glob.glob(pattern, recursive=True))] or [Path(pattern)]
+    if not all(path.is_file() for path in paths):
+        raise RequestError(f"{pattern}: no such file")
+    return paths
+
+
+def read_rows(pattern: str, columns: Sequence[str], clean: Cleaner, on_bad_rows: Literal["error", "drop"]) -> Rows:
+    """Read all rows of the files that match ``pattern``.
+
+    Args:
+        columns: names that must be columns of every file.
+        clean: applied to every row.
+        on_bad_rows: ``error`` refuses the file and names its first bad rows, counted from 1 after the header;
+            ``drop`` counts and leaves them out.
+
+    Raises:
+        RequestError: no file, unknown format, missing column, malformed file, or bad rows.
+    """
+    result = Rows()
+    number = 0
+    for path in expand(pattern):
+        faults: list[tuple[int, str]] = []
+        for in_file, row in enumerate(_reader(path)(path, columns), start=1):
+            try:
+                if isinstance(row, str):
+                    raise ValueError(row)
+                result.rows.append(clean(row))
+                result.numbers.append(number)
+            except ValueError as error:
+                faults.append((in_file, str(error)))
+            number += 1
+        if faults and on_bad_rows == "error":
+            shown = "; ".join(f"row {n}: {reason}" for n, reason in faults[:3])
+            more = f"; and {len(faults) - 3} more" if len(faults) > 3 else ""
+            raise RequestError(f"{path}: {len(faults)} bad rows ({shown}{more}); on_bad_rows: drop leaves them out")
+        result.dropped += len(faults)
+    if not result.rows:
+        raise RequestError(f"{pattern}: no usable rows")
+    return result
+
+
+def _reader(path: Path) -> Callable[[Path, Sequence[str]], Iterator[Row | str]]:
+    readers = {".csv": _read_csv, ".tsv": _read_csv, ".parquet": _read_parquet, ".jsonl": _read_jsonl}
+    try:
+        return readers[path.suffix.lower()]
+    except KeyError:
+        raise RequestError(f"{path}: unknown format {path.suffix!r} (allowed: {', '.join(readers)})") from None
+
+
+def _require(path: Path, columns: Sequence[str], present: Iterable[str]) -> None:
+    names = [str(name) for name in present]
+    for column in columns:
+        if column not in names:
+            raise RequestError(f"{path}: no column {column!r} (there are: {', '.join(names)}){nearest(column, names)}")
+
+
+def _read_csv(path: Path, columns: Sequence[str]) -> Iterator[Row | str]:
+    csv.field_size_limit(2**31 - 1)
+    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as stream:
+        reader = csv.DictReader(stream, delimiter="\t" if path.suffix == ".tsv" else ",", strict=True)
+        try:
+            _require(path, columns, reader.fieldnames or ())
+            for row in reader:
+                extra = row.pop(None, None)  # type: ignore[call-overload]
+                if extra:
+                    yield f"{len(extra)} fields too many"
+                elif any(row[column] is None for column in columns):
+                    yield "too few fields"
+                else:
+                    yield row
+        except csv.Error as error:
+            raise RequestError(f"{path}: line {reader.line_num}: {error}") from None
+
+
+def _read_jsonl(path: Path, columns: Sequence[str]) -> Iterator[Row | str]:
+    with path.open(encoding="utf-8", errors="surrogateescape") as stream:
+        for line in stream:
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                yield f"not JSON ({error})"
+                continue
+            if not isinstance(row, dict):
+                yield f"a JSON {type(row).__name__}, not an object"
+            else:
+                yield {column: row.get(column) for column in columns}
+
+
+def _read_parquet(path: Path, columns: Sequence[str]) -> Iterator[Row | str]:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        file = pyarrow.parquet.ParquetFile(path)
+        _require(path, columns, file.schema_arrow.names)
+        for batch in file.iter_batches(columns=list(dict.fromkeys(columns))):
+            yield from batch.to_pylist()
+    except (pyarrow.ArrowException, OSError) as error:
+        raise RequestError(f"{path}: not a readable Parquet file ({' '.join(str(error).split())[:120]})") from None
+
+
+def clean_text(value: Any, column: str) -> str:
+    """Return a text that has at least one character that is not blank.
+
+    Raises:
+        ValueError: it is missing, of another type, or holds undecodable bytes.
+    """
+    if value is None:
+        raise ValueError(f"{column} is missing")
+    if not isinstance(value, str):
+        raise ValueError(f"{column} is {type(value).__name__}, not text")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise ValueError(f"{column} has bytes that are not UTF-8")
+    if not value.strip():
+        raise ValueError(f"{column} is empty")
+    return value
+
+
+def clean_category(value: Any, column: str) -> str:
+    """Return a class name: text, whole number or truth value, as text.
+
+    Raises:
+        ValueError: it is missing or of another type.
+    """
+    if isinstance(value, bool | int):
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, float):
+        if value.is_integer():
+            return str(int(value))
+        raise ValueError(f"{column} is {value}, not a class")
+    return clean_text(value, column).strip()
