@@ -31,6 +31,9 @@ def load(
     """Read a corpus.
 
     Args:
+        name: of the corpus.
+        path: of the published file.
+        secrets: in the order in which the file numbers them.
         labels: names of labels 0, 1, ...; None numbers the labels that occur.
         duplicates: ``drop`` keeps every distinct text in one split, ``keep`` is the published file.
 
@@ -38,6 +41,7 @@ def load(
         RequestError: a line is malformed; the message names it.
     """
     splits = _parse(path, [secret.name for secret in secrets])
+    rows = sum(map(len, splits.values()))
     count = len(labels) if labels else 1 + max(int(frame["label"].max()) for frame in splits.values())
     for frame in splits.values():
         wrong = frame[frame["label"] >= count]
@@ -45,7 +49,8 @@ def load(
             raise RequestError(f"{path}: label {wrong['label'].iloc[0]} is not one of 0 to {count - 1}")
     if duplicates == "drop":
         splits = drop_copies(splits)
-    return build_corpus(name, splits, secrets, labels or [str(i) for i in range(count)])
+    copies = rows - sum(map(len, splits.values()))
+    return build_corpus(name, splits, secrets, labels or [str(i) for i in range(count)], {"dropped_copies": copies})
 
 
 def _parse(path: Path, variables: Sequence[str]) -> dict[str, pd.DataFrame]:
@@ -60,7 +65,10 @@ def _parse(path: Path, variables: Sequence[str]) -> dict[str, pd.DataFrame]:
         elif line:
             parts[-1].append(_parse_line(line, f"{path}: line {number}", variables) | {"row": number - 1})
     if len(parts) != len(SPLITS) + 1 or parts[-1]:
-        raise RequestError(f"{path}: {len(parts) - 1} separators of twenty '='; the format ends each of {SPLITS} with one")
+        found = f"{len(parts) - 1} separators of twenty '='"
+        raise RequestError(f"{path}: {found}; the format ends each of {', '.join(SPLITS)} with one")
+    if not all(parts[:-1]):
+        raise RequestError(f"{path}: a split has no texts")
     return {split: pd.DataFrame(part) for split, part in zip(SPLITS, parts, strict=False)}
 
 
@@ -71,7 +79,8 @@ def _parse_line(line: str, place: str, variables: Sequence[str]) -> dict[str, ob
     label, text, present = fields
     allowed = {str(i) for i in range(len(variables))}
     if not label.isdecimal() or not set(present.split()) <= allowed:
-        raise RequestError(f"{place}: label {label!r}, variables {present!r}; allowed: a number, some of {sorted(allowed)}")
+        expected = f"a number, some of {', '.join(sorted(allowed))}"
+        raise RequestError(f"{place}: label {label!r}, variables {present!r}; allowed: {expected}")
     return {"label": int(label), "text": text} | {
         name: int(str(i) in present.split()) for i, name in enumerate(variables)
     }

@@ -66,6 +66,8 @@ class Table:
         Raises:
             RequestError: a file or column is missing, or rows are bad.
         """
+        if self.split and (self.dev or self.test):
+            raise RequestError(f"table: give a column of splits ({self.split!r}) or files for dev and test, not both")
         files = {"train": self.path, "dev": self.dev, "test": self.test}
         frames, dropped, first_row = {}, 0, 0
         for name, pattern in files.items():
@@ -78,11 +80,13 @@ class Table:
         secrets = [Secret(s, self._encode(whole, s), "attribute") for s in self.secrets]
         secrets += [Secret(e, ("absent", "present"), "entity") for e in self.entities]
         labels = self._encode(whole, "label") if self.label else None
-        return build_corpus("table", self._splits(whole), secrets, labels, {"dropped_rows": dropped})
+        splits = self._splits(whole)
+        copies = len(whole) - sum(map(len, splits.values()))
+        return build_corpus("table", splits, secrets, labels, {"dropped_rows": dropped, "dropped_copies": copies})
 
     def _columns(self) -> list[str]:
         named = [self.text, self.label, self.user, self.split, *self.secrets, *self.entities]
-        taken = {"text", "label", "row", "user", "split", "file"} & {*self.secrets, *self.entities} - {self.text}
+        taken = {"text", "label", "row", "user", "split", "file"} & {*self.secrets, *self.entities}
         if taken or len({*self.secrets, *self.entities}) < len(self.secrets) + len(self.entities):
             raise RequestError(f"table: a secret needs a name of its own: {sorted(taken) or 'one is named twice'}")
         return [column for column in named if column]
@@ -103,7 +107,7 @@ class Table:
 
     def _encode(self, frame: pd.DataFrame, column: str) -> tuple[str, ...]:
         """Replace class names by their numbers and return the names, numbers in numeric order."""
-        values = sorted(frame[column].unique(), key=lambda v: (0, int(v), v) if re.fullmatch(r"-?\d+", v) else (1, 0, v))
+        values = sorted(frame[column].unique(), key=_class_order)
         if len(values) > MAX_CLASSES:
             raise RequestError(f"{self.path}: column {column!r} has {len(values)} values; allowed: {MAX_CLASSES}")
         frame[column] = frame[column].map({value: code for code, value in enumerate(values)}).astype(int)
@@ -120,6 +124,10 @@ class Table:
                 splits[name] = drawn[name]
                 splits["train"] = splits["train"].drop(drawn[name].index)
         return drop_copies(splits) if self.duplicates == "drop" else splits
+
+
+def _class_order(name: str) -> tuple[int, int, str]:
+    return (0, int(name), name) if re.fullmatch(r"-?\d{1,99}", name) else (1, 0, name)
 
 
 def _look_up(table: dict[str, int] | dict[str, str], value: object, column: str) -> int | str:

@@ -1,7 +1,7 @@
 """Trustpilot reviews from the United Kingdom, as preprocessed for DPNR (Lyu, He and Li 2020).
 
-Task: rating (5 classes). Secrets: gender and age group; the private variables present are numbered 0 female, 1 young, as
-in the reader of Coavoux et al. (2018).
+Task: rating (5 classes). Secrets: gender and age group; the private variables present are numbered 0 female, 1 young,
+as in the reader of Coavoux et al. (2018).
 """
 
 from typing import Literal

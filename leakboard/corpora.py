@@ -35,8 +35,11 @@ def build_corpus(
     """Build a corpus from one frame a split.
 
     Args:
+        name: of the corpus.
         splits: train, dev, test; columns ``text``, ``row``, one integer column a secret, ``label`` (integer) when
             ``labels`` are given, optionally ``user`` and ``posterior:<secret>`` (a list of probabilities).
+        secrets: their values name the numbers in their columns.
+        labels: names of the task's classes, None without a task.
         checks: what the loader counted itself (dropped rows), added to the checks made here.
 
     Raises:
@@ -96,7 +99,8 @@ def drop_copies(splits: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
 def divide(frame: pd.DataFrame, dev_share: float, test_share: float, seed: int) -> dict[str, pd.DataFrame]:
     """Divide rows into splits at random, by user where there is one, else by distinct text.
 
-    No user and no text is in two splits (a text that two users wrote verbatim goes with the first).
+    No user and no text is in two splits: where users of two splits wrote the same text, its rows stay in one split
+    only and are left out of the other (`drop_copies`).
     """
     group = frame["user"] if "user" in frame else frame["text"]
     names = group.drop_duplicates()
@@ -106,8 +110,7 @@ def divide(frame: pd.DataFrame, dev_share: float, test_share: float, seed: int) 
     place[order[:n_test]] = "test"
     place[order[n_test : n_test + n_dev]] = "dev"
     split = group.map(dict(zip(names, place, strict=True)))
-    split = frame["text"].map(dict(zip(frame["text"][::-1], split[::-1], strict=True)))
-    return {name: frame[split == name] for name in SPLITS}
+    return drop_copies({name: frame[split == name] for name in SPLITS})
 
 
 def save_corpus(corpus: Corpus, folder: Path) -> None:

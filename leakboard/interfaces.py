@@ -15,13 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
-if TYPE_CHECKING:
-    import numpy as np
-    from datasets import DatasetDict
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
 
-    Floats = NDArray[np.float32]
-    Integers = NDArray[np.int64]
+if TYPE_CHECKING:
+    from datasets import DatasetDict
+
+Floats = NDArray[np.float32]
+Integers = NDArray[np.int64]
 
 Publication = Literal["documents", "words"]
 """What a victim publishes: one vector a text, or one vector a word."""
@@ -68,15 +69,11 @@ class Corpus:
 
     def texts(self, split: str) -> Texts:
         """Return the texts of a split with their source rows."""
-        import numpy as np
-
         part = self.splits[split]
         return Texts(list(part["text"]), np.asarray(part["row"], dtype=np.int64))
 
     def column(self, split: str, name: str) -> Integers:
         """Return a ClassLabel column of a split as int64 (n,)."""
-        import numpy as np
-
         return np.asarray(self.splits[split][name], dtype=np.int64)
 
     def values(self, name: str) -> tuple[str, ...]:

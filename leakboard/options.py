@@ -56,7 +56,7 @@ def build(cls: type[T], options: Mapping[str, Any], place: str) -> T:
         RequestError: one line with ``place``, the option, its value, what is allowed and the nearest name.
     """
     try:
-        return cls(**options)
+        return cls(**{str(name): value for name, value in options.items()})
     except ValidationError as error:
         raise RequestError(explain(error, place, field_names(cls))) from None
 
@@ -68,7 +68,8 @@ def explain(error: ValidationError, place: str, allowed: Iterable[str]) -> str:
     place_in = _place(place, first["loc"])
     if first["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         names = list(allowed)
-        return f"{place_in}: unknown name (allowed: {', '.join(names)}){nearest(first['loc'][-1], names)}"
+        unknown = first["loc"][-1]
+        return f"{place_in}: unknown name {unknown!r} (allowed: {', '.join(names)}){nearest(unknown, names)}"
     if first["type"] in ("missing", "missing_argument"):
         return f"{place_in}: required, but missing"
     same = [c for c in complaints if c["loc"][:1] == first["loc"][:1]]
@@ -104,10 +105,8 @@ def as_dict(instance: Any) -> dict[str, Any]:
 def label(name: str, instance: Any, extra: Mapping[str, Any] | None = None) -> str:
     """Return ``name(option=value, ...)`` with the options that differ from their defaults, as in the CSVs."""
     adapter = TypeAdapter(type(instance))
-    defaults = {
-        f.name: f.default_factory() if callable(f.default_factory) else f.default  # type: ignore[misc]
-        for f in dataclasses.fields(instance)
-    }
+    fields: Any = type(instance).__pydantic_fields__
+    defaults = {name: field.get_default(call_default_factory=True) for name, field in fields.items()}
     values = adapter.dump_python(instance, mode="json")
     differing = {key: value for key, value in values.items() if getattr(instance, key) != defaults[key]}
     differing |= extra or {}

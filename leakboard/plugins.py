@@ -14,7 +14,7 @@ import importlib.metadata
 import importlib.util
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -73,7 +73,9 @@ class Registry:
         for path in self.files:
             if not path.is_file():
                 raise RequestError(f"--plugin {path}: no such file")
-            yield _examine(path, None)
+            listing = _examine(path, "")
+            # A broken file does not say what it is: whatever kind it is asked for as, the reason is told.
+            yield from [listing] if listing.kind else (replace(listing, kind=kind) for kind in KINDS)
 
     def listings(self, kind: str) -> list[Listing]:
         """Return the plugins of a kind by name; nothing is imported."""
@@ -107,16 +109,23 @@ class Registry:
             module = importlib.import_module(listing.module) if listing.module else _import_file(listing)
         except Exception as error:
             raise BrokenPlugin(f"{kind[:-1]} {name!r} ({listing.origin}) is broken: {one_line(error)}") from error
-        return getattr(module, listing.attribute) if listing.attribute else _plugin_class(module, listing)
+        return _plugin_class(module, listing)
 
     def revision(self, kind: str, name: str) -> str:
         """Return the SHA-256 of a plugin's code and of every module of the project that it imports, transitively.
 
         Comments, docstrings and layout do not count: they change no result.
+
+        Raises:
+            RequestError: there is no such plugin.
+            BrokenPlugin: it, or a module that it imports, cannot be parsed.
         """
         listing = self.find(kind, name, "request")
         path = Path(listing.origin) if not listing.attribute else _module_path(listing.module)
-        return source_revision(path) if path else listing.origin
+        try:
+            return source_revision(path) if path else listing.origin
+        except (SyntaxError, ValueError, OSError) as error:
+            raise BrokenPlugin(f"{kind[:-1]} {name!r} ({listing.origin}) is broken: {one_line(error)}") from error
 
 
 class BrokenPlugin(Exception):
@@ -127,19 +136,20 @@ def _folders(kind: str) -> list[Path]:
     return [Path(root) / kind for root in leakboard.__path__ if (Path(root) / kind).is_dir()]
 
 
-def _examine(path: Path, kind: str | None, module: str = "") -> Listing:
+def _examine(path: Path, kind: str, module: str = "") -> Listing:
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError, OSError) as error:
-        return Listing(kind or KINDS[0], path.stem, str(path), "", one_line(error), module)
+        return Listing(kind, path.stem, str(path), "", one_line(error), module)
     summary = (ast.get_docstring(tree) or "").partition("\n")[0]
     declared = _declared_kinds(tree)
     problem = ""
     if len(declared) != 1 or (kind and declared != [kind]):
-        problem = f"declares {len(declared)} plugin classes ({', '.join(declared) or 'none'}), not one of {kind or KINDS}"
+        expected = kind or " or ".join(KINDS)
+        problem = f"declares {len(declared)} plugin classes ({', '.join(declared) or 'none'}), not one of {expected}"
     elif missing := _missing_imports(tree):
         problem = f"needs {', '.join(missing)}, not installed"
-    return Listing(kind or (declared[0] if declared else KINDS[0]), path.stem, str(path), summary, problem, module)
+    return Listing(kind or "".join(declared[:1]), path.stem, str(path), summary, problem, module)
 
 
 def _declared_kinds(tree: ast.Module) -> list[str]:
@@ -177,18 +187,20 @@ def _examine_entry_point(point: importlib.metadata.EntryPoint, kind: str) -> Lis
 def _import_file(listing: Listing) -> ModuleType:
     name = f"leakboard_plugin_{listing.name}"
     spec = importlib.util.spec_from_file_location(name, listing.origin)
-    assert spec and spec.loader
+    assert spec is not None
+    assert spec.loader is not None
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
 def _plugin_class(module: ModuleType, listing: Listing) -> Any:
-    for value in vars(module).values():
-        own = isinstance(value, type) and value.__module__ == module.__name__
+    named = listing.attribute
+    for name, value in vars(module).items():
+        own = name == named if named else isinstance(value, type) and value.__module__ == module.__name__
         if own and getattr(value, "__leakboard_kind__", None) == listing.kind:
             return value
-    raise BrokenPlugin(f"{listing.origin} declares no {listing.kind[:-1]}")
+    raise BrokenPlugin(f"{listing.kind[:-1]} {listing.name!r} ({listing.origin}) is broken: no such plugin class")
 
 
 def _module_path(module: str) -> Path | None:
@@ -218,10 +230,20 @@ def source_revision(*paths: Path) -> str:
             continue
         tree = ast.parse(path.read_bytes())
         code[name] = _bare_code(tree)
+        waiting += _relative_imports(tree, path)
         for module in _imported(ast.walk(tree)):
             if module.startswith("leakboard.") and module not in _TYPES_ONLY and (found := _module_path(module)):
                 waiting.append(found)
     return hashlib.sha256("\n".join(sorted(code.values())).encode()).hexdigest()
+
+
+def _relative_imports(tree: ast.Module, path: Path) -> Iterable[Path]:
+    """Return the files that ``from . import x`` and ``from .x import y`` name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+            for target in (base, *(base / alias.name for alias in node.names)):
+                yield from filter(Path.is_file, (target.with_suffix(".py"), target / "__init__.py"))
 
 
 def _bare_code(tree: ast.Module) -> str:

@@ -8,9 +8,12 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from leakboard.errors import RequestError, nearest
+
+if TYPE_CHECKING:
+    import pyarrow
 
 Row = dict[str, Any]
 Cleaner = Callable[[Row], Row]
@@ -43,6 +46,7 @@ def read_rows(pattern: str, columns: Sequence[str], clean: Cleaner, on_bad_rows:
     """Read all rows of the files that match ``pattern``.
 
     Args:
+        pattern: a path or glob.
         columns: names that must be columns of every file.
         clean: applied to every row.
         on_bad_rows: ``error`` refuses the file and names its first bad rows, counted from 1 after the header;
@@ -84,7 +88,11 @@ def _reader(path: Path) -> Callable[[Path, Sequence[str]], Iterator[Row | str]]:
 
 def _require(path: Path, columns: Sequence[str], present: Iterable[str]) -> None:
     names = [str(name) for name in present]
+    if not names:
+        raise RequestError(f"{path}: empty, no column names")
     for column in columns:
+        if names.count(column) > 1:
+            raise RequestError(f"{path}: {names.count(column)} columns are named {column!r}")
         if column not in names:
             raise RequestError(f"{path}: no column {column!r} (there are: {', '.join(names)}){nearest(column, names)}")
 
@@ -92,33 +100,38 @@ def _require(path: Path, columns: Sequence[str], present: Iterable[str]) -> None
 def _read_csv(path: Path, columns: Sequence[str]) -> Iterator[Row | str]:
     csv.field_size_limit(2**31 - 1)
     with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as stream:
-        reader = csv.DictReader(stream, delimiter="\t" if path.suffix == ".tsv" else ",", strict=True)
+        reader = csv.DictReader(stream, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", strict=True)
         try:
             _require(path, columns, reader.fieldnames or ())
             for row in reader:
                 extra = row.pop(None, None)  # type: ignore[call-overload]
                 if extra:
                     yield f"{len(extra)} fields too many"
-                elif any(row[column] is None for column in columns):
+                elif None in row.values():
                     yield "too few fields"
                 else:
                     yield row
         except csv.Error as error:
-            raise RequestError(f"{path}: line {reader.line_num}: {error}") from None
+            # DictReader counts the lines of whole rows only: the row at fault begins on the next.
+            raise RequestError(f"{path}: line {reader.line_num + 1}: {error}") from None
 
 
 def _read_jsonl(path: Path, columns: Sequence[str]) -> Iterator[Row | str]:
-    with path.open(encoding="utf-8", errors="surrogateescape") as stream:
+    with path.open(encoding="utf-8-sig", errors="surrogateescape") as stream:
         for line in stream:
+            if not line.strip():
+                continue
             try:
                 row = json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 yield f"not JSON ({error})"
                 continue
             if not isinstance(row, dict):
                 yield f"a JSON {type(row).__name__}, not an object"
+            elif absent := [column for column in columns if column not in row]:
+                yield f"{absent[0]} is missing{nearest(absent[0], row)}"
             else:
-                yield {column: row.get(column) for column in columns}
+                yield {column: row[column] for column in columns}
 
 
 def _read_parquet(path: Path, columns: Sequence[str]) -> Iterator[Row | str]:
@@ -129,9 +142,20 @@ def _read_parquet(path: Path, columns: Sequence[str]) -> Iterator[Row | str]:
         file = pyarrow.parquet.ParquetFile(path)
         _require(path, columns, file.schema_arrow.names)
         for batch in file.iter_batches(columns=list(dict.fromkeys(columns))):
-            yield from batch.to_pylist()
+            try:
+                yield from batch.to_pylist()
+            except UnicodeDecodeError:
+                yield from map(_parquet_row, (batch.slice(i, 1) for i in range(batch.num_rows)))
     except (pyarrow.ArrowException, OSError) as error:
         raise RequestError(f"{path}: not a readable Parquet file ({' '.join(str(error).split())[:120]})") from None
+
+
+def _parquet_row(batch: pyarrow.RecordBatch) -> Row | str:
+    """Return the one row of a batch."""
+    try:
+        return batch.to_pylist()[0]
+    except UnicodeDecodeError:
+        return "bytes that are not UTF-8"
 
 
 def clean_text(value: Any, column: str) -> str:

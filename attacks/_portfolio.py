@@ -1,0 +1,217 @@
+"""The classifier portfolio behind ``attribute_inference`` and ``entity_presence``.
+
+The attacker of DPNR (Lyu, He and Li 2020) and Coavoux et al. (2018) is one MLP on the published vectors. A defence must
+not profit from vectors that are merely badly scaled for it, so the portfolio tries an MLP and logistic regression on
+raw, standardised and per-vector normalised inputs, and keeps what does best on dev.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+
+from leakboard.errors import RequestError
+from leakboard.interfaces import AttackerView, Floats, Integers, KnownTexts, Secret, SecretGuesses
+from leakboard.notes import note
+from leakboard.training import shuffled, train
+
+Portfolio = Literal["best", "mlp", "logistic"]
+
+Scores = dict[str, Floats]
+"""For each secret float32 (n, values): log-probabilities."""
+Measure = Callable[[Scores, Mapping[str, Integers]], float]
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """A fixed affine map of the inputs, or a map of each vector by itself."""
+
+    name: str
+    shift: Floats | float = 0.0
+    scale: Floats | float = 1.0
+    per_vector: bool = False
+
+    def __call__(self, vectors: Floats) -> Floats:
+        if self.per_vector:
+            vectors = vectors - vectors.mean(1, keepdims=True)
+            deviation = vectors.std(1, keepdims=True)
+            return (vectors / np.where(deviation > 0, deviation, 1)).astype(np.float32)
+        return ((vectors - self.shift) * self.scale).astype(np.float32)
+
+    @staticmethod
+    def all(vectors: Floats) -> "list[Scaling]":
+        """Return the scalings, with means and deviations taken from ``vectors``."""
+        deviation = vectors.std(0)
+        standard = 1 / np.where(deviation > 0, deviation, 1)
+        return [
+            Scaling("raw"),
+            Scaling("standardised", vectors.mean(0), standard),
+            Scaling("per vector", per_vector=True),
+        ]
+
+
+@dataclass(frozen=True)
+class Member:
+    """A trained classifier of the portfolio."""
+
+    name: str
+    scaling: Scaling
+    scores: Callable[[Floats], Scores]
+
+    def __call__(self, vectors: Floats) -> Scores:
+        return self.scores(self.scaling(vectors))
+
+
+@dataclass(frozen=True)
+class FittedPortfolio:
+    """The member that did best on dev, with the offsets that turn its scores into guesses."""
+
+    member: Member
+    offset: float
+    """Added to the score of an entity's presence."""
+    secrets: tuple[Secret, ...]
+    note: str
+
+    def guess(self, vectors: Floats) -> SecretGuesses:
+        """Guess the secrets of published vectors, float32 (n, d)."""
+        scores = self.member(vectors)
+        return SecretGuesses({s.name: _shift(scores[s.name], self.offset) for s in self.secrets}, self.note)
+
+
+def _shift(scores: Floats, offset: float) -> Floats:
+    return scores + np.array([0.0] * (scores.shape[1] - 1) + [offset], np.float32)
+
+
+@dataclass(frozen=True)
+class MlpRecipe:
+    """Two-layer ReLU network with one head a secret, stopped early on dev."""
+
+    hidden: int
+    epochs: int
+    patience: int
+    batch_size: int
+    learning_rate: float
+
+
+def fit_portfolio(
+    view: AttackerView,
+    secrets: Sequence[Secret],
+    portfolio: Portfolio,
+    recipe: MlpRecipe,
+    measure: Measure,
+    offsets: Callable[[Scores, Mapping[str, Integers]], float],
+    seed: int,
+) -> FittedPortfolio:
+    """Train the members on the attacker's own vectors and keep the best on dev.
+
+    Args:
+        portfolio: ``best`` of all; ``mlp`` the papers' attacker, on raw inputs; ``logistic`` on all scalings.
+        measure: score on dev, higher is better.
+        offsets: finds the offset of a member's presence scores on dev.
+
+    Raises:
+        RequestError: the victim publishes no vectors.
+    """
+    if view.train.vectors is None or view.dev.vectors is None:
+        raise RequestError("no document vectors are published")
+    secrets = tuple(secrets)
+    fitted: list[tuple[float, float, Member]] = []
+    for scaling in Scaling.all(view.train.vectors)[: 1 if portfolio == "mlp" else None]:
+        known = (_scaled(view.train, scaling), _scaled(view.dev, scaling))
+        for kind in ("mlp", "logistic") if portfolio == "best" else (portfolio,):
+            note(f"{kind} on {scaling.name} inputs")
+            scores, remark = _mlp(*known, secrets, recipe, seed) if kind == "mlp" else _logistic(known[0], secrets)
+            member = Member(f"{kind} on {scaling.name} inputs{remark}", scaling, scores)
+            on_dev = member(view.dev.vectors)
+            offset = offsets(on_dev, view.dev.secrets)
+            shifted = {name: _shift(value, offset) for name, value in on_dev.items()}
+            fitted.append((measure(shifted, view.dev.secrets), offset, member))
+    best, offset, member = max(fitted, key=lambda entry: entry[0])
+    return FittedPortfolio(member, offset, secrets, f"{member.name}, {best:.4f} on dev")
+
+
+def _scaled(known: KnownTexts, scaling: Scaling) -> KnownTexts:
+    assert known.vectors is not None
+    return KnownTexts(known.texts, known.secrets, scaling(known.vectors))
+
+
+def _logistic(known: KnownTexts, secrets: tuple[Secret, ...]) -> tuple[Callable[[Floats], Scores], str]:
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+
+    models: dict[str, LogisticRegression] = {}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        for secret in secrets:
+            if len(np.unique(known.secrets[secret.name])) > 1:
+                models[secret.name] = LogisticRegression(max_iter=200).fit(known.vectors, known.secrets[secret.name])
+
+    def scores(vectors: Floats) -> Scores:
+        result = {}
+        for secret in secrets:
+            result[secret.name] = full = np.full((len(vectors), len(secret.values)), -30.0, np.float32)
+            if secret.name in models:
+                full[:, models[secret.name].classes_] = models[secret.name].predict_log_proba(vectors).clip(-30)
+            else:
+                full[:, known.secrets[secret.name][0]] = 0.0
+        return result
+
+    stopped = any(issubclass(entry.category, ConvergenceWarning) for entry in caught)
+    return scores, " (stopped at 200 iterations)" if stopped else ""
+
+
+class _Heads(torch.nn.Module):
+    """Hidden ReLU layer and one softmax head a secret, as one matrix with unused columns masked."""
+
+    mask: torch.Tensor
+
+    def __init__(self, inputs: int, hidden: int, sizes: Sequence[int]):
+        super().__init__()
+        self.shape = (len(sizes), max(sizes))
+        self.hidden = torch.nn.Linear(inputs, hidden)
+        self.output = torch.nn.Linear(hidden, len(sizes) * max(sizes))
+        unused = torch.arange(max(sizes)) >= torch.tensor(sizes).unsqueeze(1)
+        self.register_buffer("mask", torch.zeros(self.shape).masked_fill(unused, -1e9))
+
+    def forward(self, vectors: torch.Tensor) -> torch.Tensor:
+        """Return logits, float32 (n, secrets, values)."""
+        return self.output(torch.relu(self.hidden(vectors))).unflatten(1, self.shape) + self.mask
+
+
+def _mlp(
+    known: KnownTexts, dev: KnownTexts, secrets: tuple[Secret, ...], recipe: MlpRecipe, seed: int
+) -> tuple[Callable[[Floats], Scores], str]:
+    torch.manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
+    inputs, targets = _tensors(known, secrets)
+    dev_inputs, dev_targets = _tensors(dev, secrets)
+    network = _Heads(inputs.shape[1], recipe.hidden, [len(secret.values) for secret in secrets])
+    optimiser = torch.optim.Adam(network.parameters(), lr=recipe.learning_rate, fused=True)
+
+    def cross_entropy(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.cross_entropy(network(x).flatten(0, 1), y.flatten())
+
+    train(
+        network,
+        lambda: shuffled(len(inputs), recipe.batch_size, generator),
+        lambda batch: cross_entropy(inputs[batch], targets[batch]),
+        lambda: cross_entropy(dev_inputs, dev_targets).item(),
+        optimiser=optimiser,
+        epochs=recipe.epochs,
+        patience=recipe.patience,
+    )
+
+    @torch.no_grad()
+    def scores(vectors: Floats) -> Scores:
+        logits = torch.log_softmax(network(torch.from_numpy(np.ascontiguousarray(vectors))), 2).numpy()
+        return {s.name: logits[:, i, : len(s.values)] for i, s in enumerate(secrets)}
+
+    return scores, ""
+
+
+def _tensors(known: KnownTexts, secrets: tuple[Secret, ...]) -> tuple[torch.Tensor, torch.Tensor]:
+    targets = np.stack([known.secrets[secret.name] for secret in secrets], axis=1)
+    return torch.from_numpy(np.ascontiguousarray(known.vectors)), torch.from_numpy(targets)

@@ -1,0 +1,71 @@
+"""Entity presence: guess from one published vector which of the given entities the text mentions.
+
+The attacker of Coavoux et al. (2018, sections 2 and 4) and DPNR (Lyu, He and Li 2020, section 4.4), made strong: the
+best of a portfolio on dev, with the threshold of "present" chosen on dev for the micro F1 that it is scored by.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from leakboard.attacks._portfolio import FittedPortfolio, MlpRecipe, Portfolio, Scores, fit_portfolio
+from leakboard.interfaces import AttackerView, Integers, Publication
+from leakboard.options import attack
+
+Count = Annotated[int, Field(ge=1)]
+
+
+@attack
+class EntityPresence:
+    portfolio: Portfolio = "best"
+    """``best`` on dev of MLP and logistic regression on three scalings; ``mlp``: the papers' alone; ``logistic``."""
+    threshold: bool = True
+    """Choose the threshold of "present" on dev; otherwise a probability of one half, as in the papers."""
+    hidden: Count = 512
+    """ReLU units of the MLP."""
+    epochs: Count = 60
+    """Most passes over the attacker's texts."""
+    patience: Count = 6
+    """Stop after this many epochs without a better dev loss."""
+    batch_size: Count = 256
+    """Texts a step."""
+    learning_rate: Annotated[float, Field(gt=0)] = 1e-3
+    """Adam's."""
+
+    needs: ClassVar[Publication] = "documents"
+    target: ClassVar[str] = "entity"
+
+    def fit(self, view: AttackerView, seed: int) -> FittedPortfolio:
+        """Train on the attacker's own vectors; select on dev by micro F1."""
+        recipe = MlpRecipe(self.hidden, self.epochs, self.patience, self.batch_size, self.learning_rate)
+        secrets = [secret for secret in view.secrets if secret.kind == "entity"]
+        offsets = _best_offset if self.threshold else _no_offset
+        return fit_portfolio(view, secrets, self.portfolio, recipe, _micro_f1, offsets, seed)
+
+
+def _no_offset(scores: Scores, truth: Mapping[str, Integers]) -> float:
+    return 0.0
+
+
+def _best_offset(scores: Scores, truth: Mapping[str, Integers]) -> float:
+    """Return what to add to log-probabilities of presence so that guessing by argmax has the best micro F1 on dev.
+
+    All thresholds are tried: with margins m sorted downwards, calling the first i pairs present has true positives
+    T_i and F1 = 2 T_i / (i + positives).
+    """
+    margin = np.concatenate([value[:, 1] - value[:, 0] for value in scores.values()])
+    gold = np.concatenate([truth[name] for name in scores])
+    order = np.argsort(-margin, kind="stable")
+    f1 = 2 * np.cumsum(gold[order]) / (np.arange(1, len(gold) + 1) + gold.sum())
+    best = int(f1.argmax())
+    below = margin[order[best + 1]] if best + 1 < len(margin) else margin[order[best]] - 1
+    return -float(margin[order[best]] + below) / 2
+
+
+def _micro_f1(scores: Scores, truth: Mapping[str, Integers]) -> float:
+    guessed = np.concatenate([value.argmax(1) for value in scores.values()])
+    gold = np.concatenate([truth[name] for name in scores])
+    total = guessed.sum() + gold.sum()
+    return float(2 * (guessed * gold).sum() / total) if total else 0.0

@@ -1,0 +1,137 @@
+"""Word recovery: name each published word vector by its nearest neighbours in the attacker's own space.
+
+Algorithm A1 of Zouhri and Abecidan (2021). Against a static table the attacker trains the same recipe on texts of its
+own and compares by cosine; spaces trained apart are rotated, so it may align them first by the orthogonal map that
+takes known vectors to its own (Procrustes). Against contextual encoders it embeds texts of its own and names a vector
+by the words nearest to it.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+from scipy.linalg import orthogonal_procrustes
+
+from leakboard.errors import RequestError
+from leakboard.interfaces import AttackerView, Floats, Publication, Texts, WordGuesses
+from leakboard.notes import note
+from leakboard.options import attack
+from leakboard.search import nearest, normalised
+from leakboard.tokens import words
+
+Count = Annotated[int, Field(ge=1)]
+
+
+@attack
+class NearestNeighbour:
+    align: Literal["none", "anchors", "iterative"] = "none"
+    """Static tables: compare as they are; rotate by known words; or also by words matched mutually, again and again."""
+    anchors: Count = 100
+    """Known words: the victim embeds the attacker's most frequent ones on request; they are left out of the score."""
+    iterations: Count = 5
+    """Rounds of ``iterative``."""
+    candidates: Annotated[int, Field(ge=5, le=16)] = 10
+    """Words named for each vector; the reciprocal rank is 0 beyond them."""
+    own_texts: Count = 2000
+    """Contextual encoders: texts that the attacker embeds for its index."""
+    exact_limit: Count = 2_000_000
+    """Larger indices are searched approximately, and the measured recall is recorded (vectors)."""
+
+    needs: ClassVar[Publication] = "words"
+    target: ClassVar[str] = "words"
+
+    def fit(self, view: AttackerView, seed: int) -> "FittedNearestNeighbour":
+        """Build the attacker's own space, and align it to what is known of the victim's.
+
+        Raises:
+            RequestError: alignment is asked for, but no anchor is known to both.
+        """
+        if view.contextual:
+            return self._contextual(view, seed)
+        own = view.imitate(seed).publish_words(view.auxiliary.texts("train"), np.random.default_rng(seed))
+        vectors, rotation = normalised(own.vectors), None
+        counts = Counter(word for text in view.auxiliary.texts("train") for word in words(text))
+        if self.align != "none":
+            rotation = self._rotation(view, own.words, vectors, counts)
+        frequent = [word for word, _ in counts.most_common(self.candidates)]
+        rounds = self.iterations if self.align == "iterative" else 0
+        return FittedNearestNeighbour(self, own.words, vectors, np.arange(len(own.words)), frequent, rotation, rounds)
+
+    def _rotation(self, view: AttackerView, own_words: list[str], own: Floats, counts: Counter[str]) -> Floats:
+        rows = {word: row for row, word in enumerate(own_words)}
+        known = [word for word, _ in counts.most_common() if word in rows][: self.anchors]
+        published = view.query_words(Texts(known))
+        shared = [i for i, word in enumerate(published.words) if word in rows]
+        if not shared:
+            raise RequestError("nearest_neighbour: no anchor word is known to attacker and victim")
+        target = own[[rows[published.words[i]] for i in shared]]
+        return _procrustes(normalised(published.vectors[shared]), target)
+
+    def _contextual(self, view: AttackerView, seed: int) -> "FittedNearestNeighbour":
+        texts = view.auxiliary.texts("train")
+        chosen = np.random.default_rng(seed).permutation(len(texts))[: self.own_texts]
+        note(f"embedding {len(chosen)} texts of the attacker's own")
+        own = view.query_words(Texts([texts[i] for i in sorted(chosen)]))
+        vocabulary, codes = np.unique(own.words, return_inverse=True)
+        frequent = [word for word, _ in Counter(own.words).most_common(self.candidates)]
+        return FittedNearestNeighbour(self, vocabulary.tolist(), normalised(own.vectors), codes, frequent)
+
+
+def _procrustes(source: Floats, target: Floats) -> Floats:
+    """Return the orthogonal R that minimises ||source R - target|| (Schoenemann 1966), float32 (d, d)."""
+    return orthogonal_procrustes(source.astype(np.float64), target.astype(np.float64))[0].astype(np.float32)
+
+
+@dataclass(frozen=True)
+class FittedNearestNeighbour:
+    """The attacker's index: ``vectors`` (m, d) of length 1 and the place of each one's word in ``vocabulary``."""
+
+    options: NearestNeighbour
+    vocabulary: list[str]
+    vectors: Floats
+    owners: np.ndarray
+    frequent: list[str] = field(default_factory=list)
+    rotation: Floats | None = None
+    rounds: int = 0
+
+    def guess(self, vectors: Floats) -> WordGuesses:
+        """Rank words for each published vector."""
+        queries, remarks = normalised(vectors), []
+        rotation = self.rotation
+        if rotation is not None:
+            for _ in range(self.rounds):
+                rotation, matched = self._refined(queries, rotation)
+                remarks = [f"last of {self.rounds} rounds matched {matched} words"]
+            queries = normalised(queries @ rotation)
+        one_each = len(self.vocabulary) == len(self.owners)
+        depth = self.options.candidates if one_each else 16
+        found = nearest(queries, self.vectors, depth, self.options.exact_limit)
+        if found.recall < 1:
+            remarks.append(f"approximate search with recall {found.recall:.3f}")
+        ranked, similarity = found.rows, found.similarity
+        if not one_each:
+            ranked, similarity = self._distinct(self.owners[ranked], similarity)
+        return WordGuesses(self.vocabulary, ranked, similarity, self.frequent, "; ".join(remarks))
+
+    def _refined(self, queries: Floats, rotation: Floats) -> tuple[Floats, int]:
+        """Rotate again, by the pairs that are each other's nearest neighbour under the present rotation."""
+        rotated = normalised(queries @ rotation)
+        forth = nearest(rotated, self.vectors, 1, self.options.exact_limit).rows[:, 0]
+        back = nearest(self.vectors, rotated, 1, self.options.exact_limit).rows[:, 0]
+        mutual = np.flatnonzero(back[forth] == np.arange(len(queries)))
+        return _procrustes(queries[mutual], self.vectors[forth[mutual]]), len(mutual)
+
+    def _distinct(self, words: np.ndarray, similarity: Floats) -> tuple[np.ndarray, Floats]:
+        """Keep the first of each word in every row; -1 fills the rest."""
+        width = self.options.candidates
+        ranked = np.full((len(words), width), -1, np.int64)
+        kept = np.zeros((len(words), width), np.float32)
+        same = words[:, :, None] == words[:, None, :]
+        first = ~np.tril(same, -1).any(2)
+        place = first.cumsum(1) - 1
+        row, column = np.nonzero(first & (place < width))
+        ranked[row, place[row, column]] = words[row, column]
+        kept[row, place[row, column]] = similarity[row, column]
+        return ranked, kept

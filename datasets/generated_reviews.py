@@ -1,0 +1,101 @@
+r"""Reviews written by LeakBoard's own generator from an explicit model, so that the best possible attacker is known.
+
+Task: sentiment (2 classes) or topic (5). Secrets: gender and age of the user who wrote the text, and the presence of
+five invented persons. Every number of the model is in `_review_model`, every word in `_review_words`.
+
+The model, with leak strength λ = ``leak``. Gender g and age a are drawn once a user; sentiment s, topic t and the
+presence e_j of each person are drawn once a text; all are independent, all uniform but P(e_j = present) = q_j.
+
+- A text is three sentences, one for each person mentioned, then three more. The template and the words w_k of a
+  sentence's slots are independent given (g, a, s, t).
+- Words that may show a secret: P(w | g, a) = (1 - λ) b(w) + λ b(w) r(w, g, a) / Σ_v b(v) r(v, g, a), with b(w) the
+  base rate (its i-th word from 0: proportional to 1 / √(1 + ⌊i / 4⌋)) and r = 4 to the number of those attributes
+  shown by the slot (g, a or both) whose value prefers w.
+- Words of sentiment and of topic: with fixed shares one of the own words, of those for any, or (sentiment) of the
+  opposite ones; within a group all are equally likely. Templates and the words of a person's sentence are uniform.
+- P(person j mentioned | present) = q_j + λ (1 - q_j), P(mentioned | absent) = (1 - λ) q_j. A share q_j of the texts
+  mentions j whatever λ is; at λ = 1, and only there, "present" means "mentioned".
+
+So at λ = 0 the text is independent of every secret. The posterior columns are Bayes' rule with nothing approximated:
+
+    P(g | text) = Σ_{a,s,t} Π_k P(w_k | g, a, s, t) / Σ_{g,a,s,t} Π_k P(w_k | g, a, s, t),
+
+likewise for age, and person by person P(e_j | m_j) ∝ P(m_j | e_j) P(e_j), as m_j depends on e_j alone. They are exact
+because a text determines its choices, thus p(text | state) = p(choices | state): a sentence ends at its only full stop
+or exclamation mark (and bracket), the kinds come in a fixed order, the optional ones carry a name that occurs nowhere
+else, and within a kind no two choices are written alike (a test enumerates them).
+
+The posterior is that of an attacker who knows the model and judges each text alone: one who pools the texts of a user
+can know more about gender and age. The texts say nothing about how any group of people really writes.
+"""
+
+from typing import Annotated, Literal
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+
+from leakboard.corpora import POSTERIOR, build_corpus, divide
+from leakboard.datasets._review_model import SHAPE, draw, posteriors, write_texts
+from leakboard.datasets._review_words import AGES, ENTITIES, GENDERS, SENTIMENTS, TOPICS
+from leakboard.interfaces import Corpus, Secret
+from leakboard.options import dataset
+from leakboard.randomness import derived_seed, stream
+
+NAME = "generated_reviews"
+VERSION = "generated-1"
+"""Raised whenever the same options give other texts."""
+
+SECRETS = (
+    Secret("gender", GENDERS, "attribute"),
+    Secret("age", AGES, "attribute"),
+    *(Secret(name, ("absent", "present"), "entity") for name in ENTITIES),
+)
+LABELS = {"sentiment": SENTIMENTS, "topic": TOPICS}
+
+Share = Annotated[float, Field(gt=0, le=0.4)]
+
+
+@dataset
+class GeneratedReviews:
+    users: Annotated[int, Field(ge=10)] = 300
+    """Number of users; none is in two splits."""
+    texts_per_user: Annotated[int, Field(ge=1)] = 5
+    """Number of texts each user writes."""
+    leak: Annotated[float, Field(ge=0, le=1)] = 0.7
+    """How strongly each secret shows in the words: 0 not at all, 1 as strongly as the model can. Changes words only."""
+    task: Literal["sentiment", "topic"] = "sentiment"
+    """Which hidden variable is the task label."""
+    dev_share: Share = 0.15
+    """Share of the users in dev."""
+    test_share: Share = 0.2
+    """Share of the users in test."""
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Seed of the users, the texts and the split."""
+
+    def fingerprint(self) -> str:
+        """Return the generator's version: beside it the options determine everything."""
+        return VERSION
+
+    def load(self) -> Corpus:
+        """Draw users, texts and the split."""
+        frame = self._frame()
+        splits = divide(frame, self.dev_share, self.test_share, derived_seed(NAME, self.seed, "split"))
+        return build_corpus(NAME, splits, SECRETS, LABELS[self.task])
+
+    def _frame(self) -> pd.DataFrame:
+        n = self.users * self.texts_per_user
+        user = np.repeat(np.arange(self.users), self.texts_per_user)
+        of_user = stream(NAME, self.seed, "users").integers([SHAPE["gender"], SHAPE["age"]], size=(self.users, 2))
+        of_text = stream(NAME, self.seed, "texts")
+        hidden = dict(zip(("gender", "age"), of_user[user].T, strict=True))
+        hidden |= {variable: of_text.integers(SHAPE[variable], size=n) for variable in LABELS}
+        present = (of_text.random((n, len(ENTITIES))) < list(ENTITIES.values())).astype(np.int64)
+
+        state = np.ravel_multi_index(tuple(hidden[variable] for variable in SHAPE), tuple(SHAPE.values()))
+        choices = draw(state, present, self.leak, stream(NAME, self.seed, "words"))
+        columns = {"text": write_texts(choices), "row": np.arange(n), "user": [f"user{u:05d}" for u in user]}
+        columns |= {"label": hidden[self.task], "gender": hidden["gender"], "age": hidden["age"]}
+        columns |= dict(zip(ENTITIES, present.T, strict=True))
+        columns |= {POSTERIOR + secret: p.tolist() for secret, p in posteriors(choices, self.leak).items()}
+        return pd.DataFrame(columns)

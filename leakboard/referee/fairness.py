@@ -1,0 +1,77 @@
+"""Task accuracy by group of each secret, as in DPNR Tables 6 and 7 (Lyu, He and Li 2020), with interval and p-value."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from leakboard.interfaces import Integers, Secret
+from leakboard.referee.measures import Array, Metric, accuracy, bootstrap
+
+SMALLEST_CLASS = 10
+"""Texts that a task class must have in every group for its true positive rate to be compared."""
+
+
+def group_metrics(secret: Secret, groups: Integers, predicted: Integers, labels: Integers) -> list[Metric]:
+    """Return share, accuracy, gap, p-value and true-positive-rate gap of a secret's groups.
+
+    The gap is a group's accuracy minus that of the first group that has texts; its interval is a bootstrap over texts,
+    its p-value Fisher's exact test of right and wrong answers in the two groups. An empty group has no values, and says so.
+    """
+    right = np.asarray(predicted == labels, dtype=np.float64)
+    metrics: list[Metric] = []
+    reference: int | None = None
+    for code, group in enumerate(secret.values):
+        inside = groups == code
+        metrics.append(Metric("share", float(inside.mean()), secret.name, group, n=int(inside.sum())))
+        if not inside.any():
+            metrics.append(Metric("task_accuracy", None, secret.name, group, n=0, status="no test text in this group"))
+            continue
+        metrics.append(accuracy(predicted[inside], labels[inside]).metric("task_accuracy", secret.name, group))
+        if reference is None:
+            reference = code
+            continue
+        metrics += _gap(right, groups == reference, inside, secret.name, group)
+    metrics.append(_rate_gap(secret, groups, predicted, labels))
+    return metrics
+
+
+def _gap(right: Array, first: NDArray[np.bool_], second: NDArray[np.bool_], variable: str, group: str) -> list[Metric]:
+    def difference(r: Array, a: Array, b: Array, axis: int = -1) -> Array:
+        with np.errstate(invalid="ignore", divide="ignore"):  # a resample may miss a small group
+            gap = (r * b).sum(axis) / b.sum(axis) - (r * a).sum(axis) / a.sum(axis)
+        return np.nan_to_num(gap)
+
+    value = right[second].mean() - right[first].mean()
+    low, high = bootstrap(difference, right, first.astype(np.float64), second.astype(np.float64))
+    table = [[right[part].sum(), (1 - right[part]).sum()] for part in (first, second)]
+    p_value = stats.fisher_exact(np.array(table, dtype=int)).pvalue
+    n = int(second.sum())
+    return [
+        Metric("task_gap", float(value), variable, group, low, high, n),
+        Metric("task_gap_p", float(p_value), variable, group, n=n),
+    ]
+
+
+def _rate_gap(secret: Secret, groups: Integers, predicted: Integers, labels: Integers) -> Metric:
+    """Return the largest difference, over task classes, of true positive rates between groups (fairlearn)."""
+    from fairlearn.metrics import MetricFrame, true_positive_rate
+
+    present = np.unique(groups)
+    counts = np.array([[np.sum((groups == g) & (labels == y)) for g in present] for y in np.unique(labels)])
+    compared = np.unique(labels)[(counts >= SMALLEST_CLASS).all(1)]
+    left_out = len(counts) - len(compared)
+    status = f"{left_out} classes with fewer than {SMALLEST_CLASS} texts in a group left out" if left_out else ""
+    if len(present) < 2 or not len(compared):
+        return Metric("tpr_gap", None, secret.name, status=status or "one group only")
+    differences = [
+        MetricFrame(
+            metrics=true_positive_rate,
+            y_true=(labels == y).astype(int),
+            y_pred=(predicted == y).astype(int),
+            sensitive_features=groups,
+        ).difference()
+        for y in compared
+    ]
+    return Metric("tpr_gap", float(max(differences)), secret.name, status=status)

@@ -1,0 +1,119 @@
+"""Scores as ratios of sums over texts, with bootstrap intervals.
+
+Every headline score here is sum(numerator) / sum(denominator) over texts: accuracy has the text's share of right
+guesses over 1, micro F1 has 2 TP over 2 TP + FP + FN, recall has hit over 1. So one bootstrap over texts serves all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+RESAMPLES = 2_000
+CONFIDENCE = 0.95
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One number of a cell: what it measures, of which secret and group, over how many texts (or words)."""
+
+    name: str
+    value: float | None
+    variable: str = ""
+    group: str = ""
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    status: str = ""
+    """Why there is no value or no interval; empty when all is well."""
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A score as numerators and denominators, one of each a text: float64 (n,)."""
+
+    numerator: Array
+    denominator: Array
+
+    @property
+    def value(self) -> float:
+        """The score; 0 where every denominator is 0 (F1 with nothing to find and nothing said)."""
+        return _ratio(self.numerator.sum(), self.denominator.sum())
+
+    def interval(self) -> tuple[float, float]:
+        """Return the 95 % bootstrap interval over texts (percentile, fixed seed)."""
+        return bootstrap(self._ratio, self.numerator, self.denominator)
+
+    @staticmethod
+    def _ratio(numerator: Array, denominator: Array, axis: int = -1) -> Any:
+        return _ratio(numerator.sum(axis), denominator.sum(axis))
+
+    def metric(self, name: str, variable: str = "", group: str = "") -> Metric:
+        """Return the score with its interval."""
+        low, high = self.interval()
+        return Metric(name, self.value, variable, group, low, high, len(self.numerator))
+
+
+def accuracy(guessed: NDArray[np.int64], truth: NDArray[np.int64]) -> Ratio:
+    """Return the share of right guesses; two-dimensional arrays (n, secrets) are averaged over secrets."""
+    right = np.asarray(guessed == truth, dtype=np.float64)
+    right = right.mean(1) if right.ndim == 2 else right
+    return Ratio(right, np.ones(len(right)))
+
+
+def micro_f1(guessed: NDArray[np.int64], truth: NDArray[np.int64]) -> Ratio:
+    """Return micro F1 of "present" over (text, entity) pairs; arrays (n, entities) of 0 and 1.
+
+    F1 = 2 TP / (2 TP + FP + FN), as in the released code of Coavoux et al. (2018); 0 when nothing is guessed.
+    """
+    guessed, truth = guessed.reshape(len(guessed), -1), truth.reshape(len(truth), -1)
+    return Ratio(2.0 * (guessed * truth).sum(1), (guessed + truth).sum(1).astype(np.float64))
+
+
+def remaining_privacy(attack: Ratio, constant: Ratio) -> Metric:
+    """Return 1 - the better of attack and best constant guess, with an interval over the same resampled texts."""
+
+    def statistic(a: Array, b: Array, c: Array, d: Array, axis: int = -1) -> Any:
+        return 1 - np.maximum(Ratio._ratio(a, b, axis), Ratio._ratio(c, d, axis))
+
+    parts = (attack.numerator, attack.denominator, constant.numerator, constant.denominator)
+    low, high = bootstrap(statistic, *parts)
+    value = 1 - max(attack.value, constant.value)
+    return Metric("empirical_privacy", value, low=low, high=high, n=len(attack.numerator))
+
+
+def bootstrap(statistic: Callable[..., Any], *samples: Array) -> tuple[float, float]:
+    """Return a 95 % percentile interval of a statistic over texts, the samples resampled together.
+
+    Where all texts agree the resamples do too and the interval would have no width: then it is widened to Wilson's
+    for as many texts, which is never empty of doubt. Fewer than two texts give (nan, nan).
+    """
+    n = len(samples[0])
+    if n < 2:
+        return float("nan"), float("nan")
+    result = stats.bootstrap(
+        samples,
+        statistic,
+        n_resamples=RESAMPLES,
+        batch=max(1, 2_000_000 // n),
+        paired=True,
+        vectorized=True,
+        method="percentile",
+        confidence_level=CONFIDENCE,
+        rng=np.random.default_rng(0),
+    ).confidence_interval
+    if result.low == result.high and result.low in (0, 1):
+        wilson = stats.binomtest(round(result.low * n), n).proportion_ci(CONFIDENCE, method="wilson")
+        return float(wilson.low), float(wilson.high)
+    return float(result.low), float(result.high)
+
+
+def _ratio(numerator: Any, denominator: Any) -> Any:
+    return np.divide(numerator, denominator, out=np.zeros_like(np.asarray(numerator, float)), where=denominator != 0)[()]

@@ -1,0 +1,82 @@
+"""Scores of word recovery (Zouhri and Abecidan 2021): is the true name among the first candidates?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from leakboard.errors import RequestError
+from leakboard.interfaces import WordGuesses
+from leakboard.referee.measures import Array, Metric, Ratio, remaining_privacy
+
+HEADLINE = 5
+"""A word counts as approximately recovered when it is among this many candidates."""
+SENTENCES = 20
+
+
+@dataclass(frozen=True)
+class RecoveredSentence:
+    """A test text beside what the attacker reads from its vectors; unpublished words are shown as an underscore."""
+
+    text: str
+    recovered: str
+    words_right: int
+    words: int
+    similarity: float
+
+
+def word_metrics(guesses: WordGuesses, published: Sequence[str]) -> list[Metric]:
+    """Return recall at 1 and 5 and mean reciprocal rank over the published vectors.
+
+    A word that the attacker does not know can never be named, but stays in the denominator.
+    """
+    ranks = true_ranks(guesses, published)
+    constant = np.isin(np.asarray(published), guesses.constant[:HEADLINE]).astype(np.float64)
+    hits = {k: Ratio((ranks < k).astype(np.float64), np.ones(len(ranks))) for k in (1, HEADLINE)}
+    ceiling = Ratio(constant, np.ones(len(ranks)))
+    reciprocal = Ratio(np.where(np.isfinite(ranks), 1 / (ranks + 1), 0.0), np.ones(len(ranks)))
+    known = float(np.isin(np.asarray(published), guesses.vocabulary).mean())
+    return [
+        hits[HEADLINE].metric("attack_score"),
+        remaining_privacy(hits[HEADLINE], ceiling),
+        Metric("privacy_majority", 1 - ceiling.value, n=len(ranks)),
+        hits[1].metric("recall@1"),
+        hits[HEADLINE].metric(f"recall@{HEADLINE}"),
+        reciprocal.metric("mean_reciprocal_rank"),
+        Metric("known_to_attacker", known, n=len(ranks)),
+    ]
+
+
+def true_ranks(guesses: WordGuesses, published: Sequence[str]) -> Array:
+    """Return the place of the true word among the candidates, from 0, float64 (V,); infinite where it is not there.
+
+    Raises:
+        RequestError: the attack returned another number of rows than there are vectors.
+    """
+    if len(guesses.ranked) != len(published):
+        raise RequestError(f"the attack ranked {len(guesses.ranked)} vectors, {len(published)} were published")
+    codes = {word: code for code, word in enumerate(guesses.vocabulary)}
+    gold = np.array([codes.get(word, -2) for word in published])
+    match = guesses.ranked == gold[:, None]
+    return np.where(match.any(1), match.argmax(1), np.inf)
+
+
+def recovered_sentences(
+    guesses: WordGuesses, published: Sequence[str], sentences: Sequence[tuple[str, Sequence[tuple[str, int]]]]
+) -> list[RecoveredSentence]:
+    """Put the attacker's first candidates in the place of the words of test texts (algorithm A2 of the study).
+
+    Args:
+        sentences: each text with its words and the row of each word's vector (-1 for a word that has none).
+    """
+    best = [guesses.vocabulary[code] if code >= 0 else "_" for code in guesses.ranked[:, 0]]
+    result = []
+    for text, places in sentences:
+        shown = [best[row] if row >= 0 else "_" for _, row in places]
+        rows = [row for _, row in places if row >= 0]
+        right = sum(word == published[row] for word, (_, row) in zip(shown, places, strict=True) if row >= 0)
+        similarity = float(guesses.similarity[rows, 0].mean()) if rows else float("nan")
+        result.append(RecoveredSentence(text, " ".join(shown), right, len(places), similarity))
+    return result

@@ -1,0 +1,91 @@
+"""The one training loop: minibatch gradient descent with selection of the best epoch on dev."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+import torch
+
+from leakboard.notes import note
+
+Batch = TypeVar("Batch")
+
+
+def train(
+    module: torch.nn.Module,
+    batches: Callable[[], Iterable[Batch]],
+    loss: Callable[[Batch], torch.Tensor],
+    dev_loss: Callable[[], float],
+    *,
+    optimiser: torch.optim.Optimizer,
+    epochs: int,
+    patience: int | None = None,
+    scheduler: torch.optim.lr_scheduler.LRScheduler | None = None,
+    clipping_norm: float | None = None,
+    notes: bool = False,
+) -> list[float]:
+    """Train ``module`` in place and leave it with the weights of its best epoch.
+
+    Args:
+        batches: yields the batches of one epoch, in the order of training.
+        loss: mean loss of a batch, a scalar with gradient.
+        dev_loss: loss on dev, lower is better; called after every epoch in evaluation mode without gradient.
+        patience: stop after this many epochs without a better dev loss; None trains all ``epochs``.
+        scheduler: stepped after every batch.
+        clipping_norm: largest 2-norm of the whole gradient; None leaves it.
+        notes: tell the user about every epoch.
+
+    Returns:
+        The dev loss after each epoch.
+
+    Raises:
+        FloatingPointError: the dev loss is not finite in any epoch.
+    """
+    history: list[float] = []
+    best: dict[str, Any] | None = None
+    with _flushed_subnormals():
+        for epoch in range(1, epochs + 1):
+            module.train()
+            for batch in batches():
+                optimiser.zero_grad(set_to_none=True)
+                value = loss(batch)
+                value.backward()
+                if clipping_norm is not None:
+                    torch.nn.utils.clip_grad_norm_(module.parameters(), clipping_norm)
+                optimiser.step()
+                if scheduler:
+                    scheduler.step()
+            module.eval()
+            with torch.no_grad():
+                history.append(dev_loss())
+            if notes:
+                note(f"epoch {epoch}/{epochs}: dev loss {history[-1]:.4f}")
+            if history[-1] <= min(history):
+                best = copy.deepcopy(module.state_dict())
+            if patience is not None and epoch - 1 - history.index(min(history)) >= patience:
+                break
+    if best is None:
+        raise FloatingPointError(f"the dev loss is not finite in any of {len(history)} epochs")
+    module.load_state_dict(best)
+    return history
+
+
+def shuffled(count: int, batch_size: int, generator: torch.Generator) -> Iterator[torch.Tensor]:
+    """Yield the indices of an epoch's batches, int64 (at most ``batch_size``,), in random order."""
+    yield from torch.randperm(count, generator=generator).split(batch_size)
+
+
+class _flushed_subnormals:
+    """Treat subnormal numbers as zero while training.
+
+    With inputs of large scale many units die, Adam's moments of their weights decay into subnormal numbers, and
+    arithmetic on those is many times slower.
+    """
+
+    def __enter__(self) -> None:
+        torch.set_flush_denormal(True)
+
+    def __exit__(self, *_: object) -> None:
+        torch.set_flush_denormal(False)

@@ -1,0 +1,151 @@
+"""A pretrained transformer as an encoder: texts to document vectors and to contextual word vectors.
+
+Batches are sorted by length, so little is computed on padding, and run in bfloat16 where the processor has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import torch
+
+from leakboard.interfaces import Floats, PublishedWords, Texts
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding
+
+Pooling = Literal["cls", "mean"]
+Precision = Literal["auto", "float32", "bfloat16"]
+
+
+def has_bfloat16(device: torch.device) -> bool:
+    """Return whether the processor computes bfloat16 products in hardware (AVX512-BF16, AMX, or a recent GPU)."""
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    checks = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    return any(getattr(torch.cpu, check, lambda: False)() for check in checks)
+
+
+class TransformerEncoder(torch.nn.Module):
+    """A Hugging Face encoder with its tokenizer.
+
+    Args:
+        folder: configuration, tokenizer and safetensors weights.
+        max_tokens: longer texts are cut (tokens, special ones included).
+        pooling: ``cls`` takes the first token's vector, ``mean`` the mean over the text's tokens.
+        precision: ``auto`` takes bfloat16 where the processor has it.
+    """
+
+    def __init__(self, folder: Path, max_tokens: int, pooling: Pooling, precision: Precision, batch_size: int):
+        super().__init__()
+        from transformers import AutoModel, AutoTokenizer
+
+        self.tokenizer: Any = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+        self.model = AutoModel.from_pretrained(str(folder), local_files_only=True, use_safetensors=True).float()
+        self.pooling = pooling
+        self.batch_size = batch_size
+        self.max_tokens = min(max_tokens, getattr(self.model.config, "max_position_embeddings", max_tokens))
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.to(self.device)
+        wants = precision == "bfloat16" or (precision == "auto" and has_bfloat16(self.device))
+        self.autocast_type = torch.bfloat16 if wants else None
+
+    @property
+    def dimension(self) -> int:
+        """Width of the vectors."""
+        return int(self.model.config.hidden_size)
+
+    def tokenise(self, texts: Sequence[str]) -> list[Encoding]:
+        """Return one encoding a text, cut to ``max_tokens``."""
+        backend = self.tokenizer.backend_tokenizer
+        backend.enable_truncation(self.max_tokens)
+        backend.no_padding()
+        return backend.encode_batch(list(texts))
+
+    def states(self, encodings: Sequence[Encoding]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the last layer's vectors, float32 (batch, tokens, d), and the mask of real tokens."""
+        longest = max(len(e.ids) for e in encodings)
+        ids = torch.full((len(encodings), longest), self.tokenizer.pad_token_id or 0)
+        mask = torch.zeros_like(ids)
+        for row, encoding in enumerate(encodings):
+            ids[row, : len(encoding.ids)] = torch.tensor(encoding.ids)
+            mask[row, : len(encoding.ids)] = 1
+        ids, mask = ids.to(self.device), mask.to(self.device)
+        with torch.autocast(self.device.type, dtype=self.autocast_type, enabled=self.autocast_type is not None):
+            output = self.model(input_ids=ids, attention_mask=mask).last_hidden_state
+        return output.float(), mask
+
+    def forward(self, encodings: Sequence[Encoding]) -> torch.Tensor:
+        """Return pooled vectors, float32 (batch, d)."""
+        states, mask = self.states(encodings)
+        if self.pooling == "cls":
+            return states[:, 0]
+        weights = mask.unsqueeze(-1).float()
+        return (states * weights).sum(1) / weights.sum(1)
+
+    def batches(
+        self, encodings: Sequence[Encoding], generator: torch.Generator | None = None, batch_size: int | None = None
+    ) -> Iterator[list[int]]:
+        """Yield batches of indices of texts of like length.
+
+        With a generator the texts are shuffled, sorted within pools of 32 batches, and the batches shuffled again.
+        """
+        size = batch_size or self.batch_size
+        lengths = np.array([len(e.ids) for e in encodings])
+        if generator is None:
+            order = np.argsort(-lengths, kind="stable")
+            yield from (part.tolist() for part in np.split(order, range(size, len(order), size)))
+            return
+        order = torch.randperm(len(lengths), generator=generator).numpy()
+        pools = np.split(order, range(32 * size, len(order), 32 * size))
+        parts = [
+            part
+            for pool in pools
+            for part in np.split(pool[np.argsort(-lengths[pool], kind="stable")], range(size, len(pool), size))
+        ]
+        for index in torch.randperm(len(parts), generator=generator).tolist():
+            yield parts[index].tolist()
+
+    @torch.no_grad()
+    def documents(self, texts: Sequence[str]) -> Floats:
+        """Return one pooled vector a text, float32 (n, d)."""
+        self.eval()
+        encodings = self.tokenise(texts)
+        vectors = np.empty((len(encodings), self.dimension), np.float32)
+        for batch in self.batches(encodings):
+            vectors[batch] = self([encodings[i] for i in batch]).cpu().numpy()
+        return vectors
+
+    @torch.no_grad()
+    def words(self, texts: Texts) -> PublishedWords:
+        """Return the contextual vector of every word occurrence: the mean over its word pieces.
+
+        Words are the tokenizer's (split at blanks and punctuation), lower-cased; those without a letter or digit are
+        left out.
+        """
+        self.eval()
+        encodings = self.tokenise(texts)
+        parts: list[tuple[list[str], Floats]] = [([], np.empty((0, self.dimension), np.float32)) for _ in encodings]
+        for batch in self.batches(encodings):
+            states, _ = self.states([encodings[i] for i in batch])
+            for row, index in enumerate(batch):
+                parts[index] = _pool_words(texts[index], encodings[index], states[row].cpu().numpy())
+        names = [word for words, _ in parts for word in words]
+        owners = np.repeat(np.arange(len(parts)), [len(words) for words, _ in parts])
+        return PublishedWords(names, np.concatenate([vectors for _, vectors in parts]), owners)
+
+
+def _pool_words(text: str, encoding: Encoding, states: Floats) -> tuple[list[str], Floats]:
+    owners = np.array([-1 if word is None else word for word in encoding.word_ids])
+    offsets = np.array(encoding.offsets)
+    words, vectors = [], []
+    for owner in range(owners.max(initial=-1) + 1):
+        pieces = np.flatnonzero(owners == owner)
+        word = text[offsets[pieces, 0].min() : offsets[pieces, 1].max()].lower() if len(pieces) else ""
+        if any(character.isalnum() for character in word):
+            words.append(word)
+            vectors.append(states[pieces].mean(0))
+    return words, np.array(vectors, np.float32).reshape(len(words), states.shape[1])

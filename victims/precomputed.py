@@ -1,0 +1,137 @@
+"""Vectors that you already have, one a row of a table: audit what is in your vector store without any model.
+
+Row i of the file belongs to row i of the dataset's source, files of a glob taken in sorted order and bad rows counted
+too. New texts cannot be encoded, so attacks that query the victim cannot be mounted.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from leakboard.classifier import LinearClassifier
+from leakboard.errors import RequestError, nearest
+from leakboard.interfaces import Corpus, Floats, Integers, Publication, PublishedWords, Texts
+from leakboard.options import victim
+from leakboard.store import file_checksum
+
+
+@victim
+class Precomputed:
+    vectors: str
+    """File of float vectors, (rows, d): npy, npz, or Parquet with a column of lists."""
+    column: str | None = None
+    """Array of the npz or column of the Parquet file; may be left out where there is one only."""
+
+    publishes: ClassVar[tuple[Publication, ...]] = ("documents",)
+
+    def fingerprint(self) -> str:
+        """Identify the file's bytes."""
+        return file_checksum(Path(self.vectors))
+
+    def fit(self, corpus: Corpus, seed: int) -> "FittedPrecomputed":
+        """Fit logistic regression for the task.
+
+        Raises:
+            RequestError: the file is missing or malformed, or has fewer rows than the corpus.
+        """
+        fitted = FittedPrecomputed(self.vectors, self._read(), None)
+        if not corpus.has_labels:
+            return fitted
+        train = fitted.look_up(corpus.texts("train"))
+        classifier = LinearClassifier.fit(train, corpus.column("train", "label"))
+        return FittedPrecomputed(self.vectors, fitted.table, classifier)
+
+    def load(self, folder: Path) -> "FittedPrecomputed":
+        """Return the vectors with a saved classifier."""
+        path = folder / "classifier.npz"
+        return FittedPrecomputed(
+            self.vectors, self._read(), LinearClassifier.load(path) if path.is_file() else None
+        )
+
+    def _read(self) -> Floats:
+        path = Path(self.vectors)
+        readers = {".npy": _read_npy, ".npz": _read_npz, ".parquet": _read_parquet}
+        if path.suffix not in readers:
+            raise RequestError(f"{path}: unknown format {path.suffix!r} (allowed: {', '.join(readers)})")
+        try:
+            table = np.asarray(readers[path.suffix](path, self.column))
+        except (OSError, ValueError) as error:
+            if isinstance(error, RequestError):
+                raise
+            raise RequestError(f"{path}: cannot be read ({error})") from None
+        if table.ndim != 2 or table.dtype.kind not in "fiu":
+            raise RequestError(f"{path}: {table.dtype} array of shape {table.shape}; allowed: numbers of shape (rows, d)")
+        return table.astype(np.float32)
+
+
+def _read_npy(path: Path, column: str | None) -> np.ndarray:
+    return np.load(path, allow_pickle=False)
+
+
+def _read_npz(path: Path, column: str | None) -> np.ndarray:
+    with np.load(path, allow_pickle=False) as file:
+        return file[_choose(path, column, file.files)]
+
+
+def _read_parquet(path: Path, column: str | None) -> np.ndarray:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        file = pyarrow.parquet.ParquetFile(path)
+        name = _choose(path, column, file.schema_arrow.names)
+        lists = file.read([name])[name].to_pylist()
+    except pyarrow.ArrowException as error:
+        raise ValueError(error) from None
+    widths = {len(row) if row is not None else 0 for row in lists}
+    if len(widths) != 1:
+        raise ValueError(f"column {name!r} has vectors of different lengths: {sorted(widths)[:5]}")
+    return np.array(lists, dtype=np.float32)
+
+
+def _choose(path: Path, column: str | None, names: list[str]) -> str:
+    if column is None and len(names) == 1:
+        return names[0]
+    if column not in names:
+        raise RequestError(f"{path}: column {column!r} is not one of {', '.join(names)}{nearest(column, names)}")
+    return column
+
+
+@dataclass(frozen=True)
+class FittedPrecomputed:
+    path: str
+    table: Floats
+    classifier: LinearClassifier | None
+    claim: None = None
+
+    def look_up(self, texts: Texts) -> Floats:
+        """Return the vectors of the texts' source rows.
+
+        Raises:
+            RequestError: a text has no source row, or the file has too few.
+        """
+        if texts.rows is None:
+            raise RequestError(f"precomputed: {self.path} cannot encode new texts")
+        if (last := int(texts.rows.max(initial=0))) >= len(self.table):
+            raise RequestError(f"{self.path}: {len(self.table)} vectors, but the dataset has a row {last + 1}")
+        return self.table[texts.rows]
+
+    def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
+        """Return the rows' vectors."""
+        return self.look_up(texts)
+
+    def publish_words(self, texts: Texts, rng: np.random.Generator) -> PublishedWords:
+        """Raise: a vector store holds documents."""
+        raise RequestError("precomputed: publishes documents only")
+
+    def predict(self, vectors: Floats) -> Integers:
+        """Return the logistic regression's labels."""
+        assert self.classifier is not None, "a corpus without labels has no task"
+        return self.classifier.predict(vectors)
+
+    def save(self, folder: Path) -> None:
+        """Write the classifier; the vectors stay in their file."""
+        if self.classifier:
+            self.classifier.save(folder / "classifier.npz")

@@ -1,0 +1,135 @@
+"""Word2Vec (gensim): the word vectors of the recovery study (Zouhri and Abecidan 2021), and their means as documents.
+
+``initialisation`` matters for recovery: gensim 3 drew a word's start vector from a hash of the word, so two models of
+one process started every common word at the same point; gensim 4 draws by row. Training runs in one thread and does not
+depend on ``PYTHONHASHSEED``. It makes no privacy claim.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from leakboard.classifier import LinearClassifier
+from leakboard.errors import RequestError
+from leakboard.interfaces import Corpus, Floats, Integers, Publication, PublishedWords, Texts
+from leakboard.options import victim
+from leakboard.randomness import stream
+from leakboard.tokens import words
+
+Count = Annotated[int, Field(ge=1)]
+
+
+@victim
+class Word2Vec:
+    sg: Literal[0, 1] = 0
+    """0 is continuous bag of words (the study's), 1 is skip-gram."""
+    vector_size: Count = 100
+    """Dimensions."""
+    window: Count = 5
+    """Largest distance between a word and its context (words)."""
+    min_count: Count = 5
+    """Rarer words have no vector (occurrences)."""
+    negative: Count = 5
+    """Negative samples a word."""
+    sample: Annotated[float, Field(ge=0)] = 1e-3
+    """Threshold above which frequent words are thinned out (share of all words)."""
+    alpha: Annotated[float, Field(gt=0)] = 0.025
+    """First learning rate."""
+    min_alpha: Annotated[float, Field(gt=0)] = 1e-4
+    """Last learning rate."""
+    epochs: Count = 5
+    """Passes over the texts."""
+    initialisation: Literal["gensim", "word"] = "gensim"
+    """Start vectors by row (gensim 4), or by a stable hash of the word, alike in all models (as gensim 3 in one process)."""
+
+    publishes: ClassVar[tuple[Publication, ...]] = ("documents", "words")
+
+    def fit(self, corpus: Corpus, seed: int) -> "FittedWord2Vec":
+        """Train on the words of train.
+
+        Raises:
+            RequestError: no word occurs ``min_count`` times.
+        """
+        from gensim.models import Word2Vec as GensimWord2Vec
+
+        sentences = [words(text) for text in corpus.texts("train")]
+        model = GensimWord2Vec(
+            sg=self.sg,
+            vector_size=self.vector_size,
+            window=self.window,
+            min_count=self.min_count,
+            negative=self.negative,
+            sample=self.sample,
+            alpha=self.alpha,
+            min_alpha=self.min_alpha,
+            epochs=self.epochs,
+            seed=seed,
+            workers=1,
+        )
+        model.build_vocab(sentences)
+        vocabulary = list(model.wv.index_to_key)
+        if not vocabulary:
+            raise RequestError(f"word2vec: no word of {corpus.name} occurs min_count={self.min_count} times")
+        if self.initialisation == "word":
+            model.wv.vectors[:] = [_start_vector(word, self.vector_size) for word in vocabulary]
+        model.train(sentences, total_examples=model.corpus_count, epochs=self.epochs)
+        fitted = FittedWord2Vec(vocabulary, np.asarray(model.wv.vectors, np.float32), None)
+        if not corpus.has_labels:
+            return fitted
+        classifier = LinearClassifier.fit(fitted.mean_vectors(corpus.texts("train")), corpus.column("train", "label"))
+        return FittedWord2Vec(fitted.vocabulary, fitted.vectors, classifier)
+
+    def load(self, folder: Path) -> "FittedWord2Vec":
+        """Return saved word vectors and their task classifier."""
+        path = folder / "classifier.npz"
+        return FittedWord2Vec(
+            (folder / "words.txt").read_text("utf-8").split("\n"),
+            np.load(folder / "vectors.npy", allow_pickle=False),
+            LinearClassifier.load(path) if path.is_file() else None,
+        )
+
+
+def _start_vector(word: str, size: int) -> Floats:
+    """Return a vector uniform in (-0.5/size, 0.5/size), gensim's range, that depends on the word alone."""
+    return ((stream("word2vec", "start", word).random(size) - 0.5) / size).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class FittedWord2Vec:
+    vocabulary: list[str]
+    vectors: Floats
+    classifier: LinearClassifier | None
+    claim: None = None
+
+    def mean_vectors(self, texts: Texts) -> Floats:
+        """Return the mean of each text's word vectors, float32 (n, d); zeros for a text without a known word."""
+        rows = {word: row for row, word in enumerate(self.vocabulary)}
+        means = np.zeros((len(texts), self.vectors.shape[1]), np.float32)
+        for i, text in enumerate(texts):
+            known = [rows[word] for word in words(text) if word in rows]
+            if known:
+                means[i] = self.vectors[known].mean(0)
+        return means
+
+    def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
+        """Return mean word vectors; nothing is random."""
+        return self.mean_vectors(texts)
+
+    def publish_words(self, texts: Texts, rng: np.random.Generator) -> PublishedWords:
+        """Return the whole table."""
+        return PublishedWords(self.vocabulary, self.vectors)
+
+    def predict(self, vectors: Floats) -> Integers:
+        """Return the logistic regression's labels."""
+        assert self.classifier is not None, "a corpus without labels has no task"
+        return self.classifier.predict(vectors)
+
+    def save(self, folder: Path) -> None:
+        """Write words (text), vectors and classifier (NumPy)."""
+        (folder / "words.txt").write_text("\n".join(self.vocabulary), encoding="utf-8")
+        np.save(folder / "vectors.npy", self.vectors)
+        if self.classifier:
+            self.classifier.save(folder / "classifier.npz")
