@@ -10,6 +10,10 @@ class RequestError(ValueError):
     """The request itself is wrong: a suite, an option, a name, a data file. Exit status 2, no traceback."""
 
 
+class StorageError(RequestError):
+    """A folder cannot be written, or the disk is full: the run stops, and what was finished is kept."""
+
+
 def nearest(name: object, allowed: Iterable[str]) -> str:
     """Return ``; did you mean 'x'?`` for the closest allowed name, or an empty string."""
     matches = difflib.get_close_matches(str(name), list(allowed), n=1, cutoff=0.5)

@@ -10,6 +10,7 @@ are its options. The learner and the learned are two types: ``fit`` returns some
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -91,7 +92,13 @@ class Corpus:
         from datasets import DatasetDict
 
         kept = DatasetDict({name: self.splits[name] for name in names})
-        return Corpus(self.name, self.secrets, kept, self.checks)
+        return dataclasses.replace(self, splits=kept)
+
+    def with_train(self, rows: Sequence[int]) -> Corpus:
+        """Return the corpus with just these rows of train."""
+        from datasets import DatasetDict
+
+        return dataclasses.replace(self, splits=DatasetDict({**self.splits, "train": self.splits["train"].select(rows)}))
 
 
 class Dataset(Protocol):

@@ -24,7 +24,7 @@ from leakboard.errors import RequestError, nearest, one_line
 
 KINDS = ("datasets", "victims", "attacks")
 
-_TYPES_ONLY = {"leakboard.interfaces", "leakboard.options", "leakboard.errors"}
+_PLUMBING = {f"leakboard.{name}" for name in ("interfaces", "options", "errors", "notes", "store", "downloads")}
 """Modules without arithmetic: a change in them changes no result."""
 
 
@@ -232,7 +232,7 @@ def source_revision(*paths: Path) -> str:
         code[name] = _bare_code(tree)
         waiting += _relative_imports(tree, path)
         for module in _imported(ast.walk(tree)):
-            if module.startswith("leakboard.") and module not in _TYPES_ONLY and (found := _module_path(module)):
+            if module.startswith("leakboard.") and module not in _PLUMBING and (found := _module_path(module)):
                 waiting.append(found)
     return hashlib.sha256("\n".join(sorted(code.values())).encode()).hexdigest()
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from leakboard.errors import RequestError
+from leakboard.errors import RequestError, StorageError
 
 SCHEMA = 1
 """Version of everything the engine writes; part of every identity."""
@@ -55,7 +55,7 @@ def write_file(path: Path, text: str) -> None:
     """Write a text file through a temporary one, so that a reader sees the old bytes or the new, never half.
 
     Raises:
-        RequestError: the folder cannot be written, or the disk is full.
+        StorageError: the folder cannot be written, or the disk is full.
     """
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
     try:
@@ -68,7 +68,7 @@ def write_file(path: Path, text: str) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
-        raise RequestError(f"{path}: cannot be written ({error.strerror}); what was finished before is kept") from error
+        raise StorageError(f"{path}: cannot be written ({error.strerror}); what was finished before is kept") from error
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Store:
         """Return the folder of an artefact, made by ``make(folder)`` if it is not there or not intact.
 
         Raises:
-            RequestError: the store cannot be written, or the disk is full.
+            StorageError: the store cannot be written, or the disk is full.
         """
         path = self.path(kind, readable, key)
         if path.exists():
@@ -103,7 +103,7 @@ class Store:
             write_file(temporary / _CHECKSUMS, json.dumps({"key": key, "files": sums}, indent=1, sort_keys=True))
             _move(temporary, path)
         except OSError as error:
-            raise RequestError(f"{path}: cannot be written ({error.strerror or error})") from error
+            raise StorageError(f"{path}: cannot be written ({error.strerror or error})") from error
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
         return path

@@ -254,15 +254,17 @@ class TestTrustpilot:
             zip(smaller.splits["test"]["text"], smaller.splits["test"]["label"], strict=True)
         )
 
-    def test_an_altered_file_is_refused(self, tmp_path, monkeypatch):
-        (tmp_path / "english_train.csv").write_text("text,age,age_cat,gender\nNice,20,15-24,F\n")
-        monkeypatch.setenv("LEAKBOARD_DATA", str(tmp_path))
-        with pytest.raises(RequestError, match=r"english_train.csv: checksum .* not the published file"):
-            Trustpilot().load()
 
-    def test_the_fingerprint_is_the_pinned_checksums(self):
-        assert Trustpilot(language="german").fingerprint() == ",".join(trustpilot.CHECKSUMS["german"].values())
-        assert Trustpilot().fingerprint() != Trustpilot(language="german").fingerprint()
+def test_an_altered_trustpilot_file_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "english_train.csv").write_text("text,age,age_cat,gender\nNice,20,15-24,F\n")
+    monkeypatch.setenv("LEAKBOARD_DATA", str(tmp_path))
+    with pytest.raises(RequestError, match=r"english_train.csv: checksum .* not the published file"):
+        Trustpilot().load()
+
+
+def test_trustpilots_fingerprint_is_the_pinned_checksums():
+    assert Trustpilot(language="german").fingerprint() == ",".join(trustpilot.CHECKSUMS["german"].values())
+    assert Trustpilot().fingerprint() != Trustpilot(language="german").fingerprint()
 
 
 def frame(texts, labels=None, **columns):

@@ -1,0 +1,211 @@
+"""The command line (Typer). Heavy modules are imported inside the commands that need them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from leakboard.errors import RequestError, nearest
+
+app = typer.Typer(
+    help="LeakBoard: how much private information does a published text representation give away?",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    no_args_is_help=False,
+)
+console = Console(soft_wrap=False)
+
+OutFolder = Annotated[Path, typer.Option("--out", help="Folder of runs and of what they share.")]
+PluginFiles = Annotated[Optional[list[Path]], typer.Option("--plugin", help="Load one plugin file; repeatable.")]  # noqa: UP045
+Only = Annotated[Optional[list[str]], typer.Option("--only", help="dataset=, victim= or attack= name; repeatable.")]  # noqa: UP045
+SuiteName = Annotated[str, typer.Argument(help="A name under leaderboards/, or a YAML file.")]
+
+
+def main() -> None:
+    """Run the command line; a wrong request is one line on standard error and exit status 2."""
+    try:
+        app(prog_name="run_benchmark.py" if sys.argv[0].endswith(".py") else "leakboard")
+    except RequestError as error:
+        Console(stderr=True).print(f"error: {error}", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        Console(stderr=True).print("interrupted: finished cells are kept; the same command goes on from here")
+        sys.exit(130)
+
+
+@app.callback(invoke_without_command=True)
+def default(context: typer.Context) -> None:
+    """Run the demo leaderboard when no command is given."""
+    if context.invoked_subcommand is None:
+        run("demo")
+
+
+@app.command()
+def run(
+    suite: SuiteName = "demo",
+    out: OutFolder = Path("runs"),
+    only: Only = None,
+    seeds: Annotated[Optional[str], typer.Option(help="Instead of the suite's, as in 0,1,2.")] = None,  # noqa: UP045
+    jobs: Annotated[int, typer.Option(min=1, help="Cells computed at once.")] = 1,
+    plugin: PluginFiles = None,
+    force: Annotated[bool, typer.Option("--force", help="Compute again what is done.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the cells and what is cached.")] = False,
+) -> None:
+    """Compute a leaderboard; what is already computed is kept."""
+    from leakboard import reports, runner
+
+    opened = _open(suite, out, only, seeds, plugin)
+    if dry_run:
+        reports.print_plan(console, opened)
+        return
+    reports.warn_about_threads(console, opened, jobs)
+    runner.execute(opened, console, jobs, force)
+    records = opened.records()
+    paths = reports.write(opened, records)
+    reports.print_leaderboard(console, opened, records)
+    reports.print_paths(console, paths)
+    if any(record.status == "failed" for record in records) or len(records) < len(opened.jobs):
+        raise typer.Exit(1)
+
+
+@app.command()
+def report(suite: SuiteName, out: OutFolder = Path("runs"), plugin: PluginFiles = None) -> None:
+    """Write the tables again from the cell records, without computing anything."""
+    from leakboard import reports
+
+    opened = _open(suite, out, None, None, plugin)
+    records = opened.records()
+    if not records:
+        raise RequestError(f"{opened.folder}: no finished cells; `run {suite}` computes them")
+    paths = reports.write(opened, records)
+    reports.print_leaderboard(console, opened, records)
+    reports.print_paths(console, paths)
+
+
+@app.command()
+def publish(suite: SuiteName, out: OutFolder = Path("runs"), plugin: PluginFiles = None) -> None:
+    """Copy a finished run's tables beside its suite file, with their provenance."""
+    from leakboard import publishing, reports
+
+    reports.print_paths(console, publishing.publish(_open(suite, out, None, None, plugin)))
+
+
+@app.command()
+def verify(
+    suite: SuiteName,
+    cells: Annotated[int, typer.Option(min=1, help="Published cells to compute again, at random.")] = 2,
+    tolerance: Annotated[float, typer.Option(min=0, help="Largest difference of a metric that passes.")] = 0.0001,
+    seed: Annotated[int, typer.Option(help="Seed of the choice.")] = 0,
+    plugin: PluginFiles = None,
+) -> None:
+    """Compute some published cells again, from nothing, and compare every metric."""
+    from leakboard import publishing
+
+    opened = _open(suite, Path("runs"), None, None, plugin)
+    if not publishing.verify(opened, console, cells, tolerance, seed):
+        raise typer.Exit(1)
+
+
+@app.command("list")
+def list_(
+    kind: Annotated[str, typer.Argument(help="datasets, victims, attacks or suites; all when left out.")] = "",
+    plugin: PluginFiles = None,
+) -> None:
+    """List what there is; nothing is imported."""
+    from leakboard.plugins import KINDS, Registry
+
+    kinds = (*KINDS, "suites")
+    if kind and kind not in kinds:
+        raise RequestError(f"list: {kind!r} is not one of {', '.join(kinds)}{nearest(kind, kinds)}")
+    registry = Registry(plugin or ())
+    for chosen in [kind] if kind else kinds:
+        table = Table("name", "what it is", title=chosen, title_justify="left", box=None, pad_edge=False)
+        for name, summary in _suite_rows() if chosen == "suites" else _plugin_rows(registry, chosen):
+            table.add_row(name, summary)
+        console.print(table)
+        console.print()
+
+
+@app.command()
+def show(
+    kind: Annotated[str, typer.Argument(help="dataset, victim or attack.")],
+    name: Annotated[str, typer.Argument(help="Its name.")],
+    plugin: PluginFiles = None,
+) -> None:
+    """Show a plugin: what it is, its paper, its options with ranges and defaults."""
+    from leakboard.plugins import KINDS, BrokenPlugin, Registry
+    from leakboard.reports import print_plugin
+
+    singular = [k[:-1] for k in KINDS]
+    if kind not in singular:
+        raise RequestError(f"show: {kind!r} is not one of {', '.join(singular)}{nearest(kind, singular)}")
+    try:
+        print_plugin(console, name, Registry(plugin or ()).load(f"{kind}s", name, "show"))
+    except BrokenPlugin as error:
+        raise RequestError(str(error)) from None
+
+
+@app.command()
+def new(
+    kind: Annotated[str, typer.Argument(help="dataset, victim or attack.")],
+    name: Annotated[str, typer.Argument(help="A new name, in lower case with underscores.")],
+    folder: Annotated[Path, typer.Option(help="Checkout to write into.")] = Path(),
+) -> None:
+    """Write a working plugin and its test, to fill in."""
+    from leakboard.scaffold import write_plugin
+
+    for path in write_plugin(kind, name, folder):
+        console.print(f"wrote {path}", markup=False, highlight=False)
+
+
+def _open(suite, out, only, seeds, plugin):  # type: ignore[no-untyped-def]
+    from leakboard.plugins import Registry
+    from leakboard.runner import open_run
+    from leakboard.suites import load_suite
+
+    registry = Registry(plugin or ())
+    loaded = load_suite(suite, registry)
+    return open_run(loaded, loaded.cells(_seeds(seeds), _only(only)), out, registry)
+
+
+def _seeds(text: str | None) -> list[int] | None:
+    if text is None:
+        return None
+    parts = text.split(",")
+    if not all(part.strip().isdecimal() for part in parts):
+        raise RequestError(f"--seeds {text}: allowed are whole numbers with commas, as in 0,1,2")
+    return sorted({int(part) for part in parts})
+
+
+def _only(entries: list[str] | None) -> dict[str, str]:
+    keys = ("dataset", "victim", "attack")
+    only = {}
+    for entry in entries or ():
+        key, equals, value = entry.partition("=")
+        if key not in keys or not equals:
+            raise RequestError(f"--only {entry}: allowed are {', '.join(f'{k}=NAME' for k in keys)}{nearest(key, keys)}")
+        only[key] = value
+    return only
+
+
+def _suite_rows() -> list[tuple[str, str]]:
+    import yaml
+
+    from leakboard.suites import find_suite, suite_names
+
+    rows = []
+    for name in suite_names():
+        try:
+            rows.append((name, str(yaml.safe_load(find_suite(name).read_text("utf-8"))["description"])))
+        except (OSError, yaml.YAMLError, TypeError, KeyError) as error:
+            rows.append((name, f"broken: {' '.join(str(error).split())[:100]}"))
+    return rows
+
+
+def _plugin_rows(registry, kind):  # type: ignore[no-untyped-def]
+    return [(item.name, f"broken: {item.problem}" if item.problem else item.summary) for item in registry.listings(kind)]

@@ -1,0 +1,130 @@
+"""Engines take tasks, some of which wait for others, and report how each ended. This one runs on the local machine."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pebble import ProcessExpired, ProcessPool
+
+from leakboard import notes
+
+
+@dataclass(frozen=True)
+class Task:
+    """A call to make in a worker process."""
+
+    name: str
+    call: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    after: str = ""
+    """Name of the task that must have ended well before; empty for none."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a task ended."""
+
+    task: Task
+    value: Any = None
+    error: BaseException | None = None
+    seconds: float = 0.0
+
+
+Listen = Callable[[str, str, str], None]
+"""Called with a task's name, ``start``, ``note`` or ``warning``, and a text."""
+
+
+def run_local(tasks: Iterable[Task], jobs: int, timeout: float | None, listen: Listen) -> Iterator[Outcome]:
+    """Run tasks in ``jobs`` processes and yield their outcomes as they end.
+
+    A task whose predecessor failed is not run; its outcome carries the same error. A task that exceeds ``timeout``
+    (seconds) is killed and fails alone, as does one whose process dies.
+    """
+    followers: dict[str, list[Task]] = {}
+    ready: list[Task] = []
+    for task in tasks:
+        (followers.setdefault(task.after, []) if task.after else ready).append(task)
+    context = multiprocessing.get_context("spawn")
+    with context.Manager() as manager:
+        events = manager.Queue()
+        listener = threading.Thread(target=_pass_on, args=(events, listen), daemon=True)
+        listener.start()
+        pool = ProcessPool(jobs, context=context, initializer=_enter, initargs=(events, os.getpid()))
+        running: dict[Any, tuple[Task, float]] = {}
+        try:
+            while ready or running:
+                while ready:
+                    task = ready.pop(0)
+                    future = pool.schedule(_call, args=[task], timeout=timeout)
+                    running[future] = (task, time.monotonic())
+                done, _ = concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED)
+                for future in done:
+                    task, _ = running.pop(future)
+                    outcome = _outcome(task, future, timeout)
+                    if outcome.error is None:
+                        ready += followers.pop(task.name, [])
+                    yield outcome
+                    if outcome.error is not None:
+                        yield from (Outcome(f, error=outcome.error) for f in followers.pop(task.name, []))
+            pool.close()
+        finally:
+            pool.stop()
+            pool.join()
+            events.put(None)
+            listener.join(timeout=5)
+
+
+def _outcome(task: Task, future: Any, timeout: float | None) -> Outcome:
+    try:
+        value, seconds = future.result()
+        return Outcome(task, value, seconds=seconds)
+    except concurrent.futures.TimeoutError:
+        return Outcome(task, error=TimeoutError(f"took longer than timeout={timeout:g} s"))
+    except ProcessExpired as error:
+        return Outcome(task, error=RuntimeError(f"its process died (exit code {error.exitcode})"))
+    except Exception as error:
+        return Outcome(task, error=error)
+
+
+_events: Any = None
+
+
+def _enter(events: Any, parent: int) -> None:
+    """Prepare a worker: leave Ctrl-C to the parent, and end when the parent is gone."""
+    global _events
+    _events = events
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)
+
+
+def _call(task: Task) -> tuple[Any, float]:
+    _events.put((task.name, "start", ""))
+    notes.listen(lambda text: _events.put((task.name, "note", text)))
+    start = time.monotonic()
+    value = task.call(*task.arguments, lambda text: _events.put((task.name, "warning", text)))
+    return value, time.monotonic() - start
+
+
+def _pass_on(events: Any, listen: Listen) -> None:
+    while True:
+        try:
+            event = events.get()
+        except (EOFError, OSError):
+            return
+        if event is None:
+            return
+        listen(*event)

@@ -1,0 +1,101 @@
+"""From cells to identities: what determines a result, and where its record and its cached parts are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import leakboard
+from leakboard import options
+from leakboard.plugins import Registry, source_revision
+from leakboard.store import digest, folder_name
+from leakboard.suites import Cell, Choice, Suite
+
+
+@dataclass(frozen=True)
+class Job:
+    """A cell with the identities of everything on its way; plain data that can be sent to another process."""
+
+    cell: Cell
+    threads: int
+    floor: bool
+    key: str
+    """Identity of the result."""
+    corpus_key: str = ""
+    other_key: str = ""
+    """Identity of the attacker's own dataset; empty where its texts come from the corpus."""
+    victim_key: str = ""
+    fingerprint: str = ""
+    """The dataset's, for the record."""
+    problem: str = ""
+    """Why the cell fails without being tried: a plugin that cannot be loaded."""
+    skip: str = ""
+    """Why victim and attack cannot meet."""
+
+    @property
+    def folder(self) -> str:
+        """Name of the cell's folder under ``cells/``."""
+        cell = self.cell
+        return folder_name(f"{cell.source.corpus.name}-{cell.victim.name}-{cell.attack.name}-s{cell.seed}", self.key)
+
+    @property
+    def victim_slug(self) -> str:
+        """Readable part of the name of the victim's artefacts."""
+        return f"{self.cell.source.corpus.name}-{self.cell.victim.name}-s{self.cell.seed}"
+
+
+def plan(suite: Suite, cells: Sequence[Cell], registry: Registry) -> list[Job]:
+    """Return the jobs of cells, in order.
+
+    Raises:
+        RequestError: a dataset's or victim's file is missing.
+    """
+    identities = _Identities(registry)
+    return [_job(suite, cell, registry, identities) for cell in cells]
+
+
+class _Identities:
+    """The identity of each plugin with its options, worked out once."""
+
+    def __init__(self, registry: Registry):
+        self.registry = registry
+        self.known: dict[tuple[str, str], dict[str, Any]] = {}
+
+    def __call__(self, choice: Choice) -> dict[str, Any]:
+        if (choice.kind, choice.label) not in self.known:
+            plugin = choice.build(self.registry)
+            self.known[choice.kind, choice.label] = {
+                "name": choice.name,
+                "options": options.as_dict(plugin),
+                "revision": self.registry.revision(choice.kind, choice.name),
+                "fingerprint": plugin.fingerprint() if hasattr(plugin, "fingerprint") else "",
+            }
+        return self.known[choice.kind, choice.label]
+
+
+def _job(suite: Suite, cell: Cell, registry: Registry, identity: _Identities) -> Job:
+    source, threads, floor = cell.source, suite.file.threads, suite.file.floor
+    asked = [source.corpus, *([source.other] if source.other else []), cell.victim, cell.attack]
+    if problems := [choice.problem for choice in asked if choice.problem]:
+        key = digest({"cell": cell.label, "problem": problems[0]})
+        return Job(cell, threads, floor, key, problem=problems[0])
+    corpus_key = digest(identity(source.corpus))
+    other_key = digest(identity(source.other)) if source.other else ""
+    setting = {"corpus": corpus_key, "situation": source.situation, "threads": threads, "stage": _revision("victim")}
+    victim_key = digest({**setting, "victim": identity(cell.victim), "seed": cell.seed})
+    attacked = {"victim": victim_key, "other": other_key, "floor": floor, "stage": _revision("cell")}
+    key = digest({**attacked, "attack": identity(cell.attack)})
+    needs = registry.load("attacks", cell.attack.name).needs
+    publishes = registry.load("victims", cell.victim.name).publishes
+    skip = "" if needs in publishes else f"{cell.attack.name} attacks {needs}, {cell.victim.name} publishes none"
+    fingerprint = str(identity(source.corpus)["fingerprint"])
+    return Job(cell, threads, floor, key, corpus_key, other_key, victim_key, fingerprint, skip=skip)
+
+
+@cache
+def _revision(stage: str) -> str:
+    """Identify the engine's code that a stage runs."""
+    return source_revision(Path(leakboard.__file__).parent / "stages" / f"{stage}.py")

@@ -1,0 +1,80 @@
+"""Progress by cell and stage: a live display on a terminal, plain lines elsewhere, with an estimate of the time left."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+
+class RunProgress:
+    """Tells the user which cells run, what stage each is in, and how long the rest may take.
+
+    Args:
+        kinds: for each task's name what it is like (its plugin): tasks of a kind are taken to last equally long.
+    """
+
+    def __init__(self, console: Console, kinds: dict[str, str], jobs: int):
+        self.console, self.kinds, self.jobs = console, kinds, jobs
+        self.left = dict(kinds)
+        self.seconds: dict[str, list[float]] = defaultdict(list)
+        self.started = time.monotonic()
+        self.live = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[stage]}"),
+            TimeElapsedColumn(),
+            console=console,
+            disable=not console.is_terminal,
+            transient=True,
+        )
+        self.total = self.live.add_task("run", total=len(kinds), stage="")
+        self.lines: dict[str, int] = {}
+
+    def __enter__(self) -> RunProgress:
+        self.live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.live.stop()
+
+    def listen(self, name: str, event: str, text: str) -> None:
+        """Take in an event of a worker."""
+        if event == "warning":
+            self.print(f"warning: {name}: {text}")
+        elif event == "start":
+            self.lines[name] = self.live.add_task(f"  {name}", total=None, stage="")
+        elif name in self.lines:
+            self.live.update(self.lines[name], stage=text)  # type: ignore[arg-type]
+            if not self.console.is_terminal and text.startswith("epoch"):
+                self.print(f"  {name}: {text}")
+
+    def end(self, name: str, seconds: float, failure: str) -> None:
+        """Count a task as ended."""
+        kind = self.left.pop(name)
+        if not failure and seconds:
+            self.seconds[kind].append(seconds)
+        if name in self.lines:
+            self.live.remove_task(self.lines.pop(name))  # type: ignore[arg-type]
+        self.live.update(self.total, advance=1, stage=self.estimate())
+        done = len(self.kinds) - len(self.left)
+        outcome = f"failed: {failure}" if failure else f"done in {seconds:.1f} s"
+        self.print(f"[{done}/{len(self.kinds)}] {name}: {outcome}{self.estimate()}")
+
+    def estimate(self) -> str:
+        """Return about how long the remaining tasks take, from the ended ones of the same kind."""
+        ended = [value for values in self.seconds.values() for value in values]
+        if not self.left or not ended:
+            return ""
+        overall = sum(ended) / len(ended)
+        means = {kind: sum(values) / len(values) for kind, values in self.seconds.items()}
+        left = sum(means.get(kind, overall) for kind in self.left.values()) / self.jobs
+        return f", about {left / 60:.0f} min left" if left >= 90 else f", about {left:.0f} s left"
+
+    def print(self, line: str) -> None:
+        """Print a line above the live display."""
+        self.console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,84 @@
+"""Publishing a finished run beside its suite, and verifying what is published by computing some of it again."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from rich.console import Console
+
+from leakboard import reports, runner
+from leakboard.errors import RequestError
+from leakboard.plan import Job
+from leakboard.runner import Run
+
+PUBLISHED = ("leaderboard.csv", "cells.csv", "fairness.csv", "costs.csv", "meta.json")
+"""Recovered sentences are left out: they are other people's texts."""
+
+
+def publish(run: Run) -> list[Path]:
+    """Write a finished run's tables and copy them beside the suite file.
+
+    Raises:
+        RequestError: cells are missing or failed.
+    """
+    records = run.records()
+    failed = [record for record in records if record.status == "failed"]
+    if failed or len(records) < len(run.jobs):
+        missing = len(run.jobs) - len(records)
+        raise RequestError(
+            f"{run.suite.name}: {missing} cells are not computed and {len(failed)} failed; only a finished run is published"
+        )
+    reports.write(run, records)
+    target = run.suite.path.parent
+    return [Path(shutil.copyfile(run.folder / name, target / name)) for name in PUBLISHED]
+
+
+def verify(run: Run, console: Console, count: int, tolerance: float, seed: int) -> bool:
+    """Compute ``count`` random published cells from nothing and compare every metric; return whether all agree.
+
+    Raises:
+        RequestError: the suite has no published cells.
+    """
+    path = run.suite.path.parent / "cells.csv"
+    if not path.is_file():
+        raise RequestError(f"{path}: nothing is published for this suite")
+    published = pd.read_csv(path, keep_default_na=False, dtype={"seed": str}).set_index(["dataset", "victim", "attack", "seed"])
+    by_cell = {_cell_key(job): job for job in run.jobs}
+    present = [key for key in dict.fromkeys(published.index) if key in by_cell]
+    if not present:
+        raise RequestError(f"{path}: none of its cells is asked for by {run.suite.path}")
+    order = np.random.default_rng(seed).permutation(len(present))[:count]
+    chosen = [by_cell[present[i]] for i in sorted(order)]
+    with tempfile.TemporaryDirectory() as folder:
+        again = dataclasses.replace(run, jobs=chosen, out=Path(folder))
+        runner.execute(again, console, processes=1, force=False)
+        return all([_compare(console, again, job, published.loc[[_cell_key(job)]], tolerance) for job in chosen])
+
+
+def _cell_key(job: Job) -> tuple[str, str, str, str]:
+    cell = job.cell
+    return cell.source.label, cell.victim.label, cell.attack.label, str(cell.seed)
+
+
+def _compare(console: Console, run: Run, job: Job, published: pd.DataFrame, tolerance: float) -> bool:
+    record = run.record(job)
+    found = {} if record is None else {(m.name, m.variable, m.group): m.value for m in record.metrics}
+    worst, place, missing = 0.0, "", 0
+    for row in published.itertuples():
+        if row.value == "":
+            continue
+        value = found.get((str(row.metric), str(row.variable), str(row.group)))
+        if value is None:
+            missing += 1
+        elif (difference := abs(value - float(str(row.value)))) > worst:
+            worst, place = difference, f" in {row.metric} {row.variable} {row.group}".rstrip()
+    good = worst <= tolerance and not missing and record is not None and record.status != "failed"
+    verdict = "agrees" if good else "DIFFERS"
+    gone = f", {missing} metrics are missing" if missing else ""
+    console.print(f"{verdict}: {job.cell.label}: largest difference {worst:.6f}{place}{gone}", markup=False, highlight=False)
+    return good

@@ -1,0 +1,136 @@
+"""Running a suite: which cells are done, running the others, and writing the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from leakboard.errors import StorageError, one_line
+from leakboard.plan import Job, plan
+from leakboard.plugins import Registry
+from leakboard.records import Record, read_record, write_failure, write_record
+from leakboard.store import Store
+from leakboard.suites import Cell, Suite
+
+
+@dataclass(frozen=True)
+class Run:
+    """A suite with its cells, planned, and where they are kept.
+
+    ``out/SUITE/cells`` holds the records, ``out/.cache`` what suites share (corpora, fitted victims, publications).
+    """
+
+    suite: Suite
+    jobs: Sequence[Job]
+    out: Path
+    plugin_files: tuple[Path, ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        """Where the run's tables are."""
+        return self.out / self.suite.name
+
+    @property
+    def cells(self) -> Path:
+        """Where the cells' folders are."""
+        return self.folder / "cells"
+
+    @property
+    def store(self) -> Store:
+        """What suites share."""
+        return Store(self.out / ".cache")
+
+    def record(self, job: Job) -> Record | None:
+        """Return a cell's record, if it has one."""
+        return read_record(self.cells / job.folder, job.key)
+
+    def records(self) -> list[Record]:
+        """Return the records of all cells that have one."""
+        return [record for job in self.jobs if (record := self.record(job))]
+
+    def cached(self, job: Job) -> list[str]:
+        """Return which parts of a cell are there: ``result``, ``publications``, ``victim``, ``corpus``."""
+        record = self.record(job)
+        parts = {
+            "result": record is not None and record.status != "failed",
+            "publications": self.store.has("publications", job.victim_slug, job.victim_key),
+            "victim": self.store.has("victims", job.victim_slug, job.victim_key),
+            "corpus": self.store.has("corpora", job.cell.source.corpus.name, job.corpus_key),
+        }
+        return [name for name, there in parts.items() if there]
+
+
+def open_run(suite: Suite, cells: Sequence[Cell], out: Path, registry: Registry) -> Run:
+    """Plan the cells of a suite.
+
+    Raises:
+        RequestError: a file that the suite needs is missing.
+    """
+    return Run(suite, plan(suite, cells, registry), out, registry.files)
+
+
+def execute(run: Run, console: Console, processes: int, force: bool) -> None:
+    """Run every cell that has no result yet; failures are recorded, and the others go on.
+
+    Raises:
+        StorageError: the output folder cannot be written, or the disk is full.
+    """
+    pending = [job for job in run.jobs if force or not _is_done(run.record(job))]
+    if not pending:
+        return
+    for job in [job for job in pending if job.problem or job.skip]:
+        _record_without_trying(run, job)
+    tried = [job for job in pending if not (job.problem or job.skip)]
+    if tried:
+        _run_tasks(run, tried, console, processes, force)
+
+
+def _is_done(record: Record | None) -> bool:
+    return record is not None and record.status != "failed"
+
+
+def _record_without_trying(run: Run, job: Job) -> None:
+    status, reason = ("failed", job.problem) if job.problem else ("skipped", job.skip)
+    labels = (job.cell.source.label, job.cell.victim.label, job.cell.attack.label)
+    record = Record(*labels, job.cell.seed, status, reason, job.key, fingerprint=job.fingerprint)
+    if job.problem:
+        write_failure(run.cells / job.folder, record, job.problem)
+    else:
+        write_record(run.cells / job.folder, record)
+
+
+def _run_tasks(run: Run, pending: Sequence[Job], console: Console, processes: int, force: bool) -> None:
+    from leakboard.engines import Outcome, Task, run_local
+    from leakboard.progress import RunProgress
+    from leakboard.worker import Workplace, prepare, record_failure, run_cell
+
+    place = Workplace(run.store.root.resolve(), run.cells.resolve(), run.plugin_files)
+    tasks: dict[str, Task] = {}
+    cells: dict[str, Job] = {}
+    for job in pending:
+        source, victim, attack, seed = job.cell.source, job.cell.victim, job.cell.attack, job.cell.seed
+        fitting = f"{source.label} / {victim.label} / seed {seed}"
+        tasks.setdefault(fitting, Task(fitting, prepare, (job, place, force)))
+        attacking = f"{fitting} / {attack.label}"
+        tasks[attacking] = Task(attacking, run_cell, (job, place), after=fitting)
+        cells[attacking] = job
+    kinds = {name: cells[name].cell.attack.name if name in cells else f"fit {name.split(' / ')[1]}" for name in tasks}
+    ordered = list(tasks.values())
+
+    def finish(outcome: Outcome) -> str:
+        """Return the failure of a task in one line, recorded for a cell; empty when it went well."""
+        name = outcome.task.name
+        if outcome.error is None:
+            return str(outcome.value or "") if name in cells else ""
+        if isinstance(outcome.error, StorageError):
+            raise outcome.error
+        if name not in cells:
+            return one_line(outcome.error)
+        return record_failure(cells[name], place, outcome.error)
+
+    with RunProgress(console, kinds, processes) as progress:
+        for outcome in run_local(ordered, processes, run.suite.file.timeout, progress.listen):
+            progress.end(outcome.task.name, outcome.seconds, finish(outcome))

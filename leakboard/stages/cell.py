@@ -1,0 +1,170 @@
+"""Mounting one attack on published vectors and having it judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from leakboard.interfaces import (
+    Attack,
+    AttackerView,
+    Corpus,
+    FittedVictim,
+    Floats,
+    Integers,
+    KnownTexts,
+    PublishedWords,
+    Secret,
+    SecretGuesses,
+    Texts,
+    Victim,
+    WordGuesses,
+)
+from leakboard.randomness import seed_libraries
+from leakboard.referee import judge, judge_task
+from leakboard.referee.measures import Metric
+from leakboard.referee.words import SENTENCES, RecoveredSentence, recovered_sentences, word_metrics
+from leakboard.stages.victim import Names, Publications
+from leakboard.tokens import words
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What the referee found in a cell."""
+
+    secrets: tuple[str, ...]
+    attack_metric: str
+    test_size: int
+    metrics: list[Metric]
+    note: str
+    sentences: list[RecoveredSentence]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Everything on the victim's side of an attack."""
+
+    corpus: Corpus
+    """The victim's; its train split is what the victim was trained on."""
+    auxiliary: Corpus
+    """The attacker's own texts."""
+    victim: Victim
+    fitted: Callable[[], FittedVictim]
+    """Loads the fitted victim, for attacks that ask it again."""
+    published: Publications
+
+
+def targets(attack: Attack, corpus: Corpus) -> tuple[Secret, ...]:
+    """Return the secrets of the corpus that an attack guesses; none for attacks on words."""
+    return tuple(secret for secret in corpus.secrets if secret.kind == attack.target)
+
+
+def mismatch(attack: Attack, corpus: Corpus) -> str:
+    """Return why attack and corpus cannot meet, or an empty string."""
+    if attack.target != "words" and not targets(attack, corpus):
+        return f"{corpus.name} has no {attack.target} secrets"
+    return ""
+
+
+def mount(attack: Attack, scene: Scene, names: Names, floor: np.ndarray | None) -> Judged:
+    """Fit an attack, let it guess, and judge the guesses.
+
+    Args:
+        floor: guesses of classifiers trained on the text for the attacked secrets, or None.
+    """
+    asked: set[str] = set()
+    seed = names.seed_for("attack")
+    seed_libraries(seed)
+    fitted = attack.fit(_view(attack, scene, names, asked), seed)
+    metrics = judge_task(scene.corpus, scene.published.predicted) if scene.published.predicted is not None else []
+    if attack.needs == "words":
+        return _judge_words(fitted.guess, scene, names, asked, metrics)
+    guesses = fitted.guess(scene.published.documents["test"].copy())
+    assert isinstance(guesses, SecretGuesses), "an attack on documents guesses secrets"
+    secrets = targets(attack, scene.corpus)
+    metrics += judge(scene.corpus, secrets, guesses, floor)
+    metric = "accuracy" if attack.target == "attribute" else "f1"
+    size = len(scene.corpus.splits["test"])
+    return Judged(tuple(secret.name for secret in secrets), metric, size, metrics, guesses.note, [])
+
+
+def _view(attack: Attack, scene: Scene, names: Names, asked: set[str]) -> AttackerView:
+    secrets = targets(attack, scene.corpus)
+    query_stream = names.stream("query")
+    published = scene.published.words
+
+    def query(texts: Texts) -> Floats:
+        return scene.fitted().publish_documents(texts, query_stream)
+
+    def query_words(texts: Texts) -> PublishedWords:
+        answer = scene.fitted().publish_words(texts, query_stream)
+        if answer.text_index is not None:
+            return answer
+        wanted = {word for text in texts for word in words(text)}
+        rows = [row for row, word in enumerate(answer.words) if word in wanted]
+        asked.update(answer.words[row] for row in rows)
+        return PublishedWords([answer.words[row] for row in rows], answer.vectors[rows])
+
+    def imitate(seed: int) -> FittedVictim:
+        return scene.victim.fit(scene.auxiliary.only("train", "dev"), seed)
+
+    return AttackerView(
+        secrets=secrets,
+        train=_known(scene, secrets, "train"),
+        dev=_known(scene, secrets, "dev"),
+        auxiliary=scene.auxiliary.only("train", "dev"),
+        query=query,
+        query_words=query_words,
+        imitate=imitate,
+        contextual=None if published is None else published.text_index is not None,
+        claim=scene.published.claim,
+    )
+
+
+def _known(scene: Scene, secrets: Sequence[Secret], split: str) -> KnownTexts:
+    vectors = scene.published.documents.get(split)
+    values = {secret.name: scene.corpus.column(split, secret.name) for secret in secrets}
+    return KnownTexts(scene.corpus.texts(split), values, None if vectors is None else vectors.copy())
+
+
+def _judge_words(
+    guess: Callable[[Floats], SecretGuesses | WordGuesses],
+    scene: Scene,
+    names: Names,
+    asked: set[str],
+    metrics: list[Metric],
+) -> Judged:
+    """Show the attack the vectors alone, shuffled (a row's place gives away its frequency), and judge its ranking.
+
+    Words whose vectors the attacker asked the victim for are known to it and left out of the score.
+    """
+    published = scene.published.words
+    assert published is not None, "attacks on words meet only victims that publish words"
+    kept = np.array([row for row, word in enumerate(published.words) if word not in asked], dtype=np.int64)
+    order = names.stream("shuffle").permutation(kept)
+    guesses = guess(published.vectors[order].copy())
+    assert isinstance(guesses, WordGuesses), "an attack on words guesses words"
+    gold = [published.words[row] for row in order]
+    metrics += word_metrics(guesses, gold)
+    place = np.full(len(published.words), -1)
+    place[order] = np.arange(len(order))
+    sentences = recovered_sentences(guesses, gold, _sentences(scene, published, place))
+    right, total = sum(s.words_right for s in sentences), sum(s.words for s in sentences)
+    metrics.append(Metric("sentence_words_right", right / total if total else None, n=total))
+    return Judged(("words",), "recall@5", len(order), metrics, guesses.note, sentences[:SENTENCES])
+
+
+def _sentences(
+    scene: Scene, published: PublishedWords, place: Integers
+) -> list[tuple[str, list[tuple[str, int]]]]:
+    """Return the test texts with their words and the shuffled row of each word's vector."""
+    texts = scene.corpus.texts("test")
+    if published.text_index is None:
+        rows = {word: int(place[row]) for row, word in enumerate(published.words)}
+        return [(text, [(word, rows.get(word, -1)) for word in words(text)]) for text in texts]
+    result: list[tuple[str, list[tuple[str, int]]]] = [(text, []) for text in texts]
+    for row, (word, owner) in enumerate(zip(published.words, published.text_index, strict=True)):
+        result[owner][1].append((word, int(place[row])))
+    return result

@@ -1,0 +1,119 @@
+"""Fitting a victim and publishing: the stages that all attacks on a victim share."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from leakboard.auxiliary import Situation, divide
+from leakboard.corpora import SPLITS
+from leakboard.interfaces import Corpus, FittedVictim, Floats, Integers, PrivacyClaim, PublishedWords, Victim
+from leakboard.randomness import derived_seed, seed_libraries, stream
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the random streams of a cell are named after."""
+
+    seed: int
+    dataset: str
+    victim: str
+    attack: str = ""
+
+    def stream(self, purpose: str) -> np.random.Generator:
+        """Return the generator for a purpose."""
+        return stream(self.seed, self.dataset, self.victim, self.attack, purpose)
+
+    def seed_for(self, purpose: str) -> int:
+        """Return a seed for a purpose."""
+        return derived_seed(self.seed, self.dataset, self.victim, self.attack, purpose)
+
+
+@dataclass(frozen=True)
+class Publications:
+    """Everything a fitted victim publishes of a corpus, and its task labels for test."""
+
+    documents: dict[str, Floats]
+    """float32 (n, d) a split; empty where the victim publishes no documents."""
+    predicted: Integers | None
+    """Task labels of test."""
+    words: PublishedWords | None
+    claim: PrivacyClaim | None
+
+
+def victim_and_attacker_corpus(corpus: Corpus, situation: Situation | None, seed: int) -> tuple[Corpus, Corpus | None]:
+    """Return the victim's corpus and the attacker's texts, None where those come from another dataset."""
+    if situation is None:
+        return corpus, None
+    return divide(corpus, situation, stream(seed, corpus.name, "auxiliary"))
+
+
+def fit(victim: Victim, corpus: Corpus, names: Names) -> FittedVictim:
+    """Train a victim on train and dev."""
+    seed = names.seed_for("fit")
+    seed_libraries(seed)
+    return victim.fit(corpus.only("train", "dev"), seed)
+
+
+def publish(victim: Victim, fitted: FittedVictim, corpus: Corpus, names: Names) -> Publications:
+    """Publish every split's documents, and the words.
+
+    Raises:
+        ValueError: published vectors are not finite, or of a wrong shape.
+    """
+    documents: dict[str, Floats] = {}
+    predicted = words = None
+    if "documents" in victim.publishes:
+        for split in SPLITS:
+            vectors = fitted.publish_documents(corpus.texts(split), names.stream(f"publish {split}"))
+            documents[split] = _checked(vectors, len(corpus.splits[split]), f"document vectors of {split}")
+        if corpus.has_labels:
+            predicted = np.asarray(fitted.predict(documents["test"]), dtype=np.int64)
+    if "words" in victim.publishes:
+        words = fitted.publish_words(corpus.texts("test"), names.stream("publish words"))
+        _checked(words.vectors, len(words.words), "word vectors")
+    return Publications(documents, predicted, words, fitted.claim)
+
+
+def _checked(vectors: Floats, rows: int, what: str) -> Floats:
+    if vectors.ndim != 2 or len(vectors) != rows:
+        raise ValueError(f"{what}: shape {vectors.shape}, expected ({rows}, d)")
+    if vectors.dtype != np.float32:
+        raise ValueError(f"{what}: {vectors.dtype}, expected float32")
+    if not (finite := np.isfinite(vectors).all(1)).all():
+        raise ValueError(f"{what}: {(~finite).sum()} of {rows} hold NaN or infinity; first in row {finite.argmin()}")
+    return vectors
+
+
+def save_publications(published: Publications, folder: Path) -> None:
+    """Write publications into an empty folder (NumPy and JSON)."""
+    for split, vectors in published.documents.items():
+        np.save(folder / f"{split}.npy", vectors)
+    if published.predicted is not None:
+        np.save(folder / "predicted.npy", published.predicted)
+    if published.words:
+        np.save(folder / "words.npy", published.words.vectors)
+        (folder / "words.json").write_text(json.dumps(published.words.words), encoding="utf-8")
+        if published.words.text_index is not None:
+            np.save(folder / "text_index.npy", published.words.text_index)
+    claim = asdict(published.claim) if published.claim else None
+    (folder / "claim.json").write_text(json.dumps(claim), encoding="utf-8")
+
+
+def load_publications(folder: Path) -> Publications:
+    """Return what `save_publications` wrote."""
+
+    def array(name: str) -> np.ndarray | None:
+        path = folder / f"{name}.npy"
+        return np.load(path, allow_pickle=False) if os.path.exists(path) else None
+
+    documents = {split: vectors for split in SPLITS if (vectors := array(split)) is not None}
+    words = None
+    if (vectors := array("words")) is not None:
+        words = PublishedWords(json.loads((folder / "words.json").read_text("utf-8")), vectors, array("text_index"))
+    claim = json.loads((folder / "claim.json").read_text("utf-8"))
+    return Publications(documents, array("predicted"), words, PrivacyClaim(**claim) if claim else None)

@@ -1,0 +1,240 @@
+"""Suites: a YAML file that names datasets, victims and attacks, and the cells that it asks for."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+import leakboard
+from leakboard import options
+from leakboard.auxiliary import SITUATIONS
+from leakboard.errors import RequestError, nearest, one_line
+from leakboard.plugins import BrokenPlugin, Registry
+
+Entries = Annotated[list[str | dict[str, Any]], Field(min_length=1)]
+
+
+class SuiteFile(BaseModel):
+    """What a suite's YAML may say."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    description: str = ""
+    seeds: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] = [0]
+    datasets: Entries
+    victims: Entries
+    attacks: Entries
+    threads: Annotated[int, Field(ge=1)] = 2
+    """Threads of every cell: part of the suite, since sums in another order give other bits."""
+    timeout: Annotated[float, Field(gt=0)] | None = None
+    """Longest time that fitting a victim, or one attack, may take (seconds)."""
+    floor: bool = True
+    """Whether to train a classifier on the text itself for every secret, as the floor of privacy."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A plugin with its options, as an entry of a suite asks for it."""
+
+    kind: str
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """As written; defaults are not spelled out."""
+    label: str = ""
+    problem: str = ""
+    """Why the plugin cannot be loaded; the cells that ask for it fail with it."""
+
+    def build(self, registry: Registry) -> Any:
+        """Construct the plugin.
+
+        Raises:
+            RequestError: its options are wrong.
+            BrokenPlugin: it cannot be loaded.
+        """
+        return options.build(registry.load(self.kind, self.name), self.options, f"{self.kind[:-1]} {self.name}")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A dataset and what the attacker collected: a situation, or another dataset (then ``situation`` is None)."""
+
+    corpus: Choice
+    situation: str | None = "within"
+    other: Choice | None = None
+
+    @property
+    def label(self) -> str:
+        """The dataset's name in the CSVs, with its auxiliary corpus where that is not the default."""
+        if self.situation == "within":
+            return self.corpus.label
+        value = self.situation or (self.other.label if self.other else "")
+        head, bracket, rest = self.corpus.label.partition("(")
+        return f"{head}(auxiliary={value}{', ' + rest if bracket else ')'}"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One question: this attack against this victim on this dataset with this seed."""
+
+    source: Source
+    victim: Choice
+    attack: Choice
+    seed: int
+
+    @property
+    def label(self) -> str:
+        """The cell as people read it."""
+        return f"{self.source.label} / {self.victim.label} / {self.attack.label} / seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A validated suite."""
+
+    name: str
+    path: Path
+    file: SuiteFile
+    sources: tuple[Source, ...]
+    victims: tuple[Choice, ...]
+    attacks: tuple[Choice, ...]
+
+    def cells(self, seeds: Sequence[int] | None = None, only: Mapping[str, str] | None = None) -> list[Cell]:
+        """Return the cells in order: all attacks on one fitted victim stand together.
+
+        Args:
+            seeds: instead of the suite's.
+            only: keep cells whose ``dataset``, ``victim`` or ``attack`` has this plugin name or label.
+
+        Raises:
+            RequestError: ``only`` leaves nothing.
+        """
+        chosen = [
+            Cell(source, victim, attack, seed)
+            for source, victim, seed, attack in itertools.product(
+                self.sources, self.victims, seeds or self.file.seeds, self.attacks
+            )
+        ]
+        for key, wanted in (only or {}).items():
+            kept = [cell for cell in chosen if wanted in _names(cell, key)]
+            if not kept:
+                there = sorted({name for cell in chosen for name in _names(cell, key)})
+                raise RequestError(f"--only {key}={wanted}: no such cell (there are: {', '.join(there)}){nearest(wanted, there)}")
+            chosen = kept
+        return chosen
+
+
+def _names(cell: Cell, key: str) -> tuple[str, str]:
+    choices = {"dataset": (cell.source.corpus.name, cell.source.label)}
+    choices |= {kind: (choice.name, choice.label) for kind, choice in (("victim", cell.victim), ("attack", cell.attack))}
+    return choices[key]
+
+
+def suite_folder() -> Path:
+    """Return the folder of the suites that come with LeakBoard."""
+    return next(Path(root) / "leaderboards" for root in reversed(leakboard.__path__) if (Path(root) / "leaderboards").is_dir())
+
+
+def suite_names() -> list[str]:
+    """Return the names under ``leaderboards/``."""
+    return sorted(path.parent.name for path in suite_folder().glob("*/suite.yaml"))
+
+
+def find_suite(name: str) -> Path:
+    """Return the YAML file of a suite, by name or path.
+
+    Raises:
+        RequestError: there is none; the message offers the nearest name.
+    """
+    if name in suite_names():
+        return suite_folder() / name / "suite.yaml"
+    path = Path(name)
+    if path.is_dir():
+        path = path / "suite.yaml"
+    if path.is_file():
+        return path
+    names = suite_names()
+    raise RequestError(f"no suite {name!r}: neither a file nor one of {', '.join(names)}{nearest(name, names)}")
+
+
+def load_suite(name: str, registry: Registry) -> Suite:
+    """Read and validate a suite.
+
+    Raises:
+        RequestError: one line with file, path inside the YAML, value, what is allowed and the nearest name.
+    """
+    path = find_suite(name)
+    try:
+        content = yaml.safe_load(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise RequestError(f"{path}: not readable YAML: {one_line(error)}") from None
+    if not isinstance(content, dict):
+        raise RequestError(f"{path}: {content!r} is not a mapping of {', '.join(SuiteFile.model_fields)}")
+    try:
+        file = SuiteFile.model_validate(content)
+    except ValidationError as error:
+        raise RequestError(options.explain(error, f"{path}:", SuiteFile.model_fields).replace(":.", ": ", 1)) from None
+    entries = {kind: list(_entries(registry, kind, getattr(file, kind), f"{path}: {kind}")) for kind in ("victims", "attacks")}
+    sources = [
+        _source(registry, entry, f"{path}: datasets[{i}]") for i, entry in enumerate(file.datasets)
+    ]
+    for kind, labels in [("datasets", [s.label for s in sources])] + [(k, [c.label for c in v]) for k, v in entries.items()]:
+        if twice := [label for label in labels if labels.count(label) > 1]:
+            raise RequestError(f"{path}: {kind}: {twice[0]!r} is listed twice")
+    if len(set(file.seeds)) < len(file.seeds):
+        raise RequestError(f"{path}: seeds: {file.seeds} lists a seed twice")
+    suite_name = path.parent.name if path.name == "suite.yaml" else path.stem
+    return Suite(suite_name, path, file, tuple(sources), tuple(entries["victims"]), tuple(entries["attacks"]))
+
+
+def _split_entry(entry: str | dict[str, Any], place: str) -> tuple[str, dict[str, Any]]:
+    if isinstance(entry, str):
+        return entry, {}
+    if len(entry) != 1:
+        raise RequestError(f"{place}: {json.dumps(entry)} is not one name with its options; allowed: name, or name: {{option: value}}")
+    (name, given), = entry.items()
+    if given is not None and not isinstance(given, dict):
+        raise RequestError(f"{place}.{name}: {given!r} is not a mapping of options")
+    return str(name), dict(given or {})
+
+
+def _entries(registry: Registry, kind: str, entries: Sequence[Any], place: str) -> Iterator[Choice]:
+    for i, entry in enumerate(entries):
+        name, given = _split_entry(entry, f"{place}[{i}]")
+        grid = given.pop("grid", {})
+        if not isinstance(grid, dict) or not all(isinstance(values, list) and values for values in grid.values()):
+            raise RequestError(f"{place}[{i}].{name}.grid: {grid!r} is not a mapping of options to lists of values")
+        for values in itertools.product(*grid.values()):
+            yield _choice(registry, kind, name, {**given, **dict(zip(grid, values, strict=True))}, f"{place}[{i}]")
+
+
+def _choice(registry: Registry, kind: str, name: str, given: dict[str, Any], place: str) -> Choice:
+    registry.find(kind, name, place)
+    try:
+        plugin = options.build(registry.load(kind, name), given, f"{place}.{name}")
+    except BrokenPlugin as error:
+        return Choice(kind, name, given, name, str(error))
+    return Choice(kind, name, given, options.label(name, plugin))
+
+
+def _source(registry: Registry, entry: str | dict[str, Any], place: str) -> Source:
+    name, given = _split_entry(entry, place)
+    auxiliary = given.pop("auxiliary", "within")
+    corpus = _choice(registry, "datasets", name, given, place)
+    if auxiliary in SITUATIONS:
+        return Source(corpus, str(auxiliary))
+    names = [*SITUATIONS, *(listing.name for listing in registry.listings("datasets"))]
+    if isinstance(auxiliary, str) and auxiliary not in names:
+        raise RequestError(
+            f"{place}.{name}.auxiliary: {auxiliary!r} is not allowed: {', '.join(SITUATIONS)}, or a dataset{nearest(auxiliary, names)}"
+        )
+    if not isinstance(auxiliary, str | dict):
+        raise RequestError(f"{place}.{name}.auxiliary: {auxiliary!r} is not allowed: {', '.join(SITUATIONS)}, or a dataset")
+    other, other_options = _split_entry(auxiliary, f"{place}.{name}.auxiliary")
+    return Source(corpus, None, _choice(registry, "datasets", other, other_options, f"{place}.{name}.auxiliary"))

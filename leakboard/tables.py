@@ -1,0 +1,219 @@
+"""The leaderboard CSVs: a pure function of the cell records. Same records, same bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from leakboard.records import COSTS, SENTENCES, Record
+from leakboard.referee.measures import Metric
+from leakboard.store import write_file
+
+LEADERBOARD = (
+    "dataset, victim, attack, secrets, seeds, test_size, task_accuracy, task_majority, attack_metric, attack_score, "
+    "empirical_privacy, empirical_privacy_low, empirical_privacy_high, privacy_majority, privacy_floor, privacy_bayes, "
+    "fairness_gap, fairness_variable, epsilon_claimed, epsilon_proved, epsilon_audited, delta, privacy_unit, verdict, "
+    "status, privacy_label, task_accuracy_sd, empirical_privacy_sd, test_copies"
+).split(", ")
+CELLS = (
+    "dataset, victim, attack, seed, metric, variable, group, value, low, high, n, status, note"
+).split(", ")
+FAIRNESS = (
+    "dataset, victim, variable, group, n, share, task_accuracy, gap, gap_low, gap_high, p_value, tpr_gap, "
+    "attack_score, attack"
+).split(", ")
+COST = ("dataset, victim, attack, seed, stage, seconds, peak_memory_mib, device, threads").split(", ")
+SENTENCE = ("dataset, victim, attack, seed, text, recovered, words_right, words, similarity").split(", ")
+
+LOST = "attack failed: no better than the best constant guess"
+
+Row = dict[str, Any]
+
+
+def write_tables(folder: Path, records: Sequence[Record], cells: Sequence[Path]) -> list[Path]:
+    """Write all CSVs of a run, whole, and return their paths.
+
+    Args:
+        records: one a cell, in any order.
+        cells: the cells' folders, for costs and recovered sentences.
+
+    Raises:
+        RequestError: the folder cannot be written.
+    """
+    ordered = sorted(records, key=lambda r: (r.dataset, r.victim, r.attack, r.seed))
+    owners = {record.key: record for record in ordered}
+    tables = {
+        "leaderboard.csv": (LEADERBOARD, leaderboard(ordered)),
+        "cells.csv": (CELLS, [row for record in ordered for row in _cell_rows(record)]),
+        "fairness.csv": (FAIRNESS, fairness(ordered)),
+        "costs.csv": (COST, list(_beside(cells, COSTS, owners))),
+        "sentences.csv": (SENTENCE, list(_beside(cells, SENTENCES, owners))),
+    }
+    paths = []
+    for name, (columns, rows) in tables.items():
+        frame = pd.DataFrame(rows, columns=columns)
+        write_file(folder / name, frame.to_csv(index=False, lineterminator="\n", float_format="%.4f"))
+        paths.append(folder / name)
+    return paths
+
+
+def leaderboard(records: Sequence[Record]) -> list[Row]:
+    """Return one row a (dataset, victim, attack): means over seeds.
+
+    The interval is the mean over seeds of each run's own 95 % interval over test texts (sampling); the columns
+    ``..._sd`` hold the standard deviation over seeds (training), empty with one seed.
+    """
+    return [_leaderboard_row(group) for group in _grouped(records, lambda r: (r.dataset, r.victim, r.attack))]
+
+
+def _leaderboard_row(records: Sequence[Record]) -> Row:
+    done = [record for record in records if record.status == "ok"]
+    first = done[0] if done else records[0]
+    row: Row = {"dataset": first.dataset, "victim": first.victim, "attack": first.attack, "seeds": len(done)}
+    row["status"] = _status(records, done)
+    if not done:
+        return row
+    row |= {
+        "secrets": "; ".join(first.secrets),
+        "test_size": round(sum(r.test_size or 0 for r in done) / len(done)),
+        "attack_metric": first.attack_metric,
+        "test_copies": first.checks.get("test_copies"),
+    }
+    for name in ("task_accuracy", "task_majority", "attack_score", "empirical_privacy", "privacy_majority"):
+        row[name] = _mean(done, name)
+    for name in ("privacy_floor", "privacy_bayes", "privacy_label"):
+        row[name] = _mean(done, name)
+    for end in ("low", "high"):
+        row[f"empirical_privacy_{end}"] = _mean(done, "empirical_privacy", end)
+    for name in ("task_accuracy", "empirical_privacy"):
+        row[f"{name}_sd"] = _deviation(done, name)
+    if first.claim:
+        row |= {"epsilon_claimed": first.claim["epsilon"], "delta": first.claim["delta"], "privacy_unit": first.claim["unit"]}
+    row["fairness_gap"], row["fairness_variable"] = _widest_gap(done)
+    return row
+
+
+def _status(records: Sequence[Record], done: Sequence[Record]) -> str:
+    other = next((record for record in records if record.status != "ok"), None)
+    if not done:
+        assert other, "a group has at least one record"
+        return f"{other.status}: {other.reason}"
+    parts = [f"{len(records) - len(done)} of {len(records)} seeds failed: {other.reason}"] if other else []
+    score, ceiling = _mean(done, "attack_score"), _mean(done, "privacy_majority")
+    if score is not None and ceiling is not None and score <= 1 - ceiling:
+        parts.append(LOST)
+    return "; ".join(parts) or "ok"
+
+
+def fairness(records: Sequence[Record]) -> list[Row]:
+    """Return one row a (dataset, victim, variable, group), means over seeds, with the strongest attack's score.
+
+    The p-value over several seeds is twice the mean of the runs' (valid under any dependence: Vovk and Wang 2020,
+    Combining p-values via averaging, section 3).
+    """
+    rows = []
+    for group in _grouped([r for r in records if r.status == "ok"], lambda r: (r.dataset, r.victim)):
+        one_attack = _grouped(group, lambda r: r.attack)
+        shares = [m for m in group[0].metrics if m.name == "share"]
+        for share in shares:
+            here = (share.variable, share.group)
+            once = one_attack[0]
+            p_values = [m.value for r in once if (m := r.value("task_gap_p", *here)) and m.value is not None]
+            scores = {a[0].attack: _mean(a, "attack_accuracy", "value", *here) for a in one_attack}
+            known = {attack: score for attack, score in scores.items() if score is not None}
+            best = max(known, key=lambda attack: known[attack], default=None)
+            rows.append(
+                {
+                    "dataset": group[0].dataset,
+                    "victim": group[0].victim,
+                    "variable": share.variable,
+                    "group": share.group,
+                    "n": share.n,
+                    "share": share.value,
+                    "task_accuracy": _mean(once, "task_accuracy", "value", *here),
+                    "gap": _mean(once, "task_gap", "value", *here),
+                    "gap_low": _mean(once, "task_gap", "low", *here),
+                    "gap_high": _mean(once, "task_gap", "high", *here),
+                    "p_value": _combined(p_values),
+                    "tpr_gap": _mean(once, "tpr_gap", "value", share.variable),
+                    "attack_score": known.get(best) if best else None,
+                    "attack": best,
+                }
+            )
+    return rows
+
+
+def _combined(p_values: Sequence[float]) -> float | None:
+    if not p_values:
+        return None
+    mean = sum(p_values) / len(p_values)
+    return mean if len(p_values) == 1 else min(1.0, 2 * mean)
+
+
+def _widest_gap(records: Sequence[Record]) -> tuple[float | None, str | None]:
+    """Return the largest difference of mean task accuracy between two groups of a secret, and the secret."""
+    groups: dict[str, list[float]] = {}
+    for metric in records[0].metrics:
+        if metric.name == "task_accuracy" and metric.group:
+            mean = _mean(records, "task_accuracy", "value", metric.variable, metric.group)
+            if mean is not None:
+                groups.setdefault(metric.variable, []).append(mean)
+    gaps = {variable: max(values) - min(values) for variable, values in groups.items() if len(values) > 1}
+    widest = max(gaps, key=lambda variable: gaps[variable], default=None)
+    return (gaps[widest], widest) if widest else (None, None)
+
+
+def _cell_rows(record: Record) -> Iterable[Row]:
+    head = {"dataset": record.dataset, "victim": record.victim, "attack": record.attack, "seed": record.seed}
+    if record.status != "ok":
+        yield {**head, "metric": record.status, "status": record.reason}
+    for metric in record.metrics:
+        row = {"metric": metric.name, **{name: getattr(metric, name) for name in _METRIC_FIELDS}}
+        yield {**head, **row, "note": record.note if metric.name == "attack_score" else None}
+
+
+_METRIC_FIELDS = ("variable", "group", "value", "low", "high", "n", "status")
+
+
+def _beside(cells: Sequence[Path], name: str, owners: dict[str, Record]) -> Iterable[Row]:
+    """Yield the rows that finished cells keep beside their records, in the order of the records."""
+    folders = {_key_of(folder): folder for folder in cells}
+    for key, record in owners.items():
+        folder = folders.get(key)
+        if record.status == "ok" and folder and (folder / name).is_file():
+            head = {"dataset": record.dataset, "victim": record.victim, "attack": record.attack, "seed": record.seed}
+            for row in json.loads((folder / name).read_text("utf-8")):
+                yield {**head, **row}
+
+
+def _key_of(folder: Path) -> str:
+    try:
+        return str(json.loads((folder / "result.json").read_text("utf-8"))["key"])
+    except (OSError, ValueError, KeyError):
+        return ""
+
+
+def _grouped(records: Sequence[Record], key: Any) -> list[list[Record]]:
+    groups: dict[Any, list[Record]] = {}
+    for record in records:
+        groups.setdefault(key(record), []).append(record)
+    return list(groups.values())
+
+
+def _values(records: Sequence[Record], name: str, part: str, variable: str, group: str) -> list[float]:
+    found: list[Metric | None] = [record.value(name, variable, group) for record in records]
+    return [value for metric in found if metric and (value := getattr(metric, part)) is not None]
+
+
+def _mean(records: Sequence[Record], name: str, part: str = "value", variable: str = "", group: str = "") -> float | None:
+    values = _values(records, name, part, variable, group)
+    return sum(values) / len(values) if values else None
+
+
+def _deviation(records: Sequence[Record], name: str) -> float | None:
+    values = pd.Series(_values(records, name, "value", "", ""), dtype=float)
+    return float(values.std(ddof=1)) if len(values) > 1 else None

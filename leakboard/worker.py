@@ -1,0 +1,232 @@
+"""What runs in a worker process: preparing a victim, and one cell, with their parts taken from the store."""
+
+from __future__ import annotations
+
+import json
+import resource
+import shutil
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from leakboard import notes
+from leakboard.corpora import load_corpus, save_corpus
+from leakboard.errors import StorageError, one_line
+from leakboard.interfaces import Corpus, FittedVictim
+from leakboard.plan import Job
+from leakboard.plugins import Registry, source_revision
+from leakboard.records import COSTS, SENTENCES, Record, write_failure, write_record
+from leakboard.store import Store, digest, write_file
+from leakboard.suites import Choice
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """Where a run reads and writes."""
+
+    store: Path
+    cells: Path
+    plugin_files: tuple[Path, ...]
+
+
+def prepare(job: Job, place: Workplace, force: bool, warn: Callable[[str], None]) -> None:
+    """Fit a job's victim and publish, unless the store has both and ``force`` is not set.
+
+    What is cached is checked by its checksums.
+    """
+    stages = _Stages(job, place, warn)
+    if force:
+        for kind in ("victims", "publications"):
+            shutil.rmtree(stages.store.path(kind, job.victim_slug, job.victim_key), ignore_errors=True)
+    stages.publications()
+
+
+def run_cell(job: Job, place: Workplace, warn: Callable[[str], None]) -> str:
+    """Mount a job's attack and write its record; return an empty string, or the reason for a failure in one line."""
+    folder = place.cells / job.folder
+    try:
+        record, sentences, costs = _Stages(job, place, warn).attacked()
+    except StorageError:
+        raise
+    except Exception as error:
+        return record_failure(job, place, error)
+    if sentences:
+        write_file(folder / SENTENCES, json.dumps(sentences, indent=1) + "\n")
+    if costs:
+        write_file(folder / COSTS, json.dumps(costs, indent=1) + "\n")
+    write_record(folder, record)
+    return ""
+
+
+def record_failure(job: Job, place: Workplace, error: BaseException, reason: str = "") -> str:
+    """Record that a cell failed, with its reason and traceback; return the reason."""
+    reason = reason or one_line(error)
+    lines = "".join(traceback.format_exception(error))
+    write_failure(place.cells / job.folder, _record(job, "failed", reason), lines)
+    return reason
+
+
+def _record(job: Job, status: str, reason: str = "", **found: Any) -> Record:
+    cell = job.cell
+    labels = (cell.source.label, cell.victim.label, cell.attack.label)
+    return Record(*labels, cell.seed, status, reason, job.key, fingerprint=job.fingerprint, **found)
+
+
+class _Stages:
+    """The stages of one job; each takes what it needs from the stage before, or from the store."""
+
+    def __init__(self, job: Job, place: Workplace, warn: Callable[[str], None]):
+        _limit_threads(job.threads)
+        self.job, self.place, self.warn = job, place, warn
+        self.store = Store(place.store)
+        self.registry = _registry(place.plugin_files)
+        self.victim = job.cell.victim.build(self.registry)
+
+    def corpus(self, choice: Choice, key: str) -> Corpus:
+        def make(folder: Path) -> None:
+            notes.note("loading the corpus")
+            save_corpus(choice.build(self.registry).load(), folder)
+
+        return load_corpus(self.store.obtain("corpora", choice.name, key, make, self.warn))
+
+    def sides(self) -> tuple[Corpus, Corpus]:
+        """Return the victim's corpus and the attacker's."""
+        from leakboard.stages.victim import victim_and_attacker_corpus
+
+        source = self.job.cell.source
+        whole = self.corpus(source.corpus, self.job.corpus_key)
+        situation: Any = source.situation
+        own, auxiliary = victim_and_attacker_corpus(whole, situation, self.job.cell.seed)
+        if auxiliary is None:
+            assert source.other, "a source without situation names another dataset"
+            auxiliary = self.corpus(source.other, self.job.other_key)
+        return own, auxiliary
+
+    def names(self, attack: str = "") -> Any:
+        from leakboard.stages.victim import Names
+
+        cell = self.job.cell
+        return Names(cell.seed, cell.source.corpus.name, cell.victim.name, attack)
+
+    def fitted_folder(self) -> Path:
+        from leakboard.stages.victim import fit
+
+        def make(folder: Path) -> None:
+            notes.note("fitting the victim")
+            with _measured("fit", self.job.threads) as cost:
+                fit(self.victim, self.sides()[0], self.names()).save(folder)
+            (folder / COSTS).write_text(json.dumps(cost), encoding="utf-8")
+
+        return self.store.obtain("victims", self.job.victim_slug, self.job.victim_key, make, self.warn)
+
+    def fitted(self) -> FittedVictim:
+        return self.victim.load(self.fitted_folder())
+
+    def publications(self) -> Path:
+        from leakboard.stages.victim import publish, save_publications
+
+        def make(folder: Path) -> None:
+            fitted = self.fitted()
+            notes.note("publishing")
+            with _measured("publish", self.job.threads) as cost:
+                save_publications(publish(self.victim, fitted, self.sides()[0], self.names()), folder)
+            (folder / COSTS).write_text(json.dumps(cost), encoding="utf-8")
+
+        return self.store.obtain("publications", self.job.victim_slug, self.job.victim_key, make, self.warn)
+
+    def floor(self, corpus: Corpus, kind: str) -> Any:
+        """Return the guesses of classifiers trained on the text, cached for the corpus and kind of secret."""
+        import numpy as np
+
+        from leakboard.referee import baselines
+
+        whole = self.corpus(self.job.cell.source.corpus, self.job.corpus_key)
+        secrets = [secret for secret in whole.secrets if secret.kind == kind]
+
+        def make(folder: Path) -> None:
+            notes.note("training the floor: classifiers on the text")
+            np.save(folder / "guesses.npy", baselines.from_text(whole, secrets, seed=0))
+
+        revision = source_revision(Path(baselines.__file__))
+        key = digest({"corpus": self.job.corpus_key, "kind": kind, "revision": revision})
+        folder = self.store.obtain("floors", f"{self.job.cell.source.corpus.name}-{kind}", key, make, self.warn)
+        return np.load(folder / "guesses.npy", allow_pickle=False)
+
+    def attacked(self) -> tuple[Record, list[dict[str, Any]], list[dict[str, Any]]]:
+        """Return the cell's record, its recovered sentences and its costs."""
+        from leakboard.stages.cell import Scene, mismatch, mount
+        from leakboard.stages.victim import load_publications
+
+        job = self.job
+        attack = job.cell.attack.build(self.registry)
+        own, auxiliary = self.sides()
+        if reason := job.skip or mismatch(attack, own):
+            return _record(job, "skipped", reason, checks=own.checks), [], []
+        folder = self.publications()
+        published = load_publications(folder)
+        floor = self.floor(own, attack.target) if job.floor and attack.target != "words" else None
+        scene = Scene(own, auxiliary, self.victim, lru_cache(self.fitted), published)
+        notes.note("attacking")
+        with _measured("attack", job.threads) as cost:
+            judged = mount(attack, scene, self.names(job.cell.attack.name), floor)
+        record = _record(
+            job,
+            "ok",
+            secrets=judged.secrets,
+            attack_metric=judged.attack_metric,
+            test_size=judged.test_size,
+            claim=asdict(published.claim) if published.claim else None,
+            note=judged.note,
+            checks=own.checks,
+            metrics=judged.metrics,
+        )
+        fit_cost, publish_cost = (json.loads((path / COSTS).read_text("utf-8")) for path in (self.fitted_folder(), folder))
+        return record, [asdict(sentence) for sentence in judged.sentences], [fit_cost, publish_cost, cost]
+
+
+@lru_cache
+def _registry(files: tuple[Path, ...]) -> Registry:
+    return Registry(files)
+
+
+def _limit_threads(threads: int) -> None:
+    import threadpoolctl
+    import torch
+
+    torch.set_num_threads(threads)
+    threadpoolctl.threadpool_limits(threads)
+
+
+@contextmanager
+def _measured(stage: str, threads: int) -> Iterator[dict[str, Any]]:
+    """Measure a stage: seconds, and the peak of the process's memory (MiB) where the system lets it be reset."""
+    import torch
+
+    cost: dict[str, Any] = {}
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        pass
+    start = time.perf_counter()
+    yield cost
+    device = torch.cuda.get_device_name(0) if torch.cuda.is_available() else "cpu"
+    cost |= {
+        "stage": stage,
+        "seconds": round(time.perf_counter() - start, 3),
+        "peak_memory_mib": _peak_memory(),
+        "device": device,
+        "threads": threads,
+    }
+
+
+def _peak_memory() -> int:
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) // 1024
+    except (OSError, StopIteration):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
