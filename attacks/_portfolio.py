@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import AttackerView, Floats, Integers, KnownTexts, Secret, SecretGuesses
@@ -30,13 +31,13 @@ class Scaling:
     """A fixed affine map of the inputs, or a map of each vector by itself."""
 
     name: str
-    shift: Floats | float = 0.0
-    scale: Floats | float = 1.0
+    shift: NDArray[np.float64] | float = 0.0
+    scale: NDArray[np.float64] | float = 1.0
     per_vector: bool = False
 
     def __call__(self, vectors: Floats) -> Floats:
         if self.per_vector:
-            vectors = vectors - vectors.mean(1, keepdims=True)
+            vectors = vectors - vectors.mean(1, keepdims=True, dtype=np.float64)  # squares leave the range of float32
             deviation = vectors.std(1, keepdims=True)
             return (vectors / np.where(deviation > 0, deviation, 1)).astype(np.float32)
         return ((vectors - self.shift) * self.scale).astype(np.float32)
@@ -44,11 +45,11 @@ class Scaling:
     @staticmethod
     def all(vectors: Floats) -> "list[Scaling]":
         """Return the scalings, with means and deviations taken from ``vectors``."""
-        deviation = vectors.std(0)
+        deviation = vectors.std(0, dtype=np.float64)
         standard = 1 / np.where(deviation > 0, deviation, 1)
         return [
             Scaling("raw"),
-            Scaling("standardised", vectors.mean(0), standard),
+            Scaling("standardised", vectors.mean(0, dtype=np.float64), standard),
             Scaling("per vector", per_vector=True),
         ]
 

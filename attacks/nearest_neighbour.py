@@ -110,9 +110,9 @@ class FittedNearestNeighbour:
         found = nearest(queries, self.vectors, depth, self.options.exact_limit)
         if found.recall < 1:
             remarks.append(f"approximate search with recall {found.recall:.3f}")
-        ranked, similarity = found.rows, found.similarity
+        ranked, similarity = np.where(found.rows < 0, -1, self.owners[found.rows]), found.similarity
         if not one_each:
-            ranked, similarity = self._distinct(self.owners[ranked], similarity)
+            ranked, similarity = self._distinct(ranked, similarity)
         return WordGuesses(self.vocabulary, ranked, similarity, self.frequent, "; ".join(remarks))
 
     def _refined(self, queries: Floats, rotation: Floats) -> tuple[Floats, int]:

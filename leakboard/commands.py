@@ -18,7 +18,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     no_args_is_help=False,
 )
-console = Console(soft_wrap=False)
+console = Console(width=None if sys.stdout.isatty() else 140)
 
 OutFolder = Annotated[Path, typer.Option("--out", help="Folder of runs and of what they share.")]
 PluginFiles = Annotated[Optional[list[Path]], typer.Option("--plugin", help="Load one plugin file; repeatable.")]  # noqa: UP045

@@ -58,25 +58,26 @@ def run_local(tasks: Iterable[Task], jobs: int, timeout: float | None, listen: L
         listener = threading.Thread(target=_pass_on, args=(events, listen), daemon=True)
         listener.start()
         pool = ProcessPool(jobs, context=context, initializer=_enter, initargs=(events, os.getpid()))
-        running: dict[Any, tuple[Task, float]] = {}
+        running: dict[Any, Task] = {}
         try:
             while ready or running:
-                while ready:
+                while ready and len(running) < jobs:
                     task = ready.pop(0)
-                    future = pool.schedule(_call, args=[task], timeout=timeout)
-                    running[future] = (task, time.monotonic())
+                    running[pool.schedule(_call, args=[task], timeout=timeout)] = task
                 done, _ = concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED)
                 for future in done:
-                    task, _ = running.pop(future)
-                    outcome = _outcome(task, future, timeout)
-                    if outcome.error is None:
-                        ready += followers.pop(task.name, [])
+                    outcome = _outcome(running.pop(future), future, timeout)
+                    waiting = followers.pop(outcome.task.name, [])
                     yield outcome
-                    if outcome.error is not None:
-                        yield from (Outcome(f, error=outcome.error) for f in followers.pop(task.name, []))
+                    if outcome.error is None:
+                        ready = waiting + ready
+                    else:
+                        yield from (Outcome(task, error=outcome.error) for task in waiting)
             pool.close()
-        finally:
+        except BaseException:
             pool.stop()
+            raise
+        finally:
             pool.join()
             events.put(None)
             listener.join(timeout=5)

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from leakboard import options
 from leakboard.provenance import describe, write_meta
@@ -45,9 +47,6 @@ def warn_about_threads(console: Console, run: Run, jobs: int) -> None:
 
 
 COLUMNS = {
-    "dataset": "dataset",
-    "victim": "victim",
-    "attack": "attack",
     "task_accuracy": "task",
     "attack_score": "attack score",
     "empirical_privacy": "privacy",
@@ -55,20 +54,20 @@ COLUMNS = {
     "privacy_floor": "floor",
     "privacy_bayes": "bayes",
     "fairness_gap": "gap",
-    "status": "status",
 }
 
 
 def print_leaderboard(console: Console, run: Run, records: Sequence[Record]) -> None:
-    """Print the leaderboard, most important columns only, and what a reader must be warned of."""
+    """Print the leaderboard, one table a dataset, and what a reader must be warned of."""
     ordered = sorted(records, key=lambda r: (r.dataset, r.victim, r.attack, r.seed))
-    table = Table(*COLUMNS.values(), title=f"{run.suite.name}: {run.suite.file.description}", title_justify="left")
-    for row in leaderboard(ordered):
-        table.add_row(*(_cell(row, name) for name in COLUMNS))
-    console.print(table)
+    rows = leaderboard(ordered)
+    console.print(f"\n{run.suite.name}: {run.suite.file.description}", markup=False, highlight=False)
+    for dataset in dict.fromkeys(row["dataset"] for row in rows):
+        console.print(_table(dataset, [row for row in rows if row["dataset"] == dataset]))
     console.print(
         "privacy: 1 - the better of attack and best constant guess [95 % interval]; ceiling: what the constant leaves; "
-        "floor: what a classifier on the text leaves; bayes: what the best possible attacker leaves, where known",
+        "floor: what a classifier on the text leaves; bayes: what the best possible attacker leaves, where known; "
+        "gap: widest gap of task accuracy between groups",
         style="dim",
         highlight=False,
     )
@@ -76,6 +75,20 @@ def print_leaderboard(console: Console, run: Run, records: Sequence[Record]) -> 
         if checks.get("test_copies"):
             share = f"{100 * checks['test_copies']:.1f} %"
             console.print(f"warning: {dataset}: {share} of the test texts occur verbatim in train", highlight=False)
+
+
+def _table(dataset: str, rows: Sequence[dict[str, Any]]) -> Table:
+    table = Table(title=dataset, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("victim / attack", overflow="fold")
+    shown = [name for name in COLUMNS if any(row.get(name) is not None for row in rows)]
+    for name in shown:
+        table.add_column(COLUMNS[name], no_wrap=True, justify="left" if name == "attack_score" else "right")
+    for victim in dict.fromkeys(row["victim"] for row in rows):
+        table.add_row(Text(victim))
+        for row in [row for row in rows if row["victim"] == victim]:
+            remark = "" if row["status"] == "ok" else f"\n    {row['status']}"
+            table.add_row(Text(f"  {row['attack']}{remark}"), *(_cell(row, name) for name in shown))
+    return table
 
 
 def _cell(row: dict[str, Any], name: str) -> str:
@@ -86,9 +99,7 @@ def _cell(row: dict[str, Any], name: str) -> str:
         return f"{value:.3f} {row['attack_metric']}"
     if name == "empirical_privacy" and row.get("empirical_privacy_low") is not None:
         return f"{value:.3f} [{row['empirical_privacy_low']:.3f}, {row['empirical_privacy_high']:.3f}]"
-    if name == "fairness_gap":
-        return f"{value:.3f} {row['fairness_variable']}"
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+    return f"{value:.3f}"
 
 
 def print_paths(console: Console, paths: Sequence[Path]) -> None:

@@ -1,9 +1,9 @@
 """Cosine nearest neighbours: exact with a proof a row, or approximate with measured recall (FAISS).
 
 Where the processor multiplies bfloat16, a shortlist is drawn from bfloat16 products and re-ranked in float32. For unit
-vectors a and b, rounding both to bfloat16 (relative error at most u = 2**-9 a coordinate) moves their product by at
-most (2u + u**2) * sum|a_i b_i| <= 2u + u**2 (Cauchy-Schwarz), rounding the result to bfloat16 by at most u more; float32
-accumulation adds less than 2**-12. So a candidate outside the shortlist, whose rough similarity is at most the
+vectors a and b, rounding both to bfloat16 (relative error at most u = 2**-8 a coordinate) moves their product by at
+most (2u + u**2) * sum|a_i b_i| <= 2u + u**2 (Cauchy-Schwarz), rounding the result, below 1, to bfloat16 by at most u/2
+more; float32 accumulation adds less than 2**-12. So a candidate outside the shortlist, whose rough similarity is at most the
 shortlist's least, has a true similarity of at most that plus `ERROR_BOUND`. Rows whose k-th best does not exceed this
 are searched again by FAISS in float32: the answer is exact for every row.
 """
@@ -19,7 +19,7 @@ import torch
 from leakboard.interfaces import Floats, Integers
 from leakboard.transformer import has_bfloat16
 
-ERROR_BOUND = 3 * 2.0**-9 + 2.0**-18 + 2.0**-12
+ERROR_BOUND = 5 * 2.0**-9 + 2.0**-16 + 2.0**-12
 SHORTLIST = 32
 """Candidates a row that are re-ranked exactly."""
 BLOCK = 2048

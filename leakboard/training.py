@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
@@ -60,11 +61,13 @@ def train(
             module.eval()
             with torch.no_grad():
                 history.append(dev_loss())
+            _zero_subnormals(optimiser)
             if notes:
                 note(f"epoch {epoch}/{epochs}: dev loss {history[-1]:.4f}")
-            if history[-1] <= min(history):
+            finite = [value if math.isfinite(value) else math.inf for value in history]
+            if math.isfinite(history[-1]) and history[-1] <= min(finite):
                 best = copy.deepcopy(module.state_dict())
-            if patience is not None and epoch - 1 - history.index(min(history)) >= patience:
+            if patience is not None and epoch - 1 - finite.index(min(finite)) >= patience:
                 break
     if best is None:
         raise FloatingPointError(f"the dev loss is not finite in any of {len(history)} epochs")
@@ -81,7 +84,7 @@ class _flushed_subnormals:
     """Treat subnormal numbers as zero while training.
 
     With inputs of large scale many units die, Adam's moments of their weights decay into subnormal numbers, and
-    arithmetic on those is many times slower.
+    arithmetic on those is many times slower. The switch reaches the calling thread only; `_zero_subnormals` does the rest.
     """
 
     def __enter__(self) -> None:
@@ -89,3 +92,11 @@ class _flushed_subnormals:
 
     def __exit__(self, *_: object) -> None:
         torch.set_flush_denormal(False)
+
+
+def _zero_subnormals(optimiser: torch.optim.Optimizer) -> None:
+    """Set subnormal numbers of the optimiser's state to zero, whichever thread left them."""
+    for state in optimiser.state.values():
+        for value in state.values():
+            if torch.is_tensor(value) and value.is_floating_point():
+                value.masked_fill_(value.abs() < torch.finfo(value.dtype).tiny, 0.0)

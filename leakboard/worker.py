@@ -82,6 +82,7 @@ class _Stages:
 
     def __init__(self, job: Job, place: Workplace, warn: Callable[[str], None]):
         _limit_threads(job.threads)
+        _silence_libraries()
         self.job, self.place, self.warn = job, place, warn
         self.store = Store(place.store)
         self.registry = _registry(place.plugin_files)
@@ -200,6 +201,17 @@ def _limit_threads(threads: int) -> None:
 
     torch.set_num_threads(threads)
     threadpoolctl.threadpool_limits(threads)
+
+
+def _silence_libraries() -> None:
+    """Turn off the libraries' own progress bars: the runner shows progress by cell and stage."""
+    import datasets
+    import huggingface_hub.utils
+    import transformers
+
+    datasets.disable_progress_bars()
+    huggingface_hub.utils.disable_progress_bars()
+    transformers.utils.logging.disable_progress_bar()
 
 
 @contextmanager

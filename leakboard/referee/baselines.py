@@ -66,7 +66,8 @@ def from_text(corpus: Corpus, secrets: Sequence[Secret], seed: int) -> Codes:
             guesses.append(np.full(test.shape[0], known[0]))
             continue
         score = accuracy if secret.kind == "attribute" else micro_f1
-        models = [LogisticRegression(C=c, max_iter=1000, random_state=seed).fit(train, known) for c in (1.0, 10.0, 100.0)]
+        recipes = [LogisticRegression(C=c, max_iter=1000, random_state=seed) for c in (1.0, 10.0, 100.0)]
+        models = [recipe.fit(train, known) for recipe in recipes]
         best = max(models, key=lambda model: score(model.predict(dev), wanted).value)
         guesses.append(best.predict(test))
     return np.stack(guesses, axis=1)

@@ -35,14 +35,16 @@ def judge(corpus: Corpus, secrets: Sequence[Secret], guesses: SecretGuesses, flo
     """Return what the guesses of document secrets reveal, beside every baseline.
 
     Args:
+        corpus: with train and test.
         secrets: those that the attack targets, all of one kind.
+        guesses: scores of every value of every secret.
         floor: guesses of classifiers trained on the text, or None.
 
     Raises:
         RequestError: the guesses are incomplete, of a wrong shape, or not finite.
     """
     kind = secrets[0].kind
-    name, score = SCORES[kind]
+    _, score = SCORES[kind]
     truth = baselines.truth(corpus, "test", secrets)
     train = baselines.truth(corpus, "train", secrets)
     guessed = np.stack([_checked(guesses.scores, secret, len(truth)).argmax(1) for secret in secrets], axis=1)
@@ -83,9 +85,10 @@ def _checked(scores: Mapping[str, np.ndarray], secret: Secret, n: int) -> np.nda
 
 
 def _by_secret(secret: Secret, guesses: SecretGuesses, guessed: Integers, truth: Integers) -> list[Metric]:
-    """Return accuracy, balanced accuracy, area under the curve and, for entities, F1 of one secret, and each group's accuracy.
+    """Return accuracy, balanced accuracy, area under the curve and, for entities, F1 of one secret.
 
-    For an entity the groups are absent and present: specificity and recall, as in DPNR Table 5.
+    And the accuracy of each group. For an entity the groups are absent and present: specificity and recall, as in DPNR
+    Table 5.
     """
     metrics = [accuracy(guessed, truth).metric("attack_accuracy", secret.name)]
     inside = [guessed[truth == code] == code for code in range(len(secret.values))]

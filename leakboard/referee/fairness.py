@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from leakboard.interfaces import Integers, Secret
-from leakboard.referee.measures import Array, Metric, accuracy, bootstrap
+from leakboard.referee.measures import CONFIDENCE, Array, Metric, accuracy, bootstrap
 
 SMALLEST_CLASS = 10
 """Texts that a task class must have in every group for its true positive rate to be compared."""
@@ -16,8 +16,9 @@ SMALLEST_CLASS = 10
 def group_metrics(secret: Secret, groups: Integers, predicted: Integers, labels: Integers) -> list[Metric]:
     """Return share, accuracy, gap, p-value and true-positive-rate gap of a secret's groups.
 
-    The gap is a group's accuracy minus that of the first group that has texts; its interval is a bootstrap over texts,
-    its p-value Fisher's exact test of right and wrong answers in the two groups. An empty group has no values, and says so.
+    The gap is a group's accuracy minus that of the first group that has texts; its interval is a bootstrap over texts
+    (Newcombe's where a group is all right or all wrong, of which resampling knows no doubt), its p-value Fisher's exact
+    test of right and wrong answers in the two groups. An empty group has no values, and says so.
     """
     right = np.asarray(predicted == labels, dtype=np.float64)
     metrics: list[Metric] = []
@@ -44,7 +45,10 @@ def _gap(right: Array, first: NDArray[np.bool_], second: NDArray[np.bool_], vari
         return np.nan_to_num(gap)
 
     value = right[second].mean() - right[first].mean()
-    low, high = bootstrap(difference, right, first.astype(np.float64), second.astype(np.float64))
+    if right[first].std() and right[second].std():
+        low, high = bootstrap(difference, right, first.astype(np.float64), second.astype(np.float64))
+    else:
+        low, high = _newcombe(right[first], right[second])
     table = [[right[part].sum(), (1 - right[part]).sum()] for part in (first, second)]
     p_value = stats.fisher_exact(np.array(table, dtype=int)).pvalue
     n = int(second.sum())
@@ -52,6 +56,20 @@ def _gap(right: Array, first: NDArray[np.bool_], second: NDArray[np.bool_], vari
         Metric("task_gap", float(value), variable, group, low, high, n),
         Metric("task_gap_p", float(p_value), variable, group, n=n),
     ]
+
+
+def _newcombe(first: Array, second: Array) -> tuple[float, float]:
+    """Return the interval of the difference of two shares from their Wilson intervals (Newcombe 1998, method 10)."""
+    shares, lows, highs = [], [], []
+    for right in (first, second):
+        wilson = stats.binomtest(int(right.sum()), len(right)).proportion_ci(CONFIDENCE, method="wilson")
+        shares.append(right.mean())
+        lows.append(wilson.low)
+        highs.append(wilson.high)
+    gap = shares[1] - shares[0]
+    below = np.hypot(shares[1] - lows[1], highs[0] - shares[0])
+    above = np.hypot(highs[1] - shares[1], shares[0] - lows[0])
+    return float(gap - below), float(gap + above)
 
 
 def _rate_gap(secret: Secret, groups: Integers, predicted: Integers, labels: Integers) -> Metric:

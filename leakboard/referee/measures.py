@@ -109,11 +109,12 @@ def bootstrap(statistic: Callable[..., Any], *samples: Array) -> tuple[float, fl
         confidence_level=CONFIDENCE,
         rng=np.random.default_rng(0),
     ).confidence_interval
-    if result.low == result.high and result.low in (0, 1):
+    if result.low == result.high and 0 <= result.low <= 1:
         wilson = stats.binomtest(round(result.low * n), n).proportion_ci(CONFIDENCE, method="wilson")
         return float(wilson.low), float(wilson.high)
     return float(result.low), float(result.high)
 
 
 def _ratio(numerator: Any, denominator: Any) -> Any:
-    return np.divide(numerator, denominator, out=np.zeros_like(np.asarray(numerator, float)), where=denominator != 0)[()]
+    zeros = np.zeros_like(np.asarray(numerator, float))
+    return np.divide(numerator, denominator, out=zeros, where=denominator != 0)[()]

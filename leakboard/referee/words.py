@@ -14,6 +14,8 @@ from leakboard.referee.measures import Array, Metric, Ratio, remaining_privacy
 HEADLINE = 5
 """A word counts as approximately recovered when it is among this many candidates."""
 SENTENCES = 20
+UNPUBLISHED, ASKED = -1, -2
+"""In the place of a word's row: it has no vector, or the attacker knows it already."""
 
 
 @dataclass(frozen=True)
@@ -69,14 +71,18 @@ def recovered_sentences(
     """Put the attacker's first candidates in the place of the words of test texts (algorithm A2 of the study).
 
     Args:
-        sentences: each text with its words and the row of each word's vector (-1 for a word that has none).
+        guesses: of the published vectors.
+        published: the word of each vector.
+        sentences: each text with its words and the row of each word's vector: `UNPUBLISHED` for a word that has
+            none, `ASKED` for one that the attacker had embedded itself (shown, but not counted).
     """
     best = [guesses.vocabulary[code] if code >= 0 else "_" for code in guesses.ranked[:, 0]]
     result = []
     for text, places in sentences:
-        shown = [best[row] if row >= 0 else "_" for _, row in places]
+        shown = [best[row] if row >= 0 else word if row == ASKED else "_" for word, row in places]
         rows = [row for _, row in places if row >= 0]
-        right = sum(word == published[row] for word, (_, row) in zip(shown, places, strict=True) if row >= 0)
+        right = sum(best[row] == published[row] for row in rows)
+        counted = sum(row != ASKED for _, row in places)
         similarity = float(guesses.similarity[rows, 0].mean()) if rows else float("nan")
-        result.append(RecoveredSentence(text, " ".join(shown), right, len(places), similarity))
+        result.append(RecoveredSentence(text, " ".join(shown), right, counted, similarity))
     return result

@@ -25,7 +25,7 @@ from leakboard.interfaces import (
 from leakboard.randomness import seed_libraries
 from leakboard.referee import judge, judge_task
 from leakboard.referee.measures import Metric
-from leakboard.referee.words import SENTENCES, RecoveredSentence, recovered_sentences, word_metrics
+from leakboard.referee.words import ASKED, SENTENCES, UNPUBLISHED, RecoveredSentence, recovered_sentences, word_metrics
 from leakboard.stages.victim import Names, Publications
 from leakboard.tokens import words
 
@@ -148,7 +148,7 @@ def _judge_words(
     assert isinstance(guesses, WordGuesses), "an attack on words guesses words"
     gold = [published.words[row] for row in order]
     metrics += word_metrics(guesses, gold)
-    place = np.full(len(published.words), -1)
+    place = np.full(len(published.words), ASKED)
     place[order] = np.arange(len(order))
     sentences = recovered_sentences(guesses, gold, _sentences(scene, published, place))
     right, total = sum(s.words_right for s in sentences), sum(s.words for s in sentences)
@@ -163,7 +163,7 @@ def _sentences(
     texts = scene.corpus.texts("test")
     if published.text_index is None:
         rows = {word: int(place[row]) for row, word in enumerate(published.words)}
-        return [(text, [(word, rows.get(word, -1)) for word in words(text)]) for text in texts]
+        return [(text, [(word, rows.get(word, UNPUBLISHED)) for word in words(text)]) for text in texts]
     result: list[tuple[str, list[tuple[str, int]]]] = [(text, []) for text in texts]
     for row, (word, owner) in enumerate(zip(published.words, published.text_index, strict=True)):
         result[owner][1].append((word, int(place[row])))

@@ -72,7 +72,9 @@ def publish(victim: Victim, fitted: FittedVictim, corpus: Corpus, names: Names) 
             vectors = fitted.publish_documents(corpus.texts(split), names.stream(f"publish {split}"))
             documents[split] = _checked(vectors, len(corpus.splits[split]), f"document vectors of {split}")
         if corpus.has_labels:
-            predicted = np.asarray(fitted.predict(documents["test"]), dtype=np.int64)
+            predicted = np.asarray(fitted.predict(documents["test"].copy()), dtype=np.int64)
+            if predicted.shape != (len(documents["test"]),):
+                raise ValueError(f"task labels: shape {predicted.shape}, expected ({len(documents['test'])},)")
     if "words" in victim.publishes:
         words = fitted.publish_words(corpus.texts("test"), names.stream("publish words"))
         _checked(words.vectors, len(words.words), "word vectors")

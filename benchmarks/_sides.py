@@ -1,0 +1,28 @@
+"""Timing two sides in one process, alternating, and printing their ratio as the last line."""
+
+import statistics
+import time
+from collections.abc import Callable
+
+
+def seconds(call: Callable[[], object]) -> float:
+    """Return how long a call takes."""
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def alternate(rounds: int, **sides: Callable[[], object]) -> dict[str, float]:
+    """Run all sides in turn, ``rounds`` times, print every time, and return each side's median seconds."""
+    times: dict[str, list[float]] = {name: [] for name in sides}
+    for _ in range(rounds):
+        for name, side in sides.items():
+            times[name].append(seconds(side))
+            print(f"  {name}: {times[name][-1]:.2f} s", flush=True)
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def verdict(name: str, ratio: float, target: float, at_most: bool = False) -> None:
+    """Print the benchmark's last line: its ratio, its target, and ``ok`` or ``short``."""
+    good = ratio <= target if at_most else ratio >= target
+    print(f"{name} ratio={ratio:.2f} target={'<=' if at_most else ''}{target} {'ok' if good else 'short'}")
