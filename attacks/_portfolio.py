@@ -109,9 +109,13 @@ def fit_portfolio(
     """Train the members on the attacker's own vectors and keep the best on dev.
 
     Args:
+        view: what the attacker knows.
+        secrets: those to guess.
         portfolio: ``best`` of all; ``mlp`` the papers' attacker, on raw inputs; ``logistic`` on all scalings.
+        recipe: of the MLP.
         measure: score on dev, higher is better.
         offsets: finds the offset of a member's presence scores on dev.
+        seed: of the MLP's weights and batches.
 
     Raises:
         RequestError: the victim publishes no vectors.
@@ -155,7 +159,8 @@ def _logistic(known: KnownTexts, secrets: tuple[Secret, ...]) -> tuple[Callable[
         for secret in secrets:
             result[secret.name] = full = np.full((len(vectors), len(secret.values)), -30.0, np.float32)
             if secret.name in models:
-                full[:, models[secret.name].classes_] = models[secret.name].predict_log_proba(vectors).clip(-30)
+                with np.errstate(divide="ignore"):  # a probability of 0 is clipped like all below e**-30
+                    full[:, models[secret.name].classes_] = models[secret.name].predict_log_proba(vectors).clip(-30)
             else:
                 full[:, known.secrets[secret.name][0]] = 0.0
         return result

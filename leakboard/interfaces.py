@@ -98,7 +98,9 @@ class Corpus:
         """Return the corpus with just these rows of train."""
         from datasets import DatasetDict
 
-        return dataclasses.replace(self, splits=DatasetDict({**self.splits, "train": self.splits["train"].select(rows)}))
+        return dataclasses.replace(
+            self, splits=DatasetDict({**self.splits, "train": self.splits["train"].select(rows)})
+        )
 
 
 class Dataset(Protocol):

@@ -47,7 +47,9 @@ def verify(run: Run, console: Console, count: int, tolerance: float, seed: int) 
     path = run.suite.path.parent / "cells.csv"
     if not path.is_file():
         raise RequestError(f"{path}: nothing is published for this suite")
-    published = pd.read_csv(path, keep_default_na=False, dtype={"seed": str}).set_index(["dataset", "victim", "attack", "seed"])
+    published = pd.read_csv(path, keep_default_na=False, dtype={"seed": str}).set_index(
+        ["dataset", "victim", "attack", "seed"]
+    )
     by_cell = {_cell_key(job): job for job in run.jobs}
     present = [key for key in dict.fromkeys(published.index) if key in by_cell]
     if not present:
@@ -80,5 +82,7 @@ def _compare(console: Console, run: Run, job: Job, published: pd.DataFrame, tole
     good = worst <= tolerance and not missing and record is not None and record.status != "failed"
     verdict = "agrees" if good else "DIFFERS"
     gone = f", {missing} metrics are missing" if missing else ""
-    console.print(f"{verdict}: {job.cell.label}: largest difference {worst:.6f}{place}{gone}", markup=False, highlight=False)
+    console.print(
+        f"{verdict}: {job.cell.label}: largest difference {worst:.6f}{place}{gone}", markup=False, highlight=False
+    )
     return good

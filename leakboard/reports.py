@@ -17,6 +17,7 @@ from leakboard import options
 from leakboard.provenance import describe, write_meta
 from leakboard.records import Record
 from leakboard.runner import Run
+from leakboard.store import write_file
 from leakboard.tables import leaderboard, write_tables
 
 
@@ -75,6 +76,18 @@ def print_leaderboard(console: Console, run: Run, records: Sequence[Record]) -> 
         if checks.get("test_copies"):
             share = f"{100 * checks['test_copies']:.1f} %"
             console.print(f"warning: {dataset}: {share} of the test texts occur verbatim in train", highlight=False)
+
+
+def save_picture(path: Path, run: Run, records: Sequence[Record]) -> None:
+    """Save the leaderboard as people see it on a terminal, as an SVG picture.
+
+    Raises:
+        StorageError: the picture cannot be written.
+    """
+    with open(os.devnull, "w") as nowhere:
+        console = Console(record=True, width=120, file=nowhere, force_terminal=True)
+        print_leaderboard(console, run, records)
+        write_file(path, console.export_svg(title=f"leakboard run {run.suite.name}"))
 
 
 def _table(dataset: str, rows: Sequence[dict[str, Any]]) -> Table:

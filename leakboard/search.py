@@ -3,9 +3,9 @@
 Where the processor multiplies bfloat16, a shortlist is drawn from bfloat16 products and re-ranked in float32. For unit
 vectors a and b, rounding both to bfloat16 (relative error at most u = 2**-8 a coordinate) moves their product by at
 most (2u + u**2) * sum|a_i b_i| <= 2u + u**2 (Cauchy-Schwarz), rounding the result, below 1, to bfloat16 by at most u/2
-more; float32 accumulation adds less than 2**-12. So a candidate outside the shortlist, whose rough similarity is at most the
-shortlist's least, has a true similarity of at most that plus `ERROR_BOUND`. Rows whose k-th best does not exceed this
-are searched again by FAISS in float32: the answer is exact for every row.
+more; float32 accumulation adds less than 2**-12. So a candidate outside the shortlist, whose rough similarity is at
+most the shortlist's least, has a true similarity of at most that plus `ERROR_BOUND`. Rows whose k-th best does not
+exceed this are searched again by FAISS in float32: the answer is exact for every row.
 """
 
 from __future__ import annotations
@@ -55,6 +55,8 @@ def nearest(queries: Floats, index: Floats, k: int, exact_limit: int = 2_000_000
     """
     queries, index = normalised(queries), normalised(index)
     k = min(k, len(index))
+    if not len(queries):
+        return Neighbours(np.empty((0, k), np.int64), np.empty((0, k), np.float32))
     if len(index) > exact_limit:
         return _approximate(queries, index, k)
     if len(index) > 4 * SHORTLIST and k <= SHORTLIST // 2 and has_bfloat16(torch.device("cpu")):
@@ -91,7 +93,7 @@ def _shortlisted(queries: Floats, index: Floats, k: int) -> Neighbours:
 
 
 def _approximate(queries: Floats, index: Floats, k: int, sample: int = 1_000) -> Neighbours:
-    lists = int(4 * np.sqrt(len(index)))
+    lists = min(int(4 * np.sqrt(len(index))), len(index))
     quantiser = faiss.IndexFlatIP(index.shape[1])
     inverted = faiss.IndexIVFFlat(quantiser, index.shape[1], lists, faiss.METRIC_INNER_PRODUCT)
     inverted.train(index[:: max(1, len(index) // (64 * lists))])

@@ -125,20 +125,26 @@ class Suite:
             kept = [cell for cell in chosen if wanted in _names(cell, key)]
             if not kept:
                 there = sorted({name for cell in chosen for name in _names(cell, key)})
-                raise RequestError(f"--only {key}={wanted}: no such cell (there are: {', '.join(there)}){nearest(wanted, there)}")
+                raise RequestError(
+                    f"--only {key}={wanted}: no such cell (there are: {', '.join(there)}){nearest(wanted, there)}"
+                )
             chosen = kept
         return chosen
 
 
 def _names(cell: Cell, key: str) -> tuple[str, str]:
     choices = {"dataset": (cell.source.corpus.name, cell.source.label)}
-    choices |= {kind: (choice.name, choice.label) for kind, choice in (("victim", cell.victim), ("attack", cell.attack))}
+    choices |= {
+        kind: (choice.name, choice.label) for kind, choice in (("victim", cell.victim), ("attack", cell.attack))
+    }
     return choices[key]
 
 
 def suite_folder() -> Path:
     """Return the folder of the suites that come with LeakBoard."""
-    return next(Path(root) / "leaderboards" for root in reversed(leakboard.__path__) if (Path(root) / "leaderboards").is_dir())
+    return next(
+        Path(root) / "leaderboards" for root in reversed(leakboard.__path__) if (Path(root) / "leaderboards").is_dir()
+    )
 
 
 def suite_names() -> list[str]:
@@ -180,11 +186,13 @@ def load_suite(name: str, registry: Registry) -> Suite:
         file = SuiteFile.model_validate(content)
     except ValidationError as error:
         raise RequestError(options.explain(error, f"{path}:", SuiteFile.model_fields).replace(":.", ": ", 1)) from None
-    entries = {kind: list(_entries(registry, kind, getattr(file, kind), f"{path}: {kind}")) for kind in ("victims", "attacks")}
-    sources = [
-        _source(registry, entry, f"{path}: datasets[{i}]") for i, entry in enumerate(file.datasets)
-    ]
-    for kind, labels in [("datasets", [s.label for s in sources])] + [(k, [c.label for c in v]) for k, v in entries.items()]:
+    entries = {
+        kind: list(_entries(registry, kind, getattr(file, kind), f"{path}: {kind}")) for kind in ("victims", "attacks")
+    }
+    sources = [_source(registry, entry, f"{path}: datasets[{i}]") for i, entry in enumerate(file.datasets)]
+    for kind, labels in [("datasets", [s.label for s in sources])] + [
+        (k, [c.label for c in v]) for k, v in entries.items()
+    ]:
         if twice := [label for label in labels if labels.count(label) > 1]:
             raise RequestError(f"{path}: {kind}: {twice[0]!r} is listed twice")
     if len(set(file.seeds)) < len(file.seeds):
@@ -197,8 +205,10 @@ def _split_entry(entry: str | dict[str, Any], place: str) -> tuple[str, dict[str
     if isinstance(entry, str):
         return entry, {}
     if len(entry) != 1:
-        raise RequestError(f"{place}: {json.dumps(entry)} is not one name with its options; allowed: name, or name: {{option: value}}")
-    (name, given), = entry.items()
+        raise RequestError(
+            f"{place}: {json.dumps(entry)} is not one name with its options; allowed: name, or name: {{option: value}}"
+        )
+    ((name, given),) = entry.items()
     if given is not None and not isinstance(given, dict):
         raise RequestError(f"{place}.{name}: {given!r} is not a mapping of options")
     return str(name), dict(given or {})
@@ -235,6 +245,8 @@ def _source(registry: Registry, entry: str | dict[str, Any], place: str) -> Sour
             f"{place}.{name}.auxiliary: {auxiliary!r} is not allowed: {', '.join(SITUATIONS)}, or a dataset{nearest(auxiliary, names)}"
         )
     if not isinstance(auxiliary, str | dict):
-        raise RequestError(f"{place}.{name}.auxiliary: {auxiliary!r} is not allowed: {', '.join(SITUATIONS)}, or a dataset")
+        raise RequestError(
+            f"{place}.{name}.auxiliary: {auxiliary!r} is not allowed: {', '.join(SITUATIONS)}, or a dataset"
+        )
     other, other_options = _split_entry(auxiliary, f"{place}.{name}.auxiliary")
     return Source(corpus, None, _choice(registry, "datasets", other, other_options, f"{place}.{name}.auxiliary"))

@@ -13,21 +13,11 @@ from leakboard.records import COSTS, SENTENCES, Record
 from leakboard.referee.measures import Metric
 from leakboard.store import write_file
 
-LEADERBOARD = (
-    "dataset, victim, attack, secrets, seeds, test_size, task_accuracy, task_majority, attack_metric, attack_score, "
-    "empirical_privacy, empirical_privacy_low, empirical_privacy_high, privacy_majority, privacy_floor, privacy_bayes, "
-    "fairness_gap, fairness_variable, epsilon_claimed, epsilon_proved, epsilon_audited, delta, privacy_unit, verdict, "
-    "status, privacy_label, task_accuracy_sd, empirical_privacy_sd, test_copies"
-).split(", ")
-CELLS = (
-    "dataset, victim, attack, seed, metric, variable, group, value, low, high, n, status, note"
-).split(", ")
-FAIRNESS = (
-    "dataset, victim, variable, group, n, share, task_accuracy, gap, gap_low, gap_high, p_value, tpr_gap, "
-    "attack_score, attack"
-).split(", ")
-COST = ("dataset, victim, attack, seed, stage, seconds, peak_memory_mib, device, threads").split(", ")
-SENTENCE = ("dataset, victim, attack, seed, text, recovered, words_right, words, similarity").split(", ")
+LEADERBOARD = ["dataset", "victim", "attack", "secrets", "seeds", "test_size", "task_accuracy", "task_majority", "attack_metric", "attack_score", "empirical_privacy", "empirical_privacy_low", "empirical_privacy_high", "privacy_majority", "privacy_floor", "privacy_bayes", "fairness_gap", "fairness_variable", "epsilon_claimed", "epsilon_proved", "epsilon_audited", "delta", "privacy_unit", "verdict", "status", "privacy_label", "task_accuracy_sd", "empirical_privacy_sd", "test_copies"]
+CELLS = ["dataset", "victim", "attack", "seed", "metric", "variable", "group", "value", "low", "high", "n", "status", "note"]
+FAIRNESS = ["dataset", "victim", "variable", "group", "n", "share", "task_accuracy", "gap", "gap_low", "gap_high", "p_value", "tpr_gap", "attack_score", "attack"]
+COST = ["dataset", "victim", "attack", "seed", "stage", "seconds", "peak_memory_mib", "device", "threads"]
+SENTENCE = ["dataset", "victim", "attack", "seed", "text", "recovered", "words_right", "words", "similarity"]
 
 LOST = "attack failed: no better than the best constant guess"
 
@@ -92,7 +82,11 @@ def _leaderboard_row(records: Sequence[Record]) -> Row:
     for name in ("task_accuracy", "empirical_privacy"):
         row[f"{name}_sd"] = _deviation(done, name)
     if first.claim:
-        row |= {"epsilon_claimed": first.claim["epsilon"], "delta": first.claim["delta"], "privacy_unit": first.claim["unit"]}
+        row |= {
+            "epsilon_claimed": first.claim["epsilon"],
+            "delta": first.claim["delta"],
+            "privacy_unit": first.claim["unit"],
+        }
     row["fairness_gap"], row["fairness_variable"] = _widest_gap(done)
     return row
 
@@ -209,7 +203,9 @@ def _values(records: Sequence[Record], name: str, part: str, variable: str, grou
     return [value for metric in found if metric and (value := getattr(metric, part)) is not None]
 
 
-def _mean(records: Sequence[Record], name: str, part: str = "value", variable: str = "", group: str = "") -> float | None:
+def _mean(
+    records: Sequence[Record], name: str, part: str = "value", variable: str = "", group: str = ""
+) -> float | None:
     values = _values(records, name, part, variable, group)
     return sum(values) / len(values) if values else None
 

@@ -30,9 +30,12 @@ def train(
     """Train ``module`` in place and leave it with the weights of its best epoch.
 
     Args:
+        module: what is trained.
         batches: yields the batches of one epoch, in the order of training.
         loss: mean loss of a batch, a scalar with gradient.
         dev_loss: loss on dev, lower is better; called after every epoch in evaluation mode without gradient.
+        optimiser: of the module's parameters.
+        epochs: passes over the batches, at most.
         patience: stop after this many epochs without a better dev loss; None trains all ``epochs``.
         scheduler: stepped after every batch.
         clipping_norm: largest 2-norm of the whole gradient; None leaves it.
@@ -84,7 +87,8 @@ class _flushed_subnormals:
     """Treat subnormal numbers as zero while training.
 
     With inputs of large scale many units die, Adam's moments of their weights decay into subnormal numbers, and
-    arithmetic on those is many times slower. The switch reaches the calling thread only; `_zero_subnormals` does the rest.
+    arithmetic on those is many times slower. The switch reaches the calling thread only, not the others of torch's
+    pool; `_zero_subnormals` does the rest.
     """
 
     def __enter__(self) -> None:

@@ -95,6 +95,8 @@ class TransformerEncoder(torch.nn.Module):
         """
         size = batch_size or self.batch_size
         lengths = np.array([len(e.ids) for e in encodings])
+        if not len(lengths):
+            return
         if generator is None:
             order = np.argsort(-lengths, kind="stable")
             yield from (part.tolist() for part in np.split(order, range(size, len(order), size)))
@@ -133,6 +135,7 @@ class TransformerEncoder(torch.nn.Module):
             states, _ = self.states([encodings[i] for i in batch])
             for row, index in enumerate(batch):
                 parts[index] = _pool_words(texts[index], encodings[index], states[row].cpu().numpy())
+        parts.append(([], np.empty((0, self.dimension), np.float32)))  # there may be no text
         names = [word for words, _ in parts for word in words]
         owners = np.repeat(np.arange(len(parts)), [len(words) for words, _ in parts])
         return PublishedWords(names, np.concatenate([vectors for _, vectors in parts]), owners)

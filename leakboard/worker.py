@@ -186,7 +186,9 @@ class _Stages:
             checks=own.checks,
             metrics=judged.metrics,
         )
-        fit_cost, publish_cost = (json.loads((path / COSTS).read_text("utf-8")) for path in (self.fitted_folder(), folder))
+        fit_cost, publish_cost = (
+            json.loads((path / COSTS).read_text("utf-8")) for path in (self.fitted_folder(), folder)
+        )
         return record, [asdict(sentence) for sentence in judged.sentences], [fit_cost, publish_cost, cost]
 
 

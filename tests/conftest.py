@@ -11,6 +11,9 @@ import pytest
 from leakboard.corpora import build_corpus
 from leakboard.interfaces import Secret
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+"""Tests run side by side; threads that wait for each other on shared cores are slower than one."""
+
 CHECKOUT = Path(__file__).resolve().parent.parent
 
 

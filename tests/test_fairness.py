@@ -67,7 +67,7 @@ def test_no_difference_seen_leaves_doubt_on_both_sides(first, second):
 
 
 def test_newcombes_published_example():
-    # Newcombe (1998), Table II, case (h): 10/10 against 0/20 by method 10 is (0.6791, 1.0000).
+    # Newcombe (1998), Table II: 10/10 against 0/20 by method 10 is (0.6791, 1.0000).
     gap = by_name(group_metrics(GENDER, *two_groups((0, 20), (10, 0))), "task_gap")
     assert (gap.low, gap.high) == pytest.approx((0.6791, 1.0), abs=5e-5)
 

@@ -5,7 +5,7 @@ import pytest
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import WordGuesses
-from leakboard.referee.words import RecoveredSentence, recovered_sentences, true_ranks, word_metrics
+from leakboard.referee.words import ASKED, UNPUBLISHED, RecoveredSentence, recovered_sentences, true_ranks, word_metrics
 
 VOCABULARY = [f"word{i}" for i in range(20)]
 
@@ -53,8 +53,8 @@ def test_the_constant_guess_caps_privacy():
 
 def test_one_word_and_none():
     assert values(word_metrics(guesses([[3, 0, 1, 2, 4]]), ["word3"]))["recall@1"] == 1
-    nothing = values(word_metrics(guesses(np.empty((0, 5))), []))
-    assert nothing["recall@5"] == 0
+    with pytest.raises(RequestError, match="no published word is left to name"):
+        word_metrics(guesses(np.empty((0, 5))), [])
 
 
 def test_another_number_of_rows_is_refused():
@@ -70,11 +70,13 @@ def test_recovered_sentences_by_hand():
     )
     sentences = [
         ("Apple, bear!", [("apple", 0), ("bear", 1)]),
-        ("A cat", [("a", -1), ("cat", 2)]),
-        ("zzz", [("zzz", -1)]),
+        ("A cat", [("a", UNPUBLISHED), ("cat", 2)]),
+        ("zzz", [("zzz", UNPUBLISHED)]),
+        ("the apple", [("the", ASKED), ("apple", 0)]),
     ]
-    first, second, third = recovered_sentences(guessed, published, sentences)
+    first, second, third, fourth = recovered_sentences(guessed, published, sentences)
     assert first == RecoveredSentence("Apple, bear!", "apple bird", 1, 2, pytest.approx(0.7))
     assert (second.recovered, second.words_right, second.words) == ("_ _", 0, 2)
     assert third.recovered == "_"
     assert np.isnan(third.similarity)
+    assert (fourth.recovered, fourth.words_right, fourth.words) == ("the apple", 1, 1)

@@ -26,7 +26,7 @@ Count = Annotated[int, Field(ge=1)]
 @victim
 class Bert:
     checkpoint: str = checkpoints.MINILM
-    """Local folder, Hugging Face hub id (with ``revision``), or ``all-MiniLM-L6-v2`` from the hub cache or its package."""
+    """Local folder, hub id (with ``revision``), or ``all-MiniLM-L6-v2`` from the hub's cache or its package."""
     revision: str | None = None
     """Full commit hash of a hub checkpoint."""
     max_tokens: Annotated[int, Field(ge=3)] = 128
@@ -110,7 +110,8 @@ class Bert:
         if self.train_layers != "all":
             encoder.model.requires_grad_(False)
             layers = encoder.model.encoder.layer
-            for layer in layers[len(layers) - min(self.train_layers, len(layers)) :] if self.train_layers != "none" else ():
+            trained = 0 if self.train_layers == "none" else min(self.train_layers, len(layers))
+            for layer in layers[len(layers) - trained :]:
                 layer.requires_grad_(True)
         return [parameter for parameter in encoder.parameters() if parameter.requires_grad]
 

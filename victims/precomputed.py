@@ -7,11 +7,12 @@ too. New texts cannot be encoded, so attacks that query the victim cannot be mou
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
+from zipfile import BadZipFile
 
 import numpy as np
 
 from leakboard.classifier import LinearClassifier
-from leakboard.errors import RequestError, nearest
+from leakboard.errors import RequestError, nearest, one_line
 from leakboard.interfaces import Corpus, Floats, Integers, Publication, PublishedWords, Texts
 from leakboard.options import victim
 from leakboard.store import file_checksum
@@ -46,9 +47,7 @@ class Precomputed:
     def load(self, folder: Path) -> "FittedPrecomputed":
         """Return the vectors with a saved classifier."""
         path = folder / "classifier.npz"
-        return FittedPrecomputed(
-            self.vectors, self._read(), LinearClassifier.load(path) if path.is_file() else None
-        )
+        return FittedPrecomputed(self.vectors, self._read(), LinearClassifier.load(path) if path.is_file() else None)
 
     def _read(self) -> Floats:
         path = Path(self.vectors)
@@ -57,12 +56,14 @@ class Precomputed:
             raise RequestError(f"{path}: unknown format {path.suffix!r} (allowed: {', '.join(readers)})")
         try:
             table = np.asarray(readers[path.suffix](path, self.column))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, EOFError, TypeError, BadZipFile) as error:
             if isinstance(error, RequestError):
                 raise
-            raise RequestError(f"{path}: cannot be read ({error})") from None
+            raise RequestError(f"{path}: cannot be read ({one_line(error)})") from None
         if table.ndim != 2 or table.dtype.kind not in "fiu":
-            raise RequestError(f"{path}: {table.dtype} array of shape {table.shape}; allowed: numbers of shape (rows, d)")
+            raise RequestError(
+                f"{path}: {table.dtype} array of shape {table.shape}; allowed: numbers of shape (rows, d)"
+            )
         return table.astype(np.float32)
 
 

@@ -21,7 +21,7 @@ from leakboard.transformer import Pooling, Precision, TransformerEncoder
 @victim
 class SentenceEncoder:
     checkpoint: str = checkpoints.MINILM
-    """Local folder, Hugging Face hub id (with ``revision``), or ``all-MiniLM-L6-v2`` from the hub cache or its package."""
+    """Local folder, hub id (with ``revision``), or ``all-MiniLM-L6-v2`` from the hub's cache or its package."""
     revision: str | None = None
     """Full commit hash of a hub checkpoint."""
     max_tokens: Annotated[int, Field(ge=3)] = 256

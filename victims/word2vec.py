@@ -43,7 +43,7 @@ class Word2Vec:
     epochs: Count = 5
     """Passes over the texts."""
     initialisation: Literal["gensim", "word"] = "gensim"
-    """Start vectors by row (gensim 4), or by a stable hash of the word, alike in all models (as gensim 3 in one process)."""
+    """Start vectors by row (gensim 4), or by a hash of the word, alike in all models (as gensim 3 in one process)."""
 
     publishes: ClassVar[tuple[Publication, ...]] = ("documents", "words")
 

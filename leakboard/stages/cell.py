@@ -156,9 +156,7 @@ def _judge_words(
     return Judged(("words",), "recall@5", len(order), metrics, guesses.note, sentences[:SENTENCES])
 
 
-def _sentences(
-    scene: Scene, published: PublishedWords, place: Integers
-) -> list[tuple[str, list[tuple[str, int]]]]:
+def _sentences(scene: Scene, published: PublishedWords, place: Integers) -> list[tuple[str, list[tuple[str, int]]]]:
     """Return the test texts with their words and the shuffled row of each word's vector."""
     texts = scene.corpus.texts("test")
     if published.text_index is None:

@@ -1,0 +1,181 @@
+"""What every plugin is asked, in this process or in another: run as a program it answers for all of them at once.
+
+python conformance.py digests PLACES.json > {"victims/word2vec": "sha256", ...}
+python conformance.py imports             > {"victims/word2vec": ["what importing it did"], ...}
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from leakboard.interfaces import SecretGuesses
+from leakboard.options import build, field_names
+from leakboard.plugins import KINDS, Registry
+
+SMALL = {
+    "batch_size": 16,
+    "checkpoint": "{tiny_bert}",
+    "epochs": 1,
+    "hidden": 8,
+    "max_tokens": 32,
+    "min_count": 2,
+    "passes": 1,
+    "precision": "float32",
+    "texts_per_user": 3,
+    "topics": 2,
+    "users": 40,
+    "vector_size": 8,
+}
+"""Values for every plugin that has an option of this name, so that examples stay small."""
+
+REQUIRED = {
+    "datasets/table": {"path": "{table}", "label": "label", "secrets": ["age"], "entities": ["person"]},
+    "victims/precomputed": {"vectors": "{vectors}"},
+}
+"""Examples of options that have no default. Braces name a file that the suite writes."""
+
+
+def example(kind, name, places):
+    """Return a plugin with its example options."""
+    cls = Registry().load(kind, name)
+    options = {key: value for key, value in SMALL.items() if key in field_names(cls)}
+    options |= REQUIRED.get(f"{kind}/{name}", {})
+    filled = {key: v.format(**places) if isinstance(v, str) else v for key, v in options.items()}
+    return build(cls, filled, f"{kind}/{name} in tests/conformance.py")
+
+
+def corpus():
+    """Return the corpus that victims and attacks are tried on: labels, attributes, entities."""
+    from leakboard.datasets.generated_reviews import GeneratedReviews
+
+    return GeneratedReviews(users=40, texts_per_user=3, leak=1.0).load()
+
+
+def scene(given):
+    """Return an attacker's scene on a victim that publishes documents and words."""
+    from leakboard.stages.cell import Scene
+    from leakboard.stages.victim import Names, fit, publish
+    from leakboard.victims.word2vec import Word2Vec
+
+    names = Names(0, given.name, "word2vec", "attack")
+    victim = Word2Vec(vector_size=8, min_count=2)
+    fitted = fit(victim, given, names)
+    return Scene(given, given, victim, lambda: fitted, publish(victim, fitted, given, names))
+
+
+def view(attack, given, names=None):
+    """Return what the attack may see of a scene."""
+    from leakboard.stages.cell import _view
+    from leakboard.stages.victim import Names
+
+    return _view(attack, given, names or Names(0, given.corpus.name, "word2vec", "attack"), set())
+
+
+def challenge(attack, given):
+    """Return the published vectors that the attack is to guess from."""
+    return given.published.documents["test"] if attack.needs == "documents" else given.published.words.vectors
+
+
+def digest(value):
+    """Return the SHA-256 of arrays, lists, mappings and dataclasses, to the last bit."""
+    h = hashlib.sha256()
+
+    def add(item):
+        if isinstance(item, np.ndarray):
+            h.update(f"{item.dtype}{item.shape}".encode() + np.ascontiguousarray(item).tobytes())
+        elif dataclasses.is_dataclass(item):
+            add({field.name: getattr(item, field.name) for field in dataclasses.fields(item)})
+        elif isinstance(item, dict):
+            for key in sorted(item):
+                add([key, item[key]])
+        elif isinstance(item, list | tuple):
+            for part in item:
+                add(part)
+        else:
+            h.update(repr(item).encode())
+        h.update(b";")
+
+    add(value)
+    return h.hexdigest()
+
+
+def content(given):
+    """Return everything in a corpus, for its digest."""
+    rows = {split: {name: list(part[name]) for name in part.column_names} for split, part in given.splits.items()}
+    return [given.name, list(given.secrets), rows, dict(given.checks)]
+
+
+def published(victim, fitted, given, seed=0):
+    """Return everything that a fitted victim publishes of the test texts, and its predictions."""
+    texts, result = given.texts("test"), []
+    if "documents" in victim.publishes:
+        vectors = fitted.publish_documents(texts, np.random.default_rng(seed))
+        result += [vectors, np.asarray(fitted.predict(vectors))]
+    if "words" in victim.publishes:
+        result.append(fitted.publish_words(texts, np.random.default_rng(seed)))
+    return result
+
+
+def guesses(attack, given):
+    """Return the guesses of a newly fitted attack as plain values."""
+    found = attack.fit(view(attack, given), 0).guess(challenge(attack, given).copy())
+    return dict(found.scores) if isinstance(found, SecretGuesses) else found
+
+
+def answer(kind, name, places, given):
+    """Return the digest of what a plugin makes of its example."""
+    import torch
+
+    plugin = example(kind, name, places)
+    if kind == "datasets":
+        return digest(content(plugin.load()))
+    torch.manual_seed(12345)  # whatever came before must not matter
+    if kind == "victims":
+        return digest(published(plugin, plugin.fit(given.corpus.only("train", "dev"), 0), given.corpus))
+    return digest(guesses(plugin, given))
+
+
+def _digests(places):
+    given, result = scene(corpus()), {}
+    for kind in KINDS:
+        for listing in Registry().listings(kind):
+            if not listing.problem:
+                try:
+                    result[f"{kind}/{listing.name}"] = answer(kind, listing.name, places, given)
+                except Exception as error:  # told by the plugin's own test
+                    result[f"{kind}/{listing.name}"] = f"{type(error).__name__}: {error}"
+    return result
+
+
+def _imports():
+    """Import every plugin in turn and note every file written, folder made, socket used and variable set."""
+    seen = []
+
+    def hook(event, args):
+        if event == "open" and isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+            if str(args[0]) != os.devnull:
+                seen.append(f"wrote {args[0]}")
+        elif event in ("os.mkdir", "os.putenv", "os.unsetenv", "socket.connect", "socket.getaddrinfo"):
+            seen.append(f"{event} {args[0]!r}")
+
+    sys.addaudithook(hook)
+    result, registry = {}, Registry()
+    for kind in KINDS:
+        for listing in registry.listings(kind):
+            seen.clear()
+            if not listing.problem:
+                registry.load(kind, listing.name)
+            result[f"{kind}/{listing.name}"] = list(seen)
+    return result
+
+
+if __name__ == "__main__":
+    places = json.loads(Path(sys.argv[2]).read_text()) if sys.argv[1] == "digests" else {}
+    print(json.dumps(_digests(places) if places else _imports()))
