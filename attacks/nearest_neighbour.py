@@ -7,7 +7,7 @@ by the words nearest to it.
 """
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -59,13 +59,12 @@ class NearestNeighbour:
         if view.contextual:
             return self._contextual(view, seed)
         own = view.imitate(seed).publish_words(view.auxiliary.texts("train"), np.random.default_rng(seed))
-        counts = Counter(word for text in view.auxiliary.texts("train") for word in words(text))
-        frequent = [word for word, _ in counts.most_common(self.candidates)]
-        anchors = None if self.align == "none" else self._anchors(view, own.words, counts)
+        anchors = None if self.align == "none" else self._anchors(view, own.words)
         vectors = normalised(own.vectors) if anchors is None else _centred(own.vectors)
-        return FittedNearestNeighbour(self, own.words, vectors, np.arange(len(own.words)), frequent, anchors)
+        return FittedNearestNeighbour(self, own.words, vectors, np.arange(len(own.words)), anchors)
 
-    def _anchors(self, view: AttackerView, own_words: list[str], counts: Counter[str]) -> Anchors:
+    def _anchors(self, view: AttackerView, own_words: list[str]) -> Anchors:
+        counts = Counter(word for text in view.auxiliary.texts("train") for word in words(text))
         rows = {word: row for row, word in enumerate(own_words)}
         known = [word for word, _ in counts.most_common() if word in rows][: self.anchors]
         published = view.query_words(Texts(known))
@@ -80,8 +79,7 @@ class NearestNeighbour:
         note(f"embedding {len(chosen)} texts of the attacker's own")
         own = view.query_words(Texts([texts[i] for i in sorted(chosen)]))
         vocabulary, codes = np.unique(own.words, return_inverse=True)
-        frequent = [word for word, _ in Counter(own.words).most_common(self.candidates)]
-        return FittedNearestNeighbour(self, vocabulary.tolist(), normalised(own.vectors), codes, frequent)
+        return FittedNearestNeighbour(self, vocabulary.tolist(), normalised(own.vectors), codes)
 
 
 def _centred(vectors: Floats) -> Floats:
@@ -103,7 +101,6 @@ class FittedNearestNeighbour:
     vocabulary: list[str]
     vectors: Floats
     owners: np.ndarray
-    frequent: list[str] = field(default_factory=list)
     anchors: Anchors | None = None
 
     def guess(self, vectors: Floats) -> WordGuesses:
@@ -120,7 +117,7 @@ class FittedNearestNeighbour:
         ranked, similarity = np.where(found.rows < 0, -1, self.owners[found.rows]), found.similarity
         if not one_each:
             ranked, similarity = self._distinct(ranked, similarity)
-        return WordGuesses(self.vocabulary, ranked, similarity, self.frequent, "; ".join(remarks))
+        return WordGuesses(self.vocabulary, ranked, similarity, "; ".join(remarks))
 
     def _aligned(self, vectors: Floats, anchors: Anchors) -> tuple[Floats, str]:
         """Rotate the published vectors into the attacker's space, and say how."""

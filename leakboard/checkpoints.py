@@ -18,9 +18,12 @@ MINILM_CHECKSUMS = {
     "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
 }
 
+FILES = ("*.json", "*.txt", "*.model", "*.safetensors")
+"""What makes a checkpoint: no pickled weights, no code."""
+
 
 def identity(checkpoint: str, revision: str | None) -> str:
-    """Identify a checkpoint's weights, without loading them.
+    """Identify a checkpoint's weights, configuration and tokenizer, without loading them.
 
     Raises:
         RequestError: they are neither here nor pinned.
@@ -28,10 +31,10 @@ def identity(checkpoint: str, revision: str | None) -> str:
     if checkpoint == MINILM:
         return MINILM_CHECKSUMS["model.safetensors"]
     if Path(checkpoint).is_dir():
-        weights = sorted(Path(checkpoint).glob("*.safetensors"))
-        if not weights:
+        files = [path for pattern in FILES for path in sorted(Path(checkpoint).glob(pattern))]
+        if not any(path.suffix == ".safetensors" for path in files):
             raise RequestError(f"checkpoint {checkpoint}: the folder holds no .safetensors file")
-        return " ".join(file_checksum(path) for path in weights)
+        return " ".join(f"{path.name}:{file_checksum(path)}" for path in files)
     return f"{checkpoint}@{_pinned(checkpoint, revision)}"
 
 
@@ -48,9 +51,8 @@ def find(checkpoint: str, revision: str | None) -> Path:
     from huggingface_hub import snapshot_download
 
     pinned = _pinned(checkpoint, revision)
-    wanted = ["*.json", "*.txt", "*.model", "*.safetensors"]
     try:
-        return Path(snapshot_download(checkpoint, revision=pinned, allow_patterns=wanted))
+        return Path(snapshot_download(checkpoint, revision=pinned, allow_patterns=list(FILES)))
     except Exception as error:  # the hub's client raises errors of several libraries
         raise RequestError(
             f"checkpoint {checkpoint}: neither a local folder nor reachable on the hub ({one_line(error)[:120]}); "

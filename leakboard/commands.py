@@ -64,7 +64,11 @@ def run(
         reports.print_plan(console, opened)
         return
     reports.warn_about_threads(console, opened, jobs)
-    runner.execute(opened, console, jobs, force)
+    try:
+        runner.execute(opened, console, jobs, force)
+    except KeyboardInterrupt:  # told here: Typer ends silently on it
+        Console(stderr=True).print("interrupted: finished cells are kept; the same command goes on from here")
+        raise typer.Exit(130) from None
     records = opened.records()
     paths = reports.write(opened, records)
     reports.print_leaderboard(console, opened, records)
@@ -190,16 +194,16 @@ def _seeds(text: str | None) -> list[int] | None:
     return sorted({int(part) for part in parts})
 
 
-def _only(entries: list[str] | None) -> dict[str, str]:
+def _only(entries: list[str] | None) -> dict[str, list[str]]:
     keys = ("dataset", "victim", "attack")
-    only = {}
+    only: dict[str, list[str]] = {}
     for entry in entries or ():
         key, equals, value = entry.partition("=")
         if key not in keys or not equals:
             raise RequestError(
                 f"--only {entry}: allowed are {', '.join(f'{k}=NAME' for k in keys)}{nearest(key, keys)}"
             )
-        only[key] = value
+        only.setdefault(key, []).append(value)
     return only
 
 
@@ -212,7 +216,7 @@ def _suite_rows() -> list[tuple[str, str]]:
     for name in suite_names():
         try:
             rows.append((name, str(yaml.safe_load(find_suite(name).read_text("utf-8"))["description"])))
-        except (OSError, yaml.YAMLError, TypeError, KeyError) as error:
+        except (OSError, ValueError, yaml.YAMLError, TypeError, KeyError) as error:
             rows.append((name, f"broken: {' '.join(str(error).split())[:100]}"))
     return rows
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
 import time
@@ -15,6 +16,7 @@ from typing import Any
 from pebble import ProcessExpired, ProcessPool
 
 from leakboard import notes
+from leakboard.errors import one_line
 
 
 @dataclass(frozen=True)
@@ -116,8 +118,21 @@ def _call(task: Task) -> tuple[Any, float]:
     _events.put((task.name, "start", ""))
     notes.listen(lambda text: _events.put((task.name, "note", text)))
     start = time.monotonic()
-    value = task.call(*task.arguments, lambda text: _events.put((task.name, "warning", text)))
+    try:
+        value = task.call(*task.arguments, lambda text: _events.put((task.name, "warning", text)))
+    except Exception as error:
+        if _can_travel(error):
+            raise
+        raise RuntimeError(one_line(error)) from error
     return value, time.monotonic() - start
+
+
+def _can_travel(error: Exception) -> bool:
+    """Return whether an exception survives the way to the parent; one that does not would break the whole pool."""
+    try:
+        return isinstance(pickle.loads(pickle.dumps(error)), type(error))  # noqa: S301
+    except Exception:
+        return False
 
 
 def _pass_on(events: Any, listen: Listen) -> None:

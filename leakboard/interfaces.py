@@ -232,8 +232,6 @@ class WordGuesses:
     """int64 (V, k)."""
     similarity: Floats
     """float32 (V, k): cosine similarities of the candidates."""
-    constant: list[str] = field(default_factory=list)
-    """The best guess without looking: the k most frequent words of the attacker's own texts."""
     note: str = ""
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import leakboard
 from leakboard import options
+from leakboard.errors import RequestError
 from leakboard.plugins import Registry, source_revision
 from leakboard.store import digest, folder_name
 from leakboard.suites import Cell, Choice, Suite
@@ -53,25 +54,29 @@ def plan(suite: Suite, cells: Sequence[Cell], registry: Registry) -> list[Job]:
     Raises:
         RequestError: a dataset's or victim's file is missing.
     """
-    identities = _Identities(registry)
+    identities = _Identities(registry, suite.path)
     return [_job(suite, cell, registry, identities) for cell in cells]
 
 
 class _Identities:
     """The identity of each plugin with its options, worked out once."""
 
-    def __init__(self, registry: Registry):
-        self.registry = registry
+    def __init__(self, registry: Registry, suite: Path):
+        self.registry, self.suite = registry, suite
         self.known: dict[tuple[str, str], dict[str, Any]] = {}
 
     def __call__(self, choice: Choice) -> dict[str, Any]:
         if (choice.kind, choice.label) not in self.known:
             plugin = choice.build(self.registry)
+            try:
+                fingerprint = plugin.fingerprint() if hasattr(plugin, "fingerprint") else ""
+            except RequestError as error:
+                raise RequestError(f"{self.suite}: {choice.kind}: {choice.name}: {error}") from None
             self.known[choice.kind, choice.label] = {
                 "name": choice.name,
                 "options": options.as_dict(plugin),
                 "revision": self.registry.revision(choice.kind, choice.name),
-                "fingerprint": plugin.fingerprint() if hasattr(plugin, "fingerprint") else "",
+                "fingerprint": fingerprint,
             }
         return self.known[choice.kind, choice.label]
 

@@ -17,7 +17,20 @@ from leakboard.records import Record
 from leakboard.store import SCHEMA, file_checksum
 from leakboard.suites import Suite
 
-PACKAGES = ["torch", "transformers", "tokenizers", "gensim", "scikit-learn", "datasets", "faiss-cpu", "pandas", "numpy", "scipy", "fairlearn", "pyarrow"]
+PACKAGES = [
+    "torch",
+    "transformers",
+    "tokenizers",
+    "gensim",
+    "scikit-learn",
+    "datasets",
+    "faiss-cpu",
+    "pandas",
+    "numpy",
+    "scipy",
+    "fairlearn",
+    "pyarrow",
+]
 
 
 def describe(suite: Suite, jobs: Iterable[Job], records: Iterable[Record]) -> dict[str, Any]:

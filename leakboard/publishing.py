@@ -31,7 +31,8 @@ def publish(run: Run) -> list[Path]:
     if failed or len(records) < len(run.jobs):
         missing = len(run.jobs) - len(records)
         raise RequestError(
-            f"{run.suite.name}: {missing} cells are not computed and {len(failed)} failed; only a finished run is published"
+            f"{run.suite.name}: {missing} cells are not computed and {len(failed)} failed; "
+            "only a finished run is published"
         )
     reports.write(run, records)
     target = run.suite.path.parent
@@ -59,7 +60,8 @@ def verify(run: Run, console: Console, count: int, tolerance: float, seed: int) 
     with tempfile.TemporaryDirectory() as folder:
         again = dataclasses.replace(run, jobs=chosen, out=Path(folder))
         runner.execute(again, console, processes=1, force=False)
-        return all([_compare(console, again, job, published.loc[[_cell_key(job)]], tolerance) for job in chosen])
+        agree = [_compare(console, again, job, published.loc[[_cell_key(job)]], tolerance) for job in chosen]
+        return all(agree)
 
 
 def _cell_key(job: Job) -> tuple[str, str, str, str]:
@@ -69,16 +71,20 @@ def _cell_key(job: Job) -> tuple[str, str, str, str]:
 
 def _compare(console: Console, run: Run, job: Job, published: pd.DataFrame, tolerance: float) -> bool:
     record = run.record(job)
-    found = {} if record is None else {(m.name, m.variable, m.group): m.value for m in record.metrics}
+    metrics = [] if record is None else [metric for metric in record.metrics if metric.value is not None]
+    found = {(m.name, m.variable, m.group): m.value for m in metrics}
+    unseen = set(found)
     worst, place, missing = 0.0, "", 0
     for row in published.itertuples():
         if row.value == "":
             continue
-        value = found.get((str(row.metric), str(row.variable), str(row.group)))
-        if value is None:
+        name = (str(row.metric), str(row.variable), str(row.group))
+        unseen.discard(name)
+        if (value := found.get(name)) is None:
             missing += 1
         elif (difference := abs(value - float(str(row.value)))) > worst:
             worst, place = difference, f" in {row.metric} {row.variable} {row.group}".rstrip()
+    missing += len(unseen)
     good = worst <= tolerance and not missing and record is not None and record.status != "failed"
     verdict = "agrees" if good else "DIFFERS"
     gone = f", {missing} metrics are missing" if missing else ""

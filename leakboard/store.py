@@ -7,6 +7,7 @@ renamed into place. A crash leaves only a temporary folder; an altered or trunca
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -24,6 +25,7 @@ SCHEMA = 1
 """Version of everything the engine writes; part of every identity."""
 
 _CHECKSUMS = "checksums.json"
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 
 
 def digest(identity: Mapping[str, Any]) -> str:
@@ -103,6 +105,8 @@ class Store:
             write_file(temporary / _CHECKSUMS, json.dumps({"key": key, "files": sums}, indent=1, sort_keys=True))
             _move(temporary, path)
         except OSError as error:
+            if not self._is_own(error):
+                raise
             raise StorageError(f"{path}: cannot be written ({error.strerror or error})") from error
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -111,6 +115,15 @@ class Store:
     def has(self, kind: str, readable: str, key: str) -> bool:
         """Return whether an artefact is there (its bytes are checked when it is read)."""
         return (self.path(kind, readable, key) / _CHECKSUMS).is_file()
+
+    def _is_own(self, error: OSError) -> bool:
+        """Return whether an error is the store's (disk full, a path of it), not the maker's (network, missing file)."""
+        root = os.path.abspath(self.root)
+        names = [name for name in (error.filename, error.filename2) if isinstance(name, str | bytes)]
+        named = [os.path.abspath(os.fsdecode(name)) for name in names]
+        ours = any(os.path.commonpath([root, path]) in (root, path) for path in named)
+        short_write = error.errno is None and "written" in str(error)  # np.save's only word for a full disk
+        return ours or short_write or error.errno in _DISK
 
     @staticmethod
     def _fault(path: Path, key: str) -> str:

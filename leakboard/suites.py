@@ -105,12 +105,12 @@ class Suite:
     victims: tuple[Choice, ...]
     attacks: tuple[Choice, ...]
 
-    def cells(self, seeds: Sequence[int] | None = None, only: Mapping[str, str] | None = None) -> list[Cell]:
+    def cells(self, seeds: Sequence[int] | None = None, only: Mapping[str, Sequence[str]] | None = None) -> list[Cell]:
         """Return the cells in order: all attacks on one fitted victim stand together.
 
         Args:
             seeds: instead of the suite's.
-            only: keep cells whose ``dataset``, ``victim`` or ``attack`` has this plugin name or label.
+            only: keep cells whose ``dataset``, ``victim`` or ``attack`` has one of these plugin names or labels.
 
         Raises:
             RequestError: ``only`` leaves nothing.
@@ -122,13 +122,13 @@ class Suite:
             )
         ]
         for key, wanted in (only or {}).items():
-            kept = [cell for cell in chosen if wanted in _names(cell, key)]
-            if not kept:
-                there = sorted({name for cell in chosen for name in _names(cell, key)})
-                raise RequestError(
-                    f"--only {key}={wanted}: no such cell (there are: {', '.join(there)}){nearest(wanted, there)}"
-                )
-            chosen = kept
+            there = sorted({name for cell in chosen for name in _names(cell, key)})
+            for name in wanted:
+                if name not in there:
+                    raise RequestError(
+                        f"--only {key}={name}: no such cell (there are: {', '.join(there)}){nearest(name, there)}"
+                    )
+            chosen = [cell for cell in chosen if set(wanted) & set(_names(cell, key))]
         return chosen
 
 
@@ -178,7 +178,7 @@ def load_suite(name: str, registry: Registry) -> Suite:
     path = find_suite(name)
     try:
         content = yaml.safe_load(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, ValueError, yaml.YAMLError) as error:  # ValueError: not UTF-8, or a date that does not exist
         raise RequestError(f"{path}: not readable YAML: {one_line(error)}") from None
     if not isinstance(content, dict):
         raise RequestError(f"{path}: {content!r} is not a mapping of {', '.join(SuiteFile.model_fields)}")
@@ -229,7 +229,8 @@ def _choice(registry: Registry, kind: str, name: str, given: dict[str, Any], pla
     try:
         plugin = options.build(registry.load(kind, name), given, f"{place}.{name}")
     except BrokenPlugin as error:
-        return Choice(kind, name, given, name, str(error))
+        written = ", ".join(f"{key}={json.dumps(value, default=str)}" for key, value in given.items())
+        return Choice(kind, name, given, f"{name}({written})" if written else name, str(error))
     return Choice(kind, name, given, options.label(name, plugin))
 
 
@@ -240,13 +241,8 @@ def _source(registry: Registry, entry: str | dict[str, Any], place: str) -> Sour
     if auxiliary in SITUATIONS:
         return Source(corpus, str(auxiliary))
     names = [*SITUATIONS, *(listing.name for listing in registry.listings("datasets"))]
-    if isinstance(auxiliary, str) and auxiliary not in names:
-        raise RequestError(
-            f"{place}.{name}.auxiliary: {auxiliary!r} is not allowed: {', '.join(SITUATIONS)}, or a dataset{nearest(auxiliary, names)}"
-        )
-    if not isinstance(auxiliary, str | dict):
-        raise RequestError(
-            f"{place}.{name}.auxiliary: {auxiliary!r} is not allowed: {', '.join(SITUATIONS)}, or a dataset"
-        )
+    if not isinstance(auxiliary, dict) and auxiliary not in names:
+        allowed = f"{', '.join(SITUATIONS)}, or a dataset{nearest(auxiliary, names)}"
+        raise RequestError(f"{place}.{name}.auxiliary: {auxiliary!r} is not allowed: {allowed}")
     other, other_options = _split_entry(auxiliary, f"{place}.{name}.auxiliary")
     return Source(corpus, None, _choice(registry, "datasets", other, other_options, f"{place}.{name}.auxiliary"))

@@ -13,13 +13,24 @@ from leakboard.records import COSTS, SENTENCES, Record
 from leakboard.referee.measures import Metric
 from leakboard.store import write_file
 
-LEADERBOARD = ["dataset", "victim", "attack", "secrets", "seeds", "test_size", "task_accuracy", "task_majority", "attack_metric", "attack_score", "empirical_privacy", "empirical_privacy_low", "empirical_privacy_high", "privacy_majority", "privacy_floor", "privacy_bayes", "fairness_gap", "fairness_variable", "epsilon_claimed", "epsilon_proved", "epsilon_audited", "delta", "privacy_unit", "verdict", "status", "privacy_label", "task_accuracy_sd", "empirical_privacy_sd", "test_copies"]
-CELLS = ["dataset", "victim", "attack", "seed", "metric", "variable", "group", "value", "low", "high", "n", "status", "note"]
-FAIRNESS = ["dataset", "victim", "variable", "group", "n", "share", "task_accuracy", "gap", "gap_low", "gap_high", "p_value", "tpr_gap", "attack_score", "attack"]
-COST = ["dataset", "victim", "attack", "seed", "stage", "seconds", "peak_memory_mib", "device", "threads"]
-SENTENCE = ["dataset", "victim", "attack", "seed", "text", "recovered", "words_right", "words", "similarity"]
+LEADERBOARD = (
+    "dataset, victim, attack, secrets, seeds, test_size, task_accuracy, task_majority, attack_metric, attack_score, "
+    "empirical_privacy, empirical_privacy_low, empirical_privacy_high, privacy_majority, privacy_floor, privacy_bayes, "
+    "fairness_gap, fairness_variable, epsilon_claimed, epsilon_proved, epsilon_audited, delta, privacy_unit, verdict, "
+    "status, privacy_label, task_accuracy_sd, empirical_privacy_sd, test_copies"
+)
+CELLS = "dataset, victim, attack, seed, metric, variable, group, value, low, high, n, status, note"
+FAIRNESS = (
+    "dataset, victim, variable, group, n, share, task_accuracy, gap, gap_low, gap_high, p_value, tpr_gap, "
+    "attack_score, attack"
+)
+COST = "dataset, victim, attack, seed, stage, seconds, peak_memory_mib, device, threads"
+SENTENCE = "dataset, victim, attack, seed, text, recovered, words_right, words, similarity"
 
 LOST = "attack failed: no better than the best constant guess"
+
+ROUNDING = 1e-9
+"""1 - (1 - x) is not x: without it an attack that equals the constant could pass for better."""
 
 Row = dict[str, Any]
 
@@ -28,6 +39,7 @@ def write_tables(folder: Path, records: Sequence[Record], cells: Sequence[Path])
     """Write all CSVs of a run, whole, and return their paths.
 
     Args:
+        folder: where to write.
         records: one a cell, in any order.
         cells: the cells' folders, for costs and recovered sentences.
 
@@ -45,10 +57,20 @@ def write_tables(folder: Path, records: Sequence[Record], cells: Sequence[Path])
     }
     paths = []
     for name, (columns, rows) in tables.items():
-        frame = pd.DataFrame(rows, columns=columns)
-        write_file(folder / name, frame.to_csv(index=False, lineterminator="\n", float_format="%.4f"))
+        texts = [{name: _text(name, value) for name, value in row.items()} for row in rows]
+        frame = pd.DataFrame(texts, columns=columns.split(", "))
+        write_file(folder / name, frame.to_csv(index=False, lineterminator="\n"))
         paths.append(folder / name)
     return paths
+
+
+def _text(column: str, value: Any) -> str:
+    """Return a value as its field in a CSV; never dependent on the other rows, as a column's common type would be."""
+    if value is None or value != value:
+        return ""
+    if column == "delta":
+        return f"{value:.4g}"
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
 def leaderboard(records: Sequence[Record]) -> list[Row]:
@@ -98,7 +120,7 @@ def _status(records: Sequence[Record], done: Sequence[Record]) -> str:
         return f"{other.status}: {other.reason}"
     parts = [f"{len(records) - len(done)} of {len(records)} seeds failed: {other.reason}"] if other else []
     score, ceiling = _mean(done, "attack_score"), _mean(done, "privacy_majority")
-    if score is not None and ceiling is not None and score <= 1 - ceiling:
+    if score is not None and ceiling is not None and score <= 1 - ceiling + ROUNDING:
         parts.append(LOST)
     return "; ".join(parts) or "ok"
 

@@ -160,8 +160,9 @@ def _imports():
 
     def hook(event, args):
         if event == "open" and isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
-            if str(args[0]) != os.devnull:
-                seen.append(f"wrote {args[0]}")
+            path = Path(os.fsdecode(args[0]) if isinstance(args[0], bytes) else str(args[0]))
+            if path != Path(os.devnull) and Path.home() not in path.parents:  # what stays at home is found there
+                seen.append(f"wrote {path}")
         elif event in ("os.mkdir", "os.putenv", "os.unsetenv", "socket.connect", "socket.getaddrinfo"):
             seen.append(f"{event} {args[0]!r}")
 

@@ -1,12 +1,17 @@
 """Fixtures that several test files share."""
 
+import functools
 import os
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from leakboard.corpora import build_corpus
 from leakboard.interfaces import Secret
@@ -86,3 +91,108 @@ def tiny_bert(tmp_path_factory, reviews):
     PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names).save_pretrained(folder)
     model.save_pretrained(folder)
     return folder
+
+
+class Bench:
+    """A folder with a suite of tiny plugins, and the command line over it."""
+
+    plugins: ClassVar = [CHECKOUT / "tests" / "tiny" / f"{name}.py" for name in ("letters", "hashed", "ridge")]
+
+    def __init__(self, folder):
+        self.folder, self.out = folder, folder / "out"
+        self.files = list(self.plugins)
+
+    @property
+    def run(self):
+        """Where the tables are."""
+        return self.out / "tiny"
+
+    def suite(self, **content):
+        """Write the suite and return its path."""
+        usual = {"seeds": [0], "threads": 1, "datasets": ["letters"], "victims": ["hashed"], "attacks": ["ridge"]}
+        path = self.folder / "tiny.yaml"
+        given = {key: value for key, value in (usual | content).items() if value is not None}
+        path.write_text(yaml.safe_dump(given, sort_keys=False))
+        return path
+
+    def plugin(self, source, name, *replacements):
+        """Write a variant of a tiny plugin: each replacement is an (old, new) text."""
+        text = (CHECKOUT / "tests" / "tiny" / f"{source}.py").read_text()
+        for old, new in replacements:
+            assert text.count(old) == 1, old
+            text = text.replace(old, new)
+        path = self.folder / f"{name}.py"
+        path.write_text(text)
+        if path not in self.files:
+            self.files.append(path)
+        return path
+
+    def arguments(self, command, *more):
+        """Return the command line of a command on the suite."""
+        plugins = [text for path in self.files for text in ("--plugin", str(path))]
+        out = [] if command == "verify" else ["--out", str(self.out)]
+        return [command, str(self.folder / "tiny.yaml"), *out, *plugins, *map(str, more)]
+
+    def process(self, command, *more, **environment):
+        """Start the command in a process group of its own."""
+        return subprocess.Popen(
+            [sys.executable, "run_benchmark.py", *self.arguments(command, *more)],
+            cwd=CHECKOUT,
+            env=os.environ | environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    def tables(self):
+        """Return the bytes of the tables that must not differ from run to run."""
+        return {name: (self.run / name).read_bytes() for name in ("leaderboard.csv", "cells.csv", "fairness.csv")}
+
+    def leaderboard(self):
+        """Return the leaderboard by victim and attack, fields as text."""
+        frame = pd.read_csv(self.run / "leaderboard.csv", dtype=str, keep_default_na=False)
+        return frame.set_index(["victim", "attack"])
+
+    def results(self):
+        """Return the records with the time of their last change."""
+        return {path: path.stat().st_mtime_ns for path in self.run.glob("cells/*/result.json")}
+
+
+@pytest.fixture
+def bench(tmp_path):
+    """Return an empty bench."""
+    return Bench(tmp_path)
+
+
+@pytest.fixture
+def command_line(monkeypatch, capsys):
+    """Return a function that calls the command line in this process: exit status, standard output, standard error."""
+    from leakboard import commands, engines, worker
+
+    def call(*arguments):
+        worker._registry.cache_clear()
+        monkeypatch.setattr(sys, "argv", ["run_benchmark.py", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            commands.main()
+        captured = capsys.readouterr()
+        return ended.value.code, captured.out, captured.err
+
+    monkeypatch.setattr(engines, "run_local", _run_here)
+    monkeypatch.chdir(CHECKOUT)
+    return call
+
+
+def _run_here(tasks, jobs, timeout, listen):
+    """Stand in for the local engine: the same tasks, one after the other, without the seconds that a process costs."""
+    from leakboard.engines import Outcome
+
+    errors = {}
+    for task in tasks:
+        value, error = None, errors.get(task.after)
+        if error is None:
+            try:
+                value = task.call(*task.arguments, functools.partial(listen, task.name, "warning"))
+            except Exception as raised:
+                error = errors[task.name] = raised
+        yield Outcome(task, value, error)

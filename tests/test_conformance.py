@@ -22,8 +22,8 @@ from leakboard.stages.victim import Names
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 LISTINGS = {kind: Registry().listings(kind) for kind in KINDS}
-LIBRARIES = ("KMP_", "TF2_", "TORCHINDUCTOR_", "USE_")
-"""Variables that libraries set when they are imported, by their beginnings."""
+LIBRARIES = ["os.putenv b'KMP_DUPLICATE_LIB_OK'"]
+"""What scikit-learn does when it is imported."""
 
 
 def plugins(*kinds):
@@ -64,7 +64,12 @@ def ask(command, surroundings, folder, *arguments):
     """Run the conformance program in an empty folder and home, and return its answer."""
     home = folder / "home"
     home.mkdir()
-    kept = {"HOME": str(home), "XDG_CACHE_HOME": str(home / ".cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+    kept = {
+        "HOME": str(home),
+        "TMPDIR": str(home),
+        "XDG_CACHE_HOME": str(home / ".cache"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     environment = {**os.environ, **surroundings, **kept, "PYTHONPATH": str(CHECKOUT), "PYTHONHASHSEED": "77"}
     done = subprocess.run(
         [sys.executable, str(CHECKOUT / "tests" / "conformance.py"), command, *arguments],
@@ -125,8 +130,7 @@ class TestForm:
     def test_importing_it_is_free(self, kind, name, imported):
         usable(kind, name)
         done, left = imported
-        ours = [act for act in done[f"{kind}/{name}"] if not any(f"os.putenv b'{v}" in act for v in LIBRARIES)]
-        assert ours == []
+        assert [act for act in done[f"{kind}/{name}"] if act not in LIBRARIES] == []
         assert left == []
 
     @plugins("victims")
@@ -253,7 +257,6 @@ class TestAttacks:
             assert guesses.ranked.dtype.kind == "i"
             assert -1 <= guesses.ranked.min() <= guesses.ranked.max() < len(guesses.vocabulary)
             assert np.isfinite(guesses.similarity).all()
-            assert len(guesses.constant) >= 5
             again, whole = fitted.guess(vectors), guesses
         assert digest(again) == digest(whole)
         assert digest([seen, content(view.auxiliary)]) == before
@@ -269,9 +272,8 @@ class TestAttacks:
         assert 0 <= found["empirical_privacy"] <= found["privacy_majority"] <= 1
 
 
-def test_the_suite_fails_a_plugin_that_breaks_its_word(scene):
-    """The other side: victims that depend on a global generator or change their texts have other digests."""
-    texts = scene.corpus.texts("test")
+def test_noise_from_elsewhere_would_be_found(scene):
+    """The other side: a victim whose noise does not come from the given generator answers otherwise each time."""
 
     class Careless:
         publishes = ("documents",)
@@ -282,7 +284,5 @@ def test_the_suite_fails_a_plugin_that_breaks_its_word(scene):
         def predict(self, vectors):
             return np.zeros(len(vectors), np.int64)
 
-    assert len(texts)
-    assert digest(published(Careless, Careless(), scene.corpus)) != digest(
-        published(Careless, Careless(), scene.corpus)
-    )
+    first, again = (digest(published(Careless, Careless(), scene.corpus)) for _ in range(2))
+    assert first != again

@@ -10,9 +10,9 @@ from leakboard.referee.words import ASKED, UNPUBLISHED, RecoveredSentence, recov
 VOCABULARY = [f"word{i}" for i in range(20)]
 
 
-def guesses(ranked, constant=(), vocabulary=VOCABULARY):
+def guesses(ranked, vocabulary=VOCABULARY):
     ranked = np.array(ranked, dtype=np.int64)
-    return WordGuesses(list(vocabulary), ranked, np.linspace(1, 0.5, ranked.size).reshape(ranked.shape), list(constant))
+    return WordGuesses(list(vocabulary), ranked, np.linspace(1, 0.5, ranked.size).reshape(ranked.shape))
 
 
 def values(metrics):
@@ -29,7 +29,7 @@ def test_ranks_recall_and_reciprocal_rank_by_hand():
         [0, 1, 2, 3, 4, -1],  # not in the attacker's vocabulary
     ]
     assert true_ranks(guesses(ranked), published).tolist() == [0, 1, 5, np.inf, np.inf]
-    found = values(word_metrics(guesses(ranked), published))
+    found = values(word_metrics(guesses(ranked), published, ()))
     assert found["recall@1"] == 0.2
     assert found["recall@5"] == found["attack_score"] == 0.4
     assert found["mean_reciprocal_rank"] == pytest.approx((1 + 1 / 2 + 1 / 6) / 5)
@@ -46,20 +46,20 @@ def test_the_constant_guess_caps_privacy():
     published = ["the"] * 6 + ["word1"] * 4
     ranked = np.full((10, 5), -1)
     constant = ["the", "a", "b", "c", "d", "word1"]
-    found = values(word_metrics(guesses(ranked, constant), published))
+    found = values(word_metrics(guesses(ranked), published, constant))
     assert found["attack_score"] == 0
     assert found["privacy_majority"] == found["empirical_privacy"] == pytest.approx(0.4)
 
 
 def test_one_word_and_none():
-    assert values(word_metrics(guesses([[3, 0, 1, 2, 4]]), ["word3"]))["recall@1"] == 1
+    assert values(word_metrics(guesses([[3, 0, 1, 2, 4]]), ["word3"], ()))["recall@1"] == 1
     with pytest.raises(RequestError, match="no published word is left to name"):
-        word_metrics(guesses(np.empty((0, 5))), [])
+        word_metrics(guesses(np.empty((0, 5))), [], ())
 
 
 def test_another_number_of_rows_is_refused():
     with pytest.raises(RequestError, match="ranked 1 vectors, 2 were published"):
-        word_metrics(guesses([[0, 1]]), ["word0", "word1"])
+        word_metrics(guesses([[0, 1]]), ["word0", "word1"], ())
 
 
 def test_recovered_sentences_by_hand():

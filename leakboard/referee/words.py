@@ -29,10 +29,11 @@ class RecoveredSentence:
     similarity: float
 
 
-def word_metrics(guesses: WordGuesses, published: Sequence[str]) -> list[Metric]:
+def word_metrics(guesses: WordGuesses, published: Sequence[str], frequent: Sequence[str]) -> list[Metric]:
     """Return recall at 1 and 5 and mean reciprocal rank over the published vectors.
 
-    A word that the attacker does not know can never be named, but stays in the denominator.
+    A word that the attacker does not know can never be named, but stays in the denominator. The best constant guess is
+    ``frequent``, the most frequent words of train.
 
     Raises:
         RequestError: there is no vector to name, or the attack ranked another number of them.
@@ -40,7 +41,7 @@ def word_metrics(guesses: WordGuesses, published: Sequence[str]) -> list[Metric]
     if not len(published):
         raise RequestError("no published word is left to name: the attacker asked for every one (fewer anchors?)")
     ranks = true_ranks(guesses, published)
-    constant = np.isin(np.asarray(published), guesses.constant[:HEADLINE]).astype(np.float64)
+    constant = np.isin(np.asarray(published), frequent[:HEADLINE]).astype(np.float64)
     hits = {k: Ratio((ranks < k).astype(np.float64), np.ones(len(ranks))) for k in (1, HEADLINE)}
     ceiling = Ratio(constant, np.ones(len(ranks)))
     reciprocal = Ratio(np.where(np.isfinite(ranks), 1 / (ranks + 1), 0.0), np.ones(len(ranks)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -25,7 +26,15 @@ from leakboard.interfaces import (
 from leakboard.randomness import seed_libraries
 from leakboard.referee import judge, judge_task
 from leakboard.referee.measures import Metric
-from leakboard.referee.words import ASKED, SENTENCES, UNPUBLISHED, RecoveredSentence, recovered_sentences, word_metrics
+from leakboard.referee.words import (
+    ASKED,
+    HEADLINE,
+    SENTENCES,
+    UNPUBLISHED,
+    RecoveredSentence,
+    recovered_sentences,
+    word_metrics,
+)
 from leakboard.stages.victim import Names, Publications
 from leakboard.tokens import words
 
@@ -72,6 +81,9 @@ def mount(attack: Attack, scene: Scene, names: Names, floor: np.ndarray | None) 
     """Fit an attack, let it guess, and judge the guesses.
 
     Args:
+        attack: the attacker.
+        scene: what it is mounted on.
+        names: of the random streams.
         floor: guesses of classifiers trained on the text for the attacked secrets, or None.
     """
     asked: set[str] = set()
@@ -147,7 +159,8 @@ def _judge_words(
     guesses = guess(published.vectors[order].copy())
     assert isinstance(guesses, WordGuesses), "an attack on words guesses words"
     gold = [published.words[row] for row in order]
-    metrics += word_metrics(guesses, gold)
+    counts = Counter(word for text in scene.corpus.texts("train") for word in words(text))
+    metrics += word_metrics(guesses, gold, [word for word, _ in counts.most_common(HEADLINE)])
     place = np.full(len(published.words), ASKED)
     place[order] = np.arange(len(order))
     sentences = recovered_sentences(guesses, gold, _sentences(scene, published, place))

@@ -1,0 +1,198 @@
+"""The store: an artefact is whole or absent, and no damaged byte is ever believed."""
+
+import errno
+import json
+import os
+
+import pytest
+
+from leakboard import store
+from leakboard.errors import StorageError
+from leakboard.store import Store, digest, folder_name, write_file
+
+KEY = digest({"name": "x"})
+
+
+class Maker:
+    """Writes an artefact of two files, and counts how often."""
+
+    def __init__(self):
+        self.times, self.reports = 0, []
+
+    def __call__(self, folder):
+        self.times += 1
+        (folder / "inner").mkdir()
+        (folder / "inner" / "data.bin").write_bytes(bytes(range(200)))
+        (folder / "about.txt").write_text("about")
+
+
+@pytest.fixture
+def maker():
+    return Maker()
+
+
+@pytest.fixture
+def obtain(tmp_path, maker):
+    """Obtain the artefact from a store under the test's folder."""
+
+    def call(make=maker, key=KEY):
+        return Store(tmp_path / "store").obtain("things", "a thing", key, make, maker.reports.append)
+
+    return call
+
+
+def everything(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def test_an_artefact_is_made_once(obtain, maker, tmp_path):
+    path = obtain()
+    assert path == tmp_path / "store" / "things" / f"a-thing-{KEY[:8]}"
+    assert everything(path) == ["about.txt", "checksums.json", "inner", "inner/data.bin"]
+    assert obtain() == path
+    assert (maker.times, maker.reports) == (1, [])
+    assert Store(tmp_path / "store").has("things", "a thing", KEY)
+
+
+def truncate(path):
+    os.truncate(path / "inner" / "data.bin", 100)
+
+
+def alter(path):
+    content = bytearray((path / "inner" / "data.bin").read_bytes())
+    content[77] ^= 1
+    (path / "inner" / "data.bin").write_bytes(content)
+
+
+def forge(path):
+    sums = json.loads((path / "checksums.json").read_text())
+    (path / "checksums.json").write_text(json.dumps(sums | {"key": digest({"name": "y"})}))
+
+
+FAULTS = {
+    "truncated": (truncate, "checksum mismatch in inner/data.bin"),
+    "altered": (alter, "checksum mismatch in inner/data.bin"),
+    "missing": (lambda path: (path / "about.txt").unlink(), "files are missing or added"),
+    "added": (lambda path: (path / "more.txt").write_text("more"), "files are missing or added"),
+    "no checksums": (lambda path: (path / "checksums.json").unlink(), "its checksums cannot be read"),
+    "half the checksums": (lambda path: os.truncate(path / "checksums.json", 40), "its checksums cannot be read"),
+    "another identity": (forge, "belongs to another identity"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_damaged_artefact_is_reported_and_made_again(fault, obtain, maker):
+    damage, reason = FAULTS[fault]
+    path = obtain()
+    whole = {name: (path / name).read_bytes() for name in ("about.txt", "checksums.json", "inner/data.bin")}
+    damage(path)
+    assert obtain() == path
+    assert maker.times == 2
+    assert maker.reports == [f"{path.name}: {reason}; computed again"]
+    assert everything(path) == ["about.txt", "checksums.json", "inner", "inner/data.bin"]
+    assert {name: (path / name).read_bytes() for name in whole} == whole
+
+
+@pytest.mark.parametrize("error", [ValueError("odd data"), FileNotFoundError(2, "No such file", "/data/weights.bin")])
+def test_a_maker_that_raises_leaves_nothing(error, obtain, maker, tmp_path):
+    def make(folder):
+        maker(folder)
+        raise error
+
+    with pytest.raises(type(error)) as raised:
+        obtain(make)
+    assert raised.value is error  # no StorageError: the maker is at fault, and fails alone
+    assert everything(tmp_path / "store" / "things") == []
+    assert everything(obtain()) == ["about.txt", "checksums.json", "inner", "inner/data.bin"]
+
+
+def fill_disk(folder):
+    with open("/dev/full", "w") as stream:
+        stream.write("x")
+
+
+def short_write(folder):
+    raise OSError("24 requested and 0 written")  # what np.save says
+
+
+def lock(folder):
+    raise PermissionError(errno.EACCES, "Permission denied", str(folder / "x"))
+
+
+@pytest.mark.parametrize("make", [fill_disk, short_write, lock])
+def test_a_full_disk_keeps_earlier_artefacts(make, obtain, maker, tmp_path):
+    path = obtain()
+    with pytest.raises(StorageError, match=r"cannot be written"):
+        obtain(make, digest({"name": "y"}))
+    assert everything(tmp_path / "store" / "things") == everything(path.parent)
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+    assert obtain() == path
+    assert (maker.times, maker.reports) == (1, [])
+
+
+def test_a_disk_that_fills_up_with_the_checksums_leaves_nothing(obtain, monkeypatch, tmp_path):
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(store.os, "fsync", full)
+    with pytest.raises(StorageError, match=r"checksums.json: cannot be written \(No space left on device\)"):
+        obtain()
+    assert everything(tmp_path / "store" / "things") == []
+
+
+def test_a_store_below_a_file_cannot_be_written(tmp_path, maker):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(StorageError, match=r"cannot be written \(Not a directory\)"):
+        Store(tmp_path / "file" / "store").obtain("things", "a thing", KEY, maker, maker.reports.append)
+    assert maker.times == 0
+
+
+def test_where_another_process_was_faster_its_artefact_stands(obtain, maker):
+    def late(folder):
+        maker(folder)
+        obtain()  # what the other process did meanwhile
+
+    path = obtain(late)
+    assert everything(path) == ["about.txt", "checksums.json", "inner", "inner/data.bin"]
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+def test_write_file_replaces_whole_files(tmp_path):
+    write_file(tmp_path / "new" / "a.txt", "first\n")
+    write_file(tmp_path / "new" / "a.txt", "second\n")
+    assert (tmp_path / "new" / "a.txt").read_bytes() == b"second\n"
+    assert everything(tmp_path) == ["new", "new/a.txt"]
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_write_file_keeps_the_old_content_on_failure(step, tmp_path, monkeypatch):
+    path = tmp_path / "a.txt"
+    write_file(path, "old")
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(store.os, step, full)
+    with pytest.raises(StorageError, match=r"a.txt: cannot be written \(No space left on device\); what was finished"):
+        write_file(path, "new")
+    assert path.read_text() == "old"
+    assert everything(tmp_path) == ["a.txt"]
+
+
+def test_the_digest_is_canonical():
+    identity = {"a": 1, "b": {"c": [1, 2.5, "é"], "d": None}}
+    assert digest(identity) == digest({"b": {"d": None, "c": [1, 2.5, "é"]}, "a": 1})
+    different = [
+        {"a": 2, "b": {"c": [1, 2.5, "é"], "d": None}},
+        {"a": "1", "b": {"c": [1, 2.5, "é"], "d": None}},
+        {"a": 1, "b": {"c": [2.5, 1, "é"], "d": None}},
+        {"a": 1, "b": {"c": [1, 2.5, "e"], "d": None}},
+        {"a": 1, "b": {"c": [1, 2.5, "é"]}},
+        {"a": 1, "b": {"c": [1, 2.5, "é"], "d": None}, "schema": store.SCHEMA + 1},
+    ]
+    assert len({digest(other) for other in [identity, *different]}) == 7
+
+
+def test_a_folder_name_is_readable_and_safe():
+    assert folder_name("AG news/../bert (x=1)", KEY) == f"AG-news-..-bert-x=1-{KEY[:8]}"
+    assert len(folder_name("x" * 500, KEY)) == 89
