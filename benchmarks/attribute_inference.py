@@ -3,7 +3,8 @@
     python benchmarks/attribute_inference.py [--rounds 3]
 
 Vectors are MiniLM's for AG where they are here, else planted ones of the same size. scikit-learn's
-``MLPClassifier((512,), early_stopping=True)`` learns the five secrets at once, as a multi-label problem; F1 is micro, on test.
+``MLPClassifier((512,), early_stopping=True)`` learns the five secrets at once, as a multi-label problem; F1 is micro,
+on test.
 """
 
 import argparse

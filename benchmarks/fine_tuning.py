@@ -2,8 +2,8 @@
 
     python benchmarks/fine_tuning.py [--steps 12] [--rounds 3]
 
-Both sides take the same steps (encoder, softmax layer, AdamW) on the same texts, AG where it is here and generated reviews
-where it is not. Tokens are real ones; padding does not count.
+Both sides take the same steps (encoder, softmax layer, AdamW) on the same texts, AG where it is here and generated
+reviews where it is not. Tokens are real ones; padding does not count.
 """
 
 import argparse
@@ -46,6 +46,7 @@ class Side:
         self.tokens = sum(len(self.encodings[i].ids) for batch in self.batches for i in batch)
 
     def run(self) -> None:
+        """Take all steps once."""
         self.encoder.train()
         for batch in self.batches:
             loss = torch.nn.functional.cross_entropy(

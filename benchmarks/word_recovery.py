@@ -2,9 +2,9 @@
 
     python benchmarks/word_recovery.py [--words 50000] [--loop-queries 4000]
 
-Both give the five nearest words of every published vector. The loop is timed on a sample of the queries, since all of them
-take minutes, and compared in queries a second. A bare float32 matrix product of the same size stands beside them. The top
-five must be identical, except where two candidates' similarities differ by less than float32 can tell (1e-6).
+Both give the five nearest words of every published vector. The loop is timed on a sample of the queries, since all of
+them take minutes, and compared in queries a second. A bare float32 matrix product of the same size stands beside them.
+The top five must be identical, except where two candidates' similarities differ by less than float32 can tell (1e-6).
 """
 
 import argparse

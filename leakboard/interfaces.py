@@ -216,7 +216,7 @@ class AttackerView:
 
 @dataclass(frozen=True)
 class SecretGuesses:
-    """Guesses of document secrets: for each secret float32 (n, values), higher is more likely, the guess is the argmax."""
+    """Guesses of document secrets: float32 (n, values) each, higher is more likely, the guess is the argmax."""
 
     scores: Mapping[str, Floats]
     note: str = ""

@@ -1,4 +1,4 @@
-"""Progress by cell and stage: a live display on a terminal, plain lines elsewhere, with an estimate of the time left."""
+"""Progress by cell and stage: a live display on a terminal, plain lines elsewhere, and an estimate of the time left."""
 
 from __future__ import annotations
 

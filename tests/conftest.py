@@ -2,6 +2,7 @@
 
 import functools
 import os
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -196,3 +197,21 @@ def _run_here(tasks, jobs, timeout, listen):
             except Exception as raised:
                 error = errors[task.name] = raised
         yield Outcome(task, value, error)
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory):
+    """Return a bench whose run is done, by the program itself, in one process at a time."""
+    bench = Bench(tmp_path_factory.mktemp("finished"))
+    bench.suite(seeds=[0, 1], victims=["hashed", {"hashed": {"noise": 0.05}}], attacks=["ridge", "nearest_neighbour"])
+    process = bench.process("run", PYTHONHASHSEED="1")
+    out, err = process.communicate(timeout=200)
+    assert process.returncode == 0, out + err
+    return bench
+
+
+@pytest.fixture
+def copied(finished, tmp_path):
+    """Return a copy of the finished bench, to change."""
+    shutil.copytree(finished.folder, tmp_path, dirs_exist_ok=True)
+    return Bench(tmp_path)

@@ -1,7 +1,9 @@
 """Victims on a pretrained transformer, tried on a tiny random one."""
 
 import json
+import shutil
 from collections import defaultdict
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -232,8 +234,12 @@ class TestCheckpoints:
         with pytest.raises(RequestError, match=r"the folder holds no \.safetensors file"):
             checkpoints.identity(str(tmp_path), None)
 
-    def test_identity_follows_the_weights(self, tiny_bert):
-        assert len(checkpoints.identity(str(tiny_bert), None)) == 64
+    def test_identity_follows_the_files(self, tiny_bert, tmp_path):
+        before = checkpoints.identity(str(tiny_bert), None)
+        copy = Path(shutil.copytree(tiny_bert, tmp_path / "copy"))
+        assert checkpoints.identity(str(copy), None) == before
+        (copy / "config.json").write_text("{}")
+        assert checkpoints.identity(str(copy), None) != before
         assert checkpoints.identity("someone/model", "b" * 40) == f"someone/model@{'b' * 40}"
 
     def test_minilm_with_another_checksum_is_refused(self, tmp_path, monkeypatch):
