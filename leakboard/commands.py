@@ -72,6 +72,7 @@ def run(
     records = opened.records()
     paths = reports.write(opened, records)
     reports.print_leaderboard(console, opened, records)
+    reports.print_sentences(console, opened)
     reports.print_paths(console, paths)
     if any(record.status == "failed" for record in records) or len(records) < len(opened.jobs):
         raise typer.Exit(1)
@@ -93,6 +94,7 @@ def report(
         raise RequestError(f"{opened.folder}: no finished cells; `run {suite}` computes them")
     paths = reports.write(opened, records)
     reports.print_leaderboard(console, opened, records)
+    reports.print_sentences(console, opened)
     if svg:
         reports.save_picture(svg, opened, records)
         paths.append(svg)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
@@ -76,6 +77,21 @@ def print_leaderboard(console: Console, run: Run, records: Sequence[Record]) -> 
         if checks.get("test_copies"):
             share = f"{100 * checks['test_copies']:.1f} %"
             console.print(f"warning: {dataset}: {share} of the test texts occur verbatim in train", highlight=False)
+
+
+def print_sentences(console: Console, run: Run) -> None:
+    """Print one test text a word attack beside what the attacker read: the one of which it got most words right."""
+    table = pd.read_csv(run.folder / "sentences.csv", keep_default_na=False)
+    if table.empty:
+        return
+    table["share"] = table["words_right"] / table["words"].clip(lower=1)
+    best = table.loc[table.groupby(["dataset", "victim", "attack"], sort=True)["share"].idxmax()]
+    console.print("\nrecovered sentences: the most complete of each attack (all in sentences.csv)", style="bold")
+    for row in best.to_dict("records"):
+        head = f"{row['dataset']} / {row['victim']} / {row['attack']}: {row['words_right']} of {row['words']} words"
+        console.print(head, markup=False, highlight=False)
+        for name in ("text", "recovered"):
+            console.print(Text(f"  {name:9} {' '.join(str(row[name]).split())}"), no_wrap=True, overflow="ellipsis")
 
 
 def save_picture(path: Path, run: Run, records: Sequence[Record]) -> None:
