@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from multiprocessing.managers import SyncManager
 from typing import Any
 
 from pebble import ProcessExpired, ProcessPool
@@ -55,7 +56,9 @@ def run_local(tasks: Iterable[Task], jobs: int, timeout: float | None, listen: L
     for task in tasks:
         (followers.setdefault(task.after, []) if task.after else ready).append(task)
     context = multiprocessing.get_context("spawn")
-    with context.Manager() as manager:
+    manager = SyncManager(ctx=context)
+    manager.start(_watch, (os.getpid(),))
+    with manager:
         events = manager.Queue()
         listener = threading.Thread(target=_pass_on, args=(events, listen), daemon=True)
         listener.start()
@@ -105,6 +108,10 @@ def _enter(events: Any, parent: int) -> None:
     global _events
     _events = events
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _watch(parent)
+
+
+def _watch(parent: int) -> None:
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 

@@ -25,6 +25,7 @@ SCHEMA = 1
 """Version of everything the engine writes; part of every identity."""
 
 _CHECKSUMS = "checksums.json"
+_ACCESS = (errno.EACCES, errno.EPERM, errno.ENOTDIR)
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 
 
@@ -117,11 +118,11 @@ class Store:
         return (self.path(kind, readable, key) / _CHECKSUMS).is_file()
 
     def _is_own(self, error: OSError) -> bool:
-        """Return whether an error is the store's (disk full, a path of it), not the maker's (network, missing file)."""
+        """Return whether an error is the store's (disk full, no access), not the maker's (network, missing file)."""
         root = os.path.abspath(self.root)
         names = [name for name in (error.filename, error.filename2) if isinstance(name, str | bytes)]
         named = [os.path.abspath(os.fsdecode(name)) for name in names]
-        ours = any(os.path.commonpath([root, path]) in (root, path) for path in named)
+        ours = error.errno in _ACCESS and any(os.path.commonpath([root, path]) in (root, path) for path in named)
         short_write = error.errno is None and "written" in str(error)  # np.save's only word for a full disk
         return ours or short_write or error.errno in _DISK
 

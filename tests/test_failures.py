@@ -1,0 +1,157 @@
+"""A defect fails its own cells, with a reason, and what is finished is kept."""
+
+import errno
+import json
+
+import pytest
+
+from leakboard import store
+
+FIT = "        bare = FittedHashed"
+
+
+def failure(bench):
+    """Return the only recorded failure."""
+    (path,) = bench.run.glob("cells/*/failure.json")
+    return json.loads(path.read_text())
+
+
+DEFECTS = {
+    "raises": ("hashed", (FIT, f'        raise ValueError("odd data")\n{FIT}'), "ValueError: odd data"),
+    "no network": (
+        "hashed",
+        (FIT, f'        raise ConnectionError("hub not reached")\n{FIT}'),
+        "ConnectionError: hub not reached",
+    ),
+    "no file": (
+        "hashed",
+        (FIT, f'        Path("/nowhere/w.bin").read_bytes()\n{FIT}'),
+        "FileNotFoundError: [Errno 2] No such file or directory: '/nowhere/w.bin'",
+    ),
+    "publishes NaN": (
+        "hashed",
+        ("        return means +", "        means[2] = np.nan if self.weights.any() else 0\n        return means +"),
+        "ValueError: document vectors of train: 1 of 165 hold NaN or infinity; first in row 2",
+    ),
+    "publishes doubles": (
+        "hashed",
+        ("        return means +", "        return means.astype(float) +"),
+        "ValueError: document vectors of train: float64, expected float32",
+    ),
+    "labels of a wrong shape": (
+        "hashed",
+        ("> 0).astype(np.int64)", "> 0).astype(np.int64)[:-1]"),
+        "ValueError: task labels: shape (89,), expected (90,)",
+    ),
+    "saves nothing": (
+        "hashed",
+        ('        np.save(folder / "weights.npy", self.weights)\n', ""),
+        "FileNotFoundError: [Errno 2] No such file or directory: ",
+    ),
+    "guesses too few": (
+        "ridge",
+        ("name: vectors @ weights for", "name: vectors[1:] @ weights for"),
+        "guesses of 'colour' have shape (89, 2), not (90, 2)",
+    ),
+    "guesses too many values": (
+        "ridge",
+        ("name: vectors @ weights for", "name: np.c_[vectors, vectors] for"),
+        "guesses of 'colour' have shape (90, 48), not (90, 2)",
+    ),
+    "guesses NaN": ("ridge", ("name: vectors @ weights for", "name: vectors @ weights * np.nan for"), "are not finite"),
+    "guesses nothing": (
+        "ridge",
+        ("in self.weights.items()}", "in self.weights.items() if not name}"),
+        "the attack guesses nothing for 'colour'",
+    ),
+    "attack raises": (
+        "ridge",
+        ("        square =", "        1 / 0\n        square ="),
+        "ZeroDivisionError: division by zero",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DEFECTS)
+def test_a_defect_fails_its_cells_alone_until_it_is_mended(case, bench, command_line):
+    source, replacement, reason = DEFECTS[case]
+    bench.plugin(source, "other", replacement)
+    kind = "victims" if source == "hashed" else "attacks"
+    bench.suite(**{kind: ["other", source]})
+    code, out, err = command_line(*bench.arguments("run"))
+    assert (code, err) == (1, "")
+    assert reason in out
+    status = bench.leaderboard()["status"]
+    (told,) = [value for value in status if value != "ok"]
+    assert reason in told
+    assert told.startswith("failed: ")
+    recorded = failure(bench)
+    assert reason in recorded["reason"]
+    assert recorded["traceback"].startswith("Traceback")
+    good = bench.results()
+
+    bench.plugin(source, "other")
+    code, out, _ = command_line(*bench.arguments("run"))
+    assert (code, out.count("failed")) == (0, 0)
+    assert good.items() <= bench.results().items()
+    assert bench.leaderboard()["status"].tolist() == ["ok", "ok"]
+    scores = bench.leaderboard()["attack_score"].tolist()
+    assert kind == "victims" or scores[0] == scores[1]
+
+
+def test_a_failure_from_outside_is_tried_again(bench, command_line):
+    needed = bench.folder / "needed.txt"
+    bench.plugin("hashed", "other", (FIT, f"        Path({str(needed)!r}).read_text()\n{FIT}"))
+    bench.suite(victims=["other"])
+    assert command_line(*bench.arguments("run"))[0] == 1
+    assert "needed.txt" in failure(bench)["reason"]
+    needed.touch()
+    assert command_line(*bench.arguments("run"))[0] == 0
+    assert not list(bench.run.glob("cells/*/failure.json"))
+
+
+def test_a_broken_plugin_fails_only_its_cells(bench, command_line):
+    bench.plugin("hashed", "other", ("@victim\n", "@victim(\n"))
+    bench.suite(victims=["hashed", {"other": {"grid": {"noise": [0.1, 0.2]}}}])
+    _, out, _ = command_line("list", "victims", "--plugin", bench.files[-1])
+    (line,) = [line for line in out.splitlines() if line.startswith("other")]
+    assert "broken: SyntaxError" in line
+    assert command_line(*bench.arguments("run"))[0] == 1
+    status = bench.leaderboard()["status"]
+    assert status["hashed", "ridge"] == "ok"
+    assert [("is broken: SyntaxError" in value) for value in status[1:]] == [True, True]
+
+
+def test_a_full_disk_ends_the_run_and_keeps_what_is_finished(bench, command_line, monkeypatch):
+    bench.suite(seeds=[0, 1])
+    calls, fsync = [], store.os.fsync
+
+    def fills_up(number):
+        calls.append(number)
+        if len(calls) > 6:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        fsync(number)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store.os, "fsync", fills_up)
+        code, _, err = command_line(*bench.arguments("run"))
+    assert (code, err.count("\n")) == (2, 1)
+    assert "No space left on device" in err
+    kept = bench.results()
+    assert len(kept) == 1
+    code, out, _ = command_line(*bench.arguments("run"))
+    assert (code, "computed again" in out) == (0, False)
+    assert kept.items() <= bench.results().items()
+    resumed = bench.tables()
+    bench.out = bench.folder / "anew"
+    command_line(*bench.arguments("run"))
+    assert bench.tables() == resumed
+
+
+def test_an_unwritable_folder_of_cells_is_one_line(bench, command_line):
+    bench.suite()
+    bench.out.mkdir()
+    bench.run.write_text("in the way")
+    code, _, err = command_line(*bench.arguments("run"))
+    assert (code, err.count("\n")) == (2, 1)
+    assert "cannot be written (Not a directory)" in err

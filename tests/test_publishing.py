@@ -1,0 +1,71 @@
+"""Only a finished run is published, and what was changed after that is found by computing again."""
+
+import pytest
+
+FIT = "        bare = FittedHashed"
+
+
+def test_an_unfinished_run_is_not_published(bench, command_line):
+    bench.plugin("hashed", "other", (FIT, f'        raise ValueError("odd data")\n{FIT}'))
+    bench.suite(victims=["hashed", "other"])
+    code, _, err = command_line(*bench.arguments("publish"))
+    assert (code, err.count("\n")) == (2, 1)
+    assert "2 cells are not computed and 0 failed; only a finished run is published" in err
+    command_line(*bench.arguments("run"))
+    code, _, err = command_line(*bench.arguments("publish"))
+    assert (code, err.count("\n")) == (2, 1)
+    assert "0 cells are not computed and 1 failed" in err
+    assert not list(bench.folder.glob("*.csv"))
+
+
+@pytest.fixture
+def published(copied, command_line):
+    """Return a copy of the finished bench, its tables published."""
+    code, out, _ = command_line(*copied.arguments("publish"))
+    assert code == 0, out
+    return copied
+
+
+def test_a_finished_run_is_published_beside_its_suite(published):
+    there = {path.name for path in published.folder.iterdir() if path.is_file()}
+    assert there == {"tiny.yaml", "leaderboard.csv", "cells.csv", "fairness.csv", "costs.csv", "meta.json"}
+    for name, content in published.tables().items():
+        assert (published.folder / name).read_bytes() == content
+
+
+def test_verify_agrees_with_what_was_published(published, command_line):
+    code, out, _ = command_line(*published.arguments("verify", "--cells", 3))
+    assert code == 0, out
+    assert out.count("agrees: letters / hashed") == 3
+    assert "DIFFERS" not in out
+
+
+def tamper(lines, change):
+    place = next(i for i, line in enumerate(lines) if ",ridge,1,attack_score," in line)
+    return [*lines[:place], *change(lines[place]), *lines[place + 1 :]]
+
+
+CHANGES = {
+    "a number": (lambda line: [line.replace(",0.", ",0.1", 1)], "in attack_score"),
+    "a row left out": (lambda line: [], "1 metrics are missing"),
+    "a row added": (lambda line: [line, line.replace("attack_score", "attack_luck")], "1 metrics are missing"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_verify_finds_what_was_changed(change, published, command_line):
+    edit, remark = CHANGES[change]
+    path = published.folder / "cells.csv"
+    path.write_text("\n".join(tamper(path.read_text().splitlines(), edit)) + "\n")
+    code, out, _ = command_line(*published.arguments("verify", "--cells", 8))
+    assert code == 1
+    (line,) = [line for line in out.splitlines() if line.startswith("DIFFERS")]
+    assert "letters / hashed / ridge / seed 1" in line
+    assert remark in line
+
+
+def test_verify_of_what_is_not_published_is_one_line(bench, command_line):
+    bench.suite()
+    code, _, err = command_line(*bench.arguments("verify"))
+    assert (code, err.count("\n")) == (2, 1)
+    assert "nothing is published" in err
