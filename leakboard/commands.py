@@ -74,7 +74,7 @@ def run(
     reports.print_leaderboard(console, opened, records)
     reports.print_sentences(console, opened)
     reports.print_paths(console, paths)
-    if any(record.status == "failed" for record in records) or len(records) < len(opened.jobs):
+    if opened.unfinished:
         raise typer.Exit(1)
 
 

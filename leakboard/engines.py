@@ -5,10 +5,10 @@ from __future__ import annotations
 import concurrent.futures
 import multiprocessing
 import os
-import pickle
 import signal
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from multiprocessing.managers import SyncManager
@@ -17,7 +17,7 @@ from typing import Any
 from pebble import ProcessExpired, ProcessPool
 
 from leakboard import notes
-from leakboard.errors import one_line
+from leakboard.errors import StorageError, one_line
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,21 @@ class Task:
     """Name of the task that must have ended well before; empty for none."""
 
 
+class TaskFailed(Exception):
+    """A task did not end well: the reason in one line, and the traceback where there is one."""
+
+    def __init__(self, reason: str, lines: str = ""):
+        super().__init__(reason, lines)
+        self.reason, self.lines = reason, lines
+
+
 @dataclass(frozen=True)
 class Outcome:
     """How a task ended."""
 
     task: Task
     value: Any = None
-    error: BaseException | None = None
+    failure: TaskFailed | None = None
     seconds: float = 0.0
 
 
@@ -48,8 +56,11 @@ Listen = Callable[[str, str, str], None]
 def run_local(tasks: Iterable[Task], jobs: int, timeout: float | None, listen: Listen) -> Iterator[Outcome]:
     """Run tasks in ``jobs`` processes and yield their outcomes as they end.
 
-    A task whose predecessor failed is not run; its outcome carries the same error. A task that exceeds ``timeout``
+    A task whose predecessor failed is not run; its outcome carries the same failure. A task that exceeds ``timeout``
     (seconds) is killed and fails alone, as does one whose process dies.
+
+    Raises:
+        StorageError: a task could not write; the others are stopped.
     """
     followers: dict[str, list[Task]] = {}
     ready: list[Task] = []
@@ -74,10 +85,10 @@ def run_local(tasks: Iterable[Task], jobs: int, timeout: float | None, listen: L
                     outcome = _outcome(running.pop(future), future, timeout)
                     waiting = followers.pop(outcome.task.name, [])
                     yield outcome
-                    if outcome.error is None:
+                    if outcome.failure is None:
                         ready = waiting + ready
                     else:
-                        yield from (Outcome(task, error=outcome.error) for task in waiting)
+                        yield from (Outcome(task, failure=outcome.failure) for task in waiting)
             pool.close()
         except BaseException:
             pool.stop()
@@ -93,11 +104,11 @@ def _outcome(task: Task, future: Any, timeout: float | None) -> Outcome:
         value, seconds = future.result()
         return Outcome(task, value, seconds=seconds)
     except concurrent.futures.TimeoutError:
-        return Outcome(task, error=TimeoutError(f"took longer than timeout={timeout:g} s"))
+        return Outcome(task, failure=TaskFailed(f"TimeoutError: took longer than timeout={timeout:g} s"))
     except ProcessExpired as error:
-        return Outcome(task, error=RuntimeError(f"its process died (exit code {error.exitcode})"))
-    except Exception as error:
-        return Outcome(task, error=error)
+        return Outcome(task, failure=TaskFailed(f"its process died (exit code {error.exitcode})"))
+    except TaskFailed as failure:
+        return Outcome(task, failure=failure)
 
 
 _events: Any = None
@@ -125,21 +136,23 @@ def _call(task: Task) -> tuple[Any, float]:
     _events.put((task.name, "start", ""))
     notes.listen(lambda text: _events.put((task.name, "note", text)))
     start = time.monotonic()
-    try:
-        value = task.call(*task.arguments, lambda text: _events.put((task.name, "warning", text)))
-    except Exception as error:
-        if _can_travel(error):
-            raise
-        raise RuntimeError(one_line(error)) from error
+    value = attempt(task, lambda text: _events.put((task.name, "warning", text)))
     return value, time.monotonic() - start
 
 
-def _can_travel(error: Exception) -> bool:
-    """Return whether an exception survives the way to the parent; one that does not would break the whole pool."""
+def attempt(task: Task, warn: Callable[[str], None]) -> Any:
+    """Make a task's call.
+
+    Raises:
+        StorageError: it could not write.
+        TaskFailed: it raised anything else; told in words, since not every exception survives the way to the parent.
+    """
     try:
-        return isinstance(pickle.loads(pickle.dumps(error)), type(error))  # noqa: S301
-    except Exception:
-        return False
+        return task.call(*task.arguments, warn)
+    except StorageError:
+        raise
+    except Exception as error:
+        raise TaskFailed(one_line(error), traceback.format_exc()) from None
 
 
 def _pass_on(events: Any, listen: Listen) -> None:

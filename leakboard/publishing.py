@@ -26,15 +26,11 @@ def publish(run: Run) -> list[Path]:
     Raises:
         RequestError: cells are missing or failed.
     """
-    records = run.records()
-    failed = [record for record in records if record.status == "failed"]
-    if failed or len(records) < len(run.jobs):
-        missing = len(run.jobs) - len(records)
+    if left := len(run.unfinished):
         raise RequestError(
-            f"{run.suite.name}: {missing} cells are not computed and {len(failed)} failed; "
-            "only a finished run is published"
+            f"{run.suite.name}: {left} of {len(run.jobs)} cells have no result; only a finished run is published"
         )
-    reports.write(run, records)
+    reports.write(run, run.records())
     target = run.suite.path.parent
     return [Path(shutil.copyfile(run.folder / name, target / name)) for name in PUBLISHED]
 
@@ -58,7 +54,7 @@ def verify(run: Run, console: Console, count: int, tolerance: float, seed: int) 
     order = np.random.default_rng(seed).permutation(len(present))[:count]
     chosen = [by_cell[present[i]] for i in sorted(order)]
     with tempfile.TemporaryDirectory() as folder:
-        again = dataclasses.replace(run, jobs=chosen, out=Path(folder))
+        again = dataclasses.replace(run, jobs=chosen, others=(), out=Path(folder))
         runner.execute(again, console, processes=1, force=False)
         agree = [_compare(console, again, job, published.loc[[_cell_key(job)]], tolerance) for job in chosen]
         return all(agree)

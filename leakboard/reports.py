@@ -24,8 +24,8 @@ from leakboard.tables import leaderboard, write_tables
 
 def write(run: Run, records: Sequence[Record]) -> list[Path]:
     """Write a run's tables and ``meta.json``; return their paths."""
-    paths = write_tables(run.folder, records, [run.cells / job.folder for job in run.jobs])
-    write_meta(run.folder / "meta.json", describe(run.suite, run.jobs, records))
+    paths = write_tables(run.folder, records, [run.cells / job.folder for job in (*run.jobs, *run.others)])
+    write_meta(run.folder / "meta.json", describe(run.suite, [*run.jobs, *run.others], records))
     return [*paths, run.folder / "meta.json"]
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 
-from leakboard.errors import StorageError, one_line
+from leakboard.errors import RequestError
 from leakboard.plan import Job, plan
 from leakboard.plugins import Registry
 from leakboard.records import Record, read_record, write_failure, write_record
@@ -25,6 +26,9 @@ class Run:
 
     suite: Suite
     jobs: Sequence[Job]
+    """The cells that were asked for."""
+    others: Sequence[Job]
+    """The suite's other cells."""
     out: Path
     plugin_files: tuple[Path, ...] = ()
 
@@ -49,7 +53,12 @@ class Run:
 
     def records(self) -> list[Record]:
         """Return the records of all cells that have one."""
-        return [record for job in self.jobs if (record := self.record(job))]
+        return [record for job in (*self.jobs, *self.others) if (record := self.record(job))]
+
+    @property
+    def unfinished(self) -> list[Job]:
+        """The cells that were asked for and have no result."""
+        return [job for job in self.jobs if not _is_done(self.record(job))]
 
     def cached(self, job: Job) -> list[str]:
         """Return which parts of a cell are there: ``result``, ``publications``, ``victim``, ``corpus``."""
@@ -63,22 +72,29 @@ class Run:
         return [name for name, there in parts.items() if there]
 
 
-def open_run(suite: Suite, cells: Sequence[Cell], out: Path, registry: Registry) -> Run:
-    """Plan the cells of a suite.
+def open_run(suite: Suite, chosen: Sequence[Cell], out: Path, registry: Registry) -> Run:
+    """Plan the chosen cells, and the suite's others, whose records stand in its tables too where there are any.
 
     Raises:
-        RequestError: a file that the suite needs is missing.
+        RequestError: a file that a chosen cell needs is missing.
     """
-    return Run(suite, plan(suite, cells, registry), out, registry.files)
+    jobs = plan(suite, chosen, registry)
+    labels = {cell.label for cell in chosen}
+    others = []
+    for cell in suite.cells():
+        if cell.label not in labels:
+            with suppress(RequestError):
+                others += plan(suite, [cell], registry)
+    return Run(suite, jobs, others, out, registry.files)
 
 
 def execute(run: Run, console: Console, processes: int, force: bool) -> None:
-    """Run every cell that has no result yet; failures are recorded, and the others go on.
+    """Run every cell that was asked for and has no result yet; failures are recorded, and the others go on.
 
     Raises:
         StorageError: the output folder cannot be written, or the disk is full.
     """
-    pending = [job for job in run.jobs if force or not _is_done(run.record(job))]
+    pending = list(run.jobs) if force else run.unfinished
     if not pending:
         return
     for job in [job for job in pending if job.problem or job.skip]:
@@ -123,13 +139,11 @@ def _run_tasks(run: Run, pending: Sequence[Job], console: Console, processes: in
     def finish(outcome: Outcome) -> str:
         """Return the failure of a task in one line, recorded for a cell; empty when it went well."""
         name = outcome.task.name
-        if outcome.error is None:
+        if (failure := outcome.failure) is None:
             return str(outcome.value or "") if name in cells else ""
-        if isinstance(outcome.error, StorageError):
-            raise outcome.error
         if name not in cells:
-            return one_line(outcome.error)
-        return record_failure(cells[name], place, outcome.error)
+            return failure.reason
+        return record_failure(cells[name], place, failure.reason, failure.lines)
 
     with RunProgress(console, kinds, processes) as progress:
         for outcome in run_local(ordered, processes, run.suite.file.timeout, progress.listen):

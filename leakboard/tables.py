@@ -137,7 +137,7 @@ def fairness(records: Sequence[Record]) -> list[Row]:
         shares = [m for m in group[0].metrics if m.name == "share"]
         for share in shares:
             here = (share.variable, share.group)
-            once = one_attack[0]
+            once = max(one_attack, key=len)
             p_values = [m.value for r in once if (m := r.value("task_gap_p", *here)) and m.value is not None]
             scores = {a[0].attack: _mean(a, "attack_accuracy", "value", *here) for a in one_attack}
             known = {attack: score for attack, score in scores.items() if score is not None}

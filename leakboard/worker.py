@@ -54,7 +54,7 @@ def run_cell(job: Job, place: Workplace, warn: Callable[[str], None]) -> str:
     except StorageError:
         raise
     except Exception as error:
-        return record_failure(job, place, error)
+        return record_failure(job, place, one_line(error), traceback.format_exc())
     if sentences:
         write_file(folder / SENTENCES, json.dumps(sentences, indent=1) + "\n")
     if costs:
@@ -63,10 +63,8 @@ def run_cell(job: Job, place: Workplace, warn: Callable[[str], None]) -> str:
     return ""
 
 
-def record_failure(job: Job, place: Workplace, error: BaseException, reason: str = "") -> str:
+def record_failure(job: Job, place: Workplace, reason: str, lines: str) -> str:
     """Record that a cell failed, with its reason and traceback; return the reason."""
-    reason = reason or one_line(error)
-    lines = "".join(traceback.format_exception(error))
     write_failure(place.cells / job.folder, _record(job, "failed", reason), lines)
     return reason
 

@@ -186,17 +186,17 @@ def command_line(monkeypatch, capsys):
 
 def _run_here(tasks, jobs, timeout, listen):
     """Stand in for the local engine: the same tasks, one after the other, without the seconds that a process costs."""
-    from leakboard.engines import Outcome
+    from leakboard.engines import Outcome, TaskFailed, attempt
 
-    errors = {}
+    failures = {}
     for task in tasks:
-        value, error = None, errors.get(task.after)
-        if error is None:
+        value, failure = None, failures.get(task.after)
+        if failure is None:
             try:
-                value = task.call(*task.arguments, functools.partial(listen, task.name, "warning"))
-            except Exception as raised:
-                error = errors[task.name] = raised
-        yield Outcome(task, value, error)
+                value = attempt(task, functools.partial(listen, task.name, "warning"))
+            except TaskFailed as raised:
+                failure = failures[task.name] = raised
+        yield Outcome(task, value, failure)
 
 
 @pytest.fixture(scope="session")
