@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import torch
 
+from leakboard.errors import RequestError
 from leakboard.interfaces import Floats, PublishedWords, Texts
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ Pooling = Literal["cls", "mean"]
 Precision = Literal["auto", "float32", "bfloat16"]
 
 
+LOCAL: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+"""How everything is loaded: files that are here, and no code from them."""
 ATTENTION_DROPOUT = ("attention_probs_dropout_prob", "attention_dropout")
 """Set to 0: drawing the masks of all attention weights costs a tenth of a training step."""
 ATTENTION = {"cuda": "sdpa", "cpu": "eager"}
@@ -49,8 +52,8 @@ class TransformerEncoder(torch.nn.Module):
         super().__init__()
         from transformers import AutoConfig, AutoModel, AutoTokenizer
 
-        self.tokenizer: Any = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
-        config = AutoConfig.from_pretrained(str(folder), local_files_only=True)
+        self.tokenizer: Any = AutoTokenizer.from_pretrained(str(folder), **LOCAL)
+        config = AutoConfig.from_pretrained(str(folder), **LOCAL)
         for name in ATTENTION_DROPOUT:
             if hasattr(config, name):
                 setattr(config, name, 0.0)
@@ -58,9 +61,9 @@ class TransformerEncoder(torch.nn.Module):
         self.model = AutoModel.from_pretrained(
             str(folder),
             config=config,
-            local_files_only=True,
             use_safetensors=True,
             attn_implementation=ATTENTION[self.device.type],
+            **LOCAL,
         ).float()
         self.pooling = pooling
         self.batch_size = batch_size
@@ -73,6 +76,18 @@ class TransformerEncoder(torch.nn.Module):
     def dimension(self) -> int:
         """Width of the vectors."""
         return int(self.model.config.hidden_size)
+
+    def layers(self) -> torch.nn.ModuleList:
+        """Return the encoder's layers, first to last.
+
+        Raises:
+            RequestError: its architecture keeps them in no list.
+        """
+        count = getattr(self.model.config, "num_hidden_layers", None)
+        for module in self.model.modules():
+            if isinstance(module, torch.nn.ModuleList) and len(module) == count:
+                return module
+        raise RequestError(f"train_layers: {type(self.model).__name__} has no list of layers; allowed: all, none")
 
     def tokenise(self, texts: Sequence[str]) -> list[Encoding]:
         """Return one encoding a text, cut to ``max_tokens``."""

@@ -152,7 +152,7 @@ class _Stages:
             np.save(folder / "guesses.npy", baselines.from_text(whole, secrets, seed=0))
 
         revision = source_revision(Path(baselines.__file__))
-        key = digest({"corpus": self.job.corpus_key, "kind": kind, "revision": revision})
+        key = digest({"corpus": self.job.corpus_key, "kind": kind, "revision": revision, "threads": self.job.threads})
         folder = self.store.obtain("floors", f"{self.job.cell.source.corpus.name}-{kind}", key, make, self.warn)
         return np.load(folder / "guesses.npy", allow_pickle=False)
 
@@ -196,6 +196,10 @@ def _registry(files: tuple[Path, ...]) -> Registry:
 
 
 def _limit_threads(threads: int) -> None:
+    """Hold every library to this many threads; those that compute are loaded first, since a limit reaches no later one."""
+    import faiss  # noqa: F401
+    import scipy.linalg  # noqa: F401
+    import sklearn.linear_model  # noqa: F401
     import threadpoolctl
     import torch
 

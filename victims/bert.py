@@ -109,9 +109,8 @@ class Bert:
         """Freeze what is not trained and return the rest."""
         if self.train_layers != "all":
             encoder.model.requires_grad_(False)
-            layers = encoder.model.encoder.layer
-            trained = 0 if self.train_layers == "none" else min(self.train_layers, len(layers))
-            for layer in layers[len(layers) - trained :]:
+        if isinstance(self.train_layers, int):
+            for layer in encoder.layers()[-self.train_layers :]:
                 layer.requires_grad_(True)
         return [parameter for parameter in encoder.parameters() if parameter.requires_grad]
 
