@@ -24,6 +24,10 @@ from leakboard.tokens import words
 Count = Annotated[int, Field(ge=1)]
 
 
+OCCURRENCES = 16
+"""Contextual encoders: nearest occurrences whose distinct words are the candidates, so there may be fewer."""
+
+
 @dataclass(frozen=True)
 class Anchors:
     """Words that the attacker had embedded: published vectors float32 (a, d), and their rows in its own space."""
@@ -43,7 +47,7 @@ class NearestNeighbour:
     candidates: Annotated[int, Field(ge=5, le=16)] = 10
     """Words named for each vector; the reciprocal rank is 0 beyond them."""
     own_texts: Count = 2000
-    """Contextual encoders: texts that the attacker embeds for its index."""
+    """Contextual encoders: texts that the attacker embeds for its index (alignment does not apply to these)."""
     exact_limit: Count = 2_000_000
     """Larger indices are searched approximately, and the measured recall is recorded (vectors)."""
 
@@ -110,13 +114,14 @@ class FittedNearestNeighbour:
             queries, remark = self._aligned(vectors, self.anchors)
             remarks.append(remark)
         one_each = len(self.vocabulary) == len(self.owners)
-        depth = self.options.candidates if one_each else 16
+        depth = self.options.candidates if one_each else OCCURRENCES
         found = nearest(queries, self.vectors, depth, self.options.exact_limit)
         if found.recall < 1:
             remarks.append(f"approximate search with recall {found.recall:.3f}")
         ranked, similarity = np.where(found.rows < 0, -1, self.owners[found.rows]), found.similarity
         if not one_each:
             ranked, similarity = self._distinct(ranked, similarity)
+            remarks.append(f"the words of the {OCCURRENCES} nearest of {len(self.vectors)} occurrences of its own")
         return WordGuesses(self.vocabulary, ranked, similarity, "; ".join(remarks))
 
     def _aligned(self, vectors: Floats, anchors: Anchors) -> tuple[Floats, str]:

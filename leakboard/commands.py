@@ -9,6 +9,7 @@ from typing import Annotated, Optional
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from leakboard.errors import RequestError, nearest
 
@@ -140,7 +141,7 @@ def list_(
     for chosen in [kind] if kind else kinds:
         table = Table("name", "what it is", title=chosen, title_justify="left", box=None, pad_edge=False)
         for name, summary in _suite_rows() if chosen == "suites" else _plugin_rows(registry, chosen):
-            table.add_row(name, summary)
+            table.add_row(Text(name), Text(summary))
         console.print(table)
         console.print()
 

@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leakboard.errors import RequestError
-from leakboard.interfaces import Corpus, Secret
+from leakboard.interfaces import POSTERIOR, Corpus, Secret
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SPLITS = ("train", "dev", "test")
-POSTERIOR = "posterior:"
-"""Prefix of the columns with the exact probability of each value of a secret given the text."""
 
 
 def build_corpus(

@@ -109,6 +109,10 @@ def _outcome(task: Task, future: Any, timeout: float | None) -> Outcome:
         return Outcome(task, failure=TaskFailed(f"its process died (exit code {error.exitcode})"))
     except TaskFailed as failure:
         return Outcome(task, failure=failure)
+    except StorageError:
+        raise
+    except Exception as error:  # what the way back itself raised, as a value that cannot be sent
+        return Outcome(task, failure=TaskFailed(one_line(error), traceback.format_exc()))
 
 
 _events: Any = None
@@ -151,7 +155,7 @@ def attempt(task: Task, warn: Callable[[str], None]) -> Any:
         return task.call(*task.arguments, warn)
     except StorageError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise TaskFailed(one_line(error), traceback.format_exc()) from None
 
 

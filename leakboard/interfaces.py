@@ -28,6 +28,9 @@ Integers = NDArray[np.int64]
 Publication = Literal["documents", "words"]
 """What a victim publishes: one vector a text, or one vector a word."""
 
+POSTERIOR = "posterior:"
+"""Prefix of the columns with the exact probability of each value of a secret given the text, where it is known."""
+
 SecretKind = Literal["attribute", "entity"]
 
 
@@ -88,10 +91,12 @@ class Corpus:
         return "label" in self.splits["train"].features
 
     def only(self, *names: str) -> Corpus:
-        """Return the corpus with just these splits."""
+        """Return the corpus with just these splits, and without the posteriors: those are the referee's."""
         from datasets import DatasetDict
 
         kept = DatasetDict({name: self.splits[name] for name in names})
+        hidden = {c for part in kept.values() for c in part.column_names if c.startswith(POSTERIOR)}
+        kept = kept.remove_columns(sorted(hidden))
         return dataclasses.replace(self, splits=kept)
 
     def with_train(self, rows: Sequence[int]) -> Corpus:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import leakboard
 from leakboard import options
-from leakboard.errors import RequestError
+from leakboard.errors import RequestError, one_line
 from leakboard.plugins import Registry, source_revision
 from leakboard.store import digest, folder_name
 from leakboard.suites import Cell, Choice, Suite
@@ -31,6 +30,8 @@ class Job:
     victim_key: str = ""
     fingerprint: str = ""
     """The dataset's, for the record."""
+    other_fingerprint: str = ""
+    """The attacker's own dataset's."""
     problem: str = ""
     """Why the cell fails without being tried: a plugin that cannot be loaded."""
     skip: str = ""
@@ -48,30 +49,37 @@ class Job:
         return f"{self.cell.source.corpus.name}-{self.cell.victim.name}-s{self.cell.seed}"
 
 
-def plan(suite: Suite, cells: Sequence[Cell], registry: Registry) -> list[Job]:
+def plan(suite: Suite, cells: Sequence[Cell], identities: Identities) -> list[Job]:
     """Return the jobs of cells, in order.
 
     Raises:
         RequestError: a dataset's or victim's file is missing.
     """
-    identities = _Identities(registry, suite.path)
-    return [_job(suite, cell, registry, identities) for cell in cells]
+    try:
+        return [make_job(cell, suite.file.threads, suite.file.floor, identities) for cell in cells]
+    except RequestError as error:
+        raise RequestError(f"{suite.path}: {error}") from None
 
 
-class _Identities:
+class Identities:
     """The identity of each plugin with its options, worked out once."""
 
-    def __init__(self, registry: Registry, suite: Path):
-        self.registry, self.suite = registry, suite
+    def __init__(self, registry: Registry):
+        self.registry = registry
         self.known: dict[tuple[str, str], dict[str, Any]] = {}
 
     def __call__(self, choice: Choice) -> dict[str, Any]:
+        """Return name, options, code and input files of a plugin.
+
+        Raises:
+            RequestError: a file that it reads is missing.
+        """
         if (choice.kind, choice.label) not in self.known:
             plugin = choice.build(self.registry)
             try:
                 fingerprint = plugin.fingerprint() if hasattr(plugin, "fingerprint") else ""
             except RequestError as error:
-                raise RequestError(f"{self.suite}: {choice.kind}: {choice.name}: {error}") from None
+                raise RequestError(f"{choice.kind}: {choice.name}: {error}") from None
             self.known[choice.kind, choice.label] = {
                 "name": choice.name,
                 "options": options.as_dict(plugin),
@@ -81,26 +89,39 @@ class _Identities:
         return self.known[choice.kind, choice.label]
 
 
-def _job(suite: Suite, cell: Cell, registry: Registry, identity: _Identities) -> Job:
-    source, threads, floor = cell.source, suite.file.threads, suite.file.floor
-    asked = [source.corpus, *([source.other] if source.other else []), cell.victim, cell.attack]
-    if problems := [choice.problem for choice in asked if choice.problem]:
-        key = digest({"cell": cell.label, "problem": problems[0]})
-        return Job(cell, threads, floor, key, problem=problems[0])
-    corpus_key = digest(identity(source.corpus))
-    other_key = digest(identity(source.other)) if source.other else ""
+def make_job(cell: Cell, threads: int, floor: bool, identities: Identities) -> Job:
+    """Return a cell's job; a plugin that cannot even be identified gives a job that fails with the reason.
+
+    Raises:
+        RequestError: a dataset's or victim's file is missing.
+    """
+    asked = [cell.source.corpus, *([cell.source.other] if cell.source.other else []), cell.victim, cell.attack]
+    problem = next((choice.problem for choice in asked if choice.problem), "")
+    if not problem:
+        try:
+            return _identified_job(cell, threads, floor, identities)
+        except RequestError:
+            raise
+        except Exception as error:
+            problem = one_line(error)
+    return Job(cell, threads, floor, digest({"cell": cell.label, "problem": problem}), problem=problem)
+
+
+def _identified_job(cell: Cell, threads: int, floor: bool, identities: Identities) -> Job:
+    source, registry = cell.source, identities.registry
+    corpus_key = digest(identities(source.corpus))
+    other_key = digest(identities(source.other)) if source.other else ""
     setting = {"corpus": corpus_key, "situation": source.situation, "threads": threads, "stage": _revision("victim")}
-    victim_key = digest({**setting, "victim": identity(cell.victim), "seed": cell.seed})
+    victim_key = digest({**setting, "victim": identities(cell.victim), "seed": cell.seed})
     attacked = {"victim": victim_key, "other": other_key, "floor": floor, "stage": _revision("cell")}
-    key = digest({**attacked, "attack": identity(cell.attack)})
+    key = digest({**attacked, "attack": identities(cell.attack)})
     needs = registry.load("attacks", cell.attack.name).needs
     publishes = registry.load("victims", cell.victim.name).publishes
     skip = "" if needs in publishes else f"{cell.attack.name} attacks {needs}, {cell.victim.name} publishes none"
-    fingerprint = str(identity(source.corpus)["fingerprint"])
-    return Job(cell, threads, floor, key, corpus_key, other_key, victim_key, fingerprint, skip=skip)
+    own, other = (str(identities(c)["fingerprint"]) if c else "" for c in (source.corpus, source.other))
+    return Job(cell, threads, floor, key, corpus_key, other_key, victim_key, own, other, skip=skip)
 
 
-@cache
 def _revision(stage: str) -> str:
     """Identify the engine's code that a stage runs."""
     return source_revision(Path(leakboard.__file__).parent / "stages" / f"{stage}.py")

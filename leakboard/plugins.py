@@ -15,6 +15,7 @@ import importlib.util
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -123,7 +124,8 @@ class Registry:
         listing = self.find(kind, name, "request")
         path = Path(listing.origin) if not listing.attribute else _module_path(listing.module)
         try:
-            return source_revision(path) if path else listing.origin
+            package = listing.module.partition(".")[0] or "leakboard"
+            return source_revision(path, package) if path else listing.origin
         except (SyntaxError, ValueError, OSError) as error:
             raise BrokenPlugin(f"{kind[:-1]} {name!r} ({listing.origin}) is broken: {one_line(error)}") from error
 
@@ -220,21 +222,35 @@ def _module_path(module: str) -> Path | None:
     return None
 
 
-def source_revision(*paths: Path) -> str:
-    """Return the SHA-256 of the code of these files and of the project's modules they import, transitively."""
+def source_revision(path: Path, package: str = "leakboard") -> str:
+    """Return the SHA-256 of the code of a file and of the modules that it imports, transitively.
+
+    Args:
+        path: where to begin.
+        package: whose modules are followed, beside LeakBoard's own and relative imports.
+    """
     code: dict[str, str] = {}
-    waiting = list(paths)
+    waiting = [path]
     while waiting:
-        path = waiting.pop()
-        if (name := str(path)) in code:
+        file = waiting.pop()
+        if (name := str(file)) in code:
             continue
-        tree = ast.parse(path.read_bytes())
-        code[name] = _bare_code(tree)
-        waiting += _relative_imports(tree, path)
-        for module in _imported(ast.walk(tree)):
-            if module.startswith("leakboard.") and module not in _PLUMBING and (found := _module_path(module)):
+        status = file.stat()
+        code[name], imported = _parsed(file, status.st_mtime_ns, status.st_size)
+        waiting += imported[0]
+        for module in imported[1]:
+            own = module.startswith(("leakboard.", f"{package}."))
+            if own and module not in _PLUMBING and (found := _module_path(module)):
                 waiting.append(found)
     return hashlib.sha256("\n".join(sorted(code.values())).encode()).hexdigest()
+
+
+@cache
+def _parsed(path: Path, modified: int, size: int) -> tuple[str, tuple[list[Path], list[str]]]:
+    """Return a file's bare code, and what it imports: files by relative imports, modules by name."""
+    tree = ast.parse(path.read_bytes())
+    imported = list(_relative_imports(tree, path)), list(_imported(ast.walk(tree)))
+    return _bare_code(tree), imported
 
 
 def _relative_imports(tree: ast.Module, path: Path) -> Iterable[Path]:

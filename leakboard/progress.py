@@ -23,10 +23,10 @@ class RunProgress:
         self.started = time.monotonic()
         self.live = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[stage]}"),
+            TextColumn("{task.fields[stage]}", markup=False),
             TimeElapsedColumn(),
             console=console,
             disable=not console.is_terminal,

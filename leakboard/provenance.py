@@ -7,7 +7,8 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +34,10 @@ PACKAGES = [
 ]
 
 
-def describe(suite: Suite, jobs: Iterable[Job], records: Iterable[Record]) -> dict[str, Any]:
-    """Return versions, commit, machine, suite and dataset fingerprints, and what the corpora's checks found."""
-    done = list(records)
+@cache
+def environment() -> dict[str, Any]:
+    """Return what this process computes with: commit, versions and machine."""
     return {
-        "suite": suite.name,
-        "suite_sha256": file_checksum(suite.path),
-        "schema": SCHEMA,
         "leakboard": leakboard.__version__,
         "commit": _commit(),
         "python": platform.python_version(),
@@ -50,10 +48,26 @@ def describe(suite: Suite, jobs: Iterable[Job], records: Iterable[Record]) -> di
             "cores": os.cpu_count(),
             "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         },
+    }
+
+
+def describe(
+    suite: Suite, jobs: Iterable[Job], records: Iterable[Record], costs: Iterable[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return the suite, its datasets and what their checks found, and every environment that computed a part of it."""
+    done, jobs = list(records), list(jobs)
+    found = {json.dumps(cost["environment"], sort_keys=True) for cost in costs if "environment" in cost}
+    datasets = {job.cell.source.label: job.fingerprint for job in jobs}
+    datasets |= {job.cell.source.other.label: job.other_fingerprint for job in jobs if job.cell.source.other}
+    return {
+        "suite": suite.name,
+        "suite_sha256": file_checksum(suite.path),
+        "schema": SCHEMA,
         "threads": suite.file.threads,
-        "datasets": {job.cell.source.label: job.fingerprint for job in jobs},
+        "datasets": datasets,
         "checks": {record.dataset: dict(record.checks) for record in done if record.checks},
         "cells": sorted(record.key for record in done),
+        "environments": [json.loads(text) for text in sorted(found)],
     }
 
 

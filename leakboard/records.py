@@ -12,7 +12,7 @@ from typing import Any
 from leakboard.referee.measures import Metric
 from leakboard.store import digest, write_file
 
-RESULT, FAILURE, COSTS, SENTENCES = "result.json", "failure.json", "costs.json", "sentences.json"
+RESULT, FAILURE, COSTS = "result.json", "failure.json", "costs.json"
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,8 @@ class Record:
     checks: Mapping[str, float] = field(default_factory=dict)
     fingerprint: str = ""
     metrics: Sequence[Metric] = ()
+    sentences: Sequence[Mapping[str, Any]] = ()
+    """Texts that an attack on words recovered, as rows of ``sentences.csv``."""
 
     def value(self, name: str, variable: str = "", group: str = "") -> Metric | None:
         """Return a metric, or None where the cell has none of this name with a value."""
@@ -52,20 +54,43 @@ def write_record(folder: Path, record: Record) -> None:
 def read_record(folder: Path, key: str) -> Record | None:
     """Return a finished or failed cell's record.
 
-    None where there is none, it belongs to another identity, or its bytes were altered.
+    None where there is none, it belongs to another identity, or its bytes were altered (`is_altered`).
     """
     for name in (RESULT, FAILURE):
-        try:
-            content = json.loads((folder / name).read_text("utf-8"))
-            if content.pop("checksum") != digest(content):
-                continue
-            content.pop("traceback", None)
-            record = Record(**{**content, "metrics": [Metric(**metric) for metric in content["metrics"]]})
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
-        if record.key == key:
+        record = _read(folder / name)
+        if record and record.key == key:
             return record
     return None
+
+
+def is_altered(folder: Path) -> bool:
+    """Return whether a cell's result is there but its checksum does not match, or it cannot be read."""
+    return (folder / RESULT).exists() and _read(folder / RESULT) is None
+
+
+def _read(path: Path) -> Record | None:
+    try:
+        content = json.loads(path.read_text("utf-8"))
+        if content.pop("checksum") != digest(content):
+            return None
+        content.pop("traceback", None)
+        return Record(**{**content, "metrics": [Metric(**metric) for metric in content["metrics"]]})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def write_costs(folder: Path, costs: Sequence[Mapping[str, Any]]) -> None:
+    """Write ``costs.json``: what each stage took, and where; beside the result, as it differs from run to run."""
+    write_file(folder / COSTS, json.dumps(costs, indent=1, sort_keys=True) + "\n")
+
+
+def read_costs(folder: Path) -> list[dict[str, Any]]:
+    """Return what each stage of a cell took; empty where that cannot be read."""
+    try:
+        costs = json.loads((folder / COSTS).read_text("utf-8"))
+        return [dict(cost) for cost in costs]
+    except (OSError, ValueError, TypeError):
+        return []
 
 
 def write_failure(folder: Path, record: Record, traceback: str) -> None:

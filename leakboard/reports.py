@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +17,7 @@ from rich.text import Text
 
 from leakboard import options
 from leakboard.provenance import describe, write_meta
-from leakboard.records import Record
+from leakboard.records import Record, read_costs
 from leakboard.runner import Run
 from leakboard.store import write_file
 from leakboard.tables import leaderboard, write_tables
@@ -24,8 +25,10 @@ from leakboard.tables import leaderboard, write_tables
 
 def write(run: Run, records: Sequence[Record]) -> list[Path]:
     """Write a run's tables and ``meta.json``; return their paths."""
-    paths = write_tables(run.folder, records, [run.cells / job.folder for job in (*run.jobs, *run.others)])
-    write_meta(run.folder / "meta.json", describe(run.suite, [*run.jobs, *run.others], records))
+    jobs = [*run.jobs, *run.others]
+    costs = {job.key: read_costs(run.cells / job.folder) for job in jobs}
+    paths = write_tables(run.folder, records, costs)
+    write_meta(run.folder / "meta.json", describe(run.suite, jobs, records, itertools.chain(*costs.values())))
     return [*paths, run.folder / "meta.json"]
 
 
@@ -36,7 +39,7 @@ def print_plan(console: Console, run: Run) -> None:
     for job in run.jobs:
         cached = run.cached(job)
         done += "result" in cached
-        table.add_row(job.cell.label, job.problem or job.skip or ", ".join(cached) or "nothing")
+        table.add_row(Text(job.cell.label), Text(job.problem or job.skip or ", ".join(cached) or "nothing"))
     console.print(table)
     console.print(f"{len(run.jobs)} cells, {done} done, {len(run.jobs) - done} to compute")
 
@@ -76,7 +79,7 @@ def print_leaderboard(console: Console, run: Run, records: Sequence[Record]) -> 
     for dataset, checks in {record.dataset: record.checks for record in ordered}.items():
         if checks.get("test_copies"):
             share = f"{100 * checks['test_copies']:.1f} %"
-            console.print(f"warning: {dataset}: {share} of the test texts occur verbatim in train", highlight=False)
+            console.print(Text(f"warning: {dataset}: {share} of the test texts occur verbatim in train"))
 
 
 def print_sentences(console: Console, run: Run) -> None:
@@ -107,7 +110,7 @@ def save_picture(path: Path, run: Run, records: Sequence[Record]) -> None:
 
 
 def _table(dataset: str, rows: Sequence[dict[str, Any]]) -> Table:
-    table = Table(title=dataset, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(title=Text(dataset), title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("victim / attack", overflow="fold")
     shown = [name for name in COLUMNS if any(row.get(name) is not None for row in rows)]
     for name in shown:
@@ -144,5 +147,5 @@ def print_plugin(console: Console, name: str, plugin: type) -> None:
     console.print()
     table = Table("option", "allowed", "default", "what it does", box=None, pad_edge=False)
     for option in options.describe(plugin):
-        table.add_row(option.name, option.allowed, option.default, option.text)
+        table.add_row(*(Text(part) for part in (option.name, option.allowed, option.default, option.text)))
     console.print(table)

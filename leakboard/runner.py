@@ -10,9 +10,9 @@ from pathlib import Path
 from rich.console import Console
 
 from leakboard.errors import RequestError
-from leakboard.plan import Job, plan
+from leakboard.plan import Identities, Job, plan
 from leakboard.plugins import Registry
-from leakboard.records import Record, read_record, write_failure, write_record
+from leakboard.records import Record, is_altered, read_record, write_failure, write_record
 from leakboard.store import Store
 from leakboard.suites import Cell, Suite
 
@@ -78,13 +78,14 @@ def open_run(suite: Suite, chosen: Sequence[Cell], out: Path, registry: Registry
     Raises:
         RequestError: a file that a chosen cell needs is missing.
     """
-    jobs = plan(suite, chosen, registry)
+    identities = Identities(registry)
+    jobs = plan(suite, chosen, identities)
     labels = {cell.label for cell in chosen}
     others = []
     for cell in suite.cells():
         if cell.label not in labels:
             with suppress(RequestError):
-                others += plan(suite, [cell], registry)
+                others += plan(suite, [cell], identities)
     return Run(suite, jobs, others, out, registry.files)
 
 
@@ -97,6 +98,9 @@ def execute(run: Run, console: Console, processes: int, force: bool) -> None:
     pending = list(run.jobs) if force else run.unfinished
     if not pending:
         return
+    for job in run.unfinished:
+        if is_altered(run.cells / job.folder):
+            console.print(f"{job.folder}: its result does not match its checksum; computed again", markup=False)
     for job in [job for job in pending if job.problem or job.skip]:
         _record_without_trying(run, job)
     tried = [job for job in pending if not (job.problem or job.skip)]

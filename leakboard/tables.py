@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from leakboard.records import COSTS, SENTENCES, Record
+from leakboard.records import Record
 from leakboard.referee.measures import Metric
 from leakboard.store import write_file
 
@@ -35,25 +34,25 @@ ROUNDING = 1e-9
 Row = dict[str, Any]
 
 
-def write_tables(folder: Path, records: Sequence[Record], cells: Sequence[Path]) -> list[Path]:
+def write_tables(folder: Path, records: Sequence[Record], costs: Mapping[str, Sequence[Row]]) -> list[Path]:
     """Write all CSVs of a run, whole, and return their paths.
 
     Args:
         folder: where to write.
         records: one a cell, in any order.
-        cells: the cells' folders, for costs and recovered sentences.
+        costs: by a record's key, what each stage of its cell took.
 
     Raises:
         RequestError: the folder cannot be written.
     """
     ordered = sorted(records, key=lambda r: (r.dataset, r.victim, r.attack, r.seed))
-    owners = {record.key: record for record in ordered}
+    done = [record for record in ordered if record.status == "ok"]
     tables = {
         "leaderboard.csv": (LEADERBOARD, leaderboard(ordered)),
         "cells.csv": (CELLS, [row for record in ordered for row in _cell_rows(record)]),
         "fairness.csv": (FAIRNESS, fairness(ordered)),
-        "costs.csv": (COST, list(_beside(cells, COSTS, owners))),
-        "sentences.csv": (SENTENCE, list(_beside(cells, SENTENCES, owners))),
+        "costs.csv": (COST, [{**_head(record), **cost} for record in done for cost in costs.get(record.key, ())]),
+        "sentences.csv": (SENTENCE, [{**_head(record), **row} for record in done for row in record.sentences]),
     }
     paths = []
     for name, (columns, rows) in tables.items():
@@ -184,7 +183,7 @@ def _widest_gap(records: Sequence[Record]) -> tuple[float | None, str | None]:
 
 
 def _cell_rows(record: Record) -> Iterable[Row]:
-    head = {"dataset": record.dataset, "victim": record.victim, "attack": record.attack, "seed": record.seed}
+    head = _head(record)
     if record.status != "ok":
         yield {**head, "metric": record.status, "status": record.reason}
     for metric in record.metrics:
@@ -195,22 +194,8 @@ def _cell_rows(record: Record) -> Iterable[Row]:
 _METRIC_FIELDS = ("variable", "group", "value", "low", "high", "n", "status")
 
 
-def _beside(cells: Sequence[Path], name: str, owners: dict[str, Record]) -> Iterable[Row]:
-    """Yield the rows that finished cells keep beside their records, in the order of the records."""
-    folders = {_key_of(folder): folder for folder in cells}
-    for key, record in owners.items():
-        folder = folders.get(key)
-        if record.status == "ok" and folder and (folder / name).is_file():
-            head = {"dataset": record.dataset, "victim": record.victim, "attack": record.attack, "seed": record.seed}
-            for row in json.loads((folder / name).read_text("utf-8")):
-                yield {**head, **row}
-
-
-def _key_of(folder: Path) -> str:
-    try:
-        return str(json.loads((folder / "result.json").read_text("utf-8"))["key"])
-    except (OSError, ValueError, KeyError):
-        return ""
+def _head(record: Record) -> Row:
+    return {"dataset": record.dataset, "victim": record.victim, "attack": record.attack, "seed": record.seed}
 
 
 def _grouped(records: Sequence[Record], key: Any) -> list[list[Record]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import resource
 import shutil
 import time
@@ -16,12 +15,13 @@ from typing import Any
 
 from leakboard import notes
 from leakboard.corpora import load_corpus, save_corpus
-from leakboard.errors import StorageError, one_line
+from leakboard.errors import RequestError, StorageError, one_line
 from leakboard.interfaces import Corpus, FittedVictim
-from leakboard.plan import Job
+from leakboard.plan import Identities, Job, make_job
 from leakboard.plugins import Registry, source_revision
-from leakboard.records import COSTS, SENTENCES, Record, write_failure, write_record
-from leakboard.store import Store, digest, write_file
+from leakboard.provenance import environment
+from leakboard.records import Record, read_costs, write_costs, write_failure, write_record
+from leakboard.store import Store, digest
 from leakboard.suites import Choice
 
 
@@ -50,17 +50,27 @@ def run_cell(job: Job, place: Workplace, warn: Callable[[str], None]) -> str:
     """Mount a job's attack and write its record; return an empty string, or the reason for a failure in one line."""
     folder = place.cells / job.folder
     try:
-        record, sentences, costs = _Stages(job, place, warn).attacked()
+        stages = _Stages(job, place, warn)
+        record, costs = stages.attacked()
+        _check_unchanged(job, stages.registry)
     except StorageError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a plugin that ends its process fails its own cell
         return record_failure(job, place, one_line(error), traceback.format_exc())
-    if sentences:
-        write_file(folder / SENTENCES, json.dumps(sentences, indent=1) + "\n")
-    if costs:
-        write_file(folder / COSTS, json.dumps(costs, indent=1) + "\n")
+    write_costs(folder, costs)
     write_record(folder, record)
     return ""
+
+
+def _check_unchanged(job: Job, registry: Registry) -> None:
+    """Refuse a result that was not computed from what its key says.
+
+    Raises:
+        RequestError: code or data changed after the run was planned.
+    """
+    now = make_job(job.cell, job.threads, job.floor, Identities(registry))
+    if now.key != job.key:
+        raise RequestError("its code or its data changed while it ran; run it again")
 
 
 def record_failure(job: Job, place: Workplace, reason: str, lines: str) -> str:
@@ -119,7 +129,7 @@ class _Stages:
             notes.note("fitting the victim")
             with _measured("fit", self.job.threads) as cost:
                 fit(self.victim, self.sides()[0], self.names()).save(folder)
-            (folder / COSTS).write_text(json.dumps(cost), encoding="utf-8")
+            write_costs(folder, [cost])
 
         return self.store.obtain("victims", self.job.victim_slug, self.job.victim_key, make, self.warn)
 
@@ -134,11 +144,11 @@ class _Stages:
             notes.note("publishing")
             with _measured("publish", self.job.threads) as cost:
                 save_publications(publish(self.victim, fitted, self.sides()[0], self.names()), folder)
-            (folder / COSTS).write_text(json.dumps(cost), encoding="utf-8")
+            write_costs(folder, [cost])
 
         return self.store.obtain("publications", self.job.victim_slug, self.job.victim_key, make, self.warn)
 
-    def floor(self, corpus: Corpus, kind: str) -> Any:
+    def floor(self, kind: str) -> Any:
         """Return the guesses of classifiers trained on the text, cached for the corpus and kind of secret."""
         import numpy as np
 
@@ -156,8 +166,8 @@ class _Stages:
         folder = self.store.obtain("floors", f"{self.job.cell.source.corpus.name}-{kind}", key, make, self.warn)
         return np.load(folder / "guesses.npy", allow_pickle=False)
 
-    def attacked(self) -> tuple[Record, list[dict[str, Any]], list[dict[str, Any]]]:
-        """Return the cell's record, its recovered sentences and its costs."""
+    def attacked(self) -> tuple[Record, list[dict[str, Any]]]:
+        """Return the cell's record, and what each stage took."""
         from leakboard.stages.cell import Scene, mismatch, mount
         from leakboard.stages.victim import load_publications
 
@@ -165,10 +175,10 @@ class _Stages:
         attack = job.cell.attack.build(self.registry)
         own, auxiliary = self.sides()
         if reason := job.skip or mismatch(attack, own):
-            return _record(job, "skipped", reason, checks=own.checks), [], []
+            return _record(job, "skipped", reason, checks=own.checks), []
         folder = self.publications()
         published = load_publications(folder)
-        floor = self.floor(own, attack.target) if job.floor and attack.target != "words" else None
+        floor = self.floor(attack.target) if job.floor and attack.target != "words" else None
         scene = Scene(own, auxiliary, self.victim, lru_cache(self.fitted), published)
         notes.note("attacking")
         with _measured("attack", job.threads) as cost:
@@ -183,11 +193,9 @@ class _Stages:
             note=judged.note,
             checks=own.checks,
             metrics=judged.metrics,
+            sentences=[asdict(sentence) for sentence in judged.sentences],
         )
-        fit_cost, publish_cost = (
-            json.loads((path / COSTS).read_text("utf-8")) for path in (self.fitted_folder(), folder)
-        )
-        return record, [asdict(sentence) for sentence in judged.sentences], [fit_cost, publish_cost, cost]
+        return record, [*read_costs(self.fitted_folder()), *read_costs(folder), cost]
 
 
 @lru_cache
@@ -196,7 +204,7 @@ def _registry(files: tuple[Path, ...]) -> Registry:
 
 
 def _limit_threads(threads: int) -> None:
-    """Hold every library to this many threads; those that compute are loaded first, since a limit reaches no later one."""
+    """Hold every library to this many threads; those that compute are loaded first: a limit reaches no later one."""
     import faiss  # noqa: F401
     import scipy.linalg  # noqa: F401
     import sklearn.linear_model  # noqa: F401
@@ -226,15 +234,18 @@ def _measured(stage: str, threads: int) -> Iterator[dict[str, Any]]:
     cost: dict[str, Any] = {}
     with suppress(OSError):  # resets the peak on Linux
         Path("/proc/self/clear_refs").write_text("5")
+    if torch.cuda.is_initialized():
+        torch.cuda.reset_peak_memory_stats()
     start = time.perf_counter()
     yield cost
-    device = torch.cuda.get_device_name(0) if torch.cuda.is_available() else "cpu"
+    used = torch.cuda.is_initialized() and torch.cuda.max_memory_allocated() > 0
     cost |= {
         "stage": stage,
         "seconds": round(time.perf_counter() - start, 3),
         "peak_memory_mib": _peak_memory(),
-        "device": device,
+        "device": torch.cuda.get_device_name(0) if used else "cpu",
         "threads": threads,
+        "environment": environment(),
     }
 
 

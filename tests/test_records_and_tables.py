@@ -50,14 +50,14 @@ def rows(tmp_path):
     """Write the tables of records and return the rows of one, as text."""
 
     def read(records, name="leaderboard"):
-        tables.write_tables(tmp_path / "run", records, [])
+        tables.write_tables(tmp_path / "run", records, {})
         return pd.read_csv(tmp_path / "run" / f"{name}.csv", dtype=str, keep_default_na=False).to_dict("records")
 
     return read
 
 
 def test_means_over_seeds(tmp_path):
-    tables.write_tables(tmp_path, [scored(0, 0.7, claim=CLAIM), scored(1, 0.8, claim=CLAIM)], [])
+    tables.write_tables(tmp_path, [scored(0, 0.7, claim=CLAIM), scored(1, 0.8, claim=CLAIM)], {})
     header, row = (tmp_path / "leaderboard.csv").read_text().splitlines()
     assert header == f"{DESIGNED},privacy_label,task_accuracy_sd,empirical_privacy_sd,test_copies"
     assert row == (
@@ -167,7 +167,7 @@ def test_the_order_of_records_does_not_matter(tmp_path):
     records = [scored(1, 0.7), scored(0, 0.6), scored(0, 0.9, victim="other"), by_group(0, (0.5, 0.75), 0.02, 0.5, "b")]
     written = set()
     for i, order in enumerate(itertools.permutations(records)):
-        paths = tables.write_tables(tmp_path / str(i), order, [])
+        paths = tables.write_tables(tmp_path / str(i), order, {})
         written.add(tuple(path.read_bytes() for path in paths))
     assert len(written) == 1
 
@@ -184,7 +184,7 @@ def test_a_row_does_not_depend_on_the_others(rows):
 
 def test_pandas_reads_the_tables_back(tmp_path):
     records = [scored(0, 0.7, claim=CLAIM), empty("failed", 'a "quoted", reason; with ε', seed=0, victim="other")]
-    tables.write_tables(tmp_path, records, [])
+    tables.write_tables(tmp_path, records, {})
     frame = pd.read_csv(tmp_path / "leaderboard.csv")
     assert frame["status"].tolist() == ["ok", 'failed: a "quoted", reason; with ε']
     assert frame["attack_score"].tolist()[0] == 0.7

@@ -11,8 +11,8 @@ from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Integers, Secret, SecretGuesses
 from leakboard.referee import baselines
 from leakboard.referee.baselines import Codes
-from leakboard.referee.fairness import group_metrics
-from leakboard.referee.measures import Metric, Ratio, accuracy, micro_f1, remaining_privacy
+from leakboard.referee.fairness import NOBODY, group_metrics
+from leakboard.referee.measures import Metric, accuracy, authors, micro_f1, remaining_privacy
 
 SCORES = {"attribute": ("accuracy", accuracy), "entity": ("f1", micro_f1)}
 """The headline score of each kind of secret: accuracy averaged over attributes, micro F1 over (text, entity) pairs."""
@@ -22,12 +22,13 @@ def judge_task(corpus: Corpus, predicted: Integers) -> list[Metric]:
     """Return task accuracy on test, its majority baseline, and accuracy by group of every secret."""
     labels, train = corpus.column("test", "label"), corpus.column("train", "label")
     majority = np.full(len(labels), np.bincount(train).argmax())
+    units = authors(corpus, "test")
     metrics = [
-        accuracy(predicted, labels).metric("task_accuracy"),
+        accuracy(predicted, labels, units).metric("task_accuracy"),
         Metric("task_majority", accuracy(majority, labels).value, n=len(labels)),
     ]
     for secret in corpus.secrets:
-        metrics += group_metrics(secret, corpus.column("test", secret.name), predicted, labels)
+        metrics += group_metrics(secret, corpus.column("test", secret.name), predicted, labels, units)
     return metrics
 
 
@@ -49,7 +50,8 @@ def judge(corpus: Corpus, secrets: Sequence[Secret], guesses: SecretGuesses, flo
     train = baselines.truth(corpus, "train", secrets)
     guessed = np.stack([_checked(guesses.scores, secret, len(truth)).argmax(1) for secret in secrets], axis=1)
     constant_guess = np.broadcast_to(baselines.best_constant(train, kind), truth.shape)
-    attack, constant = score(guessed, truth), score(constant_guess, truth)
+    units = authors(corpus, "test")
+    attack, constant = score(guessed, truth, units), score(constant_guess, truth, units)
     metrics = [
         attack.metric("attack_score"),
         remaining_privacy(attack, constant),
@@ -66,7 +68,7 @@ def judge(corpus: Corpus, secrets: Sequence[Secret], guesses: SecretGuesses, flo
         bayes = baselines.bayes_score([p for p in posteriors if p is not None], kind)
         metrics.append(Metric("privacy_bayes", 1 - bayes, n=len(truth)))
     for column, secret in enumerate(secrets):
-        metrics += _by_secret(secret, guesses, guessed[:, column], truth[:, column])
+        metrics += _by_secret(secret, guesses, guessed[:, column], truth[:, column], units)
     if kind == "entity":
         f1 = [micro_f1(guessed[:, [c]], truth[:, [c]]).value for c in range(len(secrets))]
         metrics.append(Metric("attack_f1_macro", float(np.mean(f1)), n=len(truth)))
@@ -84,24 +86,28 @@ def _checked(scores: Mapping[str, np.ndarray], secret: Secret, n: int) -> np.nda
     return array
 
 
-def _by_secret(secret: Secret, guesses: SecretGuesses, guessed: Integers, truth: Integers) -> list[Metric]:
+def _by_secret(
+    secret: Secret, guesses: SecretGuesses, guessed: Integers, truth: Integers, units: Integers | None
+) -> list[Metric]:
     """Return accuracy, balanced accuracy, area under the curve and, for entities, F1 of one secret.
 
     And the accuracy of each group. For an entity the groups are absent and present: specificity and recall, as in DPNR
     Table 5.
     """
-    metrics = [accuracy(guessed, truth).metric("attack_accuracy", secret.name)]
-    inside = [guessed[truth == code] == code for code in range(len(secret.values))]
-    for group, right in zip(secret.values, inside, strict=True):
-        name, n = "attack_accuracy", len(right)
-        if n:
-            metrics.append(Ratio(right.astype(np.float64), np.ones(n)).metric(name, secret.name, group))
-        else:
-            metrics.append(Metric(name, None, secret.name, group, n=0, status="no test text in this group"))
-    recalls = [right.mean() for right in inside if len(right)]
+    right = accuracy(guessed, truth, units)
+    metrics = [right.metric("attack_accuracy", secret.name)]
+    recalls = []
+    for code, group in enumerate(secret.values):
+        inside = truth == code
+        if not inside.any():
+            metrics.append(Metric("attack_accuracy", None, secret.name, group, n=0, status=NOBODY))
+            continue
+        recall = right.within(inside)
+        metrics.append(recall.metric("attack_accuracy", secret.name, group))
+        recalls.append(recall.value)
     metrics.append(Metric("attack_balanced_accuracy", float(np.mean(recalls)), secret.name, n=len(truth)))
     if secret.kind == "entity":
-        metrics.append(micro_f1(guessed[:, None], truth[:, None]).metric("attack_f1", secret.name))
+        metrics.append(micro_f1(guessed[:, None], truth[:, None], units).metric("attack_f1", secret.name))
     metrics.append(_area(secret, np.asarray(guesses.scores[secret.name], np.float64), truth))
     return metrics
 

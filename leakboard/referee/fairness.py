@@ -7,29 +7,34 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from leakboard.interfaces import Integers, Secret
-from leakboard.referee.measures import CONFIDENCE, Array, Metric, accuracy, bootstrap
+from leakboard.referee.measures import CONFIDENCE, Array, Metric, Ratio, accuracy, bootstrap
+
+NOBODY = "no test text in this group"
 
 SMALLEST_CLASS = 10
 """Texts that a task class must have in every group for its true positive rate to be compared."""
 
 
-def group_metrics(secret: Secret, groups: Integers, predicted: Integers, labels: Integers) -> list[Metric]:
+def group_metrics(
+    secret: Secret, groups: Integers, predicted: Integers, labels: Integers, units: Integers | None = None
+) -> list[Metric]:
     """Return share, accuracy, gap, p-value and true-positive-rate gap of a secret's groups.
 
-    The gap is a group's accuracy minus that of the first group that has texts; its interval is a bootstrap over texts
-    (Newcombe's where a group is all right or all wrong, of which resampling knows no doubt), its p-value Fisher's exact
-    test of right and wrong answers in the two groups. An empty group has no values, and says so.
+    The gap is a group's accuracy minus that of the first group that has texts; its interval is a bootstrap over
+    independent units (Newcombe's where a group is all right or all wrong, of which resampling knows no doubt), its
+    p-value Fisher's exact test of right and wrong answers in the two groups, which takes texts as independent. An
+    empty group has no values, and says so.
     """
-    right = np.asarray(predicted == labels, dtype=np.float64)
+    right = accuracy(predicted, labels, units)
     metrics: list[Metric] = []
     reference: int | None = None
     for code, group in enumerate(secret.values):
         inside = groups == code
         metrics.append(Metric("share", float(inside.mean()), secret.name, group, n=int(inside.sum())))
         if not inside.any():
-            metrics.append(Metric("task_accuracy", None, secret.name, group, n=0, status="no test text in this group"))
+            metrics.append(Metric("task_accuracy", None, secret.name, group, n=0, status=NOBODY))
             continue
-        metrics.append(accuracy(predicted[inside], labels[inside]).metric("task_accuracy", secret.name, group))
+        metrics.append(right.within(inside).metric("task_accuracy", secret.name, group))
         if reference is None:
             reference = code
             continue
@@ -38,15 +43,18 @@ def group_metrics(secret: Secret, groups: Integers, predicted: Integers, labels:
     return metrics
 
 
-def _gap(right: Array, first: NDArray[np.bool_], second: NDArray[np.bool_], variable: str, group: str) -> list[Metric]:
-    def difference(r: Array, a: Array, b: Array, axis: int = -1) -> Array:
+def _gap(score: Ratio, first: NDArray[np.bool_], second: NDArray[np.bool_], variable: str, group: str) -> list[Metric]:
+    right = score.numerator
+
+    def difference(right_a: Array, a: Array, right_b: Array, b: Array, axis: int = -1) -> Array:
         with np.errstate(invalid="ignore", divide="ignore"):  # a resample may miss a small group
-            gap = (r * b).sum(axis) / b.sum(axis) - (r * a).sum(axis) / a.sum(axis)
+            gap = right_b.sum(axis) / b.sum(axis) - right_a.sum(axis) / a.sum(axis)
         return np.nan_to_num(gap)
 
     value = right[second].mean() - right[first].mean()
     if right[first].std() and right[second].std():
-        low, high = bootstrap(difference, right, first.astype(np.float64), second.astype(np.float64))
+        a, b = first.astype(np.float64), second.astype(np.float64)
+        low, high = bootstrap(difference, right * a, a, right * b, b, units=score.units)
     else:
         low, high = _newcombe(right[first], right[second])
     table = [[right[part].sum(), (1 - right[part]).sum()] for part in (first, second)]

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from leakboard.interfaces import Corpus, Integers
+
 RESAMPLES = 2_000
 CONFIDENCE = 0.95
 
@@ -41,6 +43,8 @@ class Ratio:
 
     numerator: Array
     denominator: Array
+    units: Integers | None = None
+    """int64 (n,): what was drawn independently (a text's author, a word's text); None where each entry was."""
 
     @property
     def value(self) -> float:
@@ -48,12 +52,17 @@ class Ratio:
         return _ratio(self.numerator.sum(), self.denominator.sum())
 
     def interval(self) -> tuple[float, float]:
-        """Return the 95 % bootstrap interval over texts (percentile, fixed seed)."""
-        return bootstrap(self._ratio, self.numerator, self.denominator)
+        """Return the 95 % bootstrap interval over independent units (percentile, fixed seed)."""
+        return bootstrap(self._ratio, self.numerator, self.denominator, units=self.units)
 
     @staticmethod
     def _ratio(numerator: Array, denominator: Array, axis: int = -1) -> Any:
         return _ratio(numerator.sum(axis), denominator.sum(axis))
+
+    def within(self, chosen: NDArray[np.bool_]) -> Ratio:
+        """Return the score over chosen entries only."""
+        units = None if self.units is None else self.units[chosen]
+        return Ratio(self.numerator[chosen], self.denominator[chosen], units)
 
     def metric(self, name: str, variable: str = "", group: str = "") -> Metric:
         """Return the score with its interval."""
@@ -61,20 +70,26 @@ class Ratio:
         return Metric(name, self.value, variable, group, low, high, len(self.numerator))
 
 
-def accuracy(guessed: NDArray[np.int64], truth: NDArray[np.int64]) -> Ratio:
+def authors(corpus: Corpus, split: str) -> Integers | None:
+    """Return who wrote each text, int64 (n,), or None where texts have no author: the units of the bootstrap."""
+    part = corpus.splits[split]
+    return np.unique(part["user"], return_inverse=True)[1] if "user" in part.features else None
+
+
+def accuracy(guessed: Integers, truth: Integers, units: Integers | None = None) -> Ratio:
     """Return the share of right guesses; two-dimensional arrays (n, secrets) are averaged over secrets."""
     right = np.asarray(guessed == truth, dtype=np.float64)
     right = right.mean(1) if right.ndim == 2 else right
-    return Ratio(right, np.ones(len(right)))
+    return Ratio(right, np.ones(len(right)), units)
 
 
-def micro_f1(guessed: NDArray[np.int64], truth: NDArray[np.int64]) -> Ratio:
+def micro_f1(guessed: Integers, truth: Integers, units: Integers | None = None) -> Ratio:
     """Return micro F1 of "present" over (text, entity) pairs; arrays (n, entities) of 0 and 1.
 
     F1 = 2 TP / (2 TP + FP + FN), as in the released code of Coavoux et al. (2018); 0 when nothing is guessed.
     """
     guessed, truth = guessed.reshape(len(guessed), -1), truth.reshape(len(truth), -1)
-    return Ratio(2.0 * (guessed * truth).sum(1), (guessed + truth).sum(1).astype(np.float64))
+    return Ratio(2.0 * (guessed * truth).sum(1), (guessed + truth).sum(1).astype(np.float64), units)
 
 
 def remaining_privacy(attack: Ratio, constant: Ratio) -> Metric:
@@ -84,17 +99,21 @@ def remaining_privacy(attack: Ratio, constant: Ratio) -> Metric:
         return 1 - np.maximum(Ratio._ratio(a, b, axis), Ratio._ratio(c, d, axis))
 
     parts = (attack.numerator, attack.denominator, constant.numerator, constant.denominator)
-    low, high = bootstrap(statistic, *parts)
+    low, high = bootstrap(statistic, *parts, units=attack.units)
     value = 1 - max(attack.value, constant.value)
     return Metric("empirical_privacy", value, low=low, high=high, n=len(attack.numerator))
 
 
-def bootstrap(statistic: Callable[..., Any], *samples: Array) -> tuple[float, float]:
-    """Return a 95 % percentile interval of a statistic over texts, the samples resampled together.
+def bootstrap(statistic: Callable[..., Any], *samples: Array, units: Integers | None = None) -> tuple[float, float]:
+    """Return a 95 % percentile interval of a statistic of sums over texts, the samples resampled together.
 
+    Texts of one unit are drawn together: their samples are added up first, as one author's texts are not independent.
     Where all texts agree the resamples do too and the interval would have no width: then it is widened to Wilson's
     for as many texts, which is never empty of doubt. Fewer than two texts give (nan, nan).
     """
+    if units is not None:
+        codes = np.unique(units, return_inverse=True)[1]
+        samples = tuple(np.bincount(codes, weights=sample).astype(np.float64) for sample in samples)
     n = len(samples[0])
     if n < 2:
         return float("nan"), float("nan")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from leakboard.errors import RequestError
-from leakboard.interfaces import WordGuesses
+from leakboard.interfaces import Integers, WordGuesses
 from leakboard.referee.measures import Array, Metric, Ratio, remaining_privacy
 
 HEADLINE = 5
@@ -26,26 +26,34 @@ class RecoveredSentence:
     recovered: str
     words_right: int
     words: int
-    similarity: float
+    similarity: float | None
+    """Mean cosine of the first candidates; None where no word of the text was published."""
 
 
-def word_metrics(guesses: WordGuesses, published: Sequence[str], frequent: Sequence[str]) -> list[Metric]:
+def word_metrics(
+    guesses: WordGuesses, published: Sequence[str], frequent: Sequence[str], units: Integers | None = None
+) -> list[Metric]:
     """Return recall at 1 and 5 and mean reciprocal rank over the published vectors.
 
-    A word that the attacker does not know can never be named, but stays in the denominator. The best constant guess is
-    ``frequent``, the most frequent words of train.
+    A word that the attacker does not know can never be named, but stays in the denominator.
+
+    Args:
+        guesses: one row of ranked candidates a published vector.
+        published: the true words, in the same order.
+        frequent: the best constant guess: the most frequent words of train that are still to be named.
+        units: int64 (V,), the text that each vector comes from, since words of one text are not independent.
 
     Raises:
-        RequestError: there is no vector to name, or the attack ranked another number of them.
+        RequestError: there is no vector to name, or the guesses are of a wrong shape, out of range or not finite.
     """
     if not len(published):
         raise RequestError("no published word is left to name: the attacker asked for every one (fewer anchors?)")
     ranks = true_ranks(guesses, published)
-    constant = np.isin(np.asarray(published), frequent[:HEADLINE]).astype(np.float64)
-    hits = {k: Ratio((ranks < k).astype(np.float64), np.ones(len(ranks))) for k in (1, HEADLINE)}
-    ceiling = Ratio(constant, np.ones(len(ranks)))
-    reciprocal = Ratio(np.where(np.isfinite(ranks), 1 / (ranks + 1), 0.0), np.ones(len(ranks)))
-    known = float(np.isin(np.asarray(published), guesses.vocabulary).mean())
+    words, every = np.asarray(published), np.ones(len(ranks))
+    hits = {k: Ratio((ranks < k).astype(np.float64), every, units) for k in (1, HEADLINE)}
+    ceiling = Ratio(np.isin(words, frequent[:HEADLINE]).astype(np.float64), every, units)
+    reciprocal = Ratio(np.where(np.isfinite(ranks), 1 / (ranks + 1), 0.0), every, units)
+    known = float(np.isin(words, guesses.vocabulary).mean())
     return [
         hits[HEADLINE].metric("attack_score"),
         remaining_privacy(hits[HEADLINE], ceiling),
@@ -61,13 +69,18 @@ def true_ranks(guesses: WordGuesses, published: Sequence[str]) -> Array:
     """Return the place of the true word among the candidates, from 0, float64 (V,); infinite where it is not there.
 
     Raises:
-        RequestError: the attack returned another number of rows than there are vectors.
+        RequestError: the guesses are of a wrong shape, out of range or not finite.
     """
-    if len(guesses.ranked) != len(published):
-        raise RequestError(f"the attack ranked {len(guesses.ranked)} vectors, {len(published)} were published")
+    ranked = guesses.ranked
+    if len(ranked) != len(published):
+        raise RequestError(f"the attack ranked {len(ranked)} vectors, {len(published)} were published")
+    if guesses.similarity.shape != ranked.shape or not np.isfinite(guesses.similarity).all():
+        raise RequestError("the attack's similarities are not one finite number a candidate")
+    if ranked.size and not -1 <= ranked.min() <= ranked.max() < len(guesses.vocabulary):
+        raise RequestError(f"the attack ranked words outside its vocabulary of {len(guesses.vocabulary)}")
     codes = {word: code for code, word in enumerate(guesses.vocabulary)}
     gold = np.array([codes.get(word, -2) for word in published])
-    match = guesses.ranked == gold[:, None]
+    match = ranked == gold[:, None]
     return np.where(match.any(1), match.argmax(1), np.inf)
 
 
@@ -89,6 +102,6 @@ def recovered_sentences(
         rows = [row for _, row in places if row >= 0]
         right = sum(best[row] == published[row] for row in rows)
         counted = sum(row != ASKED for _, row in places)
-        similarity = float(guesses.similarity[rows, 0].mean()) if rows else float("nan")
+        similarity = float(guesses.similarity[rows, 0].mean()) if rows else None
         result.append(RecoveredSentence(text, " ".join(shown), right, counted, similarity))
     return result

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from leakboard.errors import RequestError
 from leakboard.interfaces import (
     Attack,
     AttackerView,
@@ -37,6 +38,8 @@ from leakboard.referee.words import (
 )
 from leakboard.stages.victim import Names, Publications
 from leakboard.tokens import words
+
+Guess = Callable[[Floats], SecretGuesses | WordGuesses]
 
 
 @dataclass(frozen=True)
@@ -93,8 +96,7 @@ def mount(attack: Attack, scene: Scene, names: Names, floor: np.ndarray | None) 
     metrics = judge_task(scene.corpus, scene.published.predicted) if scene.published.predicted is not None else []
     if attack.needs == "words":
         return _judge_words(fitted.guess, scene, names, asked, metrics)
-    guesses = fitted.guess(scene.published.documents["test"].copy())
-    assert isinstance(guesses, SecretGuesses), "an attack on documents guesses secrets"
+    guesses = _guess_shuffled(fitted.guess, scene.published.documents["test"], names)
     secrets = targets(attack, scene.corpus)
     metrics += judge(scene.corpus, secrets, guesses, floor)
     metric = "accuracy" if attack.target == "attribute" else "f1"
@@ -102,21 +104,36 @@ def mount(attack: Attack, scene: Scene, names: Names, floor: np.ndarray | None) 
     return Judged(tuple(secret.name for secret in secrets), metric, size, metrics, guesses.note, [])
 
 
+def _guess_shuffled(guess: Guess, vectors: Floats, names: Names) -> SecretGuesses:
+    """Let an attack guess from vectors in random order, so that neighbours in the source tell nothing, and undo it."""
+    order = names.stream("shuffle").permutation(len(vectors))
+    guesses = guess(vectors[order])
+    if not isinstance(guesses, SecretGuesses):
+        raise RequestError(f"an attack on documents returns SecretGuesses, not {type(guesses).__name__}")
+    back = np.argsort(order)
+    scores = {name: np.asarray(s)[back] if len(s) == len(back) else s for name, s in guesses.scores.items()}
+    return SecretGuesses(scores, guesses.note)
+
+
 def _view(attack: Attack, scene: Scene, names: Names, asked: set[str]) -> AttackerView:
     secrets = targets(attack, scene.corpus)
     query_stream = names.stream("query")
     published = scene.published.words
 
+    def ask(texts: Texts) -> None:
+        asked.update(word for text in texts for word in words(text))
+
     def query(texts: Texts) -> Floats:
+        ask(texts)
         return scene.fitted().publish_documents(texts, query_stream)
 
     def query_words(texts: Texts) -> PublishedWords:
         answer = scene.fitted().publish_words(texts, query_stream)
         if answer.text_index is not None:
             return answer
+        ask(texts)
         wanted = {word for text in texts for word in words(text)}
         rows = [row for row, word in enumerate(answer.words) if word in wanted]
-        asked.update(answer.words[row] for row in rows)
         return PublishedWords([answer.words[row] for row in rows], answer.vectors[rows])
 
     def imitate(seed: int) -> FittedVictim:
@@ -136,13 +153,15 @@ def _view(attack: Attack, scene: Scene, names: Names, asked: set[str]) -> Attack
 
 
 def _known(scene: Scene, secrets: Sequence[Secret], split: str) -> KnownTexts:
+    if not secrets:  # an attack on words: whose texts these are is the auxiliary corpus's to say
+        return KnownTexts(Texts([]), {}, None)
     vectors = scene.published.documents.get(split)
     values = {secret.name: scene.corpus.column(split, secret.name) for secret in secrets}
     return KnownTexts(scene.corpus.texts(split), values, None if vectors is None else vectors.copy())
 
 
 def _judge_words(
-    guess: Callable[[Floats], SecretGuesses | WordGuesses],
+    guess: Guess,
     scene: Scene,
     names: Names,
     asked: set[str],
@@ -150,17 +169,21 @@ def _judge_words(
 ) -> Judged:
     """Show the attack the vectors alone, shuffled (a row's place gives away its frequency), and judge its ranking.
 
-    Words whose vectors the attacker asked the victim for are known to it and left out of the score.
+    Words of a static table whose vectors the attacker asked the victim for are known to it and left out of the score.
     """
     published = scene.published.words
     assert published is not None, "attacks on words meet only victims that publish words"
+    if published.text_index is not None:
+        asked = set()
     kept = np.array([row for row, word in enumerate(published.words) if word not in asked], dtype=np.int64)
     order = names.stream("shuffle").permutation(kept)
     guesses = guess(published.vectors[order].copy())
-    assert isinstance(guesses, WordGuesses), "an attack on words guesses words"
+    if not isinstance(guesses, WordGuesses):
+        raise RequestError(f"an attack on words returns WordGuesses, not {type(guesses).__name__}")
     gold = [published.words[row] for row in order]
-    counts = Counter(word for text in scene.corpus.texts("train") for word in words(text))
-    metrics += word_metrics(guesses, gold, [word for word, _ in counts.most_common(HEADLINE)])
+    counts = Counter(word for text in scene.corpus.texts("train") for word in words(text) if word not in asked)
+    units = None if published.text_index is None else published.text_index[order]
+    metrics += word_metrics(guesses, gold, [word for word, _ in counts.most_common(HEADLINE)], units)
     place = np.full(len(published.words), ASKED)
     place[order] = np.arange(len(order))
     sentences = recovered_sentences(guesses, gold, _sentences(scene, published, place))
