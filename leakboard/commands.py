@@ -104,7 +104,7 @@ def report(
 
 @app.command()
 def publish(suite: SuiteName, out: OutFolder = Path("runs"), plugin: PluginFiles = None) -> None:
-    """Copy a finished run's tables beside its suite file, with their provenance."""
+    """Copy a finished run's tables into the suite's folder, with their provenance."""
     from leakboard import publishing, reports
 
     reports.print_paths(console, publishing.publish(_open(suite, out, None, None, plugin)))

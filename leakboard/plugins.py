@@ -134,6 +134,18 @@ class BrokenPlugin(Exception):
     """A plugin that cannot be loaded; fails the cells that ask for it, and no others."""
 
 
+def load_file(path: Path) -> Any:
+    """Import the plugin of one file, wherever it stands, and return its class.
+
+    Raises:
+        BrokenPlugin: it cannot be imported, or does not declare one plugin class.
+    """
+    listing = _examine(path, "")
+    if listing.problem:
+        raise BrokenPlugin(f"{path}: {listing.problem}")
+    return _plugin_class(_import_file(listing), listing)
+
+
 def _folders(kind: str) -> list[Path]:
     return [Path(root) / kind for root in leakboard.__path__ if (Path(root) / kind).is_dir()]
 

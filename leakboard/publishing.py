@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
 import tempfile
 from pathlib import Path
 
@@ -15,24 +14,28 @@ from leakboard import reports, runner
 from leakboard.errors import RequestError
 from leakboard.plan import Job
 from leakboard.runner import Run
+from leakboard.store import write_file
 
 PUBLISHED = ("leaderboard.csv", "cells.csv", "fairness.csv", "costs.csv", "meta.json")
 """Recovered sentences are left out: they are other people's texts."""
 
 
 def publish(run: Run) -> list[Path]:
-    """Write a finished run's tables and copy them beside the suite file.
+    """Write a finished run's tables and copy them where its suite is at home.
 
     Raises:
         RequestError: cells are missing or failed.
+        StorageError: the folder cannot be written, or the disk is full.
     """
     if left := len(run.unfinished):
         raise RequestError(
             f"{run.suite.name}: {left} of {len(run.jobs)} cells have no result; only a finished run is published"
         )
     reports.write(run, run.records())
-    target = run.suite.path.parent
-    return [Path(shutil.copyfile(run.folder / name, target / name)) for name in PUBLISHED]
+    targets = [run.suite.home / name for name in PUBLISHED]
+    for target in targets:
+        write_file(target, (run.folder / target.name).read_text("utf-8"))
+    return targets
 
 
 def verify(run: Run, console: Console, count: int, tolerance: float, seed: int) -> bool:
@@ -41,7 +44,7 @@ def verify(run: Run, console: Console, count: int, tolerance: float, seed: int) 
     Raises:
         RequestError: the suite has no published cells.
     """
-    path = run.suite.path.parent / "cells.csv"
+    path = run.suite.home / "cells.csv"
     if not path.is_file():
         raise RequestError(f"{path}: nothing is published for this suite")
     published = pd.read_csv(path, keep_default_na=False, dtype={"seed": str}).set_index(

@@ -105,6 +105,11 @@ class Suite:
     victims: tuple[Choice, ...]
     attacks: tuple[Choice, ...]
 
+    @property
+    def home(self) -> Path:
+        """Where it is published: the folder of a ``suite.yaml``, else a folder beside the file, named after it."""
+        return self.path.parent if self.path.name == "suite.yaml" else self.path.with_suffix("")
+
     def cells(self, seeds: Sequence[int] | None = None, only: Mapping[str, Sequence[str]] | None = None) -> list[Cell]:
         """Return the cells in order: all attacks on one fitted victim stand together.
 
@@ -169,6 +174,18 @@ def find_suite(name: str) -> Path:
     raise RequestError(f"no suite {name!r}: neither a file nor one of {', '.join(names)}{nearest(name, names)}")
 
 
+class _StrictLoader(yaml.SafeLoader):
+    """YAML's safe loader, which refuses what it would overwrite in silence: a key given twice."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]  # type: ignore[no-untyped-call]
+        for i, key in enumerate(keys):
+            if key in keys[:i]:
+                mark = node.value[i][0].start_mark
+                raise yaml.YAMLError(f"line {mark.line + 1}: {key!r} is given twice")
+        return super().construct_mapping(node, deep)
+
+
 def load_suite(name: str, registry: Registry) -> Suite:
     """Read and validate a suite.
 
@@ -177,7 +194,7 @@ def load_suite(name: str, registry: Registry) -> Suite:
     """
     path = find_suite(name)
     try:
-        content = yaml.safe_load(path.read_text("utf-8"))
+        content = yaml.load(path.read_text("utf-8"), _StrictLoader)  # noqa: S506 (a SafeLoader)
     except (OSError, ValueError, yaml.YAMLError) as error:  # ValueError: not UTF-8, or a date that does not exist
         raise RequestError(f"{path}: not readable YAML: {one_line(error)}") from None
     if not isinstance(content, dict):
@@ -197,7 +214,8 @@ def load_suite(name: str, registry: Registry) -> Suite:
             raise RequestError(f"{path}: {kind}: {twice[0]!r} is listed twice")
     if len(set(file.seeds)) < len(file.seeds):
         raise RequestError(f"{path}: seeds: {file.seeds} lists a seed twice")
-    suite_name = path.parent.name if path.name == "suite.yaml" else path.stem
+    whole = path.resolve()
+    suite_name = whole.parent.name if whole.name == "suite.yaml" else whole.stem
     return Suite(suite_name, path, file, tuple(sources), tuple(entries["victims"]), tuple(entries["attacks"]))
 
 

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -24,6 +25,9 @@ def test_a_run_writes_its_tables(finished):
     meta = json.loads((finished.run / "meta.json").read_text())
     assert meta["datasets"] == {"letters": "letters-1"}
     assert meta["checks"]["letters"]["test_copies"] == 0
+    (environment,) = meta["environments"]
+    assert environment["packages"]["numpy"] == np.__version__
+    assert environment["machine"]["cores"] >= 1
     assert len(meta["cells"]) == 8
     leaderboard = finished.leaderboard()
     assert leaderboard.loc[("hashed", "ridge"), ["status", "seeds", "secrets"]].tolist() == ["ok", "2", "colour"]
@@ -86,9 +90,29 @@ def test_an_altered_result_is_computed_again(copied, command_line):
     whole = path.read_text()
     assert '"name": "attack_score"' in whole
     path.write_text(whole.replace('"value": 0.', '"value": 0.9'))
-    assert command_line(*copied.arguments("run"))[0] == 0
+    code, out, _ = command_line(*copied.arguments("run"))
+    assert code == 0
+    assert f"{path.parent.name}: its result does not match its checksum; computed again" in out
+    assert out.count("computed again") == 1
     assert path.read_text() == whole
     assert copied.tables() == tables
+
+
+@pytest.mark.parametrize("content", ["[{", "3", "[3]", '{"stage": 1}'])
+def test_unreadable_costs_cost_only_their_rows(content, copied, command_line):
+    tables = copied.tables()
+    path = next(path for path in sorted(copied.run.glob("cells/*/costs.json")) if "-ridge-" in path.parent.name)
+    path.write_text(content)
+    assert command_line(*copied.arguments("report"))[0] == 0
+    assert copied.tables() == tables
+    assert len(pd.read_csv(copied.run / "costs.csv")) == 9
+
+
+def test_every_dataset_that_was_read_is_in_the_provenance(bench, command_line):
+    bench.suite(datasets=[{"letters": {"auxiliary": {"letters": {"size": 60}}}}])
+    assert command_line(*bench.arguments("run"))[0] == 0
+    datasets = json.loads((bench.run / "meta.json").read_text())["datasets"]
+    assert set(datasets) == {"letters(auxiliary=letters(size=60))", "letters(size=60)"}
 
 
 def test_force_computes_the_same_bytes_again(copied, command_line):

@@ -3,6 +3,7 @@
 import errno
 import json
 
+import pandas as pd
 import pytest
 
 from leakboard import store
@@ -99,6 +100,64 @@ def test_a_defect_fails_its_cells_alone_until_it_is_mended(case, bench, command_
     assert kind == "victims" or scores[0] == scores[1]
 
 
+def test_a_plugin_that_ends_its_process_fails_its_cells(bench, command_line):
+    bench.plugin("hashed", "other", (FIT, f"        raise SystemExit(0)\n{FIT}"))
+    bench.plugin("ridge", "third", ("        square =", "        raise SystemExit(4)\n        square ="))
+    bench.suite(victims=["other", "hashed"], attacks=["third", "ridge"])
+    assert command_line(*bench.arguments("run"))[0] == 1
+    status = bench.leaderboard()["status"]
+    assert status["other", "ridge"] == "failed: SystemExit: 0"
+    assert status["hashed", "third"] == "failed: SystemExit: 4"
+    assert status["hashed", "ridge"] == "ok"
+
+
+def test_a_plugin_that_cannot_be_identified_fails_its_cells(bench, command_line):
+    bench.plugin("letters", "other", ('        return "letters-1"', '        raise OSError("no such shelf")'))
+    bench.suite(datasets=["other", "letters"])
+    assert command_line(*bench.arguments("run"))[0] == 1
+    table = pd.read_csv(bench.run / "leaderboard.csv", index_col="dataset")
+    assert table["status"].to_dict() == {"letters": "ok", "other": "failed: OSError: no such shelf"}
+
+
+CHANGING = """        from pathlib import Path
+        path = Path({path!r})
+        if path.exists():
+            path.unlink()
+            plugin = Path(__file__)
+            plugin.write_text(plugin.read_text().replace("penalty: float = 0.1", "penalty: float = 0.2"))
+"""
+
+
+def test_a_result_whose_code_changed_meanwhile_is_refused(bench, command_line):
+    marker = bench.folder / "marker"
+    marker.touch()
+    bench.plugin("ridge", "other", ("        square =", CHANGING.format(path=str(marker)) + "        square ="))
+    bench.suite(attacks=["other", "ridge"])
+    assert command_line(*bench.arguments("run"))[0] == 1
+    status = bench.leaderboard()["status"]
+    assert status["hashed", "other"] == "failed: its code or its data changed while it ran; run it again"
+    assert status["hashed", "ridge"] == "ok"
+    assert command_line(*bench.arguments("run"))[0] == 0
+
+
+def test_an_attack_that_knows_the_order_of_the_texts_is_told_nothing(bench, command_line):
+    """The victim publishes noise; an attack that answers by a vector's place must be at chance."""
+    letters = (
+        "        return build_corpus",
+        '        frame["colour"] = np.arange(self.size) // 3 % 2\n        return build',
+    )
+    bench.plugin("letters", "ordered", (letters[0], letters[1] + "_corpus"), ("divide(frame, 0.15, 0.3, 0)", THIRDS))
+    places = "np.arange(len(vectors)) % 2"
+    bench.plugin("ridge", "by_place", ("name: vectors @ weights for", f"name: np.eye(2)[{places}] for"))
+    bench.suite(datasets=["ordered"], attacks=["by_place"])
+    assert command_line(*bench.arguments("run"))[0] == 0, bench.run
+    score = float(bench.leaderboard().loc[("hashed", "by_place"), "attack_score"])
+    assert 0.3 < score < 0.7  # 100 texts: 0.5 +- 4 standard deviations
+
+
+THIRDS = '{name: frame[i::3] for i, name in enumerate(("train", "dev", "test"))}'
+
+
 def test_a_failure_from_outside_is_tried_again(bench, command_line):
     needed = bench.folder / "needed.txt"
     bench.plugin("hashed", "other", (FIT, f"        Path({str(needed)!r}).read_text()\n{FIT}"))
@@ -128,7 +187,7 @@ def test_a_full_disk_ends_the_run_and_keeps_what_is_finished(bench, command_line
 
     def fills_up(number):
         calls.append(number)
-        if len(calls) > 6:
+        if len(calls) > 9:
             raise OSError(errno.ENOSPC, "No space left on device")
         fsync(number)
 

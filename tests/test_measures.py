@@ -93,6 +93,34 @@ class TestIntervals:
             stats.binomtest(0, 50).proportion_ci(method="wilson").high,
         )
 
+    def test_texts_of_one_author_are_one_observation(self):
+        rng = np.random.default_rng(3)
+        right, weights = rng.integers(0, 2, 40).astype(float), rng.uniform(1, 3, 40)
+        once = Ratio(right, weights)
+        authors = rng.permutation(np.repeat(np.arange(40), 4))
+        four_times = Ratio(right[authors], weights[authors], authors)
+        assert four_times.interval() == pytest.approx(once.interval(), abs=1e-12)
+        low, high = Ratio(right[authors], weights[authors]).interval()
+        assert high - low < 0.6 * np.diff(once.interval())[0]
+
+    def test_coverage_where_authors_differ(self):
+        rng, experiments = np.random.default_rng(2), 300
+        hits = {"authors": 0, "texts": 0}
+        authors = np.repeat(np.arange(60), 10)
+        for _ in range(experiments):
+            right = (rng.random(600) < rng.beta(1, 1, 60)[authors]).astype(float)
+            for name, units in (("authors", authors), ("texts", None)):
+                low, high = Ratio(right, np.ones(600), units).interval()
+                hits[name] += low <= 0.5 <= high
+        low, high = stats.binom(experiments, 0.95).interval(0.999)
+        assert low <= hits["authors"] <= high
+        assert hits["texts"] < low
+
+    def test_a_part_keeps_its_authors(self):
+        part = Ratio(np.arange(4.0), np.ones(4), np.array([7, 7, 8, 9])).within(np.array([True, False, True, True]))
+        assert part.numerator.tolist() == [0, 2, 3]
+        assert part.units.tolist() == [7, 8, 9]
+
     def test_the_interval_is_reproducible(self):
         score = Ratio(np.arange(10.0), np.arange(1.0, 11.0))
         assert score.interval() == score.interval()

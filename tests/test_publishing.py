@@ -15,7 +15,7 @@ def test_an_unfinished_run_is_not_published(bench, command_line):
     code, _, err = command_line(*bench.arguments("publish"))
     assert (code, err.count("\n")) == (2, 1)
     assert "1 of 2 cells have no result" in err
-    assert not list(bench.folder.glob("*.csv"))
+    assert not list(bench.folder.glob("tiny/*.csv"))
 
 
 @pytest.fixture
@@ -26,11 +26,11 @@ def published(copied, command_line):
     return copied
 
 
-def test_a_finished_run_is_published_beside_its_suite(published):
-    there = {path.name for path in published.folder.iterdir() if path.is_file()}
-    assert there == {"tiny.yaml", "leaderboard.csv", "cells.csv", "fairness.csv", "costs.csv", "meta.json"}
+def test_a_finished_run_is_published_in_a_folder_named_after_its_suite(published):
+    there = {path.name for path in (published.folder / "tiny").iterdir() if path.is_file()}
+    assert there == {"leaderboard.csv", "cells.csv", "fairness.csv", "costs.csv", "meta.json"}
     for name, content in published.tables().items():
-        assert (published.folder / name).read_bytes() == content
+        assert (published.folder / "tiny" / name).read_bytes() == content
 
 
 def test_verify_agrees_with_what_was_published(published, command_line):
@@ -55,7 +55,7 @@ CHANGES = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_verify_finds_what_was_changed(change, published, command_line):
     edit, remark = CHANGES[change]
-    path = published.folder / "cells.csv"
+    path = published.folder / "tiny" / "cells.csv"
     path.write_text("\n".join(tamper(path.read_text().splitlines(), edit)) + "\n")
     code, out, _ = command_line(*published.arguments("verify", "--cells", 8))
     assert code == 1

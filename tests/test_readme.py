@@ -53,6 +53,8 @@ def test_its_commands_work_in_order(folder):
         call = [sys.executable, str(ROOT / "run_benchmark.py"), *words[2:]]
         ended = subprocess.run(call, cwd=folder, capture_output=True, text=True)
         assert ended.returncode == 0, f"{line}\n{ended.stdout[-2000:]}\n{ended.stderr[-2000:]}"
+    generated = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "mine/tests"]
+    assert subprocess.run(generated, cwd=folder).returncode == 0, "the test that `new` writes"
     for name in ("mine", "store", "with_mine"):
         table = pd.read_csv(folder / "runs" / name / "leaderboard.csv")
         assert not table["status"].str.contains("fail(?!ed: no better)|skipped", regex=True).any()

@@ -239,3 +239,29 @@ def test_an_unknown_suite_is_one_line_of_the_program_itself(tmp_path, bench):
         check=False,
     )
     expect_one_line((done.returncode, done.stdout, done.stderr), "no suite 'dmo'", ["did you mean 'demo'?"])
+
+
+def test_a_key_given_twice_is_refused(bench):
+    path = bench.suite()
+    path.write_text(path.read_text() + "seeds: [7]\n")
+    with pytest.raises(RequestError, match=r"tiny.yaml: not readable YAML: .*line \d+: 'seeds' is given twice"):
+        load_suite(str(path), Registry(bench.files))
+
+
+def test_an_option_given_twice_is_refused(bench):
+    path = bench.suite()
+    text = path.read_text().replace("- hashed\n", "- hashed:\n    noise: 1.0\n    noise: 2.0\n")
+    path.write_text(text)
+    with pytest.raises(RequestError, match="'noise' is given twice"):
+        load_suite(str(path), Registry(bench.files))
+
+
+def test_a_suite_is_named_after_its_folder_wherever_one_stands(bench, monkeypatch):
+    folder = bench.folder / "cautious"
+    folder.mkdir()
+    (folder / "suite.yaml").write_bytes(bench.suite().read_bytes())
+    monkeypatch.chdir(folder)
+    suite = load_suite("suite.yaml", Registry(bench.files))
+    assert suite.name == "cautious"
+    assert suite.home.resolve() == folder
+    assert load_suite("../tiny.yaml", Registry(bench.files)).home.resolve() == bench.folder / "tiny"

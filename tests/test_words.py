@@ -62,6 +62,34 @@ def test_another_number_of_rows_is_refused():
         word_metrics(guesses([[0, 1]]), ["word0", "word1"], ())
 
 
+@pytest.mark.parametrize(
+    ("ranked", "similarity", "reason"),
+    [
+        ([[0, 20]], [[1.0, 0.5]], "outside its vocabulary of 20"),
+        ([[-2, 0]], [[1.0, 0.5]], "outside its vocabulary of 20"),
+        ([[0, 1]], [[1.0]], "not one finite number a candidate"),
+        ([[0, 1]], [[1.0, np.nan]], "not one finite number a candidate"),
+    ],
+)
+def test_impossible_guesses_are_refused(ranked, similarity, reason):
+    guessed = WordGuesses(VOCABULARY, np.array(ranked), np.array(similarity, np.float32))
+    with pytest.raises(RequestError, match=reason):
+        true_ranks(guessed, ["word0"])
+
+
+def test_words_of_one_text_count_as_one_observation():
+    ranked = np.repeat([[0, 1], [1, 0]], 50, axis=0)
+    published = ["word0"] * 100
+    texts = np.repeat([0, 1], 50)
+    single, together = (
+        next(m for m in word_metrics(guesses(ranked), published, (), units) if m.name == "recall@1")
+        for units in (None, texts)
+    )
+    assert single.value == together.value == 0.5
+    assert (single.low, single.high) == pytest.approx((0.4, 0.6), abs=0.02)
+    assert (together.low, together.high) == (0, 1)
+
+
 def test_recovered_sentences_by_hand():
     published = ["apple", "bear", "cat"]
     vocabulary = ["apple", "bird", "cat"]
@@ -78,5 +106,5 @@ def test_recovered_sentences_by_hand():
     assert first == RecoveredSentence("Apple, bear!", "apple bird", 1, 2, pytest.approx(0.7))
     assert (second.recovered, second.words_right, second.words) == ("_ _", 0, 2)
     assert third.recovered == "_"
-    assert np.isnan(third.similarity)
+    assert third.similarity is None
     assert (fourth.recovered, fourth.words_right, fourth.words) == ("the apple", 1, 1)
