@@ -26,6 +26,14 @@ def gold(corpus, column):
     return np.concatenate([corpus.column(split, column) for split in SPLITS])
 
 
+def test_the_posteriors_are_the_referees_alone():
+    corpus = GeneratedReviews(users=20).load()
+    assert posterior(corpus, "train", "gender") is not None
+    handed = corpus.only("train", "dev")
+    assert not [name for part in handed.splits.values() for name in part.column_names if ":" in name]
+    assert [secret.name for secret in handed.secrets] == [secret.name for secret in corpus.secrets]
+
+
 def posterior_of(corpus, secret):
     return np.concatenate([posterior(corpus, split, secret) for split in SPLITS])
 

@@ -10,7 +10,7 @@ import pytest
 import leakboard
 from leakboard import plugins
 from leakboard.errors import RequestError
-from leakboard.plugins import KINDS, BrokenPlugin, Registry, source_revision
+from leakboard.plugins import KINDS, BrokenPlugin, Registry, load_file, source_revision
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
@@ -110,6 +110,12 @@ def test_a_single_file_joins(single):
     assert (cls.__name__, cls.publishes) == ("Mine", ("documents",))
 
 
+def test_a_file_is_loaded_wherever_it_stands(single):
+    assert load_file(single(PLUGIN, "anywhere.py")).__name__ == "Mine"
+    with pytest.raises(BrokenPlugin, match=r"broken\.py: declares 0 plugin classes"):
+        load_file(single("x = 1\n", "broken.py"))
+
+
 def test_a_single_file_that_is_not_there(tmp_path):
     with pytest.raises(RequestError, match=r"--plugin .*none.py: no such file"):
         Registry([tmp_path / "none.py"])
@@ -203,6 +209,18 @@ def test_entry_points_join_without_being_imported(entry_points):
     assert registry.load("victims", "theirs").__name__ == "Mine"
     path.write_text(path.read_text().replace("NUMBER = 1", "NUMBER = 2"))
     assert registry.revision("victims", "theirs") != before
+
+
+@pytest.mark.parametrize("statement", ["from elsewhere.part import A", "from .part import A", "import elsewhere.part"])
+def test_a_package_of_its_own_counts_whole(entry_points, statement):
+    path = entry_points(theirs="elsewhere.code:Mine")
+    path.write_text(f"{path.read_text()}\n{statement}\n")
+    path.with_name("part.py").write_text("A = 1\n")
+    before = Registry().revision("victims", "theirs")
+    path.with_name("part.py").write_text("A = 1  # one\n")
+    assert Registry().revision("victims", "theirs") == before
+    path.with_name("part.py").write_text("A = 22\n")
+    assert Registry().revision("victims", "theirs") != before
 
 
 @pytest.mark.parametrize(
