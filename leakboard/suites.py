@@ -194,7 +194,7 @@ def load_suite(name: str, registry: Registry) -> Suite:
     """
     path = find_suite(name)
     try:
-        content = yaml.load(path.read_text("utf-8"), _StrictLoader)  # noqa: S506 (a SafeLoader)
+        content = _StrictLoader(path.read_text("utf-8")).get_single_data()
     except (OSError, ValueError, yaml.YAMLError) as error:  # ValueError: not UTF-8, or a date that does not exist
         raise RequestError(f"{path}: not readable YAML: {one_line(error)}") from None
     if not isinstance(content, dict):
