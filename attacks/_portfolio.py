@@ -8,18 +8,21 @@ raw, standardised and per-vector normalised inputs, and keeps what does best on 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import Field
 
 from leakboard.errors import RequestError
-from leakboard.interfaces import AttackerView, Floats, Integers, KnownTexts, Secret, SecretGuesses
+from leakboard.interfaces import AttackerView, Floats, Integers, KnownTexts, Secret, SecretGuesses, SecretKind
 from leakboard.notes import note
+from leakboard.options import shared
 from leakboard.training import shuffled, train
 
 Portfolio = Literal["best", "mlp", "logistic"]
+Count = Annotated[int, Field(ge=1)]
 
 Scores = dict[str, Floats]
 """For each secret float32 (n, values): log-probabilities."""
@@ -86,22 +89,28 @@ def _shift(scores: Floats, offset: float) -> Floats:
     return scores + np.array([0.0] * (scores.shape[1] - 1) + [offset], np.float32)
 
 
-@dataclass(frozen=True)
-class MlpRecipe:
-    """Two-layer ReLU network with one head a secret, stopped early on dev."""
+@shared
+class PortfolioOptions:
+    """Which classifiers are tried, and the MLP's recipe: two layers, ReLU, one head a secret, stopped early on dev."""
 
-    hidden: int
-    epochs: int
-    patience: int
-    batch_size: int
-    learning_rate: float
+    portfolio: Portfolio = "best"
+    """``best`` on dev of MLP and logistic regression on three scalings; ``mlp``: the papers' alone; ``logistic``."""
+    hidden: Count = 512
+    """ReLU units of the MLP."""
+    epochs: Count = 60
+    """Most passes over the attacker's texts."""
+    patience: Count = 6
+    """Stop after this many epochs without a better dev loss."""
+    batch_size: Count = 256
+    """Texts a step."""
+    learning_rate: Annotated[float, Field(gt=0)] = 1e-3
+    """Adam's."""
 
 
 def fit_portfolio(
+    options: PortfolioOptions,
     view: AttackerView,
-    secrets: Sequence[Secret],
-    portfolio: Portfolio,
-    recipe: MlpRecipe,
+    kind: SecretKind,
     measure: Measure,
     offsets: Callable[[Scores, Mapping[str, Integers]], float],
     seed: int,
@@ -109,10 +118,9 @@ def fit_portfolio(
     """Train the members on the attacker's own vectors and keep the best on dev.
 
     Args:
+        options: ``best`` of all; ``mlp`` the papers' attacker, on raw inputs; ``logistic`` on all scalings.
         view: what the attacker knows.
-        secrets: those to guess.
-        portfolio: ``best`` of all; ``mlp`` the papers' attacker, on raw inputs; ``logistic`` on all scalings.
-        recipe: of the MLP.
+        kind: of the secrets to guess.
         measure: score on dev, higher is better.
         offsets: finds the offset of a member's presence scores on dev.
         seed: of the MLP's weights and batches.
@@ -122,14 +130,15 @@ def fit_portfolio(
     """
     if view.train.vectors is None or view.dev.vectors is None:
         raise RequestError("no document vectors are published")
-    secrets = tuple(secrets)
+    secrets = tuple(secret for secret in view.secrets if secret.kind == kind)
     fitted: list[tuple[float, float, Member]] = []
-    for scaling in Scaling.all(view.train.vectors)[: 1 if portfolio == "mlp" else None]:
+    for scaling in Scaling.all(view.train.vectors)[: 1 if options.portfolio == "mlp" else None]:
         known = (_scaled(view.train, scaling), _scaled(view.dev, scaling))
-        for kind in ("mlp", "logistic") if portfolio == "best" else (portfolio,):
-            note(f"{kind} on {scaling.name} inputs")
-            scores, remark = _mlp(*known, secrets, recipe, seed) if kind == "mlp" else _logistic(known[0], secrets)
-            member = Member(f"{kind} on {scaling.name} inputs{remark}", scaling, scores)
+        for model in ("mlp", "logistic") if options.portfolio == "best" else (options.portfolio,):
+            name = f"{model} on {scaling.name} inputs"
+            note(name)
+            scores, remark = _mlp(*known, secrets, options, seed) if model == "mlp" else _logistic(known[0], secrets)
+            member = Member(name + remark, scaling, scores)
             on_dev = member(view.dev.vectors)
             offset = offsets(on_dev, view.dev.secrets)
             shifted = {name: _shift(value, offset) for name, value in on_dev.items()}
@@ -188,26 +197,26 @@ class _Heads(torch.nn.Module):
 
 
 def _mlp(
-    known: KnownTexts, dev: KnownTexts, secrets: tuple[Secret, ...], recipe: MlpRecipe, seed: int
+    known: KnownTexts, dev: KnownTexts, secrets: tuple[Secret, ...], options: PortfolioOptions, seed: int
 ) -> tuple[Callable[[Floats], Scores], str]:
     torch.manual_seed(seed)
     generator = torch.Generator().manual_seed(seed)
     inputs, targets = _tensors(known, secrets)
     dev_inputs, dev_targets = _tensors(dev, secrets)
-    network = _Heads(inputs.shape[1], recipe.hidden, [len(secret.values) for secret in secrets])
-    optimiser = torch.optim.Adam(network.parameters(), lr=recipe.learning_rate, fused=True)
+    network = _Heads(inputs.shape[1], options.hidden, [len(secret.values) for secret in secrets])
+    optimiser = torch.optim.Adam(network.parameters(), lr=options.learning_rate, fused=True)
 
     def cross_entropy(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.cross_entropy(network(x).flatten(0, 1), y.flatten())
 
     train(
         network,
-        lambda: shuffled(len(inputs), recipe.batch_size, generator),
+        lambda: shuffled(len(inputs), options.batch_size, generator),
         lambda batch: cross_entropy(inputs[batch], targets[batch]),
         lambda: cross_entropy(dev_inputs, dev_targets).item(),
         optimiser=optimiser,
-        epochs=recipe.epochs,
-        patience=recipe.patience,
+        epochs=options.epochs,
+        patience=options.patience,
     )
 
     @torch.no_grad()

@@ -6,41 +6,23 @@ nothing about who was in the training data.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from pydantic import Field
 
-from leakboard.attacks._portfolio import FittedPortfolio, MlpRecipe, Portfolio, Scores, fit_portfolio
+from leakboard.attacks._portfolio import FittedPortfolio, PortfolioOptions, Scores, fit_portfolio
 from leakboard.interfaces import AttackerView, Integers, Publication
 from leakboard.options import attack
 
-Count = Annotated[int, Field(ge=1)]
-
 
 @attack
-class AttributeInference:
-    portfolio: Portfolio = "best"
-    """``best`` on dev of MLP and logistic regression on three scalings; ``mlp``: the papers' alone; ``logistic``."""
-    hidden: Count = 512
-    """ReLU units of the MLP."""
-    epochs: Count = 60
-    """Most passes over the attacker's texts."""
-    patience: Count = 6
-    """Stop after this many epochs without a better dev loss."""
-    batch_size: Count = 256
-    """Texts a step."""
-    learning_rate: Annotated[float, Field(gt=0)] = 1e-3
-    """Adam's."""
-
+class AttributeInference(PortfolioOptions):
     needs: ClassVar[Publication] = "documents"
     target: ClassVar[str] = "attribute"
 
     def fit(self, view: AttackerView, seed: int) -> FittedPortfolio:
         """Train on the attacker's own vectors; select on dev by mean accuracy."""
-        recipe = MlpRecipe(self.hidden, self.epochs, self.patience, self.batch_size, self.learning_rate)
-        secrets = [secret for secret in view.secrets if secret.kind == "attribute"]
-        return fit_portfolio(view, secrets, self.portfolio, recipe, _mean_accuracy, lambda *_: 0.0, seed)
+        return fit_portfolio(self, view, "attribute", _mean_accuracy, lambda *_: 0.0, seed)
 
 
 def _mean_accuracy(scores: Scores, truth: Mapping[str, Integers]) -> float:

@@ -5,44 +5,27 @@ best of a portfolio on dev, with the threshold of "present" chosen on dev for th
 """
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from pydantic import Field
 
-from leakboard.attacks._portfolio import FittedPortfolio, MlpRecipe, Portfolio, Scores, fit_portfolio
+from leakboard.attacks._portfolio import FittedPortfolio, PortfolioOptions, Scores, fit_portfolio
 from leakboard.interfaces import AttackerView, Integers, Publication
 from leakboard.options import attack
 
-Count = Annotated[int, Field(ge=1)]
-
 
 @attack
-class EntityPresence:
-    portfolio: Portfolio = "best"
-    """``best`` on dev of MLP and logistic regression on three scalings; ``mlp``: the papers' alone; ``logistic``."""
+class EntityPresence(PortfolioOptions):
     threshold: bool = True
     """Choose the threshold of "present" on dev; otherwise a probability of one half, as in the papers."""
-    hidden: Count = 512
-    """ReLU units of the MLP."""
-    epochs: Count = 60
-    """Most passes over the attacker's texts."""
-    patience: Count = 6
-    """Stop after this many epochs without a better dev loss."""
-    batch_size: Count = 256
-    """Texts a step."""
-    learning_rate: Annotated[float, Field(gt=0)] = 1e-3
-    """Adam's."""
 
     needs: ClassVar[Publication] = "documents"
     target: ClassVar[str] = "entity"
 
     def fit(self, view: AttackerView, seed: int) -> FittedPortfolio:
         """Train on the attacker's own vectors; select on dev by micro F1."""
-        recipe = MlpRecipe(self.hidden, self.epochs, self.patience, self.batch_size, self.learning_rate)
-        secrets = [secret for secret in view.secrets if secret.kind == "entity"]
         offsets = _best_offset if self.threshold else _no_offset
-        return fit_portfolio(view, secrets, self.portfolio, recipe, _micro_f1, offsets, seed)
+        return fit_portfolio(self, view, "entity", _micro_f1, offsets, seed)
 
 
 def _no_offset(scores: Scores, truth: Mapping[str, Integers]) -> float:

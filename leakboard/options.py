@@ -25,8 +25,15 @@ Strings = Annotated[tuple[str, ...], Field(strict=False)]
 T = TypeVar("T")
 
 
-def _plugin(cls: type[T], kind: str) -> type[T]:
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def shared(cls: type[T]) -> type[T]:
+    """Make a class of options that several plugins inherit."""
     decorated: Any = pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=STRICT)(cls)
+    return decorated
+
+
+def _plugin(cls: type[T], kind: str) -> type[T]:
+    decorated: Any = shared(cls)
     decorated.__leakboard_kind__ = kind
     return decorated
 
@@ -102,14 +109,13 @@ def as_dict(instance: Any) -> dict[str, Any]:
     return TypeAdapter(type(instance)).dump_python(instance, mode="json")
 
 
-def label(name: str, instance: Any, extra: Mapping[str, Any] | None = None) -> str:
+def label(name: str, instance: Any) -> str:
     """Return ``name(option=value, ...)`` with the options that differ from their defaults, as in the CSVs."""
     adapter = TypeAdapter(type(instance))
     fields: Any = type(instance).__pydantic_fields__
     defaults = {name: field.get_default(call_default_factory=True) for name, field in fields.items()}
     values = adapter.dump_python(instance, mode="json")
     differing = {key: value for key, value in values.items() if getattr(instance, key) != defaults[key]}
-    differing |= extra or {}
     if not differing:
         return name
     return f"{name}({', '.join(f'{key}={_plain(value)}' for key, value in sorted(differing.items()))})"
@@ -138,10 +144,16 @@ def describe(cls: type) -> list[OptionDescription]:
             name,
             _allowed(entry),
             "required" if name in required else _plain(entry.get("default")),
-            " ".join(entry.get("description", "").split()),
+            _documentation(cls, name),
         )
         for name, entry in schema.get("properties", {}).items()
     ]
+
+
+def _documentation(cls: type, name: str) -> str:
+    """Return the string beneath a field, where it stands: in the class itself or in one that it inherits from."""
+    fields = [getattr(base, "__pydantic_fields__", {}).get(name) for base in cls.__mro__]
+    return next((" ".join(field.description.split()) for field in fields if field and field.description), "")
 
 
 _RANGES = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}

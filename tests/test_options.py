@@ -7,7 +7,7 @@ import pytest
 from pydantic import Field
 
 from leakboard.errors import RequestError
-from leakboard.options import Strings, as_dict, build, describe, field_names, label, victim
+from leakboard.options import Strings, as_dict, attack, build, describe, field_names, label, shared, victim
 
 
 @victim
@@ -45,9 +45,8 @@ def test_a_label_names_the_options_that_differ_from_their_defaults(options, expe
     assert label("fake", build(Fake, options, "suite")) == expected
 
 
-def test_a_label_takes_more_and_names_required_options():
+def test_a_label_names_required_options():
     assert label("d", Demanding(path="p")) == "d(path=p)"
-    assert label("fake", Fake(layers=3), {"auxiliary": "train"}) == "fake(auxiliary=train, layers=3)"
 
 
 @pytest.mark.parametrize(
@@ -105,3 +104,24 @@ def test_a_description_tells_type_range_default_and_text():
     assert (found["words"].allowed, found["words"].default) == ("list of string", "[]")
     assert (found["path"].allowed, found["path"].default) == ("string | null", "null")
     assert describe(Demanding)[0].default == "required"
+
+
+@shared
+class Common:
+    width: int = 3
+    """How wide (units)."""
+
+
+def test_inherited_options_are_as_strict_and_as_well_described():
+    @attack
+    class Heir(Common):
+        depth: int = 1
+        """How deep."""
+
+    assert [(option.name, option.text) for option in describe(Heir)] == [
+        ("width", "How wide (units)."),
+        ("depth", "How deep."),
+    ]
+    assert label("heir", build(Heir, {"width": 4}, "here")) == "heir(width=4)"
+    with pytest.raises(RequestError, match=r"here.width: '4' is not allowed"):
+        build(Heir, {"width": "4"}, "here")

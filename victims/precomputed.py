@@ -78,18 +78,20 @@ def _read_npz(path: Path, column: str | None) -> np.ndarray:
 
 def _read_parquet(path: Path, column: str | None) -> np.ndarray:
     import pyarrow
+    import pyarrow.compute
     import pyarrow.parquet
 
     try:
         file = pyarrow.parquet.ParquetFile(path)
         name = _choose(path, column, file.schema_arrow.names)
-        lists = file.read([name])[name].to_pylist()
+        lists = file.read([name])[name].combine_chunks()
+        widths = pyarrow.compute.fill_null(pyarrow.compute.list_value_length(lists), 0).unique().to_pylist()
+        numbers = lists.flatten().cast(pyarrow.float32(), safe=False)
     except pyarrow.ArrowException as error:
         raise ValueError(error) from None
-    widths = {len(row) if row is not None else 0 for row in lists}
     if len(widths) != 1:
         raise ValueError(f"column {name!r} has vectors of different lengths: {sorted(widths)[:5]}")
-    return np.array(lists, dtype=np.float32)
+    return numbers.to_numpy(zero_copy_only=False).reshape(len(lists), widths[0])
 
 
 def _choose(path: Path, column: str | None, names: list[str]) -> str:
