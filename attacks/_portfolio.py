@@ -19,6 +19,7 @@ from leakboard.errors import RequestError
 from leakboard.interfaces import AttackerView, Floats, Integers, KnownTexts, Secret, SecretGuesses, SecretKind
 from leakboard.notes import note
 from leakboard.options import shared
+from leakboard.randomness import seeded
 from leakboard.training import shuffled, train
 
 Portfolio = Literal["best", "mlp", "logistic"]
@@ -137,7 +138,10 @@ def fit_portfolio(
         for model in ("mlp", "logistic") if options.portfolio == "best" else (options.portfolio,):
             name = f"{model} on {scaling.name} inputs"
             note(name)
-            scores, remark = _mlp(*known, secrets, options, seed) if model == "mlp" else _logistic(known[0], secrets)
+            with seeded(seed):
+                scores, remark = (
+                    _mlp(*known, secrets, options, seed) if model == "mlp" else _logistic(known[0], secrets)
+                )
             member = Member(name + remark, scaling, scores)
             on_dev = member(view.dev.vectors)
             offset = offsets(on_dev, view.dev.secrets)
@@ -199,7 +203,6 @@ class _Heads(torch.nn.Module):
 def _mlp(
     known: KnownTexts, dev: KnownTexts, secrets: tuple[Secret, ...], options: PortfolioOptions, seed: int
 ) -> tuple[Callable[[Floats], Scores], str]:
-    torch.manual_seed(seed)
     generator = torch.Generator().manual_seed(seed)
     inputs, targets = _tensors(known, secrets)
     dev_inputs, dev_targets = _tensors(dev, secrets)

@@ -37,7 +37,7 @@ class Table:
     entities: Strings = ()
     """Columns of the entity secrets: 0/1, true/false, no/yes or absent/present."""
     user: str | None = None
-    """Column that says who wrote the text; no user is in two splits."""
+    """Column that says who wrote the text; drawn splits share no user, in given ones those shared are counted."""
     split: str | None = None
     """Column that says train, dev or test; without one, and without files for them, the split is drawn."""
     dev: str | None = None
@@ -82,7 +82,8 @@ class Table:
         labels = self._encode(whole, "label") if self.label else None
         splits = self._splits(whole)
         copies = len(whole) - sum(map(len, splits.values()))
-        return build_corpus("table", splits, secrets, labels, {"dropped_rows": dropped, "dropped_copies": copies})
+        checks = {"source_rows": first_row, "dropped_rows": dropped, "dropped_copies": copies}
+        return build_corpus("table", splits, secrets, labels, checks)
 
     def _columns(self) -> list[str]:
         named = [self.text, self.label, self.user, self.split, *self.secrets, *self.entities]

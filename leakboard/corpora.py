@@ -64,7 +64,8 @@ def check(corpus: Corpus) -> dict[str, float]:
     """Return what a reader must know about a corpus before believing its scores.
 
     ``dev_copies``, ``test_copies``: share of the split's texts that occur verbatim in train; ``conflicting_labels``:
-    number of distinct texts that occur with more than one label; ``empty_texts``: number of texts without a word.
+    number of distinct texts that occur with more than one label; ``empty_texts``: number of texts without a word;
+    ``dev_users``, ``test_users``: share of the split's texts whose author also wrote texts of train.
     """
     texts = {split: corpus.splits[split]["text"] for split in corpus.splits}
     known = set(texts["train"])
@@ -73,6 +74,13 @@ def check(corpus: Corpus) -> dict[str, float]:
         for split in corpus.splits
         if split != "train"
     }
+    if "user" in corpus.splits["train"].features:
+        authors = set(corpus.splits["train"]["user"])
+        counts |= {
+            f"{split}_users": float(np.mean([user in authors for user in corpus.splits[split]["user"]]))
+            for split in corpus.splits
+            if split != "train"
+        }
     counts["empty_texts"] = sum(not text.strip() for split in texts.values() for text in split)
     if corpus.has_labels:
         seen: dict[str, set[int]] = {}

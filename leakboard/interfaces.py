@@ -153,7 +153,11 @@ class PublishedWords:
 
 
 class FittedVictim(Protocol):
-    """A trained encoder, ready to publish."""
+    """A trained encoder, ready to publish.
+
+    It may have a method ``coverage(texts) -> Mapping[str, float]``: shares of the texts that it treats otherwise than a
+    reader would expect (cut, without a known word); they stand in ``cells.csv``.
+    """
 
     @property
     def claim(self) -> PrivacyClaim | None:

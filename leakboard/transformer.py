@@ -96,6 +96,10 @@ class TransformerEncoder(torch.nn.Module):
         backend.no_padding()
         return backend.encode_batch(list(texts))
 
+    def cut(self, texts: Sequence[str]) -> float:
+        """Return the share of texts that are longer than ``max_tokens``."""
+        return float(np.mean([bool(encoding.overflowing) for encoding in self.tokenise(texts)]))
+
     def states(self, encodings: Sequence[Encoding]) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the last layer's vectors, float32 (batch, tokens, d), and the mask of real tokens."""
         longest = max(len(e.ids) for e in encodings)

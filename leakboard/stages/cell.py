@@ -93,7 +93,10 @@ def mount(attack: Attack, scene: Scene, names: Names, floor: np.ndarray | None) 
     seed = names.seed_for("attack")
     seed_libraries(seed)
     fitted = attack.fit(_view(attack, scene, names, asked), seed)
-    metrics = judge_task(scene.corpus, scene.published.predicted) if scene.published.predicted is not None else []
+    n = len(scene.corpus.splits["test"])
+    metrics = [Metric(name, share, n=n) for name, share in scene.published.coverage.items()]
+    if scene.published.predicted is not None:
+        metrics += judge_task(scene.corpus, scene.published.predicted)
     if attack.needs == "words":
         return _judge_words(fitted.guess, scene, names, asked, metrics)
     guesses = _guess_shuffled(fitted.guess, scene.published.documents["test"], names)

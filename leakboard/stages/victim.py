@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +44,8 @@ class Publications:
     """Task labels of test."""
     words: PublishedWords | None
     claim: PrivacyClaim | None
+    coverage: Mapping[str, float] = field(default_factory=dict)
+    """Shares of the test texts that are treated otherwise than a reader would expect."""
 
 
 def victim_and_attacker_corpus(corpus: Corpus, situation: Situation | None, seed: int) -> tuple[Corpus, Corpus | None]:
@@ -78,7 +81,8 @@ def publish(victim: Victim, fitted: FittedVictim, corpus: Corpus, names: Names) 
     if "words" in victim.publishes:
         words = fitted.publish_words(corpus.texts("test"), names.stream("publish words"))
         _checked(words.vectors, len(words.words), "word vectors")
-    return Publications(documents, predicted, words, fitted.claim)
+    coverage = dict(fitted.coverage(corpus.texts("test"))) if hasattr(fitted, "coverage") else {}
+    return Publications(documents, predicted, words, fitted.claim, coverage)
 
 
 def _checked(vectors: Floats, rows: int, what: str) -> Floats:
@@ -103,7 +107,8 @@ def save_publications(published: Publications, folder: Path) -> None:
         if published.words.text_index is not None:
             np.save(folder / "text_index.npy", published.words.text_index)
     claim = asdict(published.claim) if published.claim else None
-    (folder / "claim.json").write_text(json.dumps(claim), encoding="utf-8")
+    about = {"claim": claim, "coverage": dict(published.coverage)}
+    (folder / "about.json").write_text(json.dumps(about), encoding="utf-8")
 
 
 def load_publications(folder: Path) -> Publications:
@@ -117,5 +122,6 @@ def load_publications(folder: Path) -> Publications:
     words = None
     if (vectors := array("words")) is not None:
         words = PublishedWords(json.loads((folder / "words.json").read_text("utf-8")), vectors, array("text_index"))
-    claim = json.loads((folder / "claim.json").read_text("utf-8"))
-    return Publications(documents, array("predicted"), words, PrivacyClaim(**claim) if claim else None)
+    about = json.loads((folder / "about.json").read_text("utf-8"))
+    claim = PrivacyClaim(**about["claim"]) if about["claim"] else None
+    return Publications(documents, array("predicted"), words, claim, about["coverage"])
