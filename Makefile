@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 BIN = .venv/bin
+PLUGINS = $(wildcard attacks/*.py victims/*.py datasets/*.py)
 
 .PHONY: demo test test-all lint clean
 
@@ -18,6 +19,7 @@ lint: .venv/test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --no-namespace-packages $(PLUGINS)
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

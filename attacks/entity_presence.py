@@ -12,6 +12,7 @@ import numpy as np
 from leakboard.attacks._portfolio import FittedPortfolio, PortfolioOptions, Scores, fit_portfolio
 from leakboard.interfaces import AttackerView, Integers, Publication
 from leakboard.options import attack
+from leakboard.thresholds import best_offset
 
 
 @attack
@@ -33,20 +34,8 @@ def _no_offset(scores: Scores, truth: Mapping[str, Integers]) -> float:
 
 
 def _best_offset(scores: Scores, truth: Mapping[str, Integers]) -> float:
-    """Return what to add to log-probabilities of presence so that guessing by argmax has the best micro F1 on dev.
-
-    All thresholds are tried: with margins m sorted downwards, calling the first i pairs present has true positives
-    T_i and F1 = 2 T_i / (i + positives). No threshold lies between equal margins.
-    """
-    margin = np.concatenate([value[:, 1] - value[:, 0] for value in scores.values()])
-    gold = np.concatenate([truth[name] for name in scores])
-    order = np.argsort(-margin, kind="stable")
-    f1 = 2 * np.cumsum(gold[order]) / (np.arange(1, len(gold) + 1) + gold.sum())
-    margin = margin[order]
-    f1[:-1][margin[:-1] == margin[1:]] = -1.0
-    best = int(f1.argmax())
-    below = margin[best + 1] if best + 1 < len(margin) else margin[best] - 1
-    return -float(margin[best] + below) / 2
+    margins = np.concatenate([value[:, 1] - value[:, 0] for value in scores.values()])
+    return best_offset(margins, np.concatenate([truth[name] for name in scores]))
 
 
 def _micro_f1(scores: Scores, truth: Mapping[str, Integers]) -> float:

@@ -15,17 +15,13 @@ from pydantic import Field
 from scipy.linalg import orthogonal_procrustes
 
 from leakboard.errors import RequestError
-from leakboard.interfaces import AttackerView, Floats, Publication, Texts, WordGuesses
+from leakboard.interfaces import AttackerView, Floats, Integers, Publication, Texts, WordGuesses
 from leakboard.notes import note
 from leakboard.options import attack
-from leakboard.search import nearest, normalised
+from leakboard.search import nearest, nearest_groups, normalised
 from leakboard.tokens import words
 
 Count = Annotated[int, Field(ge=1)]
-
-
-OCCURRENCES = 16
-"""Contextual encoders: nearest occurrences whose distinct words are the candidates, so there may be fewer."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +45,7 @@ class NearestNeighbour:
     own_texts: Count = 2000
     """Contextual encoders: texts that the attacker embeds for its index (alignment does not apply to these)."""
     exact_limit: Count = 2_000_000
-    """Larger indices are searched approximately, and the measured recall is recorded (vectors)."""
+    """Larger static tables are searched approximately, and the measured recall is recorded (vectors)."""
 
     needs: ClassVar[Publication] = "words"
     target: ClassVar[str] = "words"
@@ -65,7 +61,7 @@ class NearestNeighbour:
         own = view.imitate(seed).publish_words(view.auxiliary.texts("train"), np.random.default_rng(seed))
         anchors = None if self.align == "none" else self._anchors(view, own.words)
         vectors = normalised(own.vectors) if anchors is None else _centred(own.vectors)
-        return FittedNearestNeighbour(self, own.words, vectors, np.arange(len(own.words)), anchors)
+        return FittedNearestNeighbour(self, own.words, vectors, anchors=anchors)
 
     def _anchors(self, view: AttackerView, own_words: list[str]) -> Anchors:
         counts = Counter(word for text in view.auxiliary.texts("train") for word in words(text))
@@ -99,12 +95,13 @@ def _procrustes(source: Floats, target: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class FittedNearestNeighbour:
-    """The attacker's index: ``vectors`` (m, d) of length 1 and the place of each one's word in ``vocabulary``."""
+    """The attacker's own ``vectors`` (m, d), of length 1: one a word or, for contextual encoders, one an occurrence."""
 
     options: NearestNeighbour
     vocabulary: list[str]
     vectors: Floats
-    owners: np.ndarray
+    owners: Integers | None = None
+    """int64 (m,), the place of each occurrence's word in ``vocabulary``; None where there is one vector a word."""
     anchors: Anchors | None = None
 
     def guess(self, vectors: Floats) -> WordGuesses:
@@ -113,16 +110,14 @@ class FittedNearestNeighbour:
         if self.anchors:
             queries, remark = self._aligned(vectors, self.anchors)
             remarks.append(remark)
-        one_each = len(self.vocabulary) == len(self.owners)
-        depth = self.options.candidates if one_each else OCCURRENCES
-        found = nearest(queries, self.vectors, depth, self.options.exact_limit)
+        if self.owners is None:
+            found = nearest(queries, self.vectors, self.options.candidates, self.options.exact_limit)
+        else:
+            found = nearest_groups(queries, self.vectors, self.owners, self.options.candidates)
+            remarks.append(f"each word by the nearest of {len(self.vectors)} occurrences of the attacker's own")
         if found.recall < 1:
             remarks.append(f"approximate search with recall {found.recall:.3f}")
-        ranked, similarity = np.where(found.rows < 0, -1, self.owners[found.rows]), found.similarity
-        if not one_each:
-            ranked, similarity = self._distinct(ranked, similarity)
-            remarks.append(f"the words of the {OCCURRENCES} nearest of {len(self.vectors)} occurrences of its own")
-        return WordGuesses(self.vocabulary, ranked, similarity, "; ".join(remarks))
+        return WordGuesses(self.vocabulary, found.rows, found.similarity, "; ".join(remarks))
 
     def _aligned(self, vectors: Floats, anchors: Anchors) -> tuple[Floats, str]:
         """Rotate the published vectors into the attacker's space, and say how."""
@@ -145,16 +140,3 @@ class FittedNearestNeighbour:
         source = np.concatenate([known, queries[mutual]])
         target = self.vectors[np.concatenate([self.anchors.own_rows, forth[mutual]])]
         return _procrustes(source, target), len(mutual)
-
-    def _distinct(self, words: np.ndarray, similarity: Floats) -> tuple[np.ndarray, Floats]:
-        """Keep the first of each word in every row; -1 fills the rest."""
-        width = self.options.candidates
-        ranked = np.full((len(words), width), -1, np.int64)
-        kept = np.zeros((len(words), width), np.float32)
-        same = words[:, :, None] == words[:, None, :]
-        first = ~np.tril(same, -1).any(2)
-        place = first.cumsum(1) - 1
-        row, column = np.nonzero(first & (place < width))
-        ranked[row, place[row, column]] = words[row, column]
-        kept[row, place[row, column]] = similarity[row, column]
-        return ranked, kept

@@ -38,7 +38,7 @@ class Side:
         self.encoder = TransformerEncoder(folder, 128, "cls", precision, BATCH)
         self.head = torch.nn.Linear(self.encoder.dimension, 4)
         self.encodings = self.encoder.tokenise(texts)
-        self.optimiser = torch.optim.AdamW([*self.encoder.parameters(), *self.head.parameters()], lr=5e-5, fused=sort)
+        self.optimiser = torch.optim.AdamW([*self.encoder.parameters(), *self.head.parameters()], lr=5e-5, fused=True)
         generator = torch.Generator().manual_seed(0)
         order = torch.randperm(len(texts), generator=generator).split(BATCH)
         batches = self.encoder.batches(self.encodings, generator) if sort else (part.tolist() for part in order)

@@ -96,6 +96,7 @@ def report(
     paths = reports.write(opened, records)
     reports.print_leaderboard(console, opened, records)
     reports.print_sentences(console, opened)
+    reports.warn_about_missing(console, opened)
     if svg:
         reports.save_picture(svg, opened, records)
         paths.append(svg)

@@ -17,7 +17,7 @@ from typing import Any
 from pebble import ProcessExpired, ProcessPool
 
 from leakboard import notes
-from leakboard.errors import StorageError, one_line
+from leakboard.errors import StopRun, one_line
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,8 @@ class Task:
     arguments: tuple[Any, ...]
     after: str = ""
     """Name of the task that must have ended well before; empty for none."""
+    timeout: float | None = None
+    """Longest time that it may take (seconds)."""
 
 
 class TaskFailed(Exception):
@@ -53,14 +55,14 @@ Listen = Callable[[str, str, str], None]
 """Called with a task's name, ``start``, ``note`` or ``warning``, and a text."""
 
 
-def run_local(tasks: Iterable[Task], jobs: int, timeout: float | None, listen: Listen) -> Iterator[Outcome]:
+def run_local(tasks: Iterable[Task], jobs: int, listen: Listen) -> Iterator[Outcome]:
     """Run tasks in ``jobs`` processes and yield their outcomes as they end.
 
-    A task whose predecessor failed is not run; its outcome carries the same failure. A task that exceeds ``timeout``
-    (seconds) is killed and fails alone, as does one whose process dies.
+    A task whose predecessor failed is not run; its outcome carries the same failure. A task that exceeds its timeout is
+    killed and fails alone, as does one whose process dies.
 
     Raises:
-        StorageError: a task could not write; the others are stopped.
+        StopRun: a task could not write, or a dataset is not as asked; the others are stopped.
     """
     followers: dict[str, list[Task]] = {}
     ready: list[Task] = []
@@ -79,16 +81,16 @@ def run_local(tasks: Iterable[Task], jobs: int, timeout: float | None, listen: L
             while ready or running:
                 while ready and len(running) < jobs:
                     task = ready.pop(0)
-                    running[pool.schedule(_call, args=[task], timeout=timeout)] = task
+                    running[pool.schedule(_call, args=[task], timeout=task.timeout)] = task
                 done, _ = concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED)
                 for future in done:
-                    outcome = _outcome(running.pop(future), future, timeout)
-                    waiting = followers.pop(outcome.task.name, [])
+                    outcome = _outcome(running.pop(future), future)
                     yield outcome
+                    waiting = followers.pop(outcome.task.name, [])
                     if outcome.failure is None:
                         ready = waiting + ready
                     else:
-                        yield from (Outcome(task, failure=outcome.failure) for task in waiting)
+                        yield from _not_run(waiting, followers, outcome.failure)
             pool.close()
         except BaseException:
             pool.stop()
@@ -99,17 +101,23 @@ def run_local(tasks: Iterable[Task], jobs: int, timeout: float | None, listen: L
             listener.join(timeout=5)
 
 
-def _outcome(task: Task, future: Any, timeout: float | None) -> Outcome:
+def _not_run(tasks: list[Task], followers: dict[str, list[Task]], failure: TaskFailed) -> Iterator[Outcome]:
+    for task in tasks:
+        yield Outcome(task, failure=failure)
+        yield from _not_run(followers.pop(task.name, []), followers, failure)
+
+
+def _outcome(task: Task, future: Any) -> Outcome:
     try:
         value, seconds = future.result()
         return Outcome(task, value, seconds=seconds)
     except concurrent.futures.TimeoutError:
-        return Outcome(task, failure=TaskFailed(f"TimeoutError: took longer than timeout={timeout:g} s"))
+        return Outcome(task, failure=TaskFailed(f"TimeoutError: took longer than timeout={task.timeout:g} s"))
     except ProcessExpired as error:
         return Outcome(task, failure=TaskFailed(f"its process died (exit code {error.exitcode})"))
     except TaskFailed as failure:
         return Outcome(task, failure=failure)
-    except StorageError:
+    except StopRun:
         raise
     except Exception as error:  # what the way back itself raised, as a value that cannot be sent
         return Outcome(task, failure=TaskFailed(one_line(error), traceback.format_exc()))
@@ -148,12 +156,12 @@ def attempt(task: Task, warn: Callable[[str], None]) -> Any:
     """Make a task's call.
 
     Raises:
-        StorageError: it could not write.
+        StopRun: it could not write, or a dataset is not as asked.
         TaskFailed: it raised anything else; told in words, since not every exception survives the way to the parent.
     """
     try:
         return task.call(*task.arguments, warn)
-    except StorageError:
+    except StopRun:
         raise
     except (Exception, SystemExit) as error:
         raise TaskFailed(one_line(error), traceback.format_exc()) from None

@@ -10,8 +10,16 @@ class RequestError(ValueError):
     """The request itself is wrong: a suite, an option, a name, a data file. Exit status 2, no traceback."""
 
 
-class StorageError(RequestError):
-    """A folder cannot be written, or the disk is full: the run stops, and what was finished is kept."""
+class StopRun(RequestError):
+    """The run as a whole cannot go on; what was finished is kept."""
+
+
+class StorageError(StopRun):
+    """A folder cannot be written, or the disk is full."""
+
+
+class DataError(StopRun):
+    """A dataset cannot be read as the suite asks: a column is missing, rows are bad, a file cannot be fetched."""
 
 
 def nearest(name: object, allowed: Iterable[str]) -> str:

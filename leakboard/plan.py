@@ -29,7 +29,7 @@ class Job:
     """Identity of the attacker's own dataset; empty where its texts come from the corpus."""
     victim_key: str = ""
     fingerprint: str = ""
-    """The dataset's, for the record."""
+    """The dataset's, for the provenance."""
     other_fingerprint: str = ""
     """The attacker's own dataset's."""
     problem: str = ""

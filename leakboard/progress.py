@@ -50,7 +50,7 @@ class RunProgress:
             self.lines[name] = self.live.add_task(f"  {name}", total=None, stage="")
         elif name in self.lines:
             self.live.update(self.lines[name], stage=text)  # type: ignore[arg-type]
-            if not self.console.is_terminal and text.startswith("epoch"):
+            if not self.console.is_terminal:
                 self.print(f"  {name}: {text}")
 
     def end(self, name: str, seconds: float, failure: str) -> None:

@@ -33,7 +33,6 @@ class Record:
     claim: Mapping[str, Any] | None = None
     note: str = ""
     checks: Mapping[str, float] = field(default_factory=dict)
-    fingerprint: str = ""
     metrics: Sequence[Metric] = ()
     sentences: Sequence[Mapping[str, Any]] = ()
     """Texts that an attack on words recovered, as rows of ``sentences.csv``."""

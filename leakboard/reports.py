@@ -51,6 +51,14 @@ def warn_about_threads(console: Console, run: Run, jobs: int) -> None:
         console.print(f"warning: {jobs} jobs x {run.suite.file.threads} threads on {cores} cores: slower, not faster")
 
 
+def warn_about_missing(console: Console, run: Run) -> None:
+    """Warn when cells have no result, so that nobody takes a part for the whole, and when results were altered."""
+    for job in run.altered:
+        console.print(Text(f"warning: {job.folder}: its result does not match its checksum; `run` computes it again"))
+    if missing := len(run.unfinished):
+        console.print(Text(f"warning: {missing} of {len(run.jobs)} cells have no result; `run` computes them"))
+
+
 COLUMNS = {
     "task_accuracy": "task",
     "attack_score": "attack score",
@@ -77,9 +85,9 @@ def print_leaderboard(console: Console, run: Run, records: Sequence[Record]) -> 
         highlight=False,
     )
     for dataset, checks in {record.dataset: record.checks for record in ordered}.items():
-        if checks.get("test_copies"):
-            share = f"{100 * checks['test_copies']:.1f} %"
-            console.print(Text(f"warning: {dataset}: {share} of the test texts occur verbatim in train"))
+        for check, what in (("test_copies", "occur verbatim in train"), ("test_users", "have an author in train")):
+            if share := checks.get(check):
+                console.print(Text(f"warning: {dataset}: {100 * share:.1f} % of the test texts {what}"))
 
 
 def print_sentences(console: Console, run: Run) -> None:

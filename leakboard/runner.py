@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from leakboard.errors import RequestError
+from leakboard.errors import DataError, RequestError
 from leakboard.plan import Identities, Job, plan
 from leakboard.plugins import Registry
 from leakboard.records import Record, is_altered, read_record, write_failure, write_record
@@ -60,6 +60,11 @@ class Run:
         """The cells that were asked for and have no result."""
         return [job for job in self.jobs if not _is_done(self.record(job))]
 
+    @property
+    def altered(self) -> list[Job]:
+        """The cells that were asked for and whose result does not match its checksum."""
+        return [job for job in self.jobs if is_altered(self.cells / job.folder)]
+
     def cached(self, job: Job) -> list[str]:
         """Return which parts of a cell are there: ``result``, ``publications``, ``victim``, ``corpus``."""
         record = self.record(job)
@@ -93,19 +98,22 @@ def execute(run: Run, console: Console, processes: int, force: bool) -> None:
     """Run every cell that was asked for and has no result yet; failures are recorded, and the others go on.
 
     Raises:
-        StorageError: the output folder cannot be written, or the disk is full.
+        StopRun: the output folder cannot be written, the disk is full, or a dataset is not as the suite asks.
     """
     pending = list(run.jobs) if force else run.unfinished
     if not pending:
         return
-    for job in run.unfinished:
-        if is_altered(run.cells / job.folder):
-            console.print(f"{job.folder}: its result does not match its checksum; computed again", markup=False)
+    for job in run.altered:
+        console.print(f"{job.folder}: its result does not match its checksum; computed again", markup=False)
     for job in [job for job in pending if job.problem or job.skip]:
         _record_without_trying(run, job)
     tried = [job for job in pending if not (job.problem or job.skip)]
     if tried:
-        _run_tasks(run, tried, console, processes, force)
+        run.store.sweep()
+        try:
+            _run_tasks(run, tried, console, processes, force)
+        except DataError as error:
+            raise DataError(f"{run.suite.path}: {error}") from None
 
 
 def _is_done(record: Record | None) -> bool:
@@ -115,7 +123,7 @@ def _is_done(record: Record | None) -> bool:
 def _record_without_trying(run: Run, job: Job) -> None:
     status, reason = ("failed", job.problem) if job.problem else ("skipped", job.skip)
     labels = (job.cell.source.label, job.cell.victim.label, job.cell.attack.label)
-    record = Record(*labels, job.cell.seed, status, reason, job.key, fingerprint=job.fingerprint)
+    record = Record(*labels, job.cell.seed, status, reason, job.key)
     if job.problem:
         write_failure(run.cells / job.folder, record, job.problem)
     else:
@@ -125,20 +133,22 @@ def _record_without_trying(run: Run, job: Job) -> None:
 def _run_tasks(run: Run, pending: Sequence[Job], console: Console, processes: int, force: bool) -> None:
     from leakboard.engines import Outcome, Task, run_local
     from leakboard.progress import RunProgress
-    from leakboard.worker import Workplace, prepare, record_failure, run_cell
+    from leakboard.worker import Workplace, load_datasets, prepare, record_failure, run_cell
 
-    place = Workplace(run.store.root.resolve(), run.cells.resolve(), run.plugin_files)
-    tasks: dict[str, Task] = {}
+    place, timeout = Workplace(run.store.root.resolve(), run.cells.resolve(), run.plugin_files), run.suite.file.timeout
+    loading = "load the datasets"
+    tasks, kinds = [Task(loading, load_datasets, (pending, place))], {loading: loading}
+    fits: dict[str, str] = {}
     cells: dict[str, Job] = {}
     for job in pending:
         source, victim, attack, seed = job.cell.source, job.cell.victim, job.cell.attack, job.cell.seed
         fitting = f"{source.label} / {victim.label} / seed {seed}"
-        tasks.setdefault(fitting, Task(fitting, prepare, (job, place, force)))
+        if job.victim_key not in fits:
+            tasks.append(Task(fitting, prepare, (job, place, force), loading, timeout))
+            fits[job.victim_key], kinds[fitting] = fitting, f"fit {victim.label}"
         attacking = f"{fitting} / {attack.label}"
-        tasks[attacking] = Task(attacking, run_cell, (job, place), after=fitting)
-        cells[attacking] = job
-    kinds = {name: cells[name].cell.attack.name if name in cells else f"fit {name.split(' / ')[1]}" for name in tasks}
-    ordered = list(tasks.values())
+        tasks.append(Task(attacking, run_cell, (job, place), fits[job.victim_key], timeout))
+        cells[attacking], kinds[attacking] = job, attack.name
 
     def finish(outcome: Outcome) -> str:
         """Return the failure of a task in one line, recorded for a cell; empty when it went well."""
@@ -150,5 +160,5 @@ def _run_tasks(run: Run, pending: Sequence[Job], console: Console, processes: in
         return record_failure(cells[name], place, failure.reason, failure.lines)
 
     with RunProgress(console, kinds, processes) as progress:
-        for outcome in run_local(ordered, processes, run.suite.file.timeout, progress.listen):
+        for outcome in run_local(tasks, processes, progress.listen):
             progress.end(outcome.task.name, outcome.seconds, finish(outcome))

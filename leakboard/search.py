@@ -24,6 +24,8 @@ SHORTLIST = 32
 """Candidates a row that are re-ranked exactly."""
 BLOCK = 2048
 """Queries multiplied at once."""
+GROUP_BLOCK = 256
+"""The same where every product is kept until its group's largest is known."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,29 @@ def nearest(queries: Floats, index: Floats, k: int, exact_limit: int = 2_000_000
     if len(index) > 4 * SHORTLIST and k <= SHORTLIST // 2 and has_bfloat16(torch.device("cpu")):
         return _shortlisted(queries, index, k)
     return _flat(queries, index, k)
+
+
+def nearest_groups(queries: Floats, index: Floats, groups: Integers, k: int) -> Neighbours:
+    """Return the ``k`` groups of ``index`` rows whose nearest member has the highest cosine similarity; exact.
+
+    Args:
+        queries: float32 (n, d).
+        index: float32 (m, d).
+        groups: int64 (m,), the group of each row: every number from 0 to the largest.
+        k: groups a query; at most all are returned, as ``rows``.
+    """
+    queries, index = normalised(queries), normalised(index)
+    order = np.argsort(groups, kind="stable")
+    starts = np.searchsorted(groups[order], np.arange(groups.max() + 1))
+    k = min(k, len(starts))
+    rows, similarity = np.empty((len(queries), k), np.int64), np.empty((len(queries), k), np.float32)
+    columns = torch.from_numpy(index[order]).T
+    for start in range(0, len(queries), GROUP_BLOCK):
+        products = (torch.from_numpy(queries[start : start + GROUP_BLOCK]) @ columns).numpy()
+        best, place = torch.topk(torch.from_numpy(np.maximum.reduceat(products, starts, axis=1)), k)
+        part = slice(start, start + len(products))
+        rows[part], similarity[part] = place.numpy(), best.numpy()
+    return Neighbours(rows, similarity)
 
 
 def _flat(queries: Floats, index: Floats, k: int) -> Neighbours:

@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shutil
+import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -60,7 +61,7 @@ def write_file(path: Path, text: str) -> None:
     Raises:
         StorageError: the folder cannot be written, or the disk is full.
     """
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
+    temporary = _beside(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("w", encoding="utf-8", newline="\n") as stream:
@@ -97,8 +98,8 @@ class Store:
             if not (fault := self._fault(path, key)):
                 return path
             report(f"{path.name}: {fault}; computed again")
-            shutil.rmtree(path)
-        temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
+            self.discard(path)
+        temporary = _beside(path)
         try:
             temporary.mkdir(parents=True)
             make(temporary)
@@ -112,6 +113,20 @@ class Store:
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
         return path
+
+    def discard(self, path: Path) -> None:
+        """Remove an artefact; no harm where another process was faster, even to its successor."""
+        doomed = _beside(path)
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(path, doomed)
+        shutil.rmtree(doomed, ignore_errors=True)
+
+    def sweep(self, age: float = 86_400.0) -> None:
+        """Remove what interrupted runs left half written, if it is older than ``age`` (seconds)."""
+        for path in self.root.glob("*/.*"):
+            with contextlib.suppress(OSError):
+                if time.time() - path.stat().st_mtime > age:
+                    shutil.rmtree(path, ignore_errors=True)
 
     def has(self, kind: str, readable: str, key: str) -> bool:
         """Return whether an artefact is there (its bytes are checked when it is read)."""
@@ -139,6 +154,11 @@ class Store:
             return f"checksum mismatch in {', '.join(altered)}" if altered else ""
         except (OSError, ValueError, KeyError, TypeError, RequestError):
             return "its checksums cannot be read"
+
+
+def _beside(path: Path) -> Path:
+    """Return a new hidden name in the same folder."""
+    return path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
 
 
 def _files(folder: Path) -> list[Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -174,16 +175,23 @@ def find_suite(name: str) -> Path:
     raise RequestError(f"no suite {name!r}: neither a file nor one of {', '.join(names)}{nearest(name, names)}")
 
 
+MERGE = "tag:yaml.org,2002:merge"
+
+
 class _StrictLoader(yaml.SafeLoader):
-    """YAML's safe loader, which refuses what it would overwrite in silence: a key given twice."""
+    """YAML's safe loader, but 5e-2 is a number, as in YAML 1.2, and a key given twice is refused, not overwritten."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]  # type: ignore[no-untyped-call]
-        for i, key in enumerate(keys):
-            if key in keys[:i]:
-                mark = node.value[i][0].start_mark
-                raise yaml.YAMLError(f"line {mark.line + 1}: {key!r} is given twice")
+        own = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode) and key.tag != MERGE]
+        for i, key in enumerate(own):
+            if key.value in [other.value for other in own[:i]]:
+                raise yaml.YAMLError(f"line {key.start_mark.line + 1}: {key.value!r} is given twice")
         return super().construct_mapping(node, deep)
+
+
+_StrictLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?\d+[eE][-+]?\d+$"), list("-+0123456789")
+)
 
 
 def load_suite(name: str, registry: Registry) -> Suite:
@@ -195,7 +203,7 @@ def load_suite(name: str, registry: Registry) -> Suite:
     path = find_suite(name)
     try:
         content = _StrictLoader(path.read_text("utf-8")).get_single_data()
-    except (OSError, ValueError, yaml.YAMLError) as error:  # ValueError: not UTF-8, or a date that does not exist
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:  # ValueError: not UTF-8, an impossible date
         raise RequestError(f"{path}: not readable YAML: {one_line(error)}") from None
     if not isinstance(content, dict):
         raise RequestError(f"{path}: {content!r} is not a mapping of {', '.join(SuiteFile.model_fields)}")

@@ -69,7 +69,7 @@ def _text(column: str, value: Any) -> str:
         return ""
     if column == "delta":
         return f"{value:.4g}"
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+    return f"{value:.4f}" if isinstance(value, float) else str(value).replace("\r", " ")  # which pandas leaves unquoted
 
 
 def leaderboard(records: Sequence[Record]) -> list[Row]:

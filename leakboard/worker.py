@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import resource
-import shutil
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -15,7 +14,7 @@ from typing import Any
 
 from leakboard import notes
 from leakboard.corpora import load_corpus, save_corpus
-from leakboard.errors import RequestError, StorageError, one_line
+from leakboard.errors import DataError, RequestError, StopRun, one_line
 from leakboard.interfaces import Corpus, FittedVictim
 from leakboard.plan import Identities, Job, make_job
 from leakboard.plugins import Registry, source_revision
@@ -34,6 +33,29 @@ class Workplace:
     plugin_files: tuple[Path, ...]
 
 
+def load_datasets(jobs: Sequence[Job], place: Workplace, warn: Callable[[str], None]) -> None:
+    """Load every dataset of a run into the store, so that what is wrong with one is told before anything is computed.
+
+    A dataset whose plugin raises is left to its cells, which fail with the reason.
+
+    Raises:
+        StopRun: a dataset is not as the suite asks, or the store cannot be written.
+    """
+    seen: set[str] = set()
+    for job in jobs:
+        source = job.cell.source
+        for choice, key in ((source.corpus, job.corpus_key), (source.other, job.other_key)):
+            if choice is None or key in seen:
+                continue
+            seen.add(key)
+            try:
+                _Stages(job, place, warn).corpus(choice, key)
+            except StopRun:
+                raise
+            except Exception as error:
+                warn(f"{choice.label}: {one_line(error)}")
+
+
 def prepare(job: Job, place: Workplace, force: bool, warn: Callable[[str], None]) -> None:
     """Fit a job's victim and publish, unless the store has both and ``force`` is not set.
 
@@ -42,7 +64,7 @@ def prepare(job: Job, place: Workplace, force: bool, warn: Callable[[str], None]
     stages = _Stages(job, place, warn)
     if force:
         for kind in ("victims", "publications"):
-            shutil.rmtree(stages.store.path(kind, job.victim_slug, job.victim_key), ignore_errors=True)
+            stages.store.discard(stages.store.path(kind, job.victim_slug, job.victim_key))
     stages.publications()
 
 
@@ -53,7 +75,7 @@ def run_cell(job: Job, place: Workplace, warn: Callable[[str], None]) -> str:
         stages = _Stages(job, place, warn)
         record, costs = stages.attacked()
         _check_unchanged(job, stages.registry)
-    except StorageError:
+    except StopRun:
         raise
     except (Exception, SystemExit) as error:  # a plugin that ends its process fails its own cell
         return record_failure(job, place, one_line(error), traceback.format_exc())
@@ -82,7 +104,7 @@ def record_failure(job: Job, place: Workplace, reason: str, lines: str) -> str:
 def _record(job: Job, status: str, reason: str = "", **found: Any) -> Record:
     cell = job.cell
     labels = (cell.source.label, cell.victim.label, cell.attack.label)
-    return Record(*labels, cell.seed, status, reason, job.key, fingerprint=job.fingerprint, **found)
+    return Record(*labels, cell.seed, status, reason, job.key, **found)
 
 
 class _Stages:
@@ -98,10 +120,24 @@ class _Stages:
 
     def corpus(self, choice: Choice, key: str) -> Corpus:
         def make(folder: Path) -> None:
-            notes.note("loading the corpus")
-            save_corpus(choice.build(self.registry).load(), folder)
+            notes.note(f"loading {choice.label}")
+            try:
+                save_corpus(choice.build(self.registry).load(), folder)
+            except StopRun:
+                raise
+            except RequestError as error:
+                raise DataError(f"datasets: {choice.name}: {error}") from None
 
-        return load_corpus(self.store.obtain("corpora", choice.name, key, make, self.warn))
+        return load_corpus(self.obtain("corpora", choice.name, key, make))
+
+    def obtain(self, kind: str, readable: str, key: str, make: Callable[[Path], None]) -> Path:
+        """Return an artefact from the store, made if need be, and not kept if its code or data changed meanwhile."""
+
+        def make_and_check(folder: Path) -> None:
+            make(folder)
+            _check_unchanged(self.job, self.registry)
+
+        return self.store.obtain(kind, readable, key, make_and_check, self.warn)
 
     def sides(self) -> tuple[Corpus, Corpus]:
         """Return the victim's corpus and the attacker's."""
@@ -131,7 +167,7 @@ class _Stages:
                 fit(self.victim, self.sides()[0], self.names()).save(folder)
             write_costs(folder, [cost])
 
-        return self.store.obtain("victims", self.job.victim_slug, self.job.victim_key, make, self.warn)
+        return self.obtain("victims", self.job.victim_slug, self.job.victim_key, make)
 
     def fitted(self) -> FittedVictim:
         return self.victim.load(self.fitted_folder())
@@ -146,7 +182,7 @@ class _Stages:
                 save_publications(publish(self.victim, fitted, self.sides()[0], self.names()), folder)
             write_costs(folder, [cost])
 
-        return self.store.obtain("publications", self.job.victim_slug, self.job.victim_key, make, self.warn)
+        return self.obtain("publications", self.job.victim_slug, self.job.victim_key, make)
 
     def floor(self, kind: str) -> Any:
         """Return the guesses of classifiers trained on the text, cached for the corpus and kind of secret."""
@@ -163,7 +199,7 @@ class _Stages:
 
         revision = source_revision(Path(baselines.__file__))
         key = digest({"corpus": self.job.corpus_key, "kind": kind, "revision": revision, "threads": self.job.threads})
-        folder = self.store.obtain("floors", f"{self.job.cell.source.corpus.name}-{kind}", key, make, self.warn)
+        folder = self.obtain("floors", f"{self.job.cell.source.corpus.name}-{kind}", key, make)
         return np.load(folder / "guesses.npy", allow_pickle=False)
 
     def attacked(self) -> tuple[Record, list[dict[str, Any]]]:

@@ -184,7 +184,7 @@ def command_line(monkeypatch, capsys):
     return call
 
 
-def _run_here(tasks, jobs, timeout, listen):
+def _run_here(tasks, jobs, listen):
     """Stand in for the local engine: the same tasks, one after the other, without the seconds that a process costs."""
     from leakboard.engines import Outcome, TaskFailed, attempt
 
@@ -195,7 +195,9 @@ def _run_here(tasks, jobs, timeout, listen):
             try:
                 value = attempt(task, functools.partial(listen, task.name, "warning"))
             except TaskFailed as raised:
-                failure = failures[task.name] = raised
+                failure = raised
+        if failure:
+            failures[task.name] = failure
         yield Outcome(task, value, failure)
 
 

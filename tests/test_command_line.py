@@ -62,6 +62,24 @@ def test_report_writes_the_same_bytes(copied, command_line):
     assert copied.results() == results
 
 
+def test_report_tells_what_is_missing_or_altered(copied, command_line):
+    first, second = [path for path in sorted(copied.results()) if "-ridge-" in path.parent.name][:2]
+    first.unlink()
+    second.write_text(second.read_text().replace('"seed": ', '"seed": 1'))
+    code, out, _ = command_line(*copied.arguments("report"))
+    assert code == 0
+    assert "warning: 2 of 8 cells have no result; `run` computes them" in out
+    assert f"warning: {second.parent.name}: its result does not match its checksum" in out
+
+
+def test_a_victim_that_two_datasets_share_is_fitted_once(bench, command_line):
+    bench.suite(datasets=[{"letters": {"auxiliary": {"letters": {"size": size}}}} for size in (60, 90)])
+    code, out, _ = command_line(*bench.arguments("run", "--force"))
+    assert code == 0
+    assert len([line for line in out.splitlines() if "hashed / seed 0: done" in line]) == 1
+    assert len(bench.results()) == 2
+
+
 def test_report_without_cells_is_one_line(bench, command_line):
     bench.suite()
     code, _, err = command_line(*bench.arguments("report"))

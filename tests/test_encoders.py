@@ -167,6 +167,7 @@ class TestEncoder:
     def test_long_texts_are_cut(self, tiny_bert):
         encoder = TransformerEncoder(tiny_bert, 5, "cls", "float32", 4)
         assert [len(e.ids) for e in encoder.tokenise(["a b c d e f g", "a"])] == [5, 3]
+        assert encoder.cut(["a b c d e f g", "a", "a b c", "a b c d"]) == 0.5
         longest = TransformerEncoder(tiny_bert, 10_000, "cls", "float32", 4)
         assert longest.documents(["a " * 500]).shape == (1, 32)
 

@@ -1,6 +1,7 @@
 """The local engine and whole runs by the program itself: processes die, hang and are killed; results stay the same."""
 
 import contextlib
+import dataclasses
 import os
 import signal
 import time
@@ -54,7 +55,8 @@ def say(text, warn):
 
 def run_all(tasks, jobs=1, timeout=None):
     heard = []
-    outcomes = list(run_local(tasks, jobs, timeout, lambda *event: heard.append(event)))
+    limited = [dataclasses.replace(task, timeout=timeout) for task in tasks]
+    outcomes = list(run_local(limited, jobs, lambda *event: heard.append(event)))
     return {outcome.task.name: outcome for outcome in outcomes}, heard
 
 
@@ -62,6 +64,7 @@ def test_tasks_that_fail_fail_alone():
     tasks = [
         Task("slow", sleep, (60,)),
         Task("after slow", answer, (1,), after="slow"),
+        Task("after that", answer, (1,), after="after slow"),
         Task("dies", die, (3,)),
         Task("odd", raise_odd, ("one", "two")),
         Task("good", answer, (5,)),
@@ -73,6 +76,7 @@ def test_tasks_that_fail_fail_alone():
     assert errors == {
         "slow": "TimeoutError: took longer than timeout=2 s",
         "after slow": "TimeoutError: took longer than timeout=2 s",
+        "after that": "TimeoutError: took longer than timeout=2 s",
         "dies": "its process died (exit code 3)",
         "odd": "TwoPartsError: one and two",
     }
@@ -175,7 +179,7 @@ def test_a_dying_process_and_an_odd_exception_fail_their_cells_alone(bench):
     assert "Traceback" not in err
     status = bench.leaderboard()["status"]
     assert status["dying", "ridge"] == "failed: its process died (exit code 3)"
-    assert status["odd", "ridge"] == "failed: RuntimeError: OddError: so odd"
+    assert status["odd", "ridge"] == "failed: OddError: so odd"
     assert status["hashed", "ridge"] == "ok"
 
 

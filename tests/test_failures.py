@@ -140,6 +140,20 @@ def test_a_result_whose_code_changed_meanwhile_is_refused(bench, command_line):
     assert command_line(*bench.arguments("run"))[0] == 0
 
 
+def test_a_dataset_that_changed_as_it_was_read_is_not_kept(bench, command_line):
+    data = bench.folder / "data.txt"
+    data.write_text("first")
+    fingerprint = ('        return "letters-1"', f"        return open({str(data)!r}).read()")
+    load = ("        rng = stream(", f'        open({str(data)!r}, "w").write("second")\n        rng = stream(')
+    bench.plugin("letters", "other", fingerprint, load)
+    bench.suite(datasets=["other"])
+    assert command_line(*bench.arguments("run"))[0] == 1
+    assert "its code or its data changed while it ran" in failure(bench)["reason"]
+    assert not list((bench.out / ".cache").glob("*/*"))
+    data.write_text("second")
+    assert command_line(*bench.arguments("run"))[0] == 0
+
+
 def test_an_attack_that_knows_the_order_of_the_texts_is_told_nothing(bench, command_line):
     """The victim publishes noise; an attack that answers by a vector's place must be at chance."""
     letters = (

@@ -9,7 +9,7 @@ from sklearn.metrics import accuracy_score
 
 from leakboard.interfaces import Secret
 from leakboard.referee import judge_task
-from leakboard.referee.fairness import group_metrics
+from leakboard.referee.fairness import group_metrics, group_shares
 
 GENDER = Secret("gender", ("female", "male"), "attribute")
 
@@ -79,7 +79,7 @@ def test_an_empty_group_says_so():
     empty = by_name(metrics, "task_accuracy", "young")
     assert empty.value is None
     assert (empty.n, empty.status) == (0, "no test text in this group")
-    assert by_name(metrics, "share", "young").value == 0
+    assert by_name(group_shares(secret, groups), "share", "young").value == 0
     assert by_name(metrics, "task_gap", "old").value == pytest.approx(0.5)
     assert not [m for m in metrics if m.name == "task_gap" and m.group == "middle"]
 

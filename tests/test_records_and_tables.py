@@ -37,7 +37,7 @@ def scored(seed, score, ceiling=0.5, attack="guesser", victim="encoder", **more)
         "checks": {"test_copies": 0.25},
     }
     key = f"{victim} {attack} {seed}"
-    return Record("texts", victim, attack, seed, "ok", key=key, metrics=metrics, **(found | more))
+    return Record("texts", victim, attack, seed, "ok", key=key, **({"metrics": metrics} | found | more))
 
 
 def empty(status, reason, seed=0, **names):
@@ -235,3 +235,15 @@ def test_records_are_strict_json(tmp_path):
     assert "NaN" not in (text := (tmp_path / RESULT).read_text())
     assert "Infinity" not in text
     assert read_record(tmp_path, record.key).metrics == [Metric("attack_auc", None)]
+
+
+def test_a_carriage_return_in_a_text_ends_no_row(rows):
+    sentence = {"text": "good room\rbad soup", "recovered": "good\r\nroom", "words_right": 2, "words": 4}
+    (row,) = rows([scored(0, 0.7, sentences=[sentence])], "sentences")
+    assert (row["text"], row["recovered"], row["words"]) == ("good room bad soup", "good \nroom", "4")
+
+
+def test_attack_scores_by_group_stand_without_a_task(rows):
+    groups = [Metric("share", 0.25, "age", "young", n=10), Metric("attack_accuracy", 0.7, "age", "young", n=10)]
+    (row,) = rows([scored(0, 0.7, metrics=groups)], "fairness")
+    assert (row["group"], row["share"], row["task_accuracy"], row["attack_score"]) == ("young", "0.2500", "", "0.7000")

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from leakboard import search
-from leakboard.search import ERROR_BOUND, nearest, normalised
+from leakboard.search import ERROR_BOUND, nearest, nearest_groups, normalised
 
 TIE = 1e-6
 """Similarities closer than this may come in either order in float32."""
@@ -39,6 +39,22 @@ def assert_exact(found, queries, index, k):
     assert np.abs(np.take_along_axis(truth, found.rows, axis=1) - best).max() < TIE
     assert np.abs(found.similarity - best).max() < TIE
     assert found.recall == 1
+
+
+@pytest.mark.parametrize("make", [gaussian, clustered])
+@pytest.mark.parametrize(("n", "m", "groups", "k"), [(300, 500, 60, 5), (7, 40, 40, 10), (5, 30, 3, 10)])
+def test_groups_against_brute_force(make, n, m, groups, k):
+    rng = np.random.default_rng(m)
+    index, queries = make(rng, m, 20), gaussian(rng, n, 20)
+    owners = rng.permutation(np.concatenate([np.arange(groups), rng.integers(0, groups, m - groups)]))
+    found = nearest_groups(queries, index, owners, k)
+    a, b = (x.astype(np.float64) / np.linalg.norm(x, axis=1, keepdims=True) for x in (queries, index))
+    truth = np.stack([(a @ b[owners == group].T).max(1) for group in range(groups)], axis=1)
+    best = -np.sort(-truth, axis=1)[:, :k]
+    assert found.rows.shape == best.shape == (n, min(k, groups))
+    assert all(len(set(row)) == len(row) for row in found.rows.tolist())
+    assert np.abs(np.take_along_axis(truth, found.rows, axis=1) - best).max() < TIE
+    assert np.abs(found.similarity - best).max() < TIE
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 
 import pytest
 
@@ -196,3 +197,27 @@ def test_the_digest_is_canonical():
 def test_a_folder_name_is_readable_and_safe():
     assert folder_name("AG news/../bert (x=1)", KEY) == f"AG-news-..-bert-x=1-{KEY[:8]}"
     assert len(folder_name("x" * 500, KEY)) == 89
+
+
+def test_another_process_may_mend_a_damaged_artefact_first(tmp_path):
+    store_, maker = Store(tmp_path), Maker()
+    path = store_.obtain("things", "thing", KEY, maker, maker.reports.append)
+    (path / "about.txt").write_text("damaged")
+
+    def told(message):
+        shutil.rmtree(path)  # as the other process does
+
+    assert store_.obtain("things", "thing", KEY, maker, told) == path
+    assert not store_._fault(path, KEY)
+    assert not list(path.parent.glob(".*"))
+
+
+def test_what_interrupted_runs_left_is_swept_up_when_it_is_old(tmp_path):
+    store_, maker = Store(tmp_path), Maker()
+    path = store_.obtain("things", "thing", KEY, maker, maker.reports.append)
+    old, new = (path.with_name(f".{path.name}.{name}") for name in ("old", "new"))
+    for folder in (old, new):
+        shutil.copytree(path, folder)
+    os.utime(old, (0, 0))
+    store_.sweep()
+    assert (old.exists(), new.exists(), path.exists()) == (False, True, True)

@@ -265,3 +265,18 @@ def test_a_suite_is_named_after_its_folder_wherever_one_stands(bench, monkeypatc
     assert suite.name == "cautious"
     assert suite.home.resolve() == folder
     assert load_suite("../tiny.yaml", Registry(bench.files)).home.resolve() == bench.folder / "tiny"
+
+
+def test_numbers_and_merges_are_read_as_people_write_them(bench):
+    path = bench.suite()
+    shared = "- hashed: &base\n    noise: 5e-2\n- hashed:\n    <<: *base\n    dimensions: 8\n"
+    path.write_text(path.read_text().replace("- hashed\n", shared))
+    suite = load_suite(str(path), Registry(bench.files))
+    assert labels(suite.victims) == ["hashed(noise=0.05)", "hashed(dimensions=8, noise=0.05)"]
+
+
+def test_a_bottomless_file_is_one_line(bench):
+    path = bench.suite()
+    path.write_text("datasets: " + "[" * 5000)
+    with pytest.raises(RequestError, match="not readable YAML"):
+        load_suite(str(path), Registry(bench.files))

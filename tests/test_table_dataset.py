@@ -1,5 +1,6 @@
 """The ``table`` dataset: splits that nothing crosses, given splits, entities, classes in order, clear refusals."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -172,6 +173,40 @@ def test_a_bad_table_is_refused_in_one_line(tmp_path, name):
         Table(path=str(tmp_path / "a.csv"), **options).load()
     assert reason in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_bad_table_ends_the_run_with_one_line(bench, command_line, name):
+    content, options, reason = REFUSED[name]
+    (bench.folder / "a.csv").write_text(content)
+    given = {key: list(value) if isinstance(value, tuple) else value for key, value in options.items()}
+    bench.suite(datasets=["letters", {"table": {"path": str(bench.folder / "a.csv"), **given}}])
+    (bench.folder / "dev.csv").write_text(content)
+    if "dev" in given:
+        bench.suite(
+            datasets=[{"table": {"path": str(bench.folder / "a.csv"), **given, "dev": str(bench.folder / "dev.csv")}}]
+        )
+    code, _, err = command_line(*bench.arguments("run"))
+    assert (code, err.count("\n")) == (2, 1)
+    assert f"{bench.folder / 'tiny.yaml'}: datasets: table: " in err
+    assert reason in err
+    assert not bench.results()
+
+
+def test_authors_of_given_splits_are_counted(tmp_path):
+    rows = [
+        {"text": f"t{i}", "part": ["train", "dev", "test"][i % 3], "who": f"u{i // 3 if i % 3 else i}"}
+        for i in range(30)
+    ]
+    corpus = Table(path=write(tmp_path / "a.csv", rows), split="part", user="who").load()
+    train = {f"u{i}" for i in range(0, 30, 3)}
+    shared = np.mean([f"u{i}" in train for i in range(10)])
+    assert corpus.checks["test_users"] == corpus.checks["dev_users"] == shared == 0.4
+
+
+def test_authors_of_drawn_splits_are_kept_apart(reviews):
+    checks = Table(path=reviews, user="user").load().checks
+    assert (checks["dev_users"], checks["test_users"]) == (0, 0)
 
 
 def test_bad_options_are_refused():

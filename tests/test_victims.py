@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from leakboard.auxiliary import divide
+from leakboard.datasets.table import Table
 from leakboard.errors import RequestError
 from leakboard.interfaces import Texts
 from leakboard.tokens import words
@@ -53,6 +54,11 @@ class TestWord2Vec:
             for seed in ("1", "2")
         }
         assert len(outputs) == 1
+
+    def test_texts_without_a_known_word_are_counted(self, fitted):
+        texts = Texts(["zzz qqq", fitted.vocabulary[0], "", f"zzz {fitted.vocabulary[1]}"])
+        assert fitted.coverage(texts) == {"unknown_texts": 0.5}
+        assert (fitted.mean_vectors(texts) == 0).all(1).tolist() == [True, False, True, False]
 
     def test_vocabulary_is_what_occurs_often_enough(self, reviews, fitted):
         counts = Counter(word for text in reviews.texts("train") for word in words(text))
@@ -210,6 +216,17 @@ class TestPrecomputed:
                 call()
         with pytest.raises(RequestError, match=r"unknown format '\.csv'"):
             Precomputed(vectors=self.write(tmp_path / "v.npy", table).replace("npy", "csv")).fit(corpus, 0)
+
+    @pytest.mark.parametrize("rows", [9, 11, 300])
+    def test_a_store_of_another_table_is_refused(self, tmp_path, rows):
+        texts = pd.DataFrame({"text": [f"text {i}" for i in range(10)], "label": [i % 2 for i in range(10)]})
+        texts.to_csv(tmp_path / "a.csv", index=False)
+        corpus = Table(path=str(tmp_path / "a.csv"), label="label", dev_share=0.2, test_share=0.2).load()
+        good = self.write(tmp_path / "good.npy", np.zeros((10, 2), np.float32))
+        assert len(Precomputed(vectors=good).fit(corpus.only("train", "dev"), 0).table) == 10
+        bad = self.write(tmp_path / "bad.npy", np.zeros((rows, 2), np.float32))
+        with pytest.raises(RequestError, match=rf"bad.npy: {rows} vectors, but the dataset's files have 10 rows"):
+            Precomputed(vectors=bad).fit(corpus.only("train", "dev"), 0)
 
     def test_new_texts_are_refused(self, reviews, table, tmp_path):
         fitted = Precomputed(vectors=self.write(tmp_path / "v.npy", table)).fit(reviews.only("train", "dev"), 0)

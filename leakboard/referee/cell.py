@@ -11,24 +11,29 @@ from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Integers, Secret, SecretGuesses
 from leakboard.referee import baselines
 from leakboard.referee.baselines import Codes
-from leakboard.referee.fairness import NOBODY, group_metrics
+from leakboard.referee.fairness import NOBODY, group_metrics, group_shares
 from leakboard.referee.measures import Metric, accuracy, authors, micro_f1, remaining_privacy
 
 SCORES = {"attribute": ("accuracy", accuracy), "entity": ("f1", micro_f1)}
 """The headline score of each kind of secret: accuracy averaged over attributes, micro F1 over (text, entity) pairs."""
 
 
-def judge_task(corpus: Corpus, predicted: Integers) -> list[Metric]:
-    """Return task accuracy on test, its majority baseline, and accuracy by group of every secret."""
+def judge_task(corpus: Corpus, predicted: Integers | None) -> list[Metric]:
+    """Return the groups of every secret and, where there is a task, its accuracy on test, overall and by group."""
+    groups = {secret.name: corpus.column("test", secret.name) for secret in corpus.secrets}
+    shares = [metric for secret in corpus.secrets for metric in group_shares(secret, groups[secret.name])]
+    if predicted is None:
+        return shares
     labels, train = corpus.column("test", "label"), corpus.column("train", "label")
     majority = np.full(len(labels), np.bincount(train).argmax())
     units = authors(corpus, "test")
     metrics = [
+        *shares,
         accuracy(predicted, labels, units).metric("task_accuracy"),
         Metric("task_majority", accuracy(majority, labels).value, n=len(labels)),
     ]
     for secret in corpus.secrets:
-        metrics += group_metrics(secret, corpus.column("test", secret.name), predicted, labels, units)
+        metrics += group_metrics(secret, groups[secret.name], predicted, labels, units)
     return metrics
 
 
@@ -45,7 +50,7 @@ def judge(corpus: Corpus, secrets: Sequence[Secret], guesses: SecretGuesses, flo
         RequestError: the guesses are incomplete, of a wrong shape, or not finite.
     """
     kind = secrets[0].kind
-    _, score = SCORES[kind]
+    score = SCORES[kind][1]
     truth = baselines.truth(corpus, "test", secrets)
     train = baselines.truth(corpus, "train", secrets)
     guessed = np.stack([_checked(guesses.scores, secret, len(truth)).argmax(1) for secret in secrets], axis=1)

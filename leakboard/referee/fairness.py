@@ -15,10 +15,19 @@ SMALLEST_CLASS = 10
 """Texts that a task class must have in every group for its true positive rate to be compared."""
 
 
+def group_shares(secret: Secret, groups: Integers) -> list[Metric]:
+    """Return each group's share of the test texts."""
+    inside = [groups == code for code in range(len(secret.values))]
+    return [
+        Metric("share", float(part.mean()), secret.name, group, n=int(part.sum()))
+        for part, group in zip(inside, secret.values, strict=True)
+    ]
+
+
 def group_metrics(
     secret: Secret, groups: Integers, predicted: Integers, labels: Integers, units: Integers | None = None
 ) -> list[Metric]:
-    """Return share, accuracy, gap, p-value and true-positive-rate gap of a secret's groups.
+    """Return accuracy, gap, p-value and true-positive-rate gap of a secret's groups.
 
     The gap is a group's accuracy minus that of the first group that has texts; its interval is a bootstrap over
     independent units (Newcombe's where a group is all right or all wrong, of which resampling knows no doubt), its
@@ -30,7 +39,6 @@ def group_metrics(
     reference: int | None = None
     for code, group in enumerate(secret.values):
         inside = groups == code
-        metrics.append(Metric("share", float(inside.mean()), secret.name, group, n=int(inside.sum())))
         if not inside.any():
             metrics.append(Metric("task_accuracy", None, secret.name, group, n=0, status=NOBODY))
             continue

@@ -25,7 +25,7 @@ from leakboard.interfaces import (
     WordGuesses,
 )
 from leakboard.randomness import seed_libraries
-from leakboard.referee import judge, judge_task
+from leakboard.referee import SCORES, judge, judge_task
 from leakboard.referee.measures import Metric
 from leakboard.referee.words import (
     ASKED,
@@ -95,14 +95,13 @@ def mount(attack: Attack, scene: Scene, names: Names, floor: np.ndarray | None) 
     fitted = attack.fit(_view(attack, scene, names, asked), seed)
     n = len(scene.corpus.splits["test"])
     metrics = [Metric(name, share, n=n) for name, share in scene.published.coverage.items()]
-    if scene.published.predicted is not None:
-        metrics += judge_task(scene.corpus, scene.published.predicted)
+    metrics += judge_task(scene.corpus, scene.published.predicted)
     if attack.needs == "words":
         return _judge_words(fitted.guess, scene, names, asked, metrics)
     guesses = _guess_shuffled(fitted.guess, scene.published.documents["test"], names)
     secrets = targets(attack, scene.corpus)
     metrics += judge(scene.corpus, secrets, guesses, floor)
-    metric = "accuracy" if attack.target == "attribute" else "f1"
+    metric = SCORES[attack.target][0]
     size = len(scene.corpus.splits["test"])
     return Judged(tuple(secret.name for secret in secrets), metric, size, metrics, guesses.note, [])
 

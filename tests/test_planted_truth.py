@@ -1,0 +1,45 @@
+"""What is planted in generated reviews is found, and where nothing is planted nothing is."""
+
+import pandas as pd
+import pytest
+
+ATTACKS = ["attribute_inference", "entity_presence"]
+WORD2VEC = {"word2vec": {"min_count": 2, "vector_size": 300, "epochs": 20}}
+BERT = {"bert": {"epochs": 3, "learning_rate": 0.0002, "train_layers": 2}}
+
+
+@pytest.fixture
+def scores(bench, command_line):
+    """Return how to attack a victim of generated reviews: the attack's score, its interval, and what bounds it."""
+
+    def run(victim, leak, users):
+        bench.files = []
+        bench.suite(
+            datasets=[{"generated_reviews": {"leak": leak, "users": users}}],
+            victims=[victim],
+            attacks=ATTACKS,
+            floor=False,
+        )
+        code, out, _ = command_line(*bench.arguments("run"))
+        assert code == 0, out
+        cells = pd.read_csv(bench.run / "cells.csv", keep_default_na=False)
+        cells = cells[(cells["variable"] == "") & (cells["value"] != "")].set_index(["attack", "metric"])
+        return cells[["value", "low", "high"]].apply(pd.to_numeric)
+
+    return run
+
+
+def test_without_a_leak_the_attack_is_at_the_majority_rate(scores):
+    found = scores(WORD2VEC, leak=0.0, users=300)
+    for attack in ATTACKS:
+        score = found.loc[(attack, "attack_score")]
+        assert score["low"] <= 1 - found.loc[(attack, "privacy_majority"), "value"] <= score["high"]
+
+
+@pytest.mark.parametrize("victim", [WORD2VEC, pytest.param(BERT, marks=pytest.mark.slow)], ids=["word2vec", "bert"])
+def test_with_a_full_leak_the_attack_reaches_the_bayes_rate(scores, victim):
+    found = scores(victim, leak=1.0, users=1500)
+    for attack in ATTACKS:
+        bayes = 1 - found.loc[(attack, "privacy_bayes"), "value"]
+        assert found.loc[(attack, "attack_score"), "value"] >= 0.95 * bayes
+        assert bayes > 0.9
