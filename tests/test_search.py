@@ -41,6 +41,17 @@ def assert_exact(found, queries, index, k):
     assert found.recall == 1
 
 
+@pytest.mark.parametrize(("n", "m", "k"), [(40, 1000, 32), (3, 129, 32), (9, 16 * 40, 7), (5, 47, 31)])
+@pytest.mark.parametrize("ties", [False, True])
+def test_the_largest_of_each_row(n, m, k, ties):
+    values = torch.randn(n, m, generator=torch.Generator().manual_seed(m))
+    values = (values * 2).round() if ties else values
+    largest, columns = search._largest(values, k)
+    assert torch.equal(largest.sort().values, values.topk(k).values.sort().values)
+    assert torch.equal(values.gather(1, columns), largest)
+    assert all(len(set(row)) == k for row in columns.tolist())
+
+
 @pytest.mark.parametrize("make", [gaussian, clustered])
 @pytest.mark.parametrize(("n", "m", "groups", "k"), [(300, 500, 60, 5), (7, 40, 40, 10), (5, 30, 3, 10)])
 def test_groups_against_brute_force(make, n, m, groups, k):
