@@ -130,6 +130,7 @@ def _enter(events: Any, parent: int) -> None:
     """Prepare a worker: leave Ctrl-C to the parent, and end when the parent is gone."""
     global _events
     _events = events
+    os.environ["JOBLIB_MULTIPROCESSING"] = "0"  # scikit-learn's helper would leave a semaphore behind
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _watch(parent)
 
