@@ -58,6 +58,8 @@ Listen = Callable[[str, str, str], None]
 def run_local(tasks: Iterable[Task], jobs: int, listen: Listen) -> Iterator[Outcome]:
     """Run tasks in ``jobs`` processes and yield their outcomes as they end.
 
+    Those that wait for none come first; of the others, those whose predecessor ended last.
+
     A task whose predecessor failed is not run; its outcome carries the same failure. A task that exceeds its timeout is
     killed and fails alone, as does one whose process dies.
 
@@ -88,7 +90,7 @@ def run_local(tasks: Iterable[Task], jobs: int, listen: Listen) -> Iterator[Outc
                     yield outcome
                     waiting = followers.pop(outcome.task.name, [])
                     if outcome.failure is None:
-                        ready = waiting + ready
+                        ready = [t for t in ready if not t.after] + waiting + [t for t in ready if t.after]
                     else:
                         yield from _not_run(waiting, followers, outcome.failure)
             pool.close()

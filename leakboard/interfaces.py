@@ -156,7 +156,7 @@ class FittedVictim(Protocol):
     """A trained encoder, ready to publish.
 
     It may have a method ``coverage(texts) -> Mapping[str, float]``: shares of the texts that it treats otherwise than a
-    reader would expect (cut, without a known word); they stand in ``cells.csv``.
+    reader would expect (cut, without a known word), named ``..._texts``; they stand in ``cells.csv``.
     """
 
     @property

@@ -109,10 +109,9 @@ def make_job(cell: Cell, threads: int, floor: bool, identities: Identities) -> J
 
 def _identified_job(cell: Cell, threads: int, floor: bool, identities: Identities) -> Job:
     source, registry = cell.source, identities.registry
-    corpus_key = digest(identities(source.corpus))
-    other_key = digest(identities(source.other)) if source.other else ""
-    setting = {"corpus": corpus_key, "situation": source.situation, "threads": threads, "stage": _revision("victim")}
-    victim_key = digest({**setting, "victim": identities(cell.victim), "seed": cell.seed})
+    corpus_key = identify_dataset(source.corpus, identities)
+    other_key = identify_dataset(source.other, identities) if source.other else ""
+    victim_key = identify_victim(cell, threads, identities)
     attacked = {"victim": victim_key, "other": other_key, "floor": floor, "stage": _revision("cell")}
     key = digest({**attacked, "attack": identities(cell.attack)})
     needs = registry.load("attacks", cell.attack.name).needs
@@ -120,6 +119,19 @@ def _identified_job(cell: Cell, threads: int, floor: bool, identities: Identitie
     skip = "" if needs in publishes else f"{cell.attack.name} attacks {needs}, {cell.victim.name} publishes none"
     own, other = (str(identities(c)["fingerprint"]) if c else "" for c in (source.corpus, source.other))
     return Job(cell, threads, floor, key, corpus_key, other_key, victim_key, own, other, skip=skip)
+
+
+def identify_dataset(choice: Choice, identities: Identities) -> str:
+    """Return the identity of a loaded corpus."""
+    return digest(identities(choice))
+
+
+def identify_victim(cell: Cell, threads: int, identities: Identities) -> str:
+    """Return the identity of a cell's fitted victim and of what it publishes."""
+    source = cell.source
+    corpus_key = identify_dataset(source.corpus, identities)
+    setting = {"corpus": corpus_key, "situation": source.situation, "threads": threads, "stage": _revision("victim")}
+    return digest({**setting, "victim": identities(cell.victim), "seed": cell.seed})
 
 
 def _revision(stage: str) -> str:

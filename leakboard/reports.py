@@ -56,7 +56,7 @@ def warn_about_missing(console: Console, run: Run) -> None:
     for job in run.altered:
         console.print(Text(f"warning: {job.folder}: its result does not match its checksum; `run` computes it again"))
     if missing := len(run.unfinished):
-        console.print(Text(f"warning: {missing} of {len(run.jobs)} cells have no result; `run` computes them"))
+        console.print(Text(f"warning: {missing} of {len(run.jobs)} cells have no result or failed; `run` tries them"))
 
 
 COLUMNS = {

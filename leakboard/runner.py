@@ -133,18 +133,23 @@ def _record_without_trying(run: Run, job: Job) -> None:
 def _run_tasks(run: Run, pending: Sequence[Job], console: Console, processes: int, force: bool) -> None:
     from leakboard.engines import Outcome, Task, run_local
     from leakboard.progress import RunProgress
-    from leakboard.worker import Workplace, load_datasets, prepare, record_failure, run_cell
+    from leakboard.worker import Workplace, load_dataset, prepare, record_failure, run_cell
 
     place, timeout = Workplace(run.store.root.resolve(), run.cells.resolve(), run.plugin_files), run.suite.file.timeout
-    loading = "load the datasets"
-    tasks, kinds = [Task(loading, load_datasets, (pending, place))], {loading: loading}
+    tasks: list[Task] = []
+    kinds: dict[str, str] = {}
+    loads: dict[str, str] = {}
     fits: dict[str, str] = {}
     cells: dict[str, Job] = {}
     for job in pending:
         source, victim, attack, seed = job.cell.source, job.cell.victim, job.cell.attack, job.cell.seed
+        for choice, key, of_attacker in ((source.corpus, job.corpus_key, False), (source.other, job.other_key, True)):
+            if choice and key not in loads:
+                loading = loads[key] = kinds[f"load {choice.label}"] = f"load {choice.label}"
+                tasks.append(Task(loading, load_dataset, (job, place, of_attacker), timeout=timeout))
         fitting = f"{source.label} / {victim.label} / seed {seed}"
         if job.victim_key not in fits:
-            tasks.append(Task(fitting, prepare, (job, place, force), loading, timeout))
+            tasks.append(Task(fitting, prepare, (job, place, force), loads[job.corpus_key], timeout))
             fits[job.victim_key], kinds[fitting] = fitting, f"fit {victim.label}"
         attacking = f"{fitting} / {attack.label}"
         tasks.append(Task(attacking, run_cell, (job, place), fits[job.victim_key], timeout))

@@ -121,7 +121,7 @@ class Store:
             os.rename(path, doomed)
         shutil.rmtree(doomed, ignore_errors=True)
 
-    def sweep(self, age: float = 86_400.0) -> None:
+    def sweep(self, age: float = 7 * 86_400.0) -> None:
         """Remove what interrupted runs left half written, if it is older than ``age`` (seconds)."""
         for path in self.root.glob("*/.*"):
             with contextlib.suppress(OSError):

@@ -35,7 +35,7 @@ class SuiteFile(BaseModel):
     threads: Annotated[int, Field(ge=1)] = 2
     """Threads of every cell: part of the suite, since sums in another order give other bits."""
     timeout: Annotated[float, Field(gt=0)] | None = None
-    """Longest time that fitting a victim, or one attack, may take (seconds)."""
+    """Longest time that loading a dataset, fitting a victim, or one attack may take (seconds)."""
     floor: bool = True
     """Whether to train a classifier on the text itself for every secret, as the floor of privacy."""
 
@@ -175,23 +175,45 @@ def find_suite(name: str) -> Path:
     raise RequestError(f"no suite {name!r}: neither a file nor one of {', '.join(names)}{nearest(name, names)}")
 
 
-MERGE = "tag:yaml.org,2002:merge"
+class _Loader(yaml.SafeLoader):
+    """YAML's safe loader, for which 5e-2 is a number, as in YAML 1.2."""
 
 
-class _StrictLoader(yaml.SafeLoader):
-    """YAML's safe loader, but 5e-2 is a number, as in YAML 1.2, and a key given twice is refused, not overwritten."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        own = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode) and key.tag != MERGE]
-        for i, key in enumerate(own):
-            if key.value in [other.value for other in own[:i]]:
-                raise yaml.YAMLError(f"line {key.start_mark.line + 1}: {key.value!r} is given twice")
-        return super().construct_mapping(node, deep)
-
-
-_StrictLoader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"[-+]?\d+[eE][-+]?\d+$"), list("-+0123456789")
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\.\d+|\d+(\.\d*)?)[eE][-+]?\d{1,3}$"), list("-+.0123456789")
 )
+
+
+def _read_yaml(text: str) -> Any:
+    """Return the content of a YAML file.
+
+    Raises:
+        YAMLError: it is not YAML, or a key is given twice, of which one would be overwritten in silence.
+    """
+    loader = _Loader(text)
+    node = loader.get_single_node()
+    if node is None:
+        return None
+    waiting, seen = [node], set()
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen or isinstance(part, yaml.ScalarNode):
+            continue
+        seen.add(id(part))
+        if isinstance(part, yaml.MappingNode):
+            _refuse_repeats(part, loader)
+            waiting += [entry for pair in part.value for entry in pair]
+        else:
+            waiting += part.value
+    return loader.construct_document(node)  # type: ignore[no-untyped-call]
+
+
+def _refuse_repeats(mapping: yaml.MappingNode, loader: _Loader) -> None:
+    keys = [key for key, _ in mapping.value if isinstance(key, yaml.ScalarNode) and not key.tag.endswith(":merge")]
+    values = [loader.construct_object(key) for key in keys]  # type: ignore[no-untyped-call]
+    for i, (key, value) in enumerate(zip(keys, values, strict=True)):
+        if value in values[:i]:
+            raise yaml.YAMLError(f"line {key.start_mark.line + 1}: {key.value!r} is given twice")
 
 
 def load_suite(name: str, registry: Registry) -> Suite:
@@ -202,7 +224,7 @@ def load_suite(name: str, registry: Registry) -> Suite:
     """
     path = find_suite(name)
     try:
-        content = _StrictLoader(path.read_text("utf-8")).get_single_data()
+        content = _read_yaml(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:  # ValueError: not UTF-8, an impossible date
         raise RequestError(f"{path}: not readable YAML: {one_line(error)}") from None
     if not isinstance(content, dict):

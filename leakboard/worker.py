@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import resource
+import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -16,7 +17,7 @@ from leakboard import notes
 from leakboard.corpora import load_corpus, save_corpus
 from leakboard.errors import DataError, RequestError, StopRun, one_line
 from leakboard.interfaces import Corpus, FittedVictim
-from leakboard.plan import Identities, Job, make_job
+from leakboard.plan import Identities, Job, identify_dataset, identify_victim, make_job
 from leakboard.plugins import Registry, source_revision
 from leakboard.provenance import environment
 from leakboard.records import Record, read_costs, write_costs, write_failure, write_record
@@ -33,27 +34,14 @@ class Workplace:
     plugin_files: tuple[Path, ...]
 
 
-def load_datasets(jobs: Sequence[Job], place: Workplace, warn: Callable[[str], None]) -> None:
-    """Load every dataset of a run into the store, so that what is wrong with one is told before anything is computed.
-
-    A dataset whose plugin raises is left to its cells, which fail with the reason.
+def load_dataset(job: Job, place: Workplace, of_attacker: bool, warn: Callable[[str], None]) -> None:
+    """Load a job's dataset, or the attacker's own, into the store: what is wrong with one is told early.
 
     Raises:
-        StopRun: a dataset is not as the suite asks, or the store cannot be written.
+        StopRun: it is not as the suite asks, or the store cannot be written.
     """
-    seen: set[str] = set()
-    for job in jobs:
-        source = job.cell.source
-        for choice, key in ((source.corpus, job.corpus_key), (source.other, job.other_key)):
-            if choice is None or key in seen:
-                continue
-            seen.add(key)
-            try:
-                _Stages(job, place, warn).corpus(choice, key)
-            except StopRun:
-                raise
-            except Exception as error:
-                warn(f"{choice.label}: {one_line(error)}")
+    stages = _Stages(job, place, warn)
+    stages.other() if of_attacker else stages.whole()
 
 
 def prepare(job: Job, place: Workplace, force: bool, warn: Callable[[str], None]) -> None:
@@ -74,7 +62,7 @@ def run_cell(job: Job, place: Workplace, warn: Callable[[str], None]) -> str:
     try:
         stages = _Stages(job, place, warn)
         record, costs = stages.attacked()
-        _check_unchanged(job, stages.registry)
+        stages.check_unchanged(job.key, lambda identities: make_job(job.cell, job.threads, job.floor, identities).key)
     except StopRun:
         raise
     except (Exception, SystemExit) as error:  # a plugin that ends its process fails its own cell
@@ -82,17 +70,6 @@ def run_cell(job: Job, place: Workplace, warn: Callable[[str], None]) -> str:
     write_costs(folder, costs)
     write_record(folder, record)
     return ""
-
-
-def _check_unchanged(job: Job, registry: Registry) -> None:
-    """Refuse a result that was not computed from what its key says.
-
-    Raises:
-        RequestError: code or data changed after the run was planned.
-    """
-    now = make_job(job.cell, job.threads, job.floor, Identities(registry))
-    if now.key != job.key:
-        raise RequestError("its code or its data changed while it ran; run it again")
 
 
 def record_failure(job: Job, place: Workplace, reason: str, lines: str) -> str:
@@ -127,30 +104,40 @@ class _Stages:
                 raise
             except RequestError as error:
                 raise DataError(f"datasets: {choice.name}: {error}") from None
+            self.check_unchanged(key, lambda identities: identify_dataset(choice, identities))
 
-        return load_corpus(self.obtain("corpora", choice.name, key, make))
+        return load_corpus(self.store.obtain("corpora", choice.name, key, make, self.warn))
 
-    def obtain(self, kind: str, readable: str, key: str, make: Callable[[Path], None]) -> Path:
-        """Return an artefact from the store, made if need be, and not kept if its code or data changed meanwhile."""
+    def check_unchanged(self, expected: str, identify: Callable[[Identities], str]) -> None:
+        """Refuse what was not computed from what its identity says.
 
-        def make_and_check(folder: Path) -> None:
-            make(folder)
-            _check_unchanged(self.job, self.registry)
+        Raises:
+            RequestError: code or data changed after the run was planned.
+        """
+        if identify(Identities(self.registry)) != expected:
+            raise RequestError("its code or its data changed while it ran; run it again")
 
-        return self.store.obtain(kind, readable, key, make_and_check, self.warn)
+    def check_victim(self) -> None:
+        """Refuse a victim whose code or data changed meanwhile."""
+        job = self.job
+        self.check_unchanged(job.victim_key, lambda identities: identify_victim(job.cell, job.threads, identities))
 
-    def sides(self) -> tuple[Corpus, Corpus]:
-        """Return the victim's corpus and the attacker's."""
+    def whole(self) -> Corpus:
+        """Return the cell's dataset."""
+        return self.corpus(self.job.cell.source.corpus, self.job.corpus_key)
+
+    def other(self) -> Corpus:
+        """Return the attacker's own dataset."""
+        source = self.job.cell.source
+        assert source.other, "a source without situation names another dataset"
+        return self.corpus(source.other, self.job.other_key)
+
+    def sides(self) -> tuple[Corpus, Corpus | None]:
+        """Return the victim's corpus and the attacker's part of it, None where that is another dataset."""
         from leakboard.stages.victim import victim_and_attacker_corpus
 
-        source = self.job.cell.source
-        whole = self.corpus(source.corpus, self.job.corpus_key)
-        situation: Any = source.situation
-        own, auxiliary = victim_and_attacker_corpus(whole, situation, self.job.cell.seed)
-        if auxiliary is None:
-            assert source.other, "a source without situation names another dataset"
-            auxiliary = self.corpus(source.other, self.job.other_key)
-        return own, auxiliary
+        situation: Any = self.job.cell.source.situation
+        return victim_and_attacker_corpus(self.whole(), situation, self.job.cell.seed)
 
     def names(self, attack: str = "") -> Any:
         from leakboard.stages.victim import Names
@@ -166,8 +153,9 @@ class _Stages:
             with _measured("fit", self.job.threads) as cost:
                 fit(self.victim, self.sides()[0], self.names()).save(folder)
             write_costs(folder, [cost])
+            self.check_victim()
 
-        return self.obtain("victims", self.job.victim_slug, self.job.victim_key, make)
+        return self.store.obtain("victims", self.job.victim_slug, self.job.victim_key, make, self.warn)
 
     def fitted(self) -> FittedVictim:
         return self.victim.load(self.fitted_folder())
@@ -181,8 +169,9 @@ class _Stages:
             with _measured("publish", self.job.threads) as cost:
                 save_publications(publish(self.victim, fitted, self.sides()[0], self.names()), folder)
             write_costs(folder, [cost])
+            self.check_victim()
 
-        return self.obtain("publications", self.job.victim_slug, self.job.victim_key, make)
+        return self.store.obtain("publications", self.job.victim_slug, self.job.victim_key, make, self.warn)
 
     def floor(self, kind: str) -> Any:
         """Return the guesses of classifiers trained on the text, cached for the corpus and kind of secret."""
@@ -190,16 +179,17 @@ class _Stages:
 
         from leakboard.referee import baselines
 
-        whole = self.corpus(self.job.cell.source.corpus, self.job.corpus_key)
+        whole, source = self.whole(), self.job.cell.source
         secrets = [secret for secret in whole.secrets if secret.kind == kind]
 
         def make(folder: Path) -> None:
             notes.note("training the floor: classifiers on the text")
             np.save(folder / "guesses.npy", baselines.from_text(whole, secrets, seed=0))
+            self.check_unchanged(self.job.corpus_key, lambda identities: identify_dataset(source.corpus, identities))
 
         revision = source_revision(Path(baselines.__file__))
         key = digest({"corpus": self.job.corpus_key, "kind": kind, "revision": revision, "threads": self.job.threads})
-        folder = self.obtain("floors", f"{self.job.cell.source.corpus.name}-{kind}", key, make)
+        folder = self.store.obtain("floors", f"{self.job.cell.source.corpus.name}-{kind}", key, make, self.warn)
         return np.load(folder / "guesses.npy", allow_pickle=False)
 
     def attacked(self) -> tuple[Record, list[dict[str, Any]]]:
@@ -210,6 +200,7 @@ class _Stages:
         job = self.job
         attack = job.cell.attack.build(self.registry)
         own, auxiliary = self.sides()
+        auxiliary = auxiliary or self.other()
         if reason := job.skip or mismatch(attack, own):
             return _record(job, "skipped", reason, checks=own.checks), []
         folder = self.publications()
@@ -255,7 +246,10 @@ def _silence_libraries() -> None:
     """Turn off the libraries' own progress bars: the runner shows progress by cell and stage."""
     import datasets
     import huggingface_hub.utils
+    import tqdm
     import transformers
+
+    tqdm.tqdm.set_lock(threading.RLock())  # its own would leave a semaphore behind
 
     datasets.disable_progress_bars()
     huggingface_hub.utils.disable_progress_bars()

@@ -68,7 +68,7 @@ def test_report_tells_what_is_missing_or_altered(copied, command_line):
     second.write_text(second.read_text().replace('"seed": ', '"seed": 1'))
     code, out, _ = command_line(*copied.arguments("report"))
     assert code == 0
-    assert "warning: 2 of 8 cells have no result; `run` computes them" in out
+    assert "warning: 2 of 8 cells have no result or failed; `run` tries them" in out
     assert f"warning: {second.parent.name}: its result does not match its checksum" in out
 
 

@@ -80,8 +80,11 @@ def _best_model(train: Any, dev: Any, corpus: Corpus, secret: Secret, seed: int)
         return DummyClassifier().fit(train, known)
     recipes = [LogisticRegression(C=c, max_iter=1000, random_state=seed) for c in (1.0, 10.0, 100.0)]
     models = [recipe.fit(train, known) for recipe in recipes]
-    score = accuracy if secret.kind == "attribute" else micro_f1
-    return max(models, key=lambda model: score(model.predict(dev), wanted).value)
+    if secret.kind == "attribute":
+        return max(models, key=lambda model: accuracy(model.predict(dev), wanted).value)
+    margins = [_presence(model, dev) for model in models]
+    f1 = [micro_f1((m + best_offset(m, wanted) > 0).astype(np.int64), wanted).value for m in margins]
+    return models[int(np.argmax(f1))]
 
 
 def _presence(model: Any, texts: Any) -> NDArray[np.float64]:

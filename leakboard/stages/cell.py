@@ -94,8 +94,11 @@ def mount(attack: Attack, scene: Scene, names: Names, floor: np.ndarray | None) 
     seed_libraries(seed)
     fitted = attack.fit(_view(attack, scene, names, asked), seed)
     n = len(scene.corpus.splits["test"])
-    metrics = [Metric(name, share, n=n) for name, share in scene.published.coverage.items()]
-    metrics += judge_task(scene.corpus, scene.published.predicted)
+    metrics = judge_task(scene.corpus, scene.published.predicted)
+    for name, share in scene.published.coverage.items():
+        if not (name.endswith("_texts") and 0 <= share <= 1):
+            raise ValueError(f"coverage: {name}={share!r} is not allowed: a share of texts, named ..._texts")
+        metrics.append(Metric(name, share, n=n))
     if attack.needs == "words":
         return _judge_words(fitted.guess, scene, names, asked, metrics)
     guesses = _guess_shuffled(fitted.guess, scene.published.documents["test"], names)
