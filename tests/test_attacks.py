@@ -12,6 +12,7 @@ from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.attacks.entity_presence import EntityPresence
 from leakboard.errors import RequestError
 from leakboard.interfaces import AttackerView, KnownTexts, Secret, Texts
+from leakboard.thresholds import best_offset
 
 GENDER = Secret("gender", ("f", "m"), "attribute")
 AGE = Secret("age", ("a", "b", "c"), "attribute")
@@ -191,3 +192,8 @@ def test_the_portfolio_says_what_it_chose():
     note = AttributeInference(portfolio="logistic").fit(view, 0).guess(vectors).note
     assert note.startswith("logistic on ")
     assert note.endswith(" on dev")
+
+
+def test_without_a_positive_no_threshold_is_better_than_another():
+    margins, present = np.array([3.0, -1.0, 0.5]), np.zeros(3, np.int64)
+    assert best_offset(margins, present) == 0

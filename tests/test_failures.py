@@ -154,6 +154,57 @@ def test_a_dataset_that_changed_as_it_was_read_is_not_kept(bench, command_line):
     assert command_line(*bench.arguments("run"))[0] == 0
 
 
+@pytest.mark.parametrize("end", ["SystemExit(3)", 'OSError("boom")'])
+def test_a_dataset_that_cannot_be_loaded_fails_its_cells_alone(end, bench, command_line):
+    load = "        rng = stream("
+    bench.plugin("letters", "other", (load, f"        raise {end}\n{load}"))
+    bench.suite(
+        datasets=["other", {"letters": {"auxiliary": "other"}}, {"letters": {"auxiliary": {"letters": {"size": 60}}}}]
+    )
+    assert command_line(*bench.arguments("run"))[0] == 1
+    status = pd.read_csv(bench.run / "leaderboard.csv", index_col="dataset")["status"].to_dict()
+    reason = f"failed: {'SystemExit: 3' if 'Exit' in end else 'OSError: boom'}"
+    assert status == {
+        "other": reason,
+        "letters(auxiliary=other)": reason,
+        "letters(auxiliary=letters(size=60))": "ok",
+    }
+
+
+def test_an_attack_that_changes_meanwhile_costs_no_fit(bench, command_line):
+    edit = """        path = Path({path!r})
+        path.write_text(path.read_text().replace("penalty: float = 0.1", "penalty: float = 0.3"))
+"""
+    attack = bench.plugin("ridge", "third")
+    bench.plugin("hashed", "other", (FIT, edit.format(path=str(attack)) + FIT))
+    bench.suite(victims=["other"], attacks=["third", "ridge"])
+    assert command_line(*bench.arguments("run"))[0] == 1
+    status = bench.leaderboard()["status"].to_dict()
+    assert status["other", "ridge"] == "ok"
+    assert status["other", "third"].startswith("failed: its code or its data changed")
+    assert len(list((bench.out / ".cache" / "victims").glob("*"))) == 1
+
+
+@pytest.mark.parametrize("coverage", ['{"attack_score": 0.0}', '{"cut_texts": 1.5}'])
+def test_a_victims_coverage_is_no_way_to_a_score(coverage, bench, command_line):
+    method = f"    def coverage(self, texts):\n        return {coverage}\n\n    def save("
+    bench.plugin("hashed", "other", ("    def save(", method))
+    bench.suite(victims=["other", "hashed"])
+    assert command_line(*bench.arguments("run"))[0] == 1
+    status = bench.leaderboard()["status"]
+    assert "is not allowed: a share of texts, named ..._texts" in status["other", "ridge"]
+    assert status["hashed", "ridge"] == "ok"
+
+
+def test_coverage_stands_in_the_cells_table(bench, command_line):
+    method = '    def coverage(self, texts):\n        return {"odd_texts": 0.25}\n\n    def save('
+    bench.plugin("hashed", "other", ("    def save(", method))
+    bench.suite(victims=["other"])
+    assert command_line(*bench.arguments("run"))[0] == 0
+    cells = pd.read_csv(bench.run / "cells.csv")
+    assert cells[cells["metric"] == "odd_texts"]["value"].tolist() == [0.25]
+
+
 def test_an_attack_that_knows_the_order_of_the_texts_is_told_nothing(bench, command_line):
     """The victim publishes noise; an attack that answers by a vector's place must be at chance."""
     letters = (

@@ -8,7 +8,7 @@ import yaml
 
 from leakboard.errors import RequestError
 from leakboard.plugins import Registry
-from leakboard.suites import find_suite, load_suite, suite_names
+from leakboard.suites import _read_yaml, find_suite, load_suite, suite_names
 
 GOOD = {"datasets": ["letters"], "victims": ["hashed"], "attacks": ["ridge"]}
 
@@ -273,6 +273,51 @@ def test_numbers_and_merges_are_read_as_people_write_them(bench):
     path.write_text(path.read_text().replace("- hashed\n", shared))
     suite = load_suite(str(path), Registry(bench.files))
     assert labels(suite.victims) == ["hashed(noise=0.05)", "hashed(dimensions=8, noise=0.05)"]
+
+
+def test_merges_of_merges_are_no_repeats(bench):
+    path = bench.suite()
+    shared = """- hashed: &base
+    noise: 1.0
+- hashed: &deep
+    <<: *base
+    noise: 2.0
+- hashed:
+    <<: *deep
+    dimensions: 8
+"""
+    path.write_text(path.read_text().replace("- hashed\n", shared))
+    suite = load_suite(str(path), Registry(bench.files))
+    assert labels(suite.victims) == ["hashed(noise=1.0)", "hashed(noise=2.0)", "hashed(dimensions=8, noise=2.0)"]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("5e-2", 0.05),
+        ("1.5e3", 1500.0),
+        (".5e1", 5.0),
+        ("1e+3", 1000.0),
+        ("123e4567", "123e4567"),
+        ("0.5", 0.5),
+        ("e5", "e5"),
+    ],
+)
+def test_numbers(text, value):
+    assert _read_yaml(text) == value
+
+
+@pytest.mark.parametrize("text", ["{yes: 1, true: 2}", "{a: 1, 'a': 2}", "{x: [{b: 1, b: 1}]}", "{1: a, 1.0: b}"])
+def test_equal_keys_are_repeats_however_they_are_written(text):
+    with pytest.raises(yaml.YAMLError, match=r"line 1: '.*' is given twice"):
+        _read_yaml(text)
+
+
+def test_a_file_that_names_itself(bench):
+    path = bench.suite()
+    path.write_text("datasets: &a [*a]\n")
+    with pytest.raises(RequestError):
+        load_suite(str(path), Registry(bench.files))
 
 
 def test_a_bottomless_file_is_one_line(bench):
