@@ -1,0 +1,199 @@
+"""Textbook mechanisms, each with the theorem it rests on, its unit and its sensitivity.
+
+Noise is drawn anew for every coordinate and every call. Sensitivity is a property of what is released, not of the
+mechanism: the largest distance between two inputs that count as neighbours. It must be proved where the input is made
+(clipped, normalised); a mechanism believes what it is given.
+
+What `Laplace` and `Gaussian` do not protect against: they draw in floating point. Which numbers a sampler can return at
+all depends on the input, so an attacker who reads every bit of an output may tell inputs apart whatever epsilon is
+(Mironov 2012, On significance of the least significant bits for differential privacy). Publish with `DiscreteLaplace`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
+from scipy import optimize, special
+
+Values = TypeVar("Values", NDArray[np.floating], torch.Tensor)
+"""Float (n, d), one released vector a row."""
+Generator = np.random.Generator | torch.Generator
+"""NumPy's for arrays, torch's for tensors."""
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Probability = Annotated[float, Field(ge=0, le=1)]
+CHECKED = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True, config=CHECKED)
+class Laplace:
+    """Adds Lap(sensitivity / epsilon) to every coordinate.
+
+    Theorem (Dwork, McSherry, Nissim and Smith 2006, proposition 1): if neighbours are at most ``sensitivity`` apart in
+    L1, the release is epsilon-differentially private, for the densities at any output differ by at most
+    exp(||x - x'||_1 / scale).
+    """
+
+    epsilon: Positive
+    sensitivity: Positive
+    """Largest L1 distance of neighbours."""
+
+    @property
+    def delta(self) -> float:
+        """Pure differential privacy."""
+        return 0.0
+
+    @property
+    def scale(self) -> float:
+        """Scale b of the noise; its standard deviation is b * sqrt(2)."""
+        return self.sensitivity / self.epsilon
+
+    def release(self, values: Values, generator: Generator) -> Values:
+        """Return values with noise, of the same type and shape."""
+        return values + laplace_noise(values, self.scale, generator)
+
+    def log_ratio(self, outputs: NDArray[Any], first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
+        """Return ln p(output | first) - ln p(output | second) of each row, float64 (n,)."""
+        outputs = np.asarray(outputs, np.float64)
+        return (np.abs(outputs - second).sum(-1) - np.abs(outputs - first).sum(-1)) / self.scale
+
+
+@dataclass(frozen=True, config=CHECKED)
+class Gaussian:
+    """Adds N(0, scale**2) to every coordinate, with the least scale that gives (epsilon, delta).
+
+    Theorem (Balle and Wang 2018, theorem 8): with neighbours at most ``sensitivity`` = D apart in L2, the release is
+    (epsilon, delta)-differentially private if and only if
+    delta >= Phi(D / (2 s) - epsilon s / D) - e**epsilon Phi(-D / (2 s) - epsilon s / D), which falls in s.
+    """
+
+    epsilon: Positive
+    delta: Annotated[float, Field(gt=0, lt=1)]
+    sensitivity: Positive
+    """Largest L2 distance of neighbours."""
+
+    @property
+    def scale(self) -> float:
+        """Standard deviation of the noise."""
+        return gaussian_scale(self.epsilon, self.delta, self.sensitivity)
+
+    def release(self, values: Values, generator: Generator) -> Values:
+        """Return values with noise, of the same type and shape."""
+        return values + gaussian_noise(values, self.scale, generator)
+
+    def log_ratio(self, outputs: NDArray[Any], first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
+        """Return ln p(output | first) - ln p(output | second) of each row, float64 (n,)."""
+        outputs = np.asarray(outputs, np.float64)
+        squares = ((outputs - second) ** 2).sum(-1) - ((outputs - first) ** 2).sum(-1)
+        return squares / (2 * self.scale**2)
+
+
+@dataclass(frozen=True, config=CHECKED)
+class DiscreteLaplace:
+    """Rounds to a grid and adds two-sided geometric noise there: every input can give the same outputs.
+
+    Theorem (Ghosh, Roughgarden and Sundararajan 2009, for integers): noise k with probability proportional to
+    exp(-|k| / b) is D/b-private for integer inputs at most D apart in L1. Rounding to the grid g moves each of d
+    coordinates by at most g/2, so neighbours at most ``sensitivity`` apart are at most sensitivity + d g apart on the
+    grid, and b = (sensitivity + d g) / (g epsilon) gives epsilon.
+    """
+
+    epsilon: Positive
+    sensitivity: Positive
+    """Largest L1 distance of neighbours, before rounding."""
+    grid: Positive = 2.0**-10
+    """Distance of the numbers that can come out; a power of two is exact in floating point."""
+
+    @property
+    def delta(self) -> float:
+        """Pure differential privacy."""
+        return 0.0
+
+    def scale(self, dimensions: int) -> float:
+        """Scale b of the noise, in steps of the grid."""
+        return (self.sensitivity + dimensions * self.grid) / (self.grid * self.epsilon)
+
+    def release(self, values: NDArray[np.floating], generator: np.random.Generator) -> NDArray[np.float64]:
+        """Return multiples of the grid, float64 (n, d).
+
+        The difference of two geometric numbers with success probability 1 - exp(-1/b) has the law above.
+        """
+        success = -math.expm1(-1 / self.scale(values.shape[-1]))
+        up, down = generator.geometric(success, (2, *values.shape))
+        return (np.rint(np.asarray(values, np.float64) / self.grid) + (up - down)) * self.grid
+
+
+@dataclass(frozen=True, config=CHECKED)
+class WordDropout:
+    """Hides every word independently with probability ``rate``; the mask is fresh for every release, and secret.
+
+    Theorem (amplification, as Lyu, He and Li 2020 claim it in their theorem 2): masking before a mechanism that is
+    epsilon-private for changing one word gives ln((1 - rate) e**epsilon + rate). It holds if a sentence with the word
+    hidden counts as a neighbour of the sentence too; if every word is masked independently (not a fixed number of
+    words); and if a word's pieces are masked together. With epsilon the mechanism's true one: alpha P' - P >= 0 for
+    alpha = (1 - rate) e**epsilon + rate follows from Q1 <= e**epsilon Q0 and Q1 <= e**epsilon Q2, where Q0, Q1, Q2 are
+    the laws with the word hidden and with its two values kept.
+    """
+
+    rate: Probability
+
+    def keep(self, words: int, generator: Generator) -> Any:
+        """Return which words stay, bool (words,)."""
+        if isinstance(generator, np.random.Generator):
+            return generator.random(words) >= self.rate
+        return torch.rand(words, generator=generator) >= self.rate
+
+    def amplified(self, epsilon: float) -> float:
+        """Return the epsilon of a release with dropout, where the theorem holds."""
+        if self.rate == 1:
+            return 0.0
+        return float(np.logaddexp(math.log1p(-self.rate) + epsilon, math.log(self.rate) if self.rate else -math.inf))
+
+
+def laplace_noise(like: Values, scale: float, generator: Generator) -> Values:
+    """Return Lap(scale) noise of the type and shape of ``like``."""
+    if isinstance(like, torch.Tensor):
+        # As the difference of two exponential numbers; an inverse distribution function of float32 would end at 17 b.
+        first, second = (torch.empty_like(like).exponential_(generator=generator) for _ in range(2))  # type: ignore[arg-type]
+        return (first - second) * scale
+    assert isinstance(generator, np.random.Generator), "arrays take NumPy's generator"
+    size: Any = np.float32 if like.dtype == np.float32 else np.float64
+    magnitude = generator.standard_exponential(like.shape, dtype=size)
+    signs = generator.integers(0, 2, like.shape, dtype=np.int8) * np.int8(2) - np.int8(1)
+    magnitude *= signs
+    magnitude *= scale
+    return magnitude.astype(like.dtype, copy=False)
+
+
+def gaussian_noise(like: Values, scale: float, generator: Generator) -> Values:
+    """Return N(0, scale**2) noise of the type and shape of ``like``."""
+    if isinstance(like, torch.Tensor):
+        return torch.empty_like(like).normal_(0.0, scale, generator=generator)  # type: ignore[arg-type]
+    assert isinstance(generator, np.random.Generator), "arrays take NumPy's generator"
+    return generator.normal(0.0, scale, like.shape).astype(like.dtype)
+
+
+def gaussian_delta(epsilon: float, scale: float, sensitivity: float) -> float:
+    """Return the least delta of a Gaussian release (Balle and Wang 2018, theorem 8)."""
+    half, drift = sensitivity / (2 * scale), epsilon * scale / sensitivity
+    return float(special.ndtr(half - drift) - math.exp(epsilon + special.log_ndtr(-half - drift)))
+
+
+def gaussian_scale(epsilon: float, delta: float, sensitivity: float) -> float:
+    """Return the least standard deviation that gives (epsilon, delta), to 12 digits."""
+
+    def excess(log_scale: float) -> float:
+        return gaussian_delta(epsilon, math.exp(log_scale), 1.0) - delta
+
+    low, high = -1.0, 1.0
+    while excess(low) < 0:
+        low -= 2
+    while excess(high) > 0:
+        high += 2
+    return sensitivity * math.exp(optimize.brentq(excess, low, high, xtol=1e-13, rtol=1e-13))

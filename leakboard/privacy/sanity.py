@@ -1,0 +1,97 @@
+"""The sanity check of Habernal (2022): guess from one release whether the input was all zeros or all ones.
+
+Every released value becomes a bit, 1 from one half upwards; the majority of the bits is the guess Y, 0 in a tie. The
+loss is max over Y of |ln P(D | Y) - ln P(D' | Y)|, estimated by counts (his equation in section 3 and experiment.py).
+It is a point estimate without confidence, and infinite as soon as one kind of error was not seen: what it says of a
+mechanism is a hint. `leakboard.privacy.audit` gives a bound.
+"""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from leakboard.privacy.audit import Mechanism
+
+VALUES = 1 << 18
+"""Released values held at once: as many as stay in a processor's cache."""
+
+
+@dataclass(frozen=True)
+class PlugIn:
+    """Counts of the guess 1, and the loss that they suggest."""
+
+    zeros: int
+    """Releases of the zeros that were taken for ones."""
+    ones: int
+    """Releases of the ones that were taken for ones."""
+    repeats: int
+    """Releases of either."""
+
+    @property
+    def loss(self) -> float:
+        """The plug-in estimate; infinite where one kind of error was never seen and the other was."""
+        guesses = ((self.zeros, self.ones), (self.repeats - self.zeros, self.repeats - self.ones))
+        return max(_log_ratio(a, b) for a, b in guesses)
+
+
+def _log_ratio(first: int, second: int) -> float:
+    if first == second:
+        return 0.0
+    return abs(math.log(first / second)) if first and second else math.inf
+
+
+def plug_in(mechanism: Mechanism, dimensions: int, repeats: int, generator: np.random.Generator) -> PlugIn:
+    """Release zeros and ones ``repeats`` times each and count the guesses.
+
+    Both at once, each with a stream of its own, so that the counts do not depend on the number of cores.
+    """
+    rows = max(1, VALUES // dimensions)
+
+    def taken_for_ones(value: float, stream: np.random.Generator) -> int:
+        values = np.full((min(rows, repeats), dimensions), value, np.float32)
+        taken = 0
+        for start in range(0, repeats, rows):
+            bits = mechanism.release(values[: repeats - start], stream) >= 0.5
+            taken += int((2 * np.count_nonzero(bits, axis=1) > dimensions).sum())
+        return taken
+
+    with ThreadPoolExecutor(2) as pool:
+        zeros, ones = pool.map(taken_for_ones, (0.0, 1.0), generator.spawn(2))
+    return PlugIn(zeros, ones, repeats)
+
+
+def exact_loss(chances: tuple[float, float], dimensions: int) -> float:
+    """Return what the estimate is of: the loss of the majority vote over independent bits.
+
+    Args:
+        chances: probability that a bit is 1 for an input of 0 and of 1.
+        dimensions: number of bits n; the guess is 1 if more than n/2 of them are.
+    """
+    return max(abs(p - q) for p, q in _log_chances(chances, dimensions))
+
+
+def _log_chances(chances: tuple[float, float], dimensions: int) -> list[tuple[float, float]]:
+    """Return for the guesses 0 and 1 the logarithms of their probabilities given zeros and given ones."""
+    half = dimensions // 2
+    zeros, ones = (stats.binom(dimensions, chance) for chance in chances)
+    return [(zeros.logcdf(half), ones.logcdf(half)), (zeros.logsf(half), ones.logsf(half))]
+
+
+def laplace_chances(scale: float) -> tuple[float, float]:
+    """Return the probabilities that 0 and 1 with Lap(scale) noise are one half or more."""
+    low = 0.5 * math.exp(-0.5 / scale)
+    return low, 1 - low
+
+
+def sampling_error(chances: tuple[float, float], dimensions: int, repeats: int) -> float:
+    """Return the standard deviation of the plug-in estimate (delta method), of the guess that decides the loss.
+
+    For counts k of R with probability p, ln(k / R) has variance (1 - p) / (p R) to first order.
+    """
+    p, q = np.exp(max(_log_chances(chances, dimensions), key=lambda pair: abs(pair[0] - pair[1])))
+    return math.sqrt(((1 - p) / p + (1 - q) / q) / repeats)
