@@ -1,0 +1,142 @@
+"""Audits: the bound is valid, is not empty, catches what is broken and leaves alone what is sound."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from leakboard.privacy.audit import Pair, audit, corners, lower_bound
+from leakboard.privacy.controls import BROKEN, SOUND, AdeptSensitivity, Copy
+from leakboard.privacy.mechanisms import DiscreteLaplace, Gaussian, Laplace
+
+AUDITS = 1_000
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+class TestBound:
+    """ln((p - delta) / q) with Clopper and Pearson's bounds."""
+
+    @pytest.mark.parametrize(("hits", "misses"), [(0, 0), (1, 0), (500, 500), (1000, 0), (1000, 1000), (700, 12)])
+    @pytest.mark.parametrize("delta", [0.0, 0.01])
+    def test_against_scipys_intervals(self, hits, misses, delta):
+        p, q = (stats.binomtest(k, 1000).proportion_ci(0.95, method="exact") for k in (hits, misses))
+        expected = max(0.0, math.log((p.low - delta) / q.high)) if p.low > delta else 0.0
+        assert lower_bound(hits, misses, 1000, delta, 0.05) == pytest.approx(expected)
+
+    def test_it_is_finite_and_grows_with_the_draws(self):
+        bounds = [lower_bound(n, 0, n, 0.0, 0.05) for n in (10**2, 10**4, 10**6)]
+        assert bounds == sorted(bounds)
+        assert math.isfinite(bounds[-1])
+        assert bounds[-1] == pytest.approx(math.log(1e6 / -math.log(0.025)), abs=0.01)
+
+    def test_nothing_seen_proves_nothing(self):
+        assert lower_bound(0, 0, 1000, 0.0, 0.05) == 0
+        assert lower_bound(10, 900, 1000, 0.0, 0.05) == 0
+
+
+class TestFalseAlarms:
+    """A correct mechanism is called violated in at most one audit of twenty, by a bound that is not empty."""
+
+    @pytest.mark.parametrize(
+        ("mechanism", "dimensions"),
+        [
+            (Laplace(epsilon=0.5, sensitivity=1.0), 1),
+            (Gaussian(epsilon=0.5, delta=0.05, sensitivity=1.0), 1),
+            (DiscreteLaplace(epsilon=0.5, sensitivity=1.0, grid=0.125), 1),
+        ],
+        ids=["laplace", "gaussian", "discrete laplace"],
+    )
+    def test_over_many_audits(self, mechanism, dimensions):
+        generator = rng(11)
+        bounds = [audit(mechanism, corners(dimensions), generator, draws=1000).epsilon for _ in range(AUDITS)]
+        alarms = sum(bound > mechanism.epsilon for bound in bounds)
+        assert alarms <= stats.binom(AUDITS, 0.05).ppf(0.999)
+        assert np.mean(np.array(bounds) > 0) > 0.3
+        assert max(bounds) > 0.5 * mechanism.epsilon
+
+    def test_the_error_that_is_stated_is_needed(self):
+        """Without a second half the best of many events promises more than is true."""
+        generator, n, alarms = rng(12), 300, 0
+        for _ in range(200):
+            first, second = generator.random((2, n, 40)) < 0.5  # 40 events that tell nothing: epsilon is 0
+            best = max(lower_bound(a, b, n, 0.0, 0.05) for a, b in zip(first.sum(0), second.sum(0), strict=True))
+            alarms += best > 0
+        assert alarms > stats.binom(200, 0.05).ppf(0.999)
+
+
+class TestPower:
+    """What is broken is caught, at the default number of draws."""
+
+    @pytest.mark.parametrize("control", BROKEN, ids=lambda control: control.__name__)
+    @pytest.mark.parametrize("epsilon", [0.5, 1.0])
+    def test_every_broken_control_is_caught(self, control, epsilon):
+        assert audit(control(epsilon), corners(2), rng()).epsilon > epsilon
+
+    @pytest.mark.parametrize("control", SOUND, ids=lambda control: control.__name__)
+    @pytest.mark.parametrize("dimensions", [1, 2, 8])
+    def test_no_sound_control_is(self, control, dimensions):
+        assert audit(control(1.0), corners(dimensions), rng()).epsilon <= 1.0
+
+    @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+    def test_a_correct_laplace_reaches_most_of_its_epsilon(self, epsilon):
+        bound = audit(Laplace(epsilon=epsilon, sensitivity=1.0), corners(1), rng())
+        assert 0.8 * epsilon <= bound.epsilon <= epsilon
+        assert bound.draws == 50_000
+        assert 0 < bound.second < bound.first <= 1
+
+    def test_a_copy_exceeds_what_draws_can_show(self):
+        assert audit(Copy(1.0), corners(3), rng()).epsilon == pytest.approx(math.log(50_000 / 3.69), abs=0.01)
+
+    @pytest.mark.parametrize("dimensions", [4, 32])
+    def test_adept_grows_with_the_dimensions(self, dimensions):
+        assert audit(AdeptSensitivity(0.5), corners(dimensions), rng(), draws=20_000).epsilon > 2 * 0.5
+
+    def test_delta_counts(self):
+        sound = Gaussian(epsilon=1.0, delta=1e-3, sensitivity=1.0)
+        assert 0.3 < audit(sound, corners(1), rng()).epsilon <= 1.0
+
+        class Half(Gaussian):
+            @property
+            def scale(self):
+                return super().scale / 2
+
+        assert audit(Half(epsilon=1.0, delta=1e-3, sensitivity=1.0), corners(1), rng()).epsilon > 1.0
+
+    def test_floating_point_gives_a_textbook_release_away_and_not_a_discrete_one(self):
+        textbook = Laplace(epsilon=1.0, sensitivity=2.0)
+        assert audit(textbook, corners(2), rng(), digits=None).epsilon > 1.5
+        assert audit(textbook, corners(2), rng()).epsilon <= 1.0
+        discrete = DiscreteLaplace(epsilon=1.0, sensitivity=2.0)
+        for digits in (9, None):
+            assert audit(discrete, corners(2), rng(), digits=digits).epsilon <= 1.0
+
+
+def test_the_same_generator_gives_the_same_bound():
+    first, second = (audit(Laplace(epsilon=1.0, sensitivity=2.0), corners(2), rng(3), draws=2000) for _ in range(2))
+    assert first == second
+
+
+def test_releases_that_are_not_finite_are_refused():
+    class Broken(Copy):
+        def release(self, values, rng):
+            return values * np.nan
+
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        audit(Broken(1.0), corners(1), rng(), draws=200)
+
+
+@pytest.mark.parametrize(("draws", "pairs"), [(99, corners(1)), (1000, [])])
+def test_too_little_to_go_by_is_refused(draws, pairs):
+    with pytest.raises(ValueError, match="at least 100 draws and one pair"):
+        audit(Copy(1.0), pairs, rng(), draws=draws)
+
+
+def test_corners_are_neighbours_of_the_cube():
+    assert [pair.name for pair in corners(1)] == ["zeros and ones"]
+    distances = {pair.name: np.abs(pair.first - pair.second).sum() for pair in corners(6)}
+    assert distances == {"zeros and ones": 6, "alternating": 6, "one coordinate": 1}
+    assert Pair("x", np.zeros(1), np.ones(1)).swapped().first == 1

@@ -1,0 +1,91 @@
+"""Habernal's sanity check: the exact values that it estimates, and estimates within their sampling error."""
+
+import math
+
+import numpy as np
+import pytest
+
+from leakboard.privacy import controls
+from leakboard.privacy.mechanisms import Laplace
+from leakboard.privacy.sanity import PlugIn, exact_loss, laplace_chances, plug_in, sampling_error
+
+DIMENSIONS = (1, 2, 8, 32, 64, 128)
+ADEPT = {
+    0.1: (0.09762, 0.1952, 0.2940, 0.5096, 0.6931, 0.9576),
+    0.2: (0.1909, 0.3818, 0.5757, 1.004, 1.377, 1.936),
+    0.5: (0.4498, 0.8997, 1.367, 2.472, 3.558, 5.442),
+    1: (0.8318, 1.664, 2.581, 5.114, 8.070, 13.74),
+    2: (1.490, 2.980, 4.893, 11.48, 19.93, 36.57),
+    5: (3.151, 6.302, 12.04, 34.72, 64.61, 124.1),
+    10: (5.690, 11.38, 24.45, 76.68, 146.0, 284.2),
+}
+LAPLACE = {
+    0.1: (0.09762, 0.09878, 0.03752, 0.01626, 0.01103, 0.007570),
+    0.2: (0.1909, 0.1952, 0.07481, 0.03249, 0.02204, 0.01514),
+    0.5: (0.4498, 0.4722, 0.1854, 0.08105, 0.05505, 0.03782),
+    1: (0.8318, 0.8997, 0.3655, 0.1615, 0.1099, 0.07557),
+    2: (1.490, 1.664, 0.7126, 0.3208, 0.2190, 0.1509),
+    5: (3.151, 3.577, 1.679, 0.7890, 0.5431, 0.3757),
+    10: (5.690, 6.302, 3.165, 1.552, 1.078, 0.7485),
+}
+
+
+@pytest.mark.parametrize("epsilon", ADEPT)
+def test_exact_values(epsilon):
+    for n, adept, laplace in zip(DIMENSIONS, ADEPT[epsilon], LAPLACE[epsilon], strict=True):
+        assert exact_loss(laplace_chances(1 / epsilon), n) == pytest.approx(adept, rel=6e-4)
+        assert exact_loss(laplace_chances(n / epsilon), n) == pytest.approx(laplace, rel=6e-4)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 2.0])
+def test_closed_forms(epsilon):
+    assert exact_loss(laplace_chances(1 / epsilon), 1) == pytest.approx(math.log(2 * math.exp(epsilon / 2) - 1))
+    halved = 0.5 * math.exp(-epsilon), 0.5  # half the output is one half or more where the whole is 1 or more
+    assert exact_loss(halved, 1) == pytest.approx(epsilon)
+    assert exact_loss((0.5, 0.5), 7) == 0
+
+
+CHANCES = {
+    Laplace: lambda epsilon, n: laplace_chances(n / epsilon),
+    controls.AdeptSensitivity: lambda epsilon, n: laplace_chances(1 / epsilon),
+    controls.HalvedOutput: lambda epsilon, n: (0.5 * math.exp(-epsilon / n), 0.5),
+    controls.RandomBits: lambda epsilon, n: (0.5, 0.5),
+}
+
+
+@pytest.mark.parametrize("kind", CHANCES, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(("epsilon", "n"), [(0.5, 1), (1.0, 2), (2.0, 8), (0.2, 33)])
+def test_estimates_are_within_their_sampling_error(kind, epsilon, n):
+    mechanism = kind(epsilon=epsilon, sensitivity=float(n)) if kind is Laplace else kind(epsilon)
+    repeats = 400_000
+    chances = CHANCES[kind](epsilon, n)
+    estimate = plug_in(mechanism, n, repeats, np.random.default_rng(n)).loss
+    assert abs(estimate - exact_loss(chances, n)) < 4 * sampling_error(chances, n, repeats)
+
+
+@pytest.mark.parametrize("kind", [controls.Copy, controls.DpTextSampler])
+def test_infinity_is_no_error_seen(kind):
+    assert plug_in(kind(0.1), 2, 10_000, np.random.default_rng(0)).loss == math.inf
+
+
+def test_counts_by_hand():
+    assert PlugIn(zeros=25, ones=75, repeats=100).loss == pytest.approx(math.log(3))
+    assert PlugIn(zeros=10, ones=30, repeats=100).loss == pytest.approx(math.log(3))
+    assert PlugIn(zeros=0, ones=0, repeats=100).loss == 0
+    assert PlugIn(zeros=0, ones=1, repeats=100).loss == math.inf
+
+
+def test_a_tie_is_a_zero():
+    class HalfOnes(controls.Copy):
+        def release(self, values, rng):
+            return np.tile([1.0, 0.0], (len(values), values.shape[1] // 2))
+
+    found = plug_in(HalfOnes(1.0), 4, 1000, np.random.default_rng(0))
+    assert (found.zeros, found.ones, found.repeats) == (0, 0, 1000)
+
+
+def test_the_published_spread_of_repeated_estimates():
+    """ADePT at epsilon 0.1 in 2 dimensions, 10 million repeats: mean 0.1952, standard deviation 0.0008 (REPARAM)."""
+    chances = laplace_chances(10.0)
+    assert exact_loss(chances, 2) == pytest.approx(0.1952, abs=5e-5)
+    assert sampling_error(chances, 2, 10_000_000) == pytest.approx(0.0008, abs=2e-4)
