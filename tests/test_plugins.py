@@ -3,6 +3,7 @@
 import importlib.metadata
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -297,3 +298,9 @@ def test_the_revision_of_a_plugin_whose_helper_is_broken(tree):
     tree("victims", "tried_user.py", PLUGIN + "\n\nfrom leakboard.victims._tried import f\n")
     with pytest.raises(BrokenPlugin, match="SyntaxError"):
         Registry().revision("victims", "tried_user")
+
+
+def test_every_package_is_in_the_wheel():
+    listed = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    there = {".".join(path.parent.relative_to(CHECKOUT).parts) for path in CHECKOUT.glob("leakboard/**/__init__.py")}
+    assert set(listed) == there | {f"leakboard.{kind}" for kind in (*KINDS, "leaderboards")}
