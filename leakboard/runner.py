@@ -136,6 +136,7 @@ def _run_tasks(run: Run, pending: Sequence[Job], console: Console, processes: in
     from leakboard.worker import Workplace, load_dataset, prepare, record_failure, run_cell
 
     place, timeout = Workplace(run.store.root.resolve(), run.cells.resolve(), run.plugin_files), run.suite.file.timeout
+    loading: list[Task] = []
     tasks: list[Task] = []
     kinds: dict[str, str] = {}
     loads: dict[str, str] = {}
@@ -145,8 +146,8 @@ def _run_tasks(run: Run, pending: Sequence[Job], console: Console, processes: in
         source, victim, attack, seed = job.cell.source, job.cell.victim, job.cell.attack, job.cell.seed
         for choice, key, of_attacker in ((source.corpus, job.corpus_key, False), (source.other, job.other_key, True)):
             if choice and key not in loads:
-                loading = loads[key] = kinds[f"load {choice.label}"] = f"load {choice.label}"
-                tasks.append(Task(loading, load_dataset, (job, place, of_attacker), timeout=timeout))
+                name = loads[key] = kinds[f"load {choice.label}"] = f"load {choice.label}"
+                loading.append(Task(name, load_dataset, (job, place, of_attacker), timeout=timeout))
         fitting = f"{source.label} / {victim.label} / seed {seed}"
         if job.victim_key not in fits:
             tasks.append(Task(fitting, prepare, (job, place, force), loads[job.corpus_key], timeout))
@@ -165,5 +166,5 @@ def _run_tasks(run: Run, pending: Sequence[Job], console: Console, processes: in
         return record_failure(cells[name], place, failure.reason, failure.lines)
 
     with RunProgress(console, kinds, processes) as progress:
-        for outcome in run_local(tasks, processes, progress.listen):
+        for outcome in run_local([*loading, *tasks], processes, progress.listen):
             progress.end(outcome.task.name, outcome.seconds, finish(outcome))

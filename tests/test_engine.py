@@ -86,6 +86,13 @@ def test_tasks_that_fail_fail_alone():
     assert not any(name == "after slow" for name, _, _ in heard)
 
 
+def test_what_waits_for_nothing_comes_first_then_depth_first():
+    tasks = [Task("a", answer, (0,)), Task("a1", answer, (0,), after="a"), Task("a11", answer, (0,), after="a1")]
+    tasks += [Task("a2", answer, (0,), after="a"), Task("b", answer, (0,))]
+    outcomes, _ = run_all(tasks)
+    assert list(outcomes) == ["a", "b", "a1", "a11", "a2"]
+
+
 def test_two_jobs_run_at_once(tmp_path):
     outcomes, _ = run_all([Task(str(i), meet, (tmp_path, 2)) for i in range(2)], jobs=2)
     assert [outcome.failure for outcome in outcomes.values()] == [None, None]
