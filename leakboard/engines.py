@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from multiprocessing.managers import SyncManager
 from typing import Any
@@ -51,11 +51,14 @@ class Outcome:
     seconds: float = 0.0
 
 
+PATIENCE = 10.0
+"""Longest time that ending the pool may take (seconds)."""
+
 Listen = Callable[[str, str, str], None]
 """Called with a task's name, ``start``, ``note`` or ``warning``, and a text."""
 
 
-def run_local(tasks: Iterable[Task], jobs: int, listen: Listen) -> Iterator[Outcome]:
+def run_local(tasks: Iterable[Task], jobs: int, listen: Listen) -> Generator[Outcome, None, None]:
     """Run tasks in ``jobs`` processes and yield their outcomes as they end.
 
     Those that wait for none come first; of the others, those whose predecessor ended last.
@@ -98,7 +101,9 @@ def run_local(tasks: Iterable[Task], jobs: int, listen: Listen) -> Iterator[Outc
             pool.stop()
             raise
         finally:
-            pool.join()
+            ending = threading.Thread(target=pool.join, daemon=True)
+            ending.start()
+            ending.join(PATIENCE)  # the workers end with this process whatever keeps the pool
             events.put(None)
             listener.join(timeout=5)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -165,6 +165,9 @@ def _run_tasks(run: Run, pending: Sequence[Job], console: Console, processes: in
             return failure.reason
         return record_failure(cells[name], place, failure.reason, failure.lines)
 
-    with RunProgress(console, kinds, processes) as progress:
-        for outcome in run_local([*loading, *tasks], processes, progress.listen):
+    with (
+        RunProgress(console, kinds, processes) as progress,
+        closing(run_local([*loading, *tasks], processes, progress.listen)) as outcomes,
+    ):
+        for outcome in outcomes:
             progress.end(outcome.task.name, outcome.seconds, finish(outcome))
