@@ -3,6 +3,7 @@
 import functools
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -144,6 +145,7 @@ class Bench:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
+            preexec_fn=_hear_interrupts,
         )
 
     def tables(self):
@@ -158,6 +160,11 @@ class Bench:
     def results(self):
         """Return the records with the time of their last change."""
         return {path: path.stat().st_mtime_ns for path in self.run.glob("cells/*/result.json")}
+
+
+def _hear_interrupts():
+    """Undo what a background shell passes on: a process that ignores Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.fixture
