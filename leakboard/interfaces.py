@@ -11,10 +11,11 @@ are its options. The learner and the learned are two types: ``fit`` returns some
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +26,11 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
 
-Publication = Literal["documents", "words"]
-"""What a victim publishes: one vector a text, or one vector a word."""
+Publication = Literal["documents", "words", "releases"]
+"""What a victim publishes: one vector a text, one vector a word, or private releases of any vector that it is given."""
+
+Unit = Literal["word", "pair", "document", "user", "coordinate", "vector"]
+"""What neighbouring inputs differ in."""
 
 POSTERIOR = "posterior:"
 """Prefix of the columns with the exact probability of each value of a secret given the text, where it is known."""
@@ -128,14 +132,60 @@ class Dataset(Protocol):
 
 @dataclass(frozen=True)
 class PrivacyClaim:
-    """What a victim's author states about its privacy."""
+    """What a victim's author states about its privacy, beside what follows from what its code does.
+
+    Raises:
+        ValueError: a number is out of range, or the claim names no mechanism or no sensitivity.
+    """
 
     epsilon: float
+    """Claimed."""
     delta: float
-    unit: Literal["word", "pair", "document", "user", "coordinate"]
+    unit: Unit
     mechanism: str
     sensitivity: str
     """The sensitivity that the claim assumes, in words: norm and bound."""
+    proved: float = math.inf
+    """The epsilon that is proved for the code, with its true sensitivity, at ``delta``; infinite where none is."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.epsilon < math.inf:
+            raise ValueError(f"claim: epsilon={self.epsilon!r} is not allowed: a number from 0, not infinite")
+        if not 0 <= self.delta < 1:
+            raise ValueError(f"claim: delta={self.delta!r} is not allowed: a number from 0, below 1")
+        if not self.proved >= 0:
+            raise ValueError(f"claim: proved={self.proved!r} is not allowed: a number from 0, or infinity")
+        for name in ("mechanism", "sensitivity"):
+            if not getattr(self, name).strip():
+                raise ValueError(f"claim: {name} is empty: a claim says which noise it adds, and for which sensitivity")
+
+    def composed(self, times: int) -> PrivacyClaim:
+        """Return the claim for publishing the same text so many times (Dwork and Roth 2014, theorem 3.16: sums)."""
+        epsilon, delta = times * self.epsilon, min(times * self.delta, math.nextafter(1.0, 0.0))
+        return dataclasses.replace(self, epsilon=epsilon, delta=delta, proved=times * self.proved)
+
+
+class ReleaseMechanism(Protocol):
+    """The last step of a private victim, whoever gives it its input: a vector goes in, a noisy vector comes out.
+
+    It may have ``log_ratio(outputs, first, second)``: ln p(output | first) - ln p(output | second) of each row, float64
+    (n,), or None where that is not known; an audit uses it.
+    """
+
+    @property
+    def dimension(self) -> int:
+        """Width d of the vectors, whose coordinates lie in [0, 1]."""
+
+    @property
+    def epsilon(self) -> float:
+        """What is claimed for one release."""
+
+    @property
+    def delta(self) -> float:
+        """What is claimed for one release."""
+
+    def release(self, values: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
+        """Release every row of ``values`` (n, d) by itself."""
 
 
 @dataclass(frozen=True)
@@ -157,6 +207,9 @@ class FittedVictim(Protocol):
 
     It may have a method ``coverage(texts) -> Mapping[str, float]``: shares of the texts that it treats otherwise than a
     reader would expect (cut, without a known word), named ``..._texts``; they stand in ``cells.csv``.
+
+    One that publishes ``releases`` has ``mechanism``, a `ReleaseMechanism`, and ``inputs(texts)``: the vectors that its
+    mechanism is given for these texts, float (n, d), or None where those are random themselves.
     """
 
     @property
@@ -177,7 +230,11 @@ class FittedVictim(Protocol):
 
 
 class Victim(Protocol):
-    """A recipe for an encoder; its fields are the options."""
+    """A recipe for an encoder; its fields are the options.
+
+    It may have a method ``trained_as() -> Victim``: the same recipe with every option that acts only when it publishes
+    at its default. Victims that are trained alike share one fit, and ``load`` brings the options back.
+    """
 
     publishes: ClassVar[tuple[Publication, ...]]
 
@@ -221,6 +278,11 @@ class AttackerView:
     contextual: bool | None
     """Whether published words depend on their context; None where no words are published."""
     claim: PrivacyClaim | None
+    """Public, as is the mechanism."""
+    mechanism: Callable[[], ReleaseMechanism]
+    """The victim's last step, to try at will; where it publishes ``releases``."""
+    inputs: Callable[[Texts], NDArray[Any] | None]
+    """What the mechanism is given for these texts; where the victim publishes ``releases``."""
 
 
 @dataclass(frozen=True)
@@ -244,19 +306,45 @@ class WordGuesses:
     note: str = ""
 
 
+@dataclass(frozen=True)
+class Distinguisher:
+    """A way to tell from one release which of two neighbouring inputs it came from, fixed before the referee draws.
+
+    The referee releases both inputs ``draws`` times each and counts how often ``holds`` is true.
+    """
+
+    kind: Literal["bound", "sanity check"]
+    """What the counts are for: a lower bound on epsilon, or the plug-in estimate of Habernal (2022)."""
+    first: NDArray[Any] | str
+    """A vector, float (d,), given to the victim's mechanism, or a text, which the victim publishes."""
+    second: NDArray[Any] | str
+    holds: Callable[[NDArray[Any]], NDArray[np.bool_]]
+    """Maps releases (n, d) to whether the event holds, (n,)."""
+    draws: int
+    confidence: float = 0.95
+    note: str = ""
+
+
 class FittedAttack(Protocol):
-    """A trained attacker."""
+    """A trained attacker. One whose target is a claim has ``distinguishers``, a sequence, instead of ``guess``."""
 
     def guess(self, vectors: Floats) -> SecretGuesses | WordGuesses:
-        """Guess from published test vectors, float32 (n, d). Returns guesses, never metrics."""
+        """Guess from published test vectors, float32 (n, d), or (n, m, d) where it asked for m ``observations``.
+
+        Returns guesses, never metrics.
+        """
 
 
 class Attack(Protocol):
-    """A recipe for an attacker; its fields are the options."""
+    """A recipe for an attacker; its fields are the options.
+
+    It may have ``observations`` (int): how many publications of the same test text it sees. The claim that its score
+    stands beside is then that of as many releases.
+    """
 
     needs: ClassVar[Publication]
-    target: ClassVar[Literal["attribute", "entity", "words"]]
-    """Which secrets it guesses: it is skipped where the corpus has none of them."""
+    target: ClassVar[Literal["attribute", "entity", "words", "claim"]]
+    """Which secrets it guesses: it is skipped where the corpus has none of them, or the victim claims nothing."""
 
     def fit(self, view: AttackerView, seed: int) -> FittedAttack:
         """Learn from the view."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, TypeVar, dataclass_transform
 
 import pydantic.dataclasses
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter, ValidationError, WithJsonSchema
 
 from leakboard.errors import RequestError, nearest
 
@@ -56,6 +56,29 @@ def attack(cls: type[T]) -> type[T]:
     return _plugin(cls, "attacks")
 
 
+def part(allowed: Mapping[str, type]) -> Any:
+    """Return the type of an option whose value is one of several recipes with options of their own.
+
+    In YAML it is written as plugins are: a name, or a name with its options.
+    """
+
+    def parse(value: Any) -> Any:
+        if isinstance(value, tuple(allowed.values())):
+            return value
+        name, given = next(iter(value.items())) if isinstance(value, dict) and len(value) == 1 else (value, None)
+        if not isinstance(name, str) or name not in allowed:
+            raise ValueError(f"allowed is one of {', '.join(allowed)}, or one with its options{nearest(name, allowed)}")
+        if given is not None and not isinstance(given, dict):
+            raise ValueError(f"{name}: {given!r} is not a mapping of options")
+        return build(allowed[name], given or {}, name)
+
+    def dump(value: Any) -> dict[str, Any]:
+        return {next(name for name, cls in allowed.items() if type(value) is cls): as_dict(value)}
+
+    schema = WithJsonSchema({"enum": list(allowed)})
+    return Annotated[Any, BeforeValidator(parse), PlainSerializer(dump), schema]
+
+
 def build(cls: type[T], options: Mapping[str, Any], place: str) -> T:
     """Construct a plugin from the options a user wrote.
 
@@ -80,7 +103,8 @@ def explain(error: ValidationError, place: str, allowed: Iterable[str]) -> str:
     if first["type"] in ("missing", "missing_argument"):
         return f"{place_in}: required, but missing"
     same = [c for c in complaints if c["loc"][:1] == first["loc"][:1]]
-    messages = dict.fromkeys(c["msg"][0].lower() + c["msg"][1:] for c in same)
+    plain = [c["msg"].removeprefix("Value error, ") for c in same]
+    messages = dict.fromkeys(text[0].lower() + text[1:] for text in plain)
     hint = nearest(first["input"], _literals(same)) if isinstance(first["input"], str) else ""
     return f"{place_in}: {first['input']!r} is not allowed: {', or '.join(messages)}{hint}"
 
@@ -118,6 +142,9 @@ def label(name: str, instance: Any) -> str:
     differing = {key: value for key, value in values.items() if getattr(instance, key) != defaults[key]}
     if not differing:
         return name
+    for key, value in differing.items():
+        if hasattr(getattr(instance, key), "__leakboard_kind__"):
+            differing[key] = label(next(iter(value)), getattr(instance, key))
     return f"{name}({', '.join(f'{key}={_plain(value)}' for key, value in sorted(differing.items()))})"
 
 
@@ -143,11 +170,16 @@ def describe(cls: type) -> list[OptionDescription]:
         OptionDescription(
             name,
             _allowed(entry),
-            "required" if name in required else _plain(entry.get("default")),
+            "required" if name in required else _default(entry.get("default")),
             _documentation(cls, name),
         )
         for name, entry in schema.get("properties", {}).items()
     ]
+
+
+def _default(value: Any) -> str:
+    """Return a default as it is written; of a part with options of its own just the name."""
+    return next(iter(value)) if isinstance(value, dict) and len(value) == 1 else _plain(value)
 
 
 def _documentation(cls: type, name: str) -> str:

@@ -27,7 +27,12 @@ class Job:
     corpus_key: str = ""
     other_key: str = ""
     """Identity of the attacker's own dataset; empty where its texts come from the corpus."""
+    fit_key: str = ""
+    """Identity of the fitted victim: victims that differ in nothing that training sees share one."""
+    fit_label: str = ""
+    """The victim as it is trained."""
     victim_key: str = ""
+    """Identity of what it publishes."""
     fingerprint: str = ""
     """The dataset's, for the provenance."""
     other_fingerprint: str = ""
@@ -88,6 +93,12 @@ class Identities:
             }
         return self.known[choice.kind, choice.label]
 
+    def as_trained(self, choice: Choice) -> tuple[str, dict[str, Any]]:
+        """Return label and identity of a victim without the options that act only when it publishes."""
+        plugin = choice.build(self.registry)
+        trained = plugin.trained_as() if hasattr(plugin, "trained_as") else plugin
+        return options.label(choice.name, trained), {**self(choice), "options": options.as_dict(trained)}
+
 
 def make_job(cell: Cell, threads: int, floor: bool, identities: Identities) -> Job:
     """Return a cell's job; a plugin that cannot even be identified gives a job that fails with the reason.
@@ -111,6 +122,7 @@ def _identified_job(cell: Cell, threads: int, floor: bool, identities: Identitie
     source, registry = cell.source, identities.registry
     corpus_key = identify_dataset(source.corpus, identities)
     other_key = identify_dataset(source.other, identities) if source.other else ""
+    fit_label, fit_key = identify_fit(cell, threads, identities)
     victim_key = identify_victim(cell, threads, identities)
     attacked = {"victim": victim_key, "other": other_key, "floor": floor, "stage": _revision("cell")}
     key = digest({**attacked, "attack": identities(cell.attack)})
@@ -118,7 +130,8 @@ def _identified_job(cell: Cell, threads: int, floor: bool, identities: Identitie
     publishes = registry.load("victims", cell.victim.name).publishes
     skip = "" if needs in publishes else f"{cell.attack.name} attacks {needs}, {cell.victim.name} publishes none"
     own, other = (str(identities(c)["fingerprint"]) if c else "" for c in (source.corpus, source.other))
-    return Job(cell, threads, floor, key, corpus_key, other_key, victim_key, own, other, skip=skip)
+    keys = (key, corpus_key, other_key, fit_key, fit_label, victim_key)
+    return Job(cell, threads, floor, *keys, own, other, skip=skip)
 
 
 def identify_dataset(choice: Choice, identities: Identities) -> str:
@@ -126,12 +139,18 @@ def identify_dataset(choice: Choice, identities: Identities) -> str:
     return digest(identities(choice))
 
 
+def identify_fit(cell: Cell, threads: int, identities: Identities) -> tuple[str, str]:
+    """Return label and identity of a cell's fitted victim."""
+    label, victim = identities.as_trained(cell.victim)
+    corpus = {"corpus": identify_dataset(cell.source.corpus, identities), "situation": cell.source.situation}
+    stage = {"stage": _revision("fitting"), "threads": threads}
+    return label, digest({**corpus, **stage, "victim": victim, "seed": cell.seed})
+
+
 def identify_victim(cell: Cell, threads: int, identities: Identities) -> str:
-    """Return the identity of a cell's fitted victim and of what it publishes."""
-    source = cell.source
-    corpus_key = identify_dataset(source.corpus, identities)
-    setting = {"corpus": corpus_key, "situation": source.situation, "threads": threads, "stage": _revision("victim")}
-    return digest({**setting, "victim": identities(cell.victim), "seed": cell.seed})
+    """Return the identity of what a cell's victim publishes."""
+    _, fit_key = identify_fit(cell, threads, identities)
+    return digest({"fit": fit_key, "victim": identities(cell.victim), "stage": _revision("publications")})
 
 
 def _revision(stage: str) -> str:

@@ -71,7 +71,7 @@ class Run:
         parts = {
             "result": record is not None and record.status != "failed",
             "publications": self.store.has("publications", job.victim_slug, job.victim_key),
-            "victim": self.store.has("victims", job.victim_slug, job.victim_key),
+            "victim": self.store.has("victims", job.victim_slug, job.fit_key),
             "corpus": self.store.has("corpora", job.cell.source.corpus.name, job.corpus_key),
         }
         return [name for name, there in parts.items() if there]
@@ -133,7 +133,7 @@ def _record_without_trying(run: Run, job: Job) -> None:
 def _run_tasks(run: Run, pending: Sequence[Job], console: Console, processes: int, force: bool) -> None:
     from leakboard.engines import Outcome, Task, run_local
     from leakboard.progress import RunProgress
-    from leakboard.worker import Workplace, load_dataset, prepare, record_failure, run_cell
+    from leakboard.worker import Workplace, fit_victim, load_dataset, publish_victim, record_failure, run_cell
 
     place, timeout = Workplace(run.store.root.resolve(), run.cells.resolve(), run.plugin_files), run.suite.file.timeout
     loading: list[Task] = []
@@ -141,6 +141,7 @@ def _run_tasks(run: Run, pending: Sequence[Job], console: Console, processes: in
     kinds: dict[str, str] = {}
     loads: dict[str, str] = {}
     fits: dict[str, str] = {}
+    publications: dict[str, str] = {}
     cells: dict[str, Job] = {}
     for job in pending:
         source, victim, attack, seed = job.cell.source, job.cell.victim, job.cell.attack, job.cell.seed
@@ -148,12 +149,16 @@ def _run_tasks(run: Run, pending: Sequence[Job], console: Console, processes: in
             if choice and key not in loads:
                 name = loads[key] = kinds[f"load {choice.label}"] = f"load {choice.label}"
                 loading.append(Task(name, load_dataset, (job, place, of_attacker), timeout=timeout))
-        fitting = f"{source.label} / {victim.label} / seed {seed}"
-        if job.victim_key not in fits:
-            tasks.append(Task(fitting, prepare, (job, place, force), loads[job.corpus_key], timeout))
-            fits[job.victim_key], kinds[fitting] = fitting, f"fit {victim.label}"
-        attacking = f"{fitting} / {attack.label}"
-        tasks.append(Task(attacking, run_cell, (job, place), fits[job.victim_key], timeout))
+        fitting = f"{source.label} / fit {job.fit_label} / seed {seed}"
+        publishing = f"{source.label} / {victim.label} / seed {seed}"
+        attacking = f"{publishing} / {attack.label}"
+        if job.fit_key not in fits:
+            tasks.append(Task(fitting, fit_victim, (job, place, force), loads[job.corpus_key], timeout))
+            fits[job.fit_key], kinds[fitting] = fitting, f"fit {job.fit_label}"
+        if job.victim_key not in publications:
+            tasks.append(Task(publishing, publish_victim, (job, place, force), fits[job.fit_key], timeout))
+            publications[job.victim_key], kinds[publishing] = publishing, f"publish {victim.label}"
+        tasks.append(Task(attacking, run_cell, (job, place), publications[job.victim_key], timeout))
         cells[attacking], kinds[attacking] = job, attack.name
 
     def finish(outcome: Outcome) -> str:

@@ -6,12 +6,12 @@ import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 import leakboard
 from leakboard import options
@@ -19,6 +19,7 @@ from leakboard.auxiliary import SITUATIONS
 from leakboard.errors import RequestError, nearest, one_line
 from leakboard.plugins import BrokenPlugin, Registry
 
+Seeds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
 Entries = Annotated[list[str | dict[str, Any]], Field(min_length=1)]
 
 
@@ -28,7 +29,8 @@ class SuiteFile(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     description: str = ""
-    seeds: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] = [0]
+    seeds: Seeds = [0]
+    """Of every victim whose entry gives none of its own."""
     datasets: Entries
     victims: Entries
     attacks: Entries
@@ -51,6 +53,8 @@ class Choice:
     label: str = ""
     problem: str = ""
     """Why the plugin cannot be loaded; the cells that ask for it fail with it."""
+    seeds: tuple[int, ...] = ()
+    """Of a victim: the seeds it is run with, where the suite gives it other ones than its own."""
 
     def build(self, registry: Registry) -> Any:
         """Construct the plugin.
@@ -123,9 +127,8 @@ class Suite:
         """
         chosen = [
             Cell(source, victim, attack, seed)
-            for source, victim, seed, attack in itertools.product(
-                self.sources, self.victims, seeds or self.file.seeds, self.attacks
-            )
+            for source, victim in itertools.product(self.sources, self.victims)
+            for seed, attack in itertools.product(seeds or victim.seeds or self.file.seeds, self.attacks)
         ]
         for key, wanted in (only or {}).items():
             there = sorted({name for cell in chosen for name in _names(cell, key)})
@@ -265,11 +268,23 @@ def _split_entry(entry: str | dict[str, Any], place: str) -> tuple[str, dict[str
 def _entries(registry: Registry, kind: str, entries: Sequence[Any], place: str) -> Iterator[Choice]:
     for i, entry in enumerate(entries):
         name, given = _split_entry(entry, f"{place}[{i}]")
+        seeds = _own_seeds(given.pop("seeds"), f"{place}[{i}].{name}") if kind == "victims" and "seeds" in given else ()
         grid = given.pop("grid", {})
         if not isinstance(grid, dict) or not all(isinstance(values, list) and values for values in grid.values()):
             raise RequestError(f"{place}[{i}].{name}.grid: {grid!r} is not a mapping of options to lists of values")
         for values in itertools.product(*grid.values()):
-            yield _choice(registry, kind, name, {**given, **dict(zip(grid, values, strict=True))}, f"{place}[{i}]")
+            chosen = {**given, **dict(zip(grid, values, strict=True))}
+            yield replace(_choice(registry, kind, name, chosen, f"{place}[{i}]"), seeds=seeds)
+
+
+def _own_seeds(value: Any, place: str) -> tuple[int, ...]:
+    try:
+        seeds = tuple(TypeAdapter(Seeds, config=ConfigDict(strict=True)).validate_python(value))
+    except ValidationError as error:
+        raise RequestError(options.explain(error, f"{place}.seeds", ())) from None
+    if len(set(seeds)) < len(seeds):
+        raise RequestError(f"{place}.seeds: {list(seeds)} lists a seed twice")
+    return seeds
 
 
 def _choice(registry: Registry, kind: str, name: str, given: dict[str, Any], place: str) -> Choice:

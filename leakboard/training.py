@@ -1,17 +1,19 @@
-"""The one training loop: minibatch gradient descent with selection of the best epoch on dev."""
+"""The one training loop: minibatch gradient descent, with selection of the best epoch on dev unless told otherwise."""
 
 from __future__ import annotations
 
 import copy
 import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import torch
 
 from leakboard.notes import note
 
 Batch = TypeVar("Batch")
+Keep = Literal["best", "last"]
+"""Which epoch's weights are kept: that of best dev loss, or the last."""
 
 
 def train(
@@ -25,9 +27,10 @@ def train(
     patience: int | None = None,
     scheduler: torch.optim.lr_scheduler.LRScheduler | None = None,
     clipping_norm: float | None = None,
+    keep: Keep = "best",
     notes: bool = False,
 ) -> list[float]:
-    """Train ``module`` in place and leave it with the weights of its best epoch.
+    """Train ``module`` in place and leave it with the weights of its best epoch, or of its last.
 
     Args:
         module: what is trained.
@@ -39,6 +42,7 @@ def train(
         patience: stop after this many epochs without a better dev loss; None trains all ``epochs``.
         scheduler: stepped after every batch.
         clipping_norm: largest 2-norm of the whole gradient; None leaves it.
+        keep: ``last`` selects nothing on dev.
         notes: tell the user about every epoch.
 
     Returns:
@@ -68,7 +72,7 @@ def train(
             if notes:
                 note(f"epoch {epoch}/{epochs}: dev loss {history[-1]:.4f}")
             finite = [value if math.isfinite(value) else math.inf for value in history]
-            if math.isfinite(history[-1]) and history[-1] <= min(finite):
+            if math.isfinite(history[-1]) and (keep == "last" or history[-1] <= min(finite)):
                 best = copy.deepcopy(module.state_dict())
             if patience is not None and epoch - 1 - finite.index(min(finite)) >= patience:
                 break

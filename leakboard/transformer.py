@@ -77,6 +77,22 @@ class TransformerEncoder(torch.nn.Module):
         """Width of the vectors."""
         return int(self.model.config.hidden_size)
 
+    @property
+    def mask(self) -> str:
+        """How a hidden word is written: the mask token, or where there is none the unknown token.
+
+        Raises:
+            RequestError: the tokenizer has neither.
+        """
+        if token := self.tokenizer.mask_token or self.tokenizer.unk_token:
+            return str(token)
+        raise RequestError(f"{type(self.tokenizer).__name__} has neither a mask nor an unknown token to hide words by")
+
+    def save(self, folder: Path) -> None:
+        """Write encoder and tokenizer (safetensors, JSON)."""
+        self.model.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+
     def layers(self) -> torch.nn.ModuleList:
         """Return the encoder's layers, first to last.
 
@@ -96,9 +112,9 @@ class TransformerEncoder(torch.nn.Module):
         backend.no_padding()
         return backend.encode_batch(list(texts))
 
-    def cut(self, texts: Sequence[str]) -> float:
+    def coverage(self, texts: Sequence[str]) -> dict[str, float]:
         """Return the share of texts that are longer than ``max_tokens``."""
-        return float(np.mean([bool(encoding.overflowing) for encoding in self.tokenise(texts)]))
+        return {"cut_texts": float(np.mean([bool(encoding.overflowing) for encoding in self.tokenise(texts)]))}
 
     def states(self, encodings: Sequence[Encoding]) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the last layer's vectors, float32 (batch, tokens, d), and the mask of real tokens."""

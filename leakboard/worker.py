@@ -17,7 +17,7 @@ from leakboard import notes
 from leakboard.corpora import load_corpus, save_corpus
 from leakboard.errors import DataError, RequestError, StopRun, one_line
 from leakboard.interfaces import Corpus, FittedVictim
-from leakboard.plan import Identities, Job, identify_dataset, identify_victim, make_job
+from leakboard.plan import Identities, Job, identify_dataset, identify_fit, identify_victim, make_job
 from leakboard.plugins import Registry, source_revision
 from leakboard.provenance import environment
 from leakboard.records import Record, read_costs, write_costs, write_failure, write_record
@@ -44,15 +44,22 @@ def load_dataset(job: Job, place: Workplace, of_attacker: bool, warn: Callable[[
     stages.other() if of_attacker else stages.whole()
 
 
-def prepare(job: Job, place: Workplace, force: bool, warn: Callable[[str], None]) -> None:
-    """Fit a job's victim and publish, unless the store has both and ``force`` is not set.
+def fit_victim(job: Job, place: Workplace, force: bool, warn: Callable[[str], None]) -> None:
+    """Fit a job's victim, unless the store has it and ``force`` is not set.
 
     What is cached is checked by its checksums.
     """
     stages = _Stages(job, place, warn)
     if force:
-        for kind in ("victims", "publications"):
-            stages.store.discard(stages.store.path(kind, job.victim_slug, job.victim_key))
+        stages.store.discard(stages.store.path("victims", job.victim_slug, job.fit_key))
+    stages.fitted_folder()
+
+
+def publish_victim(job: Job, place: Workplace, force: bool, warn: Callable[[str], None]) -> None:
+    """Publish with a job's fitted victim, unless the store has it and ``force`` is not set."""
+    stages = _Stages(job, place, warn)
+    if force:
+        stages.store.discard(stages.store.path("publications", job.victim_slug, job.victim_key))
     stages.publications()
 
 
@@ -117,11 +124,6 @@ class _Stages:
         if identify(Identities(self.registry)) != expected:
             raise RequestError("its code or its data changed while it ran; run it again")
 
-    def check_victim(self) -> None:
-        """Refuse a victim whose code or data changed meanwhile."""
-        job = self.job
-        self.check_unchanged(job.victim_key, lambda identities: identify_victim(job.cell, job.threads, identities))
-
     def whole(self) -> Corpus:
         """Return the cell's dataset."""
         return self.corpus(self.job.cell.source.corpus, self.job.corpus_key)
@@ -134,34 +136,38 @@ class _Stages:
 
     def sides(self) -> tuple[Corpus, Corpus | None]:
         """Return the victim's corpus and the attacker's part of it, None where that is another dataset."""
-        from leakboard.stages.victim import victim_and_attacker_corpus
+        from leakboard.stages.fitting import victim_and_attacker_corpus
 
         situation: Any = self.job.cell.source.situation
         return victim_and_attacker_corpus(self.whole(), situation, self.job.cell.seed)
 
     def names(self, attack: str = "") -> Any:
-        from leakboard.stages.victim import Names
+        from leakboard.stages.fitting import Names
 
         cell = self.job.cell
         return Names(cell.seed, cell.source.corpus.name, cell.victim.name, attack)
 
     def fitted_folder(self) -> Path:
-        from leakboard.stages.victim import fit
+        from leakboard.stages.fitting import fit
+
+        job = self.job
 
         def make(folder: Path) -> None:
             notes.note("fitting the victim")
             with _measured("fit", self.job.threads) as cost:
                 fit(self.victim, self.sides()[0], self.names()).save(folder)
             write_costs(folder, [cost])
-            self.check_victim()
+            self.check_unchanged(job.fit_key, lambda identities: identify_fit(job.cell, job.threads, identities)[1])
 
-        return self.store.obtain("victims", self.job.victim_slug, self.job.victim_key, make, self.warn)
+        return self.store.obtain("victims", job.victim_slug, job.fit_key, make, self.warn)
 
     def fitted(self) -> FittedVictim:
         return self.victim.load(self.fitted_folder())
 
     def publications(self) -> Path:
-        from leakboard.stages.victim import publish, save_publications
+        from leakboard.stages.publications import publish, save_publications
+
+        job = self.job
 
         def make(folder: Path) -> None:
             fitted = self.fitted()
@@ -169,9 +175,9 @@ class _Stages:
             with _measured("publish", self.job.threads) as cost:
                 save_publications(publish(self.victim, fitted, self.sides()[0], self.names()), folder)
             write_costs(folder, [cost])
-            self.check_victim()
+            self.check_unchanged(job.victim_key, lambda identities: identify_victim(job.cell, job.threads, identities))
 
-        return self.store.obtain("publications", self.job.victim_slug, self.job.victim_key, make, self.warn)
+        return self.store.obtain("publications", job.victim_slug, job.victim_key, make, self.warn)
 
     def floor(self, kind: str) -> Any:
         """Return the guesses of classifiers trained on the text, cached for the corpus and kind of secret."""
@@ -195,7 +201,7 @@ class _Stages:
     def attacked(self) -> tuple[Record, list[dict[str, Any]]]:
         """Return the cell's record, and what each stage took."""
         from leakboard.stages.cell import Scene, mismatch, mount
-        from leakboard.stages.victim import load_publications
+        from leakboard.stages.publications import load_publications
 
         job = self.job
         attack = job.cell.attack.build(self.registry)

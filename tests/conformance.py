@@ -61,7 +61,8 @@ def corpus():
 def scene(given):
     """Return an attacker's scene on a victim that publishes documents and words."""
     from leakboard.stages.cell import Scene
-    from leakboard.stages.victim import Names, fit, publish
+    from leakboard.stages.fitting import Names, fit
+    from leakboard.stages.publications import publish
     from leakboard.victims.word2vec import Word2Vec
 
     names = Names(0, given.name, "word2vec", "attack")
@@ -73,7 +74,7 @@ def scene(given):
 def view(attack, given, names=None):
     """Return what the attack may see of a scene."""
     from leakboard.stages.cell import _view
-    from leakboard.stages.victim import Names
+    from leakboard.stages.fitting import Names
 
     return _view(attack, given, names or Names(0, given.corpus.name, "word2vec", "attack"), set())
 

@@ -7,8 +7,9 @@ import pytest
 
 from leakboard.auxiliary import SITUATIONS, divide
 from leakboard.interfaces import PublishedWords
-from leakboard.stages import victim as stage
-from leakboard.stages.victim import Names
+from leakboard.stages import fitting
+from leakboard.stages import publications as stage
+from leakboard.stages.fitting import Names
 
 
 @pytest.fixture(scope="module")
@@ -169,5 +170,7 @@ def test_fit_shows_no_test_split(make_corpus):
     splits = {name: {"s": [0, 1]} for name in ("train", "dev", "test")}
     corpus = make_corpus(splits, [("s", ("a", "b"), "attribute")])
     seen = []
-    stage.fit(SimpleNamespace(fit=lambda corpus, seed: seen.append(set(corpus.splits))), corpus, Names(0, "made", "x"))
+    fitting.fit(
+        SimpleNamespace(fit=lambda corpus, seed: seen.append(set(corpus.splits))), corpus, Names(0, "made", "x")
+    )
     assert seen == [{"train", "dev"}]

@@ -18,7 +18,7 @@ from leakboard.interfaces import PrivacyClaim, SecretGuesses, WordGuesses
 from leakboard.options import describe
 from leakboard.plugins import KINDS, Registry
 from leakboard.stages.cell import mount
-from leakboard.stages.victim import Names
+from leakboard.stages.fitting import Names
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 LISTINGS = {kind: Registry().listings(kind) for kind in KINDS}

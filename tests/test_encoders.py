@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from leakboard import checkpoints
+from leakboard import checkpoints, task_model
 from leakboard.datasets.generated_reviews import GeneratedReviews
 from leakboard.errors import RequestError
 from leakboard.interfaces import Texts
 from leakboard.transformer import TransformerEncoder
-from leakboard.victims import bert as bert_module
 from leakboard.victims.bert import Bert
 from leakboard.victims.sentence_encoder import SentenceEncoder
 
@@ -45,8 +44,8 @@ class TestBert:
     """Fine-tuning on the task."""
 
     def test_learns_the_task(self, tiny_bert, corpus, monkeypatch):
-        histories, train = [], bert_module.train
-        monkeypatch.setattr(bert_module, "train", lambda *a, **k: histories.append(train(*a, **k)))
+        histories, train = [], task_model.train
+        monkeypatch.setattr(task_model, "train", lambda *a, **k: histories.append(train(*a, **k)))
         fitted = recipe(tiny_bert, epochs=6, learning_rate=0.01).fit(corpus.only("train", "dev"), 0)
         assert min(histories[0]) < histories[0][0] - 0.5
         assert min(histories[0]) < np.log(5) - 0.5
@@ -59,7 +58,7 @@ class TestBert:
     def test_only_the_chosen_layers_change(self, tiny_bert, reviews, trained, changed):
         fitted = recipe(tiny_bert, train_layers=trained, epochs=1).fit(reviews.only("train", "dev"), 0)
         before = weights(TransformerEncoder(tiny_bert, 64, "cls", "float32", 8).model)
-        after = weights(fitted.encoder.model)
+        after = weights(fitted.model.encoder.model)
         differing = {name for name in before if not torch.equal(before[name], after[name])}
         layers = {int(name.split(".")[2]) for name in differing if name.startswith("encoder.layer.")}
         assert layers == changed
@@ -69,7 +68,7 @@ class TestBert:
         fitted = recipe(tiny_bert, epochs=1).fit(reviews.only("train", "dev"), 0)
         before = weights(TransformerEncoder(tiny_bert, 64, "cls", "float32", 8).model)
         name = "embeddings.word_embeddings.weight"
-        assert not torch.equal(before[name], fitted.encoder.model.state_dict()[name])
+        assert not torch.equal(before[name], fitted.model.encoder.model.state_dict()[name])
 
     def test_save_and_load(self, tiny_bert, reviews, tmp_path):
         victim = recipe(tiny_bert, epochs=1)
@@ -167,7 +166,7 @@ class TestEncoder:
     def test_long_texts_are_cut(self, tiny_bert):
         encoder = TransformerEncoder(tiny_bert, 5, "cls", "float32", 4)
         assert [len(e.ids) for e in encoder.tokenise(["a b c d e f g", "a"])] == [5, 3]
-        assert encoder.cut(["a b c d e f g", "a", "a b c", "a b c d"]) == 0.5
+        assert encoder.coverage(["a b c d e f g", "a", "a b c", "a b c d"]) == {"cut_texts": 0.5}
         longest = TransformerEncoder(tiny_bert, 10_000, "cls", "float32", 4)
         assert longest.documents(["a " * 500]).shape == (1, 32)
 

@@ -1,6 +1,7 @@
 """The training loop: which epoch is kept, when it stops, and numbers too small to compute with."""
 
 import math
+import threading
 
 import pytest
 import torch
@@ -175,11 +176,11 @@ class TestSubnormals:
         weights = torch.nn.Linear(1, 8192, bias=False)
         optimiser = torch.optim.Adam(weights.parameters(), betas=(0.5, 0.9), fused=True)
         scales = iter([1e-30] + [0.0] * 40)
-        threads = torch.get_num_threads()
-        torch.set_num_threads(2)
-        torch.ones(2**20).add(1)  # starts the second thread
-        torch.set_flush_denormal(True)
-        try:
+
+        def steps():
+            torch.set_num_threads(2)
+            torch.ones(2**20).add(1)  # starts the second thread, which begins with this one's switch
+            torch.set_flush_denormal(True)
             trainer(
                 weights,
                 lambda: range(40),
@@ -188,9 +189,12 @@ class TestSubnormals:
                 optimiser=optimiser,
                 epochs=1,
             )
-        finally:
-            torch.set_flush_denormal(False)
-            torch.set_num_threads(threads)
+
+        threads = torch.get_num_threads()
+        fresh = threading.Thread(target=steps)  # threads of an earlier test's training may have inherited the switch
+        fresh.start()
+        fresh.join()
+        torch.set_num_threads(threads)
         assert (subnormals_of(optimiser) == 0) == clean
 
     def test_the_switch_is_on_inside_and_off_afterwards(self):

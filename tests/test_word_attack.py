@@ -10,7 +10,8 @@ from leakboard.attacks.nearest_neighbour import NearestNeighbour
 from leakboard.errors import RequestError
 from leakboard.interfaces import PublishedWords
 from leakboard.stages.cell import Scene, mount
-from leakboard.stages.victim import Names, Publications
+from leakboard.stages.fitting import Names
+from leakboard.stages.publications import Publications
 
 WORDS = [f"word{i:03d}" for i in range(300)]
 SIZE = 20

@@ -11,14 +11,11 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 import torch
 from pydantic import Field
-from safetensors.torch import load_file, save_file
 
 from leakboard import checkpoints
-from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Floats, Integers, Publication, PublishedWords, Texts
 from leakboard.options import victim
-from leakboard.randomness import seeded
-from leakboard.training import train
+from leakboard.task_model import Recipe, TaskModel, fit_task_model, load_task_model
 from leakboard.transformer import Pooling, Precision, TransformerEncoder
 
 Count = Annotated[int, Field(ge=1)]
@@ -59,57 +56,21 @@ class Bert:
         Raises:
             RequestError: no weights, or the corpus has no task label.
         """
-        if not corpus.has_labels:
-            raise RequestError(f"bert: {corpus.name} has no task label to train on; sentence_encoder needs none")
-        with seeded(seed):
-            return self._fine_tuned(corpus, seed)
-
-    def _fine_tuned(self, corpus: Corpus, seed: int) -> "FittedBert":
-        encoder = self._encoder(checkpoints.find(self.checkpoint, self.revision))
-        head = torch.nn.Linear(encoder.dimension, len(corpus.values("label"))).to(encoder.device)
-        fitted = FittedBert(encoder, head)
-        encodings = {split: encoder.tokenise(corpus.texts(split)) for split in ("train", "dev")}
-        labels = {split: torch.from_numpy(corpus.column(split, "label")).to(encoder.device) for split in encodings}
-        generator = torch.Generator().manual_seed(seed)
-        trained = self._trained_parameters(encoder) + list(head.parameters())
-        optimiser = torch.optim.AdamW(trained, lr=self.learning_rate, eps=1e-8, weight_decay=0.0, fused=True)
-        steps = self.epochs * -(-len(encodings["train"]) // self.batch_size)
-        linear = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: max(0.0, 1 - step / steps))
-
-        def loss(batch: list[int], split: str = "train") -> torch.Tensor:
-            vectors = encoder([encodings[split][i] for i in batch])
-            logits = head(torch.nn.functional.dropout(vectors, self.dropout, training=encoder.training))
-            return torch.nn.functional.cross_entropy(logits, labels[split][batch])
-
-        def dev_loss() -> float:
-            sums = [loss(batch, "dev").item() * len(batch) for batch in encoder.batches(encodings["dev"])]
-            return sum(sums) / len(labels["dev"])
-
-        train(
-            torch.nn.ModuleDict({"encoder": encoder, "head": head}),
-            lambda: encoder.batches(encodings["train"], generator),
-            loss,
-            dev_loss,
-            optimiser=optimiser,
-            epochs=self.epochs,
-            scheduler=linear,
-            clipping_norm=1.0,
-            notes=True,
-        )
-        return fitted
+        return FittedBert(fit_task_model(self, "bert", corpus, seed))
 
     def load(self, folder: Path) -> "FittedBert":
         """Return a saved encoder and its softmax layer."""
-        encoder = self._encoder(folder / "encoder")
-        state = load_file(folder / "head.safetensors")
-        head = torch.nn.Linear(encoder.dimension, len(state["bias"])).to(encoder.device)
-        head.load_state_dict(state)
-        return FittedBert(encoder, head)
+        return FittedBert(load_task_model(self, folder))
 
-    def _encoder(self, folder: Path) -> TransformerEncoder:
+    def build(self, corpus: Corpus) -> TransformerEncoder:
+        """Return the pretrained encoder."""
+        return self.load_encoder(checkpoints.find(self.checkpoint, self.revision))
+
+    def load_encoder(self, folder: Path) -> TransformerEncoder:
+        """Return the encoder in a folder."""
         return TransformerEncoder(folder, self.max_tokens, self.pooling, self.precision, self.batch_size)
 
-    def _trained_parameters(self, encoder: TransformerEncoder) -> list[torch.nn.Parameter]:
+    def trained_parameters(self, encoder: TransformerEncoder) -> list[torch.nn.Parameter]:
         """Freeze what is not trained and return the rest."""
         if self.train_layers != "all":
             encoder.model.requires_grad_(False)
@@ -118,33 +79,39 @@ class Bert:
                 layer.requires_grad_(True)
         return [parameter for parameter in encoder.parameters() if parameter.requires_grad]
 
+    @property
+    def recipe(self) -> Recipe:
+        """Fused AdamW, linear decay, gradients clipped to norm 1."""
+        return Recipe(
+            lambda trained: torch.optim.AdamW(trained, lr=self.learning_rate, eps=1e-8, weight_decay=0.0, fused=True),
+            schedule=lambda step, steps: max(0.0, 1 - step / (self.epochs * steps)),
+            epochs=self.epochs,
+            dropout=self.dropout,
+            clipping_norm=1.0,
+        )
+
 
 @dataclass(frozen=True)
 class FittedBert:
-    encoder: TransformerEncoder
-    head: torch.nn.Linear
+    model: TaskModel
     claim: None = None
 
     def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
         """Return pooled vectors; nothing is random."""
-        return self.encoder.documents(texts)
+        return self.model.encoder.documents(texts)
 
     def publish_words(self, texts: Texts, rng: np.random.Generator) -> PublishedWords:
         """Return the contextual vectors of the texts' words."""
-        return self.encoder.words(texts)
+        return self.model.encoder.words(texts)
 
     def coverage(self, texts: Texts) -> dict[str, float]:
         """Return the share of texts that are cut."""
-        return {"cut_texts": self.encoder.cut(texts)}
+        return self.model.encoder.coverage(texts)
 
-    @torch.no_grad()
     def predict(self, vectors: Floats) -> Integers:
         """Return the softmax layer's labels."""
-        inputs = torch.from_numpy(np.ascontiguousarray(vectors)).to(self.head.weight.device)
-        return self.head(inputs).argmax(1).cpu().numpy()
+        return self.model.predict(vectors)
 
     def save(self, folder: Path) -> None:
         """Write encoder, tokenizer and softmax layer (safetensors, JSON)."""
-        self.encoder.model.save_pretrained(folder / "encoder")
-        self.encoder.tokenizer.save_pretrained(folder / "encoder")
-        save_file(self.head.state_dict(), folder / "head.safetensors")
+        self.model.save(folder)

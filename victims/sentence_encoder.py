@@ -87,7 +87,7 @@ class FittedSentenceEncoder:
 
     def coverage(self, texts: Texts) -> dict[str, float]:
         """Return the share of texts that are cut."""
-        return {"cut_texts": self.encoder.cut(texts)}
+        return self.encoder.coverage(texts)
 
     def predict(self, vectors: Floats) -> Integers:
         """Return the classifier's labels."""

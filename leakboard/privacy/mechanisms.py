@@ -197,3 +197,13 @@ def gaussian_scale(epsilon: float, delta: float, sensitivity: float) -> float:
     while excess(high) > 0:
         high += 2
     return sensitivity * math.exp(optimize.brentq(excess, low, high, xtol=1e-13, rtol=1e-13))
+
+
+def gaussian_epsilon(delta: float, scale: float, sensitivity: float) -> float:
+    """Return the least epsilon of a Gaussian release at this delta (`gaussian_delta`, inverted), to 12 digits."""
+    if gaussian_delta(0.0, scale, sensitivity) <= delta:
+        return 0.0
+    high = 1.0
+    while gaussian_delta(high, scale, sensitivity) > delta:
+        high *= 2
+    return float(optimize.brentq(lambda e: gaussian_delta(e, scale, sensitivity) - delta, 0.0, high, rtol=1e-13))

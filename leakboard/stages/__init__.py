@@ -1,1 +1,1 @@
-"""The way of a cell: corpus and fitted victim to published vectors (`victim`), to guesses and their scores (`cell`)."""
+"""The way of a cell: a fitted victim (`fitting`), what it publishes (`publications`), guesses and scores (`cell`)."""

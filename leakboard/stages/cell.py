@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,8 @@ from leakboard.referee.words import (
     recovered_sentences,
     word_metrics,
 )
-from leakboard.stages.victim import Names, Publications
+from leakboard.stages.fitting import Names
+from leakboard.stages.publications import Publications
 from leakboard.tokens import words
 
 Guess = Callable[[Floats], SecretGuesses | WordGuesses]
@@ -154,7 +156,20 @@ def _view(attack: Attack, scene: Scene, names: Names, asked: set[str]) -> Attack
         imitate=imitate,
         contextual=None if published is None else published.text_index is not None,
         claim=scene.published.claim,
+        mechanism=lambda: releasing(scene.fitted()).mechanism,
+        inputs=lambda texts: releasing(scene.fitted()).inputs(texts),
     )
+
+
+def releasing(fitted: FittedVictim) -> Any:
+    """Return a fitted victim that publishes releases.
+
+    Raises:
+        RequestError: it has no mechanism.
+    """
+    if getattr(fitted, "mechanism", None) is None:
+        raise RequestError(f"{type(fitted).__name__} has no mechanism to release other vectors by")
+    return fitted
 
 
 def _known(scene: Scene, secrets: Sequence[Secret], split: str) -> KnownTexts:

@@ -1,4 +1,4 @@
-"""Fitting a victim and publishing: the stages that all attacks on a victim share."""
+"""Publishing what a fitted victim gives away: the stage that all attacks on a publication share."""
 
 from __future__ import annotations
 
@@ -10,28 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from leakboard.auxiliary import Situation, divide
 from leakboard.corpora import SPLITS
 from leakboard.interfaces import Corpus, FittedVictim, Floats, Integers, PrivacyClaim, PublishedWords, Victim
-from leakboard.randomness import derived_seed, seed_libraries, stream
-
-
-@dataclass(frozen=True)
-class Names:
-    """What the random streams of a cell are named after."""
-
-    seed: int
-    dataset: str
-    victim: str
-    attack: str = ""
-
-    def stream(self, purpose: str) -> np.random.Generator:
-        """Return the generator for a purpose."""
-        return stream(self.seed, self.dataset, self.victim, self.attack, purpose)
-
-    def seed_for(self, purpose: str) -> int:
-        """Return a seed for a purpose."""
-        return derived_seed(self.seed, self.dataset, self.victim, self.attack, purpose)
+from leakboard.stages.fitting import Names
 
 
 @dataclass(frozen=True)
@@ -46,20 +27,6 @@ class Publications:
     claim: PrivacyClaim | None
     coverage: Mapping[str, float] = field(default_factory=dict)
     """Shares of the test texts that are treated otherwise than a reader would expect."""
-
-
-def victim_and_attacker_corpus(corpus: Corpus, situation: Situation | None, seed: int) -> tuple[Corpus, Corpus | None]:
-    """Return the victim's corpus and the attacker's texts, None where those come from another dataset."""
-    if situation is None:
-        return corpus, None
-    return divide(corpus, situation, stream(seed, corpus.name, "auxiliary"))
-
-
-def fit(victim: Victim, corpus: Corpus, names: Names) -> FittedVictim:
-    """Train a victim on train and dev."""
-    seed = names.seed_for("fit")
-    seed_libraries(seed)
-    return victim.fit(corpus.only("train", "dev"), seed)
 
 
 def publish(victim: Victim, fitted: FittedVictim, corpus: Corpus, names: Names) -> Publications:

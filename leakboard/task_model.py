@@ -1,0 +1,195 @@
+"""An encoder with a linear head on the task: what every trained document victim is, whatever its encoder and defence.
+
+A defence that acts on the vectors (normalisation, noise) stands between encoder and head; one that acts on the texts
+(word dropout) stands before the encoder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+
+from leakboard.errors import RequestError
+from leakboard.interfaces import Corpus, Floats, Integers, Texts
+from leakboard.randomness import seeded
+from leakboard.training import Keep, train
+
+Vectors = torch.Tensor
+"""float32 (n, d)."""
+
+
+class Encoder(Protocol):
+    """A torch module that turns texts into vectors, in two steps so that texts are prepared once."""
+
+    @property
+    def dimension(self) -> int:
+        """Width of the vectors."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where the vectors are computed."""
+
+    @property
+    def mask(self) -> str:
+        """How a hidden word is written."""
+
+    def tokenise(self, texts: Sequence[str]) -> list[Any]:
+        """Prepare texts, one entry each."""
+
+    def batches(self, prepared: Sequence[Any], generator: torch.Generator | None = None) -> Iterator[list[int]]:
+        """Yield the indices of batches: in random order with a generator."""
+
+    def __call__(self, prepared: Sequence[Any]) -> Vectors:
+        """Return one vector a prepared text."""
+
+    def documents(self, texts: Sequence[str]) -> Floats:
+        """Return one vector a text, float32 (n, d), without gradient."""
+
+    def coverage(self, texts: Sequence[str]) -> dict[str, float]:
+        """Return the shares of texts that it treats otherwise than a reader would expect."""
+
+    def save(self, folder: Path) -> None:
+        """Write weights (safetensors) and whatever else the encoder needs (JSON, text)."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How encoder and head are trained on the task."""
+
+    optimiser: Callable[[list[torch.nn.Parameter]], torch.optim.Optimizer]
+    schedule: Callable[[int, int], float]
+    """Factor of the learning rate after this many steps, given the number of steps an epoch."""
+    epochs: int
+    dropout: float = 0.0
+    """Before whatever stands between encoder and head."""
+    clipping_norm: float | None = None
+    keep: Keep = "best"
+
+
+class TrainableVictim(Protocol):
+    """A victim whose encoder other victims may build on: its options are those of the encoder and of its training."""
+
+    def fingerprint(self) -> str:
+        """Identify pretrained weights; empty where there are none."""
+
+    def build(self, corpus: Corpus) -> Encoder:
+        """Return the encoder as it is before training; it may read the texts of train."""
+
+    def load_encoder(self, folder: Path) -> Encoder:
+        """Return what `Encoder.save` wrote."""
+
+    def trained_parameters(self, encoder: Any) -> list[torch.nn.Parameter]:
+        """Freeze what is not trained and return the rest."""
+
+    @property
+    def recipe(self) -> Recipe:
+        """How it is trained."""
+
+
+@dataclass(frozen=True)
+class Defence:
+    """What stands between the texts, the vectors and the head while training."""
+
+    vectors: Callable[[Vectors, int], Vectors] = lambda vectors, epoch: vectors
+    """Maps a batch of vectors in an epoch (1, 2, ...) to what the head sees; called anew at every step."""
+    texts: Callable[[Texts, str], Texts] | None = None
+    """Rewrites the texts before every epoch, given how a hidden word is written; None leaves them."""
+
+
+@dataclass(frozen=True)
+class TaskModel:
+    """A trained encoder and its softmax layer."""
+
+    encoder: Any
+    """An `Encoder`."""
+    head: torch.nn.Linear
+
+    @torch.no_grad()
+    def predict(self, vectors: Floats) -> Integers:
+        """Return the softmax layer's labels, int64 (n,)."""
+        inputs = torch.from_numpy(np.ascontiguousarray(vectors)).to(self.head.weight.device)
+        return self.head(inputs).argmax(1).cpu().numpy()
+
+    def save(self, folder: Path) -> None:
+        """Write encoder and softmax layer (safetensors, JSON)."""
+        self.encoder.save(folder / "encoder")
+        save_file(self.head.state_dict(), folder / "head.safetensors")
+
+
+def load_task_model(victim: TrainableVictim, folder: Path) -> TaskModel:
+    """Return what `TaskModel.save` wrote."""
+    encoder = victim.load_encoder(folder / "encoder")
+    state = load_file(folder / "head.safetensors")
+    head = torch.nn.Linear(encoder.dimension, len(state["bias"])).to(encoder.device)
+    head.load_state_dict(state)
+    return TaskModel(encoder, head)
+
+
+def fit_task_model(
+    victim: TrainableVictim, name: str, corpus: Corpus, seed: int, defence: Defence | None = None
+) -> TaskModel:
+    """Train encoder and head on the task labels.
+
+    Args:
+        victim: builds the encoder and says how it is trained.
+        name: of the plugin, for messages.
+        corpus: with train and dev.
+        seed: of weights, batches and dropout.
+        defence: what stands between texts, vectors and head; nothing where None.
+
+    Raises:
+        RequestError: no weights, or the corpus has no task label.
+    """
+    if not corpus.has_labels:
+        raise RequestError(f"{name}: {corpus.name} has no task label to train on; sentence_encoder needs none")
+    with seeded(seed):
+        return _fit(victim, corpus, seed, defence or Defence())
+
+
+def _fit(victim: TrainableVictim, corpus: Corpus, seed: int, defence: Defence) -> TaskModel:
+    recipe, encoder = victim.recipe, victim.build(corpus)
+    assert isinstance(encoder, torch.nn.Module)
+    head = torch.nn.Linear(encoder.dimension, len(corpus.values("label"))).to(encoder.device)
+    prepared = {split: encoder.tokenise(corpus.texts(split)) for split in ("train", "dev")}
+    labels = {split: torch.from_numpy(corpus.column(split, "label")).to(encoder.device) for split in prepared}
+    generator = torch.Generator().manual_seed(seed)
+    optimiser = recipe.optimiser(victim.trained_parameters(encoder) + list(head.parameters()))
+    epoch = 0
+
+    def batches() -> Iterator[list[int]]:
+        nonlocal epoch
+        epoch += 1
+        if defence.texts:
+            for split in prepared:
+                prepared[split] = encoder.tokenise(defence.texts(corpus.texts(split), encoder.mask))
+        return encoder.batches(prepared["train"], generator)
+
+    def loss(batch: list[int], split: str = "train") -> torch.Tensor:
+        vectors = encoder([prepared[split][i] for i in batch])
+        vectors = torch.nn.functional.dropout(vectors, recipe.dropout, training=head.training)
+        return torch.nn.functional.cross_entropy(head(defence.vectors(vectors, epoch)), labels[split][batch])
+
+    def dev_loss() -> float:
+        sums = [loss(batch, "dev").item() * len(batch) for batch in encoder.batches(prepared["dev"])]
+        return sum(sums) / len(labels["dev"])
+
+    steps = sum(1 for _ in encoder.batches(prepared["train"]))
+    train(
+        torch.nn.ModuleDict({"encoder": encoder, "head": head}),
+        batches,
+        loss,
+        dev_loss,
+        optimiser=optimiser,
+        epochs=recipe.epochs,
+        scheduler=torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: recipe.schedule(step, steps)),
+        clipping_norm=recipe.clipping_norm,
+        keep=recipe.keep,
+        notes=True,
+    )
+    return TaskModel(encoder, head)

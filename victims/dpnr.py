@@ -1,0 +1,191 @@
+"""Differentially private neural representations (DPNR: Lyu, He and Li 2020), on any trained encoder.
+
+A text is encoded, its vector scaled to [0, 1] by its own minimum and maximum, and noise added (their algorithms 1 and
+2); words may be hidden first. The defaults are the paper's algorithms. ``calibration: per_coordinate`` scales the
+noise to a sensitivity of 1, which bounds one coordinate and not the vector: what is proved is d times what is
+claimed. ``sampling: shared`` is what their released code does: one number for all coordinates, which proves nothing.
+``calibration: l1`` (for Gaussian noise ``l2``) is the correct release. Training data are not protected.
+
+``training``: ``robust`` trains under the noise of the release (algorithm 1), ``standard`` without, ``adaptive`` under
+noise that grows by a schedule (Zouhri and Abecidan 2021, algorithm 3), where the server does not know the user's
+epsilon.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from pydantic import Field
+
+from leakboard.errors import RequestError
+from leakboard.interfaces import Corpus, Floats, Integers, PrivacyClaim, Publication, PublishedWords, Texts
+from leakboard.options import Strings, part, victim
+from leakboard.privacy.masking import hide_words
+from leakboard.privacy.mechanisms import Positive, WordDropout
+from leakboard.privacy.normalisation import min_max
+from leakboard.privacy.releases import Calibration, CubeRelease, Family, Sampling, check_release
+from leakboard.randomness import derived_seed, stream
+from leakboard.task_model import Defence, TaskModel, fit_task_model, load_task_model
+from leakboard.victims.bert import Bert
+from leakboard.victims.embedding_bag import EmbeddingBag
+
+ENCODERS: Mapping[str, type] = {"bert": Bert, "embedding_bag": EmbeddingBag}
+
+Budgets = Annotated[tuple[Positive, ...], Field(strict=False)]
+
+
+@victim
+class Dpnr:
+    encoder: part(ENCODERS) = Field(default=Bert())  # type: ignore[valid-type]
+    """What makes the vectors, with the options of the victim of that name."""
+    epsilon: Positive | None = 0.05
+    """Claimed for one release, before word dropout; null publishes normalised vectors without noise."""
+    mu: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """Word dropout: the rate at which words are hidden before they are encoded."""
+    sensitive_words: Strings = ()
+    """Words (lower case) that are always hidden; a user's own choice amplifies nothing."""
+    mechanism: Family = "laplace"
+    """Law of the noise; ``gaussian`` is the released code's default, ``discrete_laplace`` is safe in floating point."""
+    delta: Annotated[float, Field(gt=0, lt=1)] = 1e-3
+    """Claimed with Gaussian noise (the released code's)."""
+    calibration: Calibration = "per_coordinate"
+    """Sensitivity that the noise is scaled to: 1, as the paper has it; or the true bound, d in L1 or sqrt(d) in L2."""
+    sampling: Sampling = "independent"
+    """A fresh number for every coordinate, or one for the whole vector, as in the released code."""
+    training: Literal["robust", "standard", "adaptive"] = "robust"
+    """Train under the noise of the release, without noise, or under ``schedule``."""
+    schedule: Budgets = ()
+    """Epsilons of the epochs of ``adaptive`` training, the last one staying; empty is the study's 10/t in epoch t."""
+    train_dropout: bool = False
+    """Hide words while training too, anew in every epoch."""
+
+    publishes: ClassVar[tuple[Publication, ...]] = ("documents", "releases")
+
+    def __post_init__(self) -> None:
+        check_release(self.mechanism, self.calibration, self.sampling)
+
+    def fingerprint(self) -> str:
+        """Identify the encoder's pretrained weights."""
+        return self.encoder.fingerprint()
+
+    def trained_as(self) -> "Dpnr":
+        """Return the recipe without what acts at release only: noise where training has none, dropout likewise."""
+        changes: dict[str, Any] = {}
+        if not self.train_dropout:
+            changes |= {"mu": 0.0, "sensitive_words": ()}
+        if self.training == "standard" or self.epsilon is None:
+            changes |= {"epsilon": None, "mechanism": "laplace", "calibration": "per_coordinate"}
+            changes |= {"sampling": "independent", "delta": 1e-3, "training": "standard"}
+        if self.training == "adaptive" and self.epsilon is not None:
+            changes["epsilon"] = 1.0
+        if self.training != "adaptive" or self.epsilon is None:
+            changes["schedule"] = ()
+        return dataclasses.replace(self, **changes)
+
+    def fit(self, corpus: Corpus, seed: int) -> "FittedDpnr":
+        """Train encoder and softmax layer under the noise that ``training`` asks for.
+
+        Raises:
+            RequestError: no weights, or the corpus has no task label.
+            ValueError: a vector is constant and cannot be normalised.
+        """
+        generator = torch.Generator().manual_seed(derived_seed(seed, "noise"))
+        words = stream(seed, "word dropout")
+
+        def noisy(vectors: torch.Tensor, epoch: int) -> torch.Tensor:
+            normalised = min_max(vectors)
+            release = self._training_release(epoch, vectors.shape[1])
+            if release is None:
+                return normalised
+            noise = release.release(torch.zeros(normalised.shape), generator)
+            return normalised + noise.to(normalised.device)
+
+        hides = self.train_dropout and (self.mu > 0 or self.sensitive_words)
+        defence = Defence(noisy, (lambda texts, mask: self.hidden(texts, mask, words)) if hides else None)
+        return FittedDpnr(self, fit_task_model(self.encoder, "dpnr", corpus, seed, defence))
+
+    def load(self, folder: Path) -> "FittedDpnr":
+        """Return a saved encoder and its softmax layer."""
+        return FittedDpnr(self, load_task_model(self.encoder, folder))
+
+    def release(self, dimension: int) -> CubeRelease | None:
+        """Return the noise of a publication, None where there is none."""
+        return self._release(self.epsilon, dimension) if self.epsilon is not None else None
+
+    def _training_release(self, epoch: int, dimension: int) -> CubeRelease | None:
+        if self.epsilon is None or self.training == "standard":
+            return None
+        epsilon = self.epsilon
+        if self.training == "adaptive":
+            epsilon = self.schedule[min(epoch, len(self.schedule)) - 1] if self.schedule else 10 / epoch
+        release = self._release(epsilon, dimension)
+        return dataclasses.replace(release, family="laplace") if self.mechanism == "discrete_laplace" else release
+
+    def _release(self, epsilon: float, dimension: int) -> CubeRelease:
+        delta = self.delta if self.mechanism == "gaussian" else 0.0
+        return CubeRelease(dimension, epsilon, self.mechanism, self.calibration, self.sampling, delta)
+
+    def hidden(self, texts: Texts, mask: str, generator: np.random.Generator) -> Texts:
+        """Return the texts with words hidden."""
+        return hide_words(texts, mask, WordDropout(self.mu), frozenset(self.sensitive_words), generator)
+
+
+@dataclass(frozen=True)
+class FittedDpnr:
+    options: Dpnr
+    model: TaskModel
+
+    @property
+    def mechanism(self) -> CubeRelease | None:
+        """The noise on a normalised vector, None where there is none."""
+        return self.options.release(self.model.encoder.dimension)
+
+    @property
+    def claim(self) -> PrivacyClaim | None:
+        """The paper's claim, theorem 2 included, beside what is proved.
+
+        The theorem holds as words are hidden here (`WordDropout`): a text with a word hidden is a neighbour like any
+        other, since neighbours of the release are any two vectors of the cube.
+        """
+        if (mechanism := self.mechanism) is None:
+            return None
+        return mechanism.claim("word", WordDropout(self.options.mu).amplified if self.options.mu else None)
+
+    def inputs(self, texts: Texts) -> Floats | None:
+        """Return the normalised vectors, float32 (n, d); None under word dropout, where they are random."""
+        return None if self.options.mu else self._normalised(texts, np.random.default_rng(0))
+
+    def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
+        """Return normalised vectors with noise.
+
+        Raises:
+            ValueError: a vector is constant and cannot be normalised.
+        """
+        vectors = self._normalised(texts, rng)
+        mechanism = self.mechanism
+        return vectors if mechanism is None else mechanism.release(vectors, rng).astype(np.float32)
+
+    def _normalised(self, texts: Texts, rng: np.random.Generator) -> Floats:
+        """Hide words, and encode every distinct text once."""
+        distinct, places = np.unique(self.options.hidden(texts, self.model.encoder.mask, rng), return_inverse=True)
+        return min_max(self.model.encoder.documents(distinct.tolist()))[places.reshape(-1)]
+
+    def publish_words(self, texts: Texts, rng: np.random.Generator) -> PublishedWords:
+        """Raise: word vectors would not be private."""
+        raise RequestError("dpnr: publishes documents only")
+
+    def coverage(self, texts: Texts) -> dict[str, float]:
+        """Return the shares of texts that the encoder treats otherwise than a reader would expect."""
+        return self.model.encoder.coverage(texts)
+
+    def predict(self, vectors: Floats) -> Integers:
+        """Return the softmax layer's labels."""
+        return self.model.predict(vectors)
+
+    def save(self, folder: Path) -> None:
+        """Write encoder and softmax layer (safetensors, JSON)."""
+        self.model.save(folder)
