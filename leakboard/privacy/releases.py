@@ -59,7 +59,7 @@ def check_release(family: Family, calibration: Calibration, sampling: Sampling) 
             f"calibration: {calibration!r} is not allowed with mechanism {family!r} (allowed: {allowed})"
         )
     if family == "discrete_laplace" and sampling == "shared":
-        raise RequestError("sampling: 'shared' is not allowed with mechanism 'discrete_laplace' (allowed: independent)")
+        raise RequestError("sampling: 'shared' is not allowed for 'discrete_laplace' (allowed: independent)")
 
 
 @dataclass(frozen=True, config=CHECKED)
