@@ -40,11 +40,9 @@ Budgets = Annotated[tuple[Positive, ...], Field(strict=False)]
 
 @victim
 class Dpnr:
-    encoder: part(ENCODERS) = Field(default=Bert())  # type: ignore[valid-type]
-    """What makes the vectors, with the options of the victim of that name."""
     epsilon: Positive | None
     """Claimed for one release, before word dropout; null publishes normalised vectors without noise."""
-    encoder: part(ENCODERS) = Field(default=Bert())  # type: ignore[valid-type]  # noqa: RUF009
+    encoder: part(ENCODERS) = Field(default=Bert())  # type: ignore[valid-type]
     """What makes the vectors, with the options of the victim of that name."""
     mu: Annotated[float, Field(ge=0, le=1)] = 0.0
     """Word dropout: the rate at which words are hidden before they are encoded."""
