@@ -170,16 +170,18 @@ def describe(cls: type) -> list[OptionDescription]:
         OptionDescription(
             name,
             _allowed(entry),
-            "required" if name in required else _default(entry.get("default")),
+            "required" if name in required else _default(cls, name, entry.get("default")),
             _documentation(cls, name),
         )
         for name, entry in schema.get("properties", {}).items()
     ]
 
 
-def _default(value: Any) -> str:
-    """Return a default as it is written; of a part with options of its own just the name."""
-    return next(iter(value)) if isinstance(value, dict) and len(value) == 1 else _plain(value)
+def _default(cls: type, name: str, value: Any) -> str:
+    """Return a default as it is written; of a part with options of its own its name."""
+    fields: Any = getattr(cls, "__pydantic_fields__", {})
+    chosen = fields[name].default if name in fields else value
+    return type(chosen).__module__.rpartition(".")[2] if hasattr(chosen, "__leakboard_kind__") else _plain(value)
 
 
 def _documentation(cls: type, name: str) -> str:

@@ -27,7 +27,7 @@ from leakboard.options import Strings, part, victim
 from leakboard.privacy.masking import hide_words
 from leakboard.privacy.mechanisms import Positive, WordDropout
 from leakboard.privacy.normalisation import min_max
-from leakboard.privacy.releases import Calibration, CubeRelease, Family, Sampling, check_release
+from leakboard.privacy.releases import Calibration, CubeRelease, Family, HiddenWordRelease, Sampling, check_release
 from leakboard.randomness import derived_seed, stream
 from leakboard.task_model import Defence, TaskModel, fit_task_model, load_task_model
 from leakboard.victims.bert import Bert
@@ -140,9 +140,10 @@ class FittedDpnr:
     model: TaskModel
 
     @property
-    def mechanism(self) -> CubeRelease | None:
-        """The noise on a normalised vector, None where there is none."""
-        return self.options.release(self.model.encoder.dimension)
+    def mechanism(self) -> CubeRelease | HiddenWordRelease | None:
+        """The noise on a normalised vector, None where there is none; with word dropout as two neighbours meet it."""
+        release = self.options.release(self.model.encoder.dimension)
+        return HiddenWordRelease(release, self.options.mu) if release and self.options.mu else release
 
     @property
     def claim(self) -> PrivacyClaim | None:
@@ -151,9 +152,9 @@ class FittedDpnr:
         The theorem holds as words are hidden here (`WordDropout`): a text with a word hidden is a neighbour like any
         other, since neighbours of the release are any two vectors of the cube.
         """
-        if (mechanism := self.mechanism) is None:
+        if (release := self.options.release(self.model.encoder.dimension)) is None:
             return None
-        return mechanism.claim("word", WordDropout(self.options.mu).amplified if self.options.mu else None)
+        return release.claim("word", WordDropout(self.options.mu).amplified if self.options.mu else None)
 
     def inputs(self, texts: Texts) -> Floats | None:
         """Return the normalised vectors, float32 (n, d); None under word dropout, where they are random."""
@@ -165,9 +166,8 @@ class FittedDpnr:
         Raises:
             ValueError: a vector is constant and cannot be normalised.
         """
-        vectors = self._normalised(texts, rng)
-        mechanism = self.mechanism
-        return vectors if mechanism is None else mechanism.release(vectors, rng).astype(np.float32)
+        vectors, release = self._normalised(texts, rng), self.options.release(self.model.encoder.dimension)
+        return vectors if release is None else release.release(vectors, rng).astype(np.float32)
 
     def _normalised(self, texts: Texts, rng: np.random.Generator) -> Floats:
         """Hide words, and encode every distinct text once."""

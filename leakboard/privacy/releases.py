@@ -32,6 +32,7 @@ from leakboard.privacy.mechanisms import (
     Laplace,
     Positive,
     Values,
+    WordDropout,
     gaussian_epsilon,
 )
 
@@ -142,3 +143,39 @@ class CubeRelease:
             norm[self.calibration],
             amplified(self.proved),
         )
+
+
+@dataclass(frozen=True, config=CHECKED)
+class HiddenWordRelease:
+    """A release as two texts that differ in one word meet it under word dropout, for audits.
+
+    With probability ``rate`` that word is hidden and both texts give the same vector, here the centre of the cube;
+    otherwise each gives its own. Claimed is what `WordDropout` makes of the inner release's claim.
+    """
+
+    inner: CubeRelease
+    rate: Annotated[float, Field(gt=0, le=1)]
+
+    @property
+    def dimension(self) -> int:
+        """Width of the vectors."""
+        return self.inner.dimension
+
+    @property
+    def epsilon(self) -> float:
+        """What is claimed, word dropout included."""
+        return WordDropout(self.rate).amplified(self.inner.epsilon)
+
+    @property
+    def delta(self) -> float:
+        """What is claimed."""
+        return self.inner.delta
+
+    def release(self, values: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
+        """Return values with noise, float (n, d); some rows are replaced by the centre before."""
+        hidden = generator.random((len(values), 1)) < self.rate
+        return self.inner.release(np.where(hidden, values.dtype.type(0.5), values), generator)
+
+    def log_ratio(self, outputs: NDArray[Any], first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64] | None:
+        """Return the inner release's log ratio: not this one's own, but it too tells the inputs apart."""
+        return self.inner.log_ratio(outputs, first, second)
