@@ -2,7 +2,8 @@
 
 The attacker of DPNR (Lyu, He and Li 2020) and Coavoux et al. (2018) is one MLP on the published vectors. A defence must
 not profit from vectors that are merely badly scaled for it, so the portfolio tries an MLP and logistic regression on
-raw, standardised and per-vector normalised inputs, and keeps what does best on dev.
+raw, standardised and per-vector normalised inputs, and keeps what does best on dev. Where the victim adds noise, whose
+law is public, they are also given vectors that were denoised (`_denoising`).
 """
 
 import warnings
@@ -12,11 +13,20 @@ from typing import Annotated, Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from pydantic import Field
 
+from leakboard.attacks._denoising import Inputs, Scaling, plain_scalings, shrinkage
 from leakboard.errors import RequestError
-from leakboard.interfaces import AttackerView, Floats, Integers, KnownTexts, Secret, SecretGuesses, SecretKind
+from leakboard.interfaces import (
+    AttackerView,
+    Floats,
+    Integers,
+    KnownTexts,
+    Secret,
+    SecretGuesses,
+    SecretKind,
+    Texts,
+)
 from leakboard.notes import note
 from leakboard.options import shared
 from leakboard.randomness import seeded
@@ -25,37 +35,12 @@ from leakboard.training import shuffled, train
 Portfolio = Literal["best", "mlp", "logistic"]
 Count = Annotated[int, Field(ge=1)]
 
+DENOISED: tuple[Inputs, ...] = ("centred", "above minimum")
+"""Inputs that remove a shift of the whole vector."""
+
 Scores = dict[str, Floats]
 """For each secret float32 (n, values): log-probabilities."""
 Measure = Callable[[Scores, Mapping[str, Integers]], float]
-
-
-@dataclass(frozen=True)
-class Scaling:
-    """A fixed affine map of the inputs, or a map of each vector by itself."""
-
-    name: str
-    shift: NDArray[np.float64] | float = 0.0
-    scale: NDArray[np.float64] | float = 1.0
-    per_vector: bool = False
-
-    def __call__(self, vectors: Floats) -> Floats:
-        if self.per_vector:
-            vectors = vectors - vectors.mean(1, keepdims=True, dtype=np.float64)  # squares leave the range of float32
-            deviation = vectors.std(1, keepdims=True)
-            return (vectors / np.where(deviation > 0, deviation, 1)).astype(np.float32)
-        return ((vectors - self.shift) * self.scale).astype(np.float32)
-
-    @staticmethod
-    def all(vectors: Floats) -> "list[Scaling]":
-        """Return the scalings, with means and deviations taken from ``vectors``."""
-        deviation = vectors.std(0, dtype=np.float64)
-        standard = 1 / np.where(deviation > 0, deviation, 1)
-        return [
-            Scaling("raw"),
-            Scaling("standardised", vectors.mean(0, dtype=np.float64), standard),
-            Scaling("per vector", per_vector=True),
-        ]
 
 
 @dataclass(frozen=True)
@@ -81,8 +66,8 @@ class FittedPortfolio:
     note: str
 
     def guess(self, vectors: Floats) -> SecretGuesses:
-        """Guess the secrets of published vectors, float32 (n, d)."""
-        scores = self.member(vectors)
+        """Guess the secrets of published vectors, float32 (n, d); several of a text, (n, m, d), are averaged first."""
+        scores = self.member(vectors.mean(1) if vectors.ndim == 3 else vectors)
         return SecretGuesses({s.name: _shift(scores[s.name], self.offset) for s in self.secrets}, self.note)
 
 
@@ -95,7 +80,13 @@ class PortfolioOptions:
     """Which classifiers are tried, and the MLP's recipe: two layers, ReLU, one head a secret, stopped early on dev."""
 
     portfolio: Portfolio = "best"
-    """``best`` on dev of MLP and logistic regression on three scalings; ``mlp``: the papers' alone; ``logistic``."""
+    """``best`` on dev of MLP and logistic regression on all inputs; ``mlp``: the papers' alone; ``logistic``."""
+    inputs: Inputs | None = None
+    """What they are given; null tries all that apply, the last three where the victim adds noise (``mlp``: raw)."""
+    queries: Count = 1
+    """Publications of each of its own texts that the attacker learns from."""
+    observations: Count = 1
+    """Publications of the same test text that it sees, and averages."""
     hidden: Count = 512
     """ReLU units of the MLP."""
     epochs: Count = 60
@@ -132,9 +123,12 @@ def fit_portfolio(
     if view.train.vectors is None or view.dev.vectors is None:
         raise RequestError("no document vectors are published")
     secrets = tuple(secret for secret in view.secrets if secret.kind == kind)
+    train = _repeated(view, view.train, options.queries, options.observations)
+    dev = _repeated(view, view.dev, 1, options.observations)
+    assert dev.vectors is not None
     fitted: list[tuple[float, float, Member]] = []
-    for scaling in Scaling.all(view.train.vectors)[: 1 if options.portfolio == "mlp" else None]:
-        known = (_scaled(view.train, scaling), _scaled(view.dev, scaling))
+    for scaling in _scalings(options, view, train):
+        known = (_scaled(train, scaling), _scaled(dev, scaling))
         for model in ("mlp", "logistic") if options.portfolio == "best" else (options.portfolio,):
             name = f"{model} on {scaling.name} inputs"
             note(name)
@@ -143,12 +137,47 @@ def fit_portfolio(
                     _mlp(*known, secrets, options, seed) if model == "mlp" else _logistic(known[0], secrets)
                 )
             member = Member(name + remark, scaling, scores)
-            on_dev = member(view.dev.vectors)
-            offset = offsets(on_dev, view.dev.secrets)
+            on_dev = member(dev.vectors)
+            offset = offsets(on_dev, dev.secrets)
             shifted = {name: _shift(value, offset) for name, value in on_dev.items()}
-            fitted.append((measure(shifted, view.dev.secrets), offset, member))
+            fitted.append((measure(shifted, dev.secrets), offset, member))
     best, offset, member = max(fitted, key=lambda entry: entry[0])
     return FittedPortfolio(member, offset, secrets, f"{member.name}, {best:.4f} on dev")
+
+
+def _repeated(view: AttackerView, known: KnownTexts, queries: int, observations: int) -> KnownTexts:
+    """Return known texts ``queries`` times over, each time with the mean of ``observations`` publications of its own.
+
+    The publication that the attacker was given is the first.
+    """
+    if queries == observations == 1:
+        return known
+    assert known.vectors is not None
+    means = []
+    for i in range(queries):
+        note(f"publications {i + 1} of {queries} of its own texts")
+        total = known.vectors.astype(np.float64) if i == 0 else view.query(known.texts)
+        for _ in range(observations - 1):
+            total = total + view.query(known.texts)
+        means.append((total / observations).astype(np.float32))
+    texts = Texts([text for _ in range(queries) for text in known.texts])
+    secrets = {name: np.tile(values, queries) for name, values in known.secrets.items()}
+    return KnownTexts(texts, secrets, np.concatenate(means))
+
+
+def _scalings(options: PortfolioOptions, view: AttackerView, train: KnownTexts) -> list[Scaling]:
+    """Return what the members are given: a victim that claims privacy adds noise, which is worth removing."""
+    assert train.vectors is not None
+    asked = options.inputs or ("raw" if options.portfolio == "mlp" else None)
+    found = plain_scalings(train.vectors)
+    if (asked is None and view.claim) or asked in DENOISED:
+        found += [Scaling("centred"), Scaling("above minimum")]
+    if (asked is None and view.claim) or asked == "shrunken":
+        once = KnownTexts(view.train.texts, view.train.secrets, view.query(view.train.texts))
+        again = _repeated(view, once, 1, options.observations).vectors
+        assert again is not None
+        found.append(shrinkage(train.vectors[: len(again)], again))
+    return [scaling for scaling in found if asked in (None, scaling.name)]
 
 
 def _scaled(known: KnownTexts, scaling: Scaling) -> KnownTexts:

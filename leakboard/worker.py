@@ -200,7 +200,7 @@ class _Stages:
 
     def attacked(self) -> tuple[Record, list[dict[str, Any]]]:
         """Return the cell's record, and what each stage took."""
-        from leakboard.stages.cell import Scene, mismatch, mount
+        from leakboard.stages.cell import Scene, mismatch, mount, observations, unclaimed
         from leakboard.stages.publications import load_publications
 
         job = self.job
@@ -211,7 +211,9 @@ class _Stages:
             return _record(job, "skipped", reason, checks=own.checks), []
         folder = self.publications()
         published = load_publications(folder)
-        floor = self.floor(attack.target) if job.floor and attack.target != "words" else None
+        if reason := unclaimed(attack, published):
+            return _record(job, "skipped", reason, checks=own.checks), []
+        floor = self.floor(attack.target) if job.floor and attack.target in ("attribute", "entity") else None
         scene = Scene(own, auxiliary, self.victim, lru_cache(self.fitted), published)
         notes.note("attacking")
         with _measured("attack", job.threads) as cost:
@@ -222,7 +224,7 @@ class _Stages:
             secrets=judged.secrets,
             attack_metric=judged.attack_metric,
             test_size=judged.test_size,
-            claim=asdict(published.claim) if published.claim else None,
+            claim=asdict(published.claim.composed(observations(attack))) if published.claim else None,
             note=judged.note,
             checks=own.checks,
             metrics=judged.metrics,

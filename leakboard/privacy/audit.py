@@ -13,7 +13,8 @@ patterns of rounding errors, and it too is caught (Mironov 2012). ``digits=None`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -27,8 +28,10 @@ Score = Callable[[Array], Array]
 
 DRAWS = 100_000
 """Releases of either input."""
+VALUES = 1 << 18
+"""Released values held at once: as many as stay in a processor's cache."""
 CHUNK = 8_192
-"""Releases held at once."""
+"""Releases of a text held at once."""
 LEARNED = 2_000
 """Releases of either input that a learned statistic is fitted on."""
 THRESHOLDS = 512
@@ -54,7 +57,7 @@ class Mechanism(Protocol):
 
 @dataclass(frozen=True)
 class Pair:
-    """Two inputs that the claim says are neighbours, float (d,)."""
+    """Two inputs that the claim says are neighbours: vectors, float (d,), or a text each, object (1,)."""
 
     name: str
     first: Array
@@ -129,23 +132,61 @@ def audit(
     Raises:
         ValueError: fewer than 100 draws, no pair, or releases that are not finite.
     """
-    if draws < 100 or not pairs:
-        raise ValueError(f"an audit needs at least 100 draws and one pair, not {draws} and {len(pairs)}")
-    error, half = 1 - confidence, draws // 2
-    found = [_best_event(mechanism, pair, half // len(pairs), error, digits, generator) for pair in pairs]
-    best = max(found, key=lambda event: event.promise)
-    tested = draws - half
-    counts = [0, 0]
-    for side, values in enumerate((best.pair.first, best.pair.second)):
-        for outputs in _releases(mechanism, values, tested, generator):
-            counts[side] += int(best.holds(best.score(outputs)).sum())
-    epsilon = lower_bound(counts[0], counts[1], tested, mechanism.delta, error)
-    shares = [count / tested for count in counts]
-    return Bound(epsilon, confidence, best.pair.name, best.statistic, best.told, shares[0], shares[1], tested)
+    event = choose_event(mechanism, pairs, generator, draws // 2, confidence, digits)
+    tested = draws - draws // 2
+    first, second = counts(mechanism.release, (event.pair.first, event.pair.second), event.holds, tested, generator)
+    epsilon = lower_bound(first, second, tested, mechanism.delta, 1 - confidence)
+    shares = (first / tested, second / tested)
+    return Bound(epsilon, confidence, event.pair.name, event.statistic, event.told, *shares, tested)
+
+
+def choose_event(
+    mechanism: Mechanism,
+    pairs: Sequence[Pair],
+    generator: np.random.Generator,
+    draws: int,
+    confidence: float = 0.95,
+    digits: int | None = DIGITS,
+) -> Event:
+    """Return the event that tells a pair apart best, on ``draws`` releases of either input shared by the pairs.
+
+    Raises:
+        ValueError: fewer than 50 draws, no pair, or releases that are not finite.
+    """
+    if draws < 50 or not pairs:
+        raise ValueError(f"an audit needs at least 100 draws and one pair, not {2 * draws} and {len(pairs)}")
+    found = [_best_event(mechanism, p, draws // len(pairs), 1 - confidence, digits, generator) for p in pairs]
+    return max(found, key=lambda event: event.promise)
+
+
+def counts(
+    release: Callable[[Array, np.random.Generator], Array],
+    inputs: tuple[Array, Array],
+    holds: Callable[[Array], Array],
+    draws: int,
+    generator: np.random.Generator,
+    threads: int = 2,
+) -> tuple[int, int]:
+    """Return of how many of ``draws`` releases of either input an event holds.
+
+    Both at once, each with a stream of its own, so that the counts do not depend on the number of threads.
+
+    Raises:
+        ValueError: a release is not finite.
+    """
+
+    def of_one(values: Array, stream: np.random.Generator) -> int:
+        return sum(int(np.count_nonzero(holds(part))) for part in _releases(release, values, draws, stream))
+
+    with ThreadPoolExecutor(threads) as pool:
+        first, second = pool.map(of_one, inputs, generator.spawn(2))
+    return first, second
 
 
 @dataclass(frozen=True)
-class _Event:
+class Event:
+    """A pair with a statistic and a threshold; ``promise`` is the bound on the draws it was chosen from."""
+
     pair: Pair
     statistic: str
     score: Score
@@ -153,27 +194,30 @@ class _Event:
     above: bool
     promise: float
 
-    def holds(self, scores: Array) -> Array:
+    def holds(self, outputs: Array) -> Array:
+        """Return whether the event holds for releases (n, d), bool (n,)."""
+        scores = self.score(outputs)
         return scores >= self.threshold if self.above else scores < self.threshold
 
     @property
     def told(self) -> str:
+        """The event in words."""
         return f"{self.statistic} {'>=' if self.above else '<'} {self.threshold:.6g}"
 
 
 def _best_event(
     mechanism: Mechanism, pair: Pair, draws: int, error: float, digits: int | None, generator: np.random.Generator
-) -> _Event:
+) -> Event:
     """Return the event of one pair, either way round, that promises most on draws of its own."""
     sides = (pair.first, pair.second)
-    learned = [np.concatenate(list(_releases(mechanism, x, min(LEARNED, draws), generator))) for x in sides]
+    learned = [np.concatenate(list(_releases(mechanism.release, x, min(LEARNED, draws), generator))) for x in sides]
     statistics = _statistics(mechanism, pair, *learned)
     if digits is not None:
         statistics = {name: _rounded(score, np.concatenate(learned), digits) for name, score in statistics.items()}
     scores: dict[str, list[Array]] = {name: [] for name in statistics}
     for values in sides:
         parts: dict[str, list[Array]] = {name: [] for name in statistics}
-        for outputs in _releases(mechanism, values, draws, generator):
+        for outputs in _releases(mechanism.release, values, draws, generator):
             for name, score in statistics.items():
                 parts[name].append(score(outputs))
         for name, found in parts.items():
@@ -188,7 +232,7 @@ def _best_event(
 
 def _best_threshold(
     pair: Pair, statistic: str, score: Score, first: Array, second: Array, delta: float, error: float
-) -> _Event:
+) -> Event:
     n = len(first)
     both = np.unique(np.concatenate([first, second]))
     candidates = both[np.unique(np.linspace(0, len(both) - 1, min(THRESHOLDS, n // 4)).astype(int))]
@@ -199,20 +243,27 @@ def _best_threshold(
     }
     above = bool(promises[True].max() >= promises[False].max())
     place = int(promises[above].argmax())
-    return _Event(pair, statistic, score, float(candidates[place]), above, float(promises[above][place]))
+    return Event(pair, statistic, score, float(candidates[place]), above, float(promises[above][place]))
 
 
 def _statistics(mechanism: Mechanism, pair: Pair, first: Array, second: Array) -> dict[str, Score]:
     """Return the statistics that may tell the pair apart; a learned one is fitted on releases of its own."""
-    direction = pair.second - pair.first
     found: dict[str, Score] = {
         "sum": lambda outputs: outputs.sum(1),
         "mean above the minimum": lambda outputs: outputs.mean(1) - outputs.min(1),
-        "projection on the difference": lambda outputs: outputs @ direction,
         "learned classifier": _classifier(first, second),
     }
-    if hasattr(mechanism, "log_ratio"):
-        found["likelihood ratio"] = lambda outputs: mechanism.log_ratio(outputs, pair.first, pair.second)
+    given = (pair.first, pair.second)
+    if hasattr(mechanism, "vector_of"):  # the pair holds texts, which become vectors first
+        vectors = [mechanism.vector_of(values) for values in given]
+        if any(vector is None for vector in vectors):
+            return found
+        given = (vectors[0], vectors[1])
+    direction = given[1] - given[0]
+    found["projection on the difference"] = lambda outputs: outputs @ direction
+    ratio = getattr(mechanism, "log_ratio", None)
+    if ratio and ratio(first[:1], *given) is not None:
+        found["likelihood ratio"] = lambda outputs: ratio(outputs, *given)
     return found
 
 
@@ -237,14 +288,21 @@ def _rounded(score: Score, outputs: Array, digits: int) -> Score:
     return lambda outputs: np.rint(score(outputs) / step) * step
 
 
-def _releases(mechanism: Mechanism, values: Array, draws: int, generator: np.random.Generator) -> Any:
+def _releases(
+    release: Callable[[Array, np.random.Generator], Array],
+    values: Array,
+    draws: int,
+    generator: np.random.Generator,
+) -> Iterator[Array]:
     """Yield ``draws`` releases of one input in chunks, float (n, d).
 
     Raises:
         ValueError: a release is not finite.
     """
-    for start in range(0, draws, CHUNK):
-        outputs = mechanism.release(np.tile(values, (min(CHUNK, draws - start), 1)), generator)
+    rows = min(draws, max(1, VALUES // len(values)) if values.dtype != object else CHUNK)
+    inputs = np.tile(values, (rows, 1))
+    for start in range(0, draws, rows):
+        outputs = release(inputs[: draws - start], generator)
         if not np.isfinite(outputs).all():
             raise ValueError("the mechanism released NaN or infinity")
         yield outputs

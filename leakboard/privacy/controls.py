@@ -6,6 +6,7 @@ vectors whose coordinates lie in [0, 1], and claim epsilon for changing the whol
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,10 @@ class _Control:
     def delta(self) -> float:
         """Pure differential privacy is what all of them claim."""
         return 0.0
+
+    def proved(self, dimensions: int) -> float:
+        """Return the epsilon that holds for vectors of the unit cube; infinite where none does."""
+        return self.epsilon if self.sound else math.inf
 
 
 class Copy(_Control):
@@ -66,6 +71,10 @@ class AdeptSensitivity(_Control):
         """Return the values plus Lap(1/epsilon)."""
         return values + laplace_noise(values, 1 / self.epsilon, rng)
 
+    def proved(self, dimensions: int) -> float:
+        """Return d times what is claimed, which corners of the cube attain."""
+        return dimensions * self.epsilon
+
 
 class HalfScale(_Control):
     """Broken: Laplace noise of half the scale."""
@@ -73,6 +82,10 @@ class HalfScale(_Control):
     def release(self, values: Array, rng: np.random.Generator) -> Array:
         """Return the values plus Lap(d / (2 epsilon))."""
         return values + laplace_noise(values, values.shape[-1] / (2 * self.epsilon), rng)
+
+    def proved(self, dimensions: int) -> float:
+        """Return twice what is claimed."""
+        return 2 * self.epsilon
 
 
 class SharedDraw(_Control):
@@ -84,6 +97,10 @@ class SharedDraw(_Control):
     def release(self, values: Array, rng: np.random.Generator) -> Array:
         """Return the values plus one Lap(d/epsilon) a row."""
         return values + laplace_noise(values[..., :1], values.shape[-1] / self.epsilon, rng)
+
+    def proved(self, dimensions: int) -> float:
+        """Return what is claimed for one coordinate; for more nothing holds."""
+        return self.epsilon if dimensions == 1 else math.inf
 
 
 class FixedSeed(_Control):
@@ -102,6 +119,10 @@ class RandomBits(_Control):
     def release(self, values: Array, rng: np.random.Generator) -> Array:
         """Return zeros and ones."""
         return rng.integers(0, 2, values.shape).astype(values.dtype)
+
+    def proved(self, dimensions: int) -> float:
+        """Return 0: nothing of the input is in the output."""
+        return 0.0
 
 
 class HalvedOutput(_Control):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import (
@@ -27,6 +28,7 @@ from leakboard.interfaces import (
 )
 from leakboard.randomness import seed_libraries
 from leakboard.referee import SCORES, judge, judge_task
+from leakboard.referee.claims import judge_claim
 from leakboard.referee.measures import Metric
 from leakboard.referee.words import (
     ASKED,
@@ -77,9 +79,14 @@ def targets(attack: Attack, corpus: Corpus) -> tuple[Secret, ...]:
 
 def mismatch(attack: Attack, corpus: Corpus) -> str:
     """Return why attack and corpus cannot meet, or an empty string."""
-    if attack.target != "words" and not targets(attack, corpus):
+    if attack.target in ("attribute", "entity") and not targets(attack, corpus):
         return f"{corpus.name} has no {attack.target} secrets"
     return ""
+
+
+def unclaimed(attack: Attack, published: Publications) -> str:
+    """Return why there is nothing to audit, or an empty string."""
+    return "the victim claims no privacy" if attack.target == "claim" and published.claim is None else ""
 
 
 def mount(attack: Attack, scene: Scene, names: Names, floor: np.ndarray | None) -> Judged:
@@ -101,9 +108,11 @@ def mount(attack: Attack, scene: Scene, names: Names, floor: np.ndarray | None) 
         if not (name.endswith("_texts") and 0 <= share <= 1):
             raise ValueError(f"coverage: {name}={share!r} is not allowed: a share of texts, named ..._texts")
         metrics.append(Metric(name, share, n=n))
+    if attack.target == "claim":
+        return _judge_audit(fitted, scene, names, metrics)
     if attack.needs == "words":
         return _judge_words(fitted.guess, scene, names, asked, metrics)
-    guesses = _guess_shuffled(fitted.guess, scene.published.documents["test"], names)
+    guesses = _guess_shuffled(fitted.guess, _observed(attack, scene, names), names)
     secrets = targets(attack, scene.corpus)
     metrics += judge(scene.corpus, secrets, guesses, floor)
     metric = SCORES[attack.target][0]
@@ -122,9 +131,61 @@ def _guess_shuffled(guess: Guess, vectors: Floats, names: Names) -> SecretGuesse
     return SecretGuesses(scores, guesses.note)
 
 
+def _observed(attack: Attack, scene: Scene, names: Names) -> Floats:
+    """Return what the attack sees of the test texts: float32 (n, d), or (n, m, d) for m > 1 observations of each."""
+    first = scene.published.documents["test"]
+    if (times := observations(attack)) == 1:
+        return first
+    texts, stream, publish = scene.corpus.texts("test"), names.stream("observe"), publisher(scene)
+    return np.stack([first, *(publish(texts, stream) for _ in range(times - 1))], axis=1)
+
+
+def observations(attack: Attack) -> int:
+    """Return how many publications of a test text an attack sees."""
+    return int(getattr(attack, "observations", 1))
+
+
+def publisher(scene: Scene) -> Callable[[Texts, np.random.Generator], Floats]:
+    """Return what publishes texts with fresh noise; texts asked for again are not encoded again where that is the same.
+
+    It is for victims that publish ``releases`` and whose mechanism is given the same vectors each time.
+    """
+    kept: dict[tuple[str, ...], NDArray[Any] | None] = {}
+
+    def publish(texts: Texts, rng: np.random.Generator) -> Floats:
+        fitted: Any = scene.fitted()
+        if "releases" not in scene.victim.publishes or fitted.mechanism is None:
+            return fitted.publish_documents(texts, rng)
+        distinct = dict.fromkeys(texts)
+        if (asked := tuple(distinct)) not in kept:
+            if len(kept) == KEPT:
+                kept.pop(next(iter(kept)))
+            kept[asked] = fitted.inputs(Texts(asked))
+        if (inputs := kept[asked]) is None:
+            return fitted.publish_documents(texts, rng)
+        places = {text: row for row, text in enumerate(distinct)}
+        return fitted.mechanism.release(inputs[[places[text] for text in texts]], rng).astype(np.float32)
+
+    return publish
+
+
+KEPT = 8
+"""Sets of texts whose vectors are kept."""
+
+
+def _judge_audit(fitted: Any, scene: Scene, names: Names, metrics: list[Metric]) -> Judged:
+    """Draw fresh releases and count what the audit's events tell."""
+    claim = scene.published.claim
+    assert claim is not None, "audits meet only victims with a claim"
+    mechanism, rng = releasing(scene.fitted()).mechanism, names.stream("audit")
+    metrics += judge_claim(fitted.distinguishers, claim, mechanism, publisher(scene), rng)
+    note = "; ".join(entry.note for entry in fitted.distinguishers if entry.note)
+    return Judged(("claim",), "epsilon", fitted.distinguishers[0].draws, metrics, note, [])
+
+
 def _view(attack: Attack, scene: Scene, names: Names, asked: set[str]) -> AttackerView:
     secrets = targets(attack, scene.corpus)
-    query_stream = names.stream("query")
+    query_stream, publish = names.stream("query"), publisher(scene)
     published = scene.published.words
 
     def ask(texts: Texts) -> None:
@@ -132,7 +193,7 @@ def _view(attack: Attack, scene: Scene, names: Names, asked: set[str]) -> Attack
 
     def query(texts: Texts) -> Floats:
         ask(texts)
-        return scene.fitted().publish_documents(texts, query_stream)
+        return publish(texts, query_stream)
 
     def query_words(texts: Texts) -> PublishedWords:
         answer = scene.fitted().publish_words(texts, query_stream)
@@ -173,7 +234,7 @@ def releasing(fitted: FittedVictim) -> Any:
 
 
 def _known(scene: Scene, secrets: Sequence[Secret], split: str) -> KnownTexts:
-    if not secrets:  # an attack on words: whose texts these are is the auxiliary corpus's to say
+    if not secrets:  # an audit, or an attack on words: whose texts these are is the auxiliary corpus's to say
         return KnownTexts(Texts([]), {}, None)
     vectors = scene.published.documents.get(split)
     values = {secret.name: scene.corpus.column(split, secret.name) for secret in secrets}

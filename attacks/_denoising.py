@@ -1,0 +1,67 @@
+"""What an attacker who knows the mechanism does to noisy vectors before it learns from them.
+
+Noise that all coordinates share, as DPNR's released code draws it, is a shift of the vector: subtracting the smallest
+coordinate or the mean removes it. Independent noise is shrunk by the best linear estimate of the vector without it
+(Wiener 1949): with S the covariance of the vectors and N that of the noise, x -> m + S (S + N)^-1 (x - m).
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakboard.interfaces import Floats
+
+Inputs = Literal["raw", "standardised", "per vector", "centred", "above minimum", "shrunken"]
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """A fixed map of the inputs, or a map of each vector by itself."""
+
+    name: Inputs
+    shift: NDArray[np.float64] | float = 0.0
+    scale: NDArray[np.float64] | float = 1.0
+    """Factors of the coordinates (d,), or a matrix (d, d) that is multiplied from the right."""
+
+    def __call__(self, vectors: Floats) -> Floats:
+        if self.name == "per vector":
+            vectors = vectors - vectors.mean(1, keepdims=True, dtype=np.float64)  # squares leave the range of float32
+            deviation = vectors.std(1, keepdims=True)
+            return (vectors / np.where(deviation > 0, deviation, 1)).astype(np.float32)
+        if self.name == "centred":
+            return (vectors - vectors.mean(1, keepdims=True, dtype=np.float64)).astype(np.float32)
+        if self.name == "above minimum":
+            return vectors - vectors.min(1, keepdims=True)
+        moved = vectors - self.shift
+        return (moved @ self.scale if np.ndim(self.scale) == 2 else moved * self.scale).astype(np.float32)
+
+
+def plain_scalings(vectors: Floats) -> list[Scaling]:
+    """Return the scalings for vectors without noise, with means and deviations taken from ``vectors``."""
+    deviation = vectors.std(0, dtype=np.float64)
+    standard = 1 / np.where(deviation > 0, deviation, 1)
+    return [
+        Scaling("raw"),
+        Scaling("standardised", vectors.mean(0, dtype=np.float64), standard),
+        Scaling("per vector"),
+    ]
+
+
+def shrinkage(vectors: Floats, again: Floats) -> Scaling:
+    """Return the linear estimate of the vectors without noise, scaled to coordinates of deviation 1 in the mean.
+
+    Args:
+        vectors: float32 (n, d), publications of n texts.
+        again: of the same texts, with fresh noise; half of the difference's covariance is the noise's.
+    """
+    first, second = vectors.astype(np.float64), again.astype(np.float64)
+    total = np.cov((first + second) / 2, rowvar=False) + np.cov((first - second) / 2, rowvar=False)
+    noise = np.cov(first - second, rowvar=False) / 2
+    values, axes = np.linalg.eigh(total - noise)
+    signal = (axes * np.maximum(values, 0)) @ axes.T
+    ridge = 1e-9 * np.trace(total) / len(total) * np.eye(len(total))
+    filter_ = np.linalg.solve(total + ridge, signal)
+    spread = np.trace(filter_.T @ total @ filter_) / len(total)
+    return Scaling("shrunken", first.mean(0), filter_ / np.sqrt(spread) if spread > 0 else filter_)

@@ -1,0 +1,130 @@
+"""Audit of a claimed epsilon: tell two neighbouring inputs apart from what is published, better than the claim allows.
+
+Two ways, both by trying the running mechanism. The *bound* holds at its stated confidence whatever it was chosen from:
+the event is fixed on draws of its own, and the referee tests it on fresh ones (`leakboard.privacy.audit`). The *sanity
+check* of Habernal (2022, section 3) is a point estimate without confidence (`leakboard.privacy.sanity`).
+
+Neighbours are corners of the cube that the mechanism's input lies in, and sentences of the corpus with one word
+replaced, those searched for whose vectors lie furthest apart. A low bound proves nothing: only this attack failed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from leakboard.interfaces import AttackerView, Distinguisher, Publication, Texts
+from leakboard.notes import note
+from leakboard.options import attack
+from leakboard.privacy.audit import DRAWS, Event, Pair, choose_event, corners
+from leakboard.privacy.sanity import majority_vote, published_repeats
+
+Count = Annotated[int, Field(ge=1)]
+
+RANDOM_DRAWS = 2_000
+"""Releases of a text whose words are hidden at random: each is encoded by itself."""
+
+
+@attack
+class DpAudit:
+    pairs: Literal["corners", "sentences", "both"] = "both"
+    """Neighbours: corners of the mechanism's domain, sentences that differ in one word, or whichever tells more."""
+    draws: Annotated[int, Field(ge=100)] = DRAWS
+    """Releases of either input: half to choose the event on, half to test it."""
+    confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
+    """Of the bound."""
+    candidates: Count = 1000
+    """Sentences with one word replaced among which the worst pairs are searched for (texts)."""
+    worst: Count = 3
+    """Pairs of sentences that are audited (of those furthest apart)."""
+    repeats: Annotated[int, Field(ge=0)] | Literal["published"] = 0
+    """Releases of either input for the sanity check; 0 leaves it out, ``published`` is Habernal's number."""
+
+    needs: ClassVar[Publication] = "releases"
+    target: ClassVar[str] = "claim"
+
+    def fit(self, view: AttackerView, seed: int) -> "FittedAudit":
+        """Choose the event that promises most, on half of the draws."""
+        rng = np.random.default_rng(seed)
+        mechanism = view.mechanism()
+        events: list[tuple[Event, int]] = []
+        if self.pairs in ("corners", "both"):
+            note("corners of the domain")
+            draws = self.draws // 2
+            pairs = corners(mechanism.dimension)
+            events.append((choose_event(mechanism, pairs, rng, draws, self.confidence), self.draws - draws))
+        if self.pairs in ("sentences", "both"):
+            events.append(self._of_sentences(view, rng))
+        event, draws = max(events, key=lambda entry: entry[0].promise)
+        told = f"{event.pair.name}: {event.told}"
+        first, second = (_plain(values) for values in (event.pair.first, event.pair.second))
+        found = [Distinguisher("bound", first, second, event.holds, draws, self.confidence, told)]
+        repeats = published_repeats(mechanism.dimension) if self.repeats == "published" else self.repeats
+        if repeats:
+            zeros, ones = np.zeros(mechanism.dimension, np.float32), np.ones(mechanism.dimension, np.float32)
+            found.append(Distinguisher("sanity check", zeros, ones, majority_vote, repeats))
+        return FittedAudit(tuple(found))
+
+    def _of_sentences(self, view: AttackerView, rng: np.random.Generator) -> tuple[Event, int]:
+        """Return the best event of the worst neighbouring sentences, and how many draws test it."""
+        texts, mechanism = list(view.auxiliary.texts("train")), _TextMechanism(view)
+        note(f"searching {self.candidates} neighbouring sentences")
+        pairs = _neighbours(texts, self.candidates, rng)
+        vectors = mechanism.vectors([text for pair in pairs for text in pair])
+        if vectors is None:
+            chosen, draws = pairs[:1], min(self.draws, RANDOM_DRAWS)
+        else:
+            order = np.argsort(-np.abs(vectors[::2] - vectors[1::2]).sum(1), kind="stable")
+            chosen, draws = [pairs[i] for i in order[: self.worst]], self.draws
+        told = "sentences that differ in one word"
+        found = [Pair(told, *(np.array([text], object) for text in pair)) for pair in chosen]
+        return choose_event(mechanism, found, rng, draws // 2, self.confidence), draws - draws // 2
+
+
+def _neighbours(texts: Sequence[str], count: int, rng: np.random.Generator) -> list[tuple[str, str]]:
+    """Return sentences beside themselves with one word replaced by another word of the corpus, at random."""
+    words = sorted({word for text in texts for word in text.split()})
+    usable = [text for text in texts if text.split()] or [words[0]]
+    pairs = []
+    for i in rng.integers(len(usable), size=count):
+        parts = usable[i].split()
+        parts[rng.integers(len(parts))] = words[rng.integers(len(words))]
+        pairs.append((usable[i], " ".join(parts)))
+    return [pair for pair in pairs if pair[0].split() != pair[1].split()] or pairs[:1]
+
+
+def _plain(values: NDArray[Any]) -> NDArray[Any] | str:
+    return str(values[0]) if values.dtype == object else values
+
+
+class _TextMechanism:
+    """The whole victim, texts to publications, as a mechanism to choose events on."""
+
+    def __init__(self, view: AttackerView):
+        self.view, inner = view, view.mechanism()
+        self.epsilon, self.delta = inner.epsilon, inner.delta
+        if hasattr(inner, "log_ratio"):
+            self.log_ratio = inner.log_ratio
+
+    def release(self, values: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
+        """Publish texts, object (n, 1); the victim draws its own noise."""
+        return self.view.query(Texts(values[:, 0].tolist()))
+
+    def vectors(self, texts: Sequence[str]) -> NDArray[Any] | None:
+        """Return what the victim's mechanism is given, float (n, d), or None where that is random."""
+        return self.view.inputs(Texts(texts))
+
+    def vector_of(self, values: NDArray[Any]) -> NDArray[Any] | None:
+        """Return what the victim's mechanism is given for one text, object (1,), float (d,)."""
+        vectors = self.vectors([str(values[0])])
+        return None if vectors is None else vectors[0]
+
+
+@dataclass(frozen=True)
+class FittedAudit:
+    """Events that the referee counts."""
+
+    distinguishers: tuple[Distinguisher, ...]

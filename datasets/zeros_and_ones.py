@@ -1,0 +1,31 @@
+"""Two vectors, all zeros and all ones: the neighbours of the sanity check (Habernal 2022), for auditing mechanisms.
+
+A text spells a vector, its numbers separated by blanks, so that what is made for texts serves for vectors too; the
+secret is which of the two it is. Nothing is to be learned from it: every split holds both, once in dev and test.
+"""
+
+from typing import Annotated
+
+import pandas as pd
+from pydantic import Field
+
+from leakboard.corpora import SPLITS, build_corpus
+from leakboard.interfaces import Corpus, Secret
+from leakboard.options import dataset
+
+
+@dataset
+class ZerosAndOnes:
+    dimension: Annotated[int, Field(ge=1)] = 1
+    """Numbers a vector."""
+
+    def fingerprint(self) -> str:
+        """Nothing is read."""
+        return ""
+
+    def load(self) -> Corpus:
+        """Spell the two vectors."""
+        texts = [" ".join([digit] * self.dimension) for digit in "01"]
+        frame = pd.DataFrame({"text": texts, "row": [0, 1], "input": [0, 1]})
+        secret = Secret("input", ("zeros", "ones"), "attribute")
+        return build_corpus("zeros_and_ones", dict.fromkeys(SPLITS, frame), [secret], None)

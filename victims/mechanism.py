@@ -1,0 +1,152 @@
+"""A bare mechanism as a victim: it releases the vectors that texts spell, such as those of ``zeros_and_ones``.
+
+The correct mechanisms, and the controls that an audit must catch or leave alone (`leakboard.privacy.controls`), the
+six of Habernal (2022, experiment.py) among them. All claim epsilon for a change of the whole vector, whose
+coordinates lie in [0, 1].
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from leakboard.errors import RequestError
+from leakboard.interfaces import Corpus, Floats, Integers, PrivacyClaim, Publication, PublishedWords, Texts
+from leakboard.options import victim
+from leakboard.privacy import controls
+from leakboard.privacy.mechanisms import Positive
+from leakboard.privacy.releases import CubeRelease
+
+CONTROLS: Mapping[str, Any] = {
+    "copy": controls.Copy,
+    "dptext": controls.DpTextSampler,
+    "dptext_without_nan": controls.DpTextSamplerWithoutNan,
+    "adept": controls.AdeptSensitivity,
+    "half_scale": controls.HalfScale,
+    "shared_draw": controls.SharedDraw,
+    "fixed_seed": controls.FixedSeed,
+    "random": controls.RandomBits,
+    "halved_output": controls.HalvedOutput,
+}
+
+
+@victim
+class Mechanism:
+    name: Literal[
+        "laplace",
+        "discrete_laplace",
+        "gaussian",
+        "copy",
+        "dptext",
+        "dptext_without_nan",
+        "adept",
+        "half_scale",
+        "shared_draw",
+        "fixed_seed",
+        "random",
+        "halved_output",
+    ]
+    """The first three are correct; of the controls ``random`` and ``halved_output`` are sound."""
+    epsilon: Positive
+    """Claimed."""
+    delta: Annotated[float, Field(gt=0, lt=1)] = 1e-3
+    """Claimed by ``gaussian``."""
+
+    publishes: ClassVar[tuple[Publication, ...]] = ("documents", "releases")
+
+    def fit(self, corpus: Corpus, seed: int) -> "FittedMechanism":
+        """Read the dimension off the texts.
+
+        Raises:
+            RequestError: a text does not spell a vector, or they spell vectors of different lengths.
+        """
+        return FittedMechanism(self, len(_vectors(corpus.texts("train"))[0]))
+
+    def load(self, folder: Path) -> "FittedMechanism":
+        """Return the mechanism in a saved dimension."""
+        return FittedMechanism(self, int((folder / "dimension.txt").read_text("utf-8")))
+
+
+def _vectors(texts: Texts) -> Floats:
+    try:
+        rows = [[float(number) for number in text.split()] for text in texts]
+    except ValueError as error:
+        raise RequestError(f"mechanism: a text does not spell a vector ({error}); use zeros_and_ones") from None
+    if len({len(row) for row in rows}) != 1 or not rows[0]:
+        raise RequestError(
+            f"mechanism: texts spell vectors of {sorted({len(row) for row in rows})} numbers, not of one length"
+        )
+    return np.array(rows, np.float32)
+
+
+@dataclass(frozen=True)
+class FittedMechanism:
+    options: Mechanism
+    dimension: int
+
+    @property
+    def mechanism(self) -> "FittedMechanism":
+        """It is its own last step."""
+        return self
+
+    @property
+    def epsilon(self) -> float:
+        """Claimed."""
+        return self.options.epsilon
+
+    @property
+    def delta(self) -> float:
+        """Claimed."""
+        return self.options.delta if self.options.name == "gaussian" else 0.0
+
+    @property
+    def _running(self) -> Any:
+        if self.options.name in CONTROLS:
+            return CONTROLS[self.options.name](self.epsilon)
+        family: Any = self.options.name
+        calibration: Any = "l2" if family == "gaussian" else "l1"
+        return CubeRelease(self.dimension, self.epsilon, family, calibration, "independent", self.delta)
+
+    def release(self, values: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
+        """Release every row of ``values``, float (n, d), by itself."""
+        return self._running.release(values, generator)
+
+    def log_ratio(self, outputs: NDArray[Any], first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64] | None:
+        """Return ln p(output | first) - ln p(output | second) of each row, None where it is not known."""
+        ratio = getattr(self._running, "log_ratio", None)
+        return ratio(outputs, first, second) if ratio else None
+
+    @property
+    def claim(self) -> PrivacyClaim:
+        """What is claimed, beside what is proved."""
+        running, bound = (
+            self._running,
+            f"{self.dimension} in L1" if not self.delta else f"{math.sqrt(self.dimension):.4g} in L2",
+        )
+        proved = running.proved(self.dimension) if self.options.name in CONTROLS else running.proved
+        return PrivacyClaim(self.epsilon, self.delta, "vector", self.options.name, bound, proved)
+
+    def inputs(self, texts: Texts) -> Floats:
+        """Return the vectors that the texts spell, float32 (n, d)."""
+        return _vectors(texts)
+
+    def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
+        """Return releases of the vectors that the texts spell."""
+        return self.release(_vectors(texts), rng).astype(np.float32)
+
+    def publish_words(self, texts: Texts, rng: np.random.Generator) -> PublishedWords:
+        """Raise: vectors have no words."""
+        raise RequestError("mechanism: publishes documents only")
+
+    def predict(self, vectors: Floats) -> Integers:
+        """Raise: there is no task."""
+        raise RequestError("mechanism: has no task")
+
+    def save(self, folder: Path) -> None:
+        """Write the dimension."""
+        (folder / "dimension.txt").write_text(str(self.dimension), encoding="utf-8")
