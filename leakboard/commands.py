@@ -74,6 +74,7 @@ def run(
     paths = reports.write(opened, records)
     reports.print_leaderboard(console, opened, records)
     reports.print_sentences(console, opened)
+    reports.print_comparison(console, opened)
     reports.print_paths(console, paths)
     if opened.unfinished:
         raise typer.Exit(1)
@@ -96,6 +97,7 @@ def report(
     paths = reports.write(opened, records)
     reports.print_leaderboard(console, opened, records)
     reports.print_sentences(console, opened)
+    reports.print_comparison(console, opened)
     reports.warn_about_missing(console, opened)
     if svg:
         reports.save_picture(svg, opened, records)
@@ -104,11 +106,17 @@ def report(
 
 
 @app.command()
-def publish(suite: SuiteName, out: OutFolder = Path("runs"), plugin: PluginFiles = None) -> None:
-    """Copy a finished run's tables into the suite's folder, with their provenance."""
+def publish(
+    suite: SuiteName,
+    out: OutFolder = Path("runs"),
+    only: Only = None,
+    seeds: Annotated[Optional[str], typer.Option(help="These are enough, as in 0,1.")] = None,  # noqa: UP045
+    plugin: PluginFiles = None,
+) -> None:
+    """Copy a finished run's tables and records into the suite's folder, with their provenance."""
     from leakboard import publishing, reports
 
-    reports.print_paths(console, publishing.publish(_open(suite, out, None, None, plugin)))
+    reports.print_paths(console, publishing.publish(_open(suite, out, only, seeds, plugin)))
 
 
 @app.command()

@@ -13,15 +13,19 @@ from rich.console import Console
 from leakboard import reports, runner
 from leakboard.errors import RequestError
 from leakboard.plan import Job
+from leakboard.records import PUBLISHED as RECORDS
+from leakboard.records import pack
 from leakboard.runner import Run
 from leakboard.store import write_file
 
-PUBLISHED = ("leaderboard.csv", "cells.csv", "fairness.csv", "costs.csv", "meta.json")
+WITHHELD = ("sentences.csv",)
 """Recovered sentences are left out: they are other people's texts."""
 
 
 def publish(run: Run) -> list[Path]:
-    """Write a finished run's tables and copy them where its suite is at home.
+    """Write a finished run's tables and copy them where its suite is at home, with the records they are made of.
+
+    Whoever extends the suite later starts from those records: what has the same identity is not computed again.
 
     Raises:
         RequestError: cells are missing or failed.
@@ -31,11 +35,15 @@ def publish(run: Run) -> list[Path]:
         raise RequestError(
             f"{run.suite.name}: {left} of {len(run.jobs)} cells have no result; only a finished run is published"
         )
-    reports.write(run, run.records())
-    targets = [run.suite.home / name for name in PUBLISHED]
+    records = run.records()
+    paths = reports.write(run, records)
+    jobs = {job.key: job for job in (*run.jobs, *run.others)}
+    lines = sorted(pack(record, run.costs(jobs[record.key])) for record in records if record.status != "failed")
+    targets = [run.suite.home / path.name for path in paths if path.name not in WITHHELD]
     for target in targets:
         write_file(target, (run.folder / target.name).read_text("utf-8"))
-    return targets
+    write_file(run.suite.home / RECORDS, "".join(f"{line}\n" for line in lines))
+    return [*targets, run.suite.home / RECORDS]
 
 
 def verify(run: Run, console: Console, count: int, tolerance: float, seed: int) -> bool:
@@ -57,7 +65,7 @@ def verify(run: Run, console: Console, count: int, tolerance: float, seed: int) 
     order = np.random.default_rng(seed).permutation(len(present))[:count]
     chosen = [by_cell[present[i]] for i in sorted(order)]
     with tempfile.TemporaryDirectory() as folder:
-        again = dataclasses.replace(run, jobs=chosen, others=(), out=Path(folder))
+        again = dataclasses.replace(run, jobs=chosen, others=(), out=Path(folder), reuse=False)
         runner.execute(again, console, processes=1, force=False)
         agree = [_compare(console, again, job, published.loc[[_cell_key(job)]], tolerance) for job in chosen]
         return all(agree)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,8 @@ from leakboard.referee.measures import Metric
 from leakboard.store import digest, write_file
 
 RESULT, FAILURE, COSTS = "result.json", "failure.json", "costs.json"
+PUBLISHED = "records.jsonl"
+INFINITE = "Infinity"
 
 
 @dataclass(frozen=True)
@@ -73,9 +76,15 @@ def _read(path: Path) -> Record | None:
         if content.pop("checksum") != digest(content):
             return None
         content.pop("traceback", None)
-        return Record(**{**content, "metrics": [Metric(**metric) for metric in content["metrics"]]})
+        return _record(content)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+def _record(content: Mapping[str, Any]) -> Record:
+    metrics = [Metric(**_numbers(metric)) for metric in content["metrics"]]
+    claim = _numbers(content["claim"]) if content["claim"] else None
+    return Record(**{**content, "metrics": metrics, "claim": claim})
 
 
 def write_costs(folder: Path, costs: Sequence[Mapping[str, Any]]) -> None:
@@ -104,9 +113,43 @@ def _write(folder: Path, name: str, other: str, content: dict[str, Any]) -> None
 
 
 def _finite(value: Any) -> Any:
-    """Replace NaN and infinity, which strict JSON has not, by null."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
+    """Replace what strict JSON has not: NaN by null, infinity by its name."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else INFINITE if value > 0 else f"-{INFINITE}"
     if isinstance(value, Mapping):
         return {key: _finite(entry) for key, entry in value.items()}
     return [_finite(entry) for entry in value] if isinstance(value, list | tuple) else value
+
+
+def _numbers(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a metric's or a claim's fields with infinity as a number again."""
+    names = {INFINITE: math.inf, f"-{INFINITE}": -math.inf}
+    return {key: names.get(value, value) if isinstance(value, str) else value for key, value in content.items()}
+
+
+def pack(record: Record, costs: Sequence[Mapping[str, Any]]) -> str:
+    """Return a record and its costs as one line of JSON, without recovered sentences: they are other people's texts."""
+    content = _finite(asdict(dataclasses.replace(record, sentences=())))
+    content |= {"costs": [dict(cost) for cost in costs]}
+    return json.dumps({**content, "checksum": digest(content)}, sort_keys=True, separators=(",", ":"))
+
+
+def read_published(folder: Path) -> dict[str, tuple[Record, list[dict[str, Any]]]]:
+    """Return the records and costs that a leaderboard was published with, by identity; altered ones are left out."""
+    try:
+        lines = (folder / PUBLISHED).read_text("utf-8").splitlines()
+    except (OSError, ValueError):
+        return {}
+    return {entry[0].key: entry for line in lines if (entry := _unpack(line))}
+
+
+def _unpack(line: str) -> tuple[Record, list[dict[str, Any]]] | None:
+    """Return what `pack` wrote; None where it was altered."""
+    try:
+        content = json.loads(line)
+        if content.pop("checksum") != digest(content):
+            return None
+        costs = content.pop("costs")
+        return _record(content), costs
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None

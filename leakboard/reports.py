@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -17,7 +18,8 @@ from rich.text import Text
 
 from leakboard import options
 from leakboard.provenance import describe, write_meta
-from leakboard.records import Record, read_costs
+from leakboard.records import Record
+from leakboard.reference import compare, read_reference
 from leakboard.runner import Run
 from leakboard.store import write_file
 from leakboard.tables import leaderboard, write_tables
@@ -26,8 +28,8 @@ from leakboard.tables import leaderboard, write_tables
 def write(run: Run, records: Sequence[Record]) -> list[Path]:
     """Write a run's tables and ``meta.json``; return their paths."""
     jobs = [*run.jobs, *run.others]
-    costs = {job.key: read_costs(run.cells / job.folder) for job in jobs}
-    paths = write_tables(run.folder, records, costs)
+    costs = {job.key: run.costs(job) for job in jobs}
+    paths = write_tables(run.folder, records, costs, compare(records, read_reference(run.suite.home)))
     write_meta(run.folder / "meta.json", describe(run.suite, jobs, records, itertools.chain(*costs.values())))
     return [*paths, run.folder / "meta.json"]
 
@@ -67,6 +69,10 @@ COLUMNS = {
     "privacy_floor": "floor",
     "privacy_bayes": "bayes",
     "fairness_gap": "gap",
+    "epsilon_claimed": "ε claimed",
+    "epsilon_proved": "proved",
+    "epsilon_audited": "audited",
+    "verdict": "verdict",
 }
 
 
@@ -139,7 +145,46 @@ def _cell(row: dict[str, Any], name: str) -> str:
         return f"{value:.3f} {row['attack_metric']}"
     if name == "empirical_privacy" and row.get("empirical_privacy_low") is not None:
         return f"{value:.3f} [{row['empirical_privacy_low']:.3f}, {row['empirical_privacy_high']:.3f}]"
-    return f"{value:.3f}"
+    if name == "verdict":
+        return str(value)
+    return f"{value:.4g}" if name.startswith("epsilon") else f"{value:.3f}"
+
+
+COMPARED = 40
+"""Rows of a source that are printed; a longer table is summed up."""
+
+
+def print_comparison(console: Console, run: Run) -> None:
+    """Print ours, theirs and the difference for every published number of the suite, one table a source."""
+    path = run.folder / "comparison.csv"
+    if not path.is_file():
+        return
+    table = pd.read_csv(path, keep_default_na=False, na_values={"ours": [""], "difference": [""]})
+    for source, rows in table.groupby("source", sort=False):
+        answered = rows[rows["ours"].notna()]
+        console.print(Text(f"\nbeside {source}: {len(answered)} of {len(rows)} numbers measured"), style="bold")
+        if len(answered) > COMPARED:
+            console.print(Text(_summed_up(answered)))
+            continue
+        shown = Table("victim", "metric", "ours", "theirs", "difference", box=SIMPLE_HEAD, pad_edge=False)
+        for row in answered.to_dict("records"):
+            place = " ".join(str(row[key]) for key in ("metric", "variable", "group", "attack") if row[key])
+            numbers = (f"{row['ours']:.4f}", f"{row['theirs']:.4f}", f"{row['difference']:+.4f}")
+            shown.add_row(Text(str(row["victim"])), Text(place), *numbers)
+        console.print(shown)
+    console.print(Text(f"\nall differences from published numbers: {path}"), style="dim")
+
+
+def _summed_up(rows: pd.DataFrame) -> str:
+    both = rows[np.isfinite(rows["ours"]) & np.isfinite(rows["theirs"])]
+    infinite = int((np.isinf(rows["ours"]) & np.isinf(rows["theirs"])).sum())
+    errors = pd.to_numeric(both["standard_errors"], errors="coerce").abs()
+    known, near = int(errors.notna().sum()), int((errors < 2).sum())
+    return (
+        f"  both finite: {len(both)}, widest difference {both['difference'].abs().max():.4f}; "
+        f"{near} of {known} within 2 standard errors, widest {errors.max():.1f}; "
+        f"both infinite: {infinite}; one infinite: {len(rows) - len(both) - infinite}"
+    )
 
 
 def print_paths(console: Console, paths: Sequence[Path]) -> None:

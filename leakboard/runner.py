@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from leakboard.errors import DataError, RequestError
 from leakboard.plan import Identities, Job, plan
 from leakboard.plugins import Registry
-from leakboard.records import Record, is_altered, read_record, write_failure, write_record
+from leakboard.records import (
+    Record,
+    is_altered,
+    read_costs,
+    read_published,
+    read_record,
+    write_failure,
+    write_record,
+)
 from leakboard.store import Store
 from leakboard.suites import Cell, Suite
 
@@ -31,6 +41,8 @@ class Run:
     """The suite's other cells."""
     out: Path
     plugin_files: tuple[Path, ...] = ()
+    reuse: bool = True
+    """Whether published records count as results."""
 
     @property
     def folder(self) -> Path:
@@ -48,8 +60,17 @@ class Run:
         return Store(self.out / ".cache")
 
     def record(self, job: Job) -> Record | None:
-        """Return a cell's record, if it has one."""
-        return read_record(self.cells / job.folder, job.key)
+        """Return a cell's record, if it has one: its own, or one that is published and has the same identity."""
+        return read_record(self.cells / job.folder, job.key) or self.published.get(job.key, (None,))[0]
+
+    def costs(self, job: Job) -> list[dict[str, Any]]:
+        """Return what each stage of a cell took."""
+        return read_costs(self.cells / job.folder) or list(self.published.get(job.key, (None, ()))[1])
+
+    @cached_property
+    def published(self) -> dict[str, tuple[Record, list[dict[str, Any]]]]:
+        """The published records with their costs, by identity."""
+        return read_published(self.suite.home) if self.reuse else {}
 
     def records(self) -> list[Record]:
         """Return the records of all cells that have one."""
@@ -66,10 +87,11 @@ class Run:
         return [job for job in self.jobs if is_altered(self.cells / job.folder)]
 
     def cached(self, job: Job) -> list[str]:
-        """Return which parts of a cell are there: ``result``, ``publications``, ``victim``, ``corpus``."""
+        """Return which parts of a cell are there: result, published result, publications, victim, corpus."""
         record = self.record(job)
         parts = {
-            "result": record is not None and record.status != "failed",
+            "result": _is_done(record),
+            "published": job.key in self.published,
             "publications": self.store.has("publications", job.victim_slug, job.victim_key),
             "victim": self.store.has("victims", job.victim_slug, job.fit_key),
             "corpus": self.store.has("corpora", job.cell.source.corpus.name, job.corpus_key),

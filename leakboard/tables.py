@@ -9,7 +9,9 @@ from typing import Any
 import pandas as pd
 
 from leakboard.records import Record
+from leakboard.referee.claims import corrected_bound, verdict
 from leakboard.referee.measures import Metric
+from leakboard.reference import COMPARISON
 from leakboard.store import write_file
 
 LEADERBOARD = (
@@ -34,13 +36,16 @@ ROUNDING = 1e-9
 Row = dict[str, Any]
 
 
-def write_tables(folder: Path, records: Sequence[Record], costs: Mapping[str, Sequence[Row]]) -> list[Path]:
+def write_tables(
+    folder: Path, records: Sequence[Record], costs: Mapping[str, Sequence[Row]], comparison: Sequence[Row] = ()
+) -> list[Path]:
     """Write all CSVs of a run, whole, and return their paths.
 
     Args:
         folder: where to write.
         records: one a cell, in any order.
         costs: by a record's key, what each stage of its cell took.
+        comparison: with published numbers; without, there is no ``comparison.csv``.
 
     Raises:
         RequestError: the folder cannot be written.
@@ -54,6 +59,8 @@ def write_tables(folder: Path, records: Sequence[Record], costs: Mapping[str, Se
         "costs.csv": (COST, [{**_head(record), **cost} for record in done for cost in costs.get(record.key, ())]),
         "sentences.csv": (SENTENCE, [{**_head(record), **row} for record in done for row in record.sentences]),
     }
+    if comparison:
+        tables["comparison.csv"] = (COMPARISON, list(comparison))
     paths = []
     for name, (columns, rows) in tables.items():
         texts = [{name: _text(name, value) for name, value in row.items()} for row in rows]
@@ -76,12 +83,19 @@ def leaderboard(records: Sequence[Record]) -> list[Row]:
     """Return one row a (dataset, victim, attack): means over seeds.
 
     The interval is the mean over seeds of each run's own 95 % interval over test texts (sampling); the columns
-    ``..._sd`` hold the standard deviation over seeds (training), empty with one seed.
+    ``..._sd`` hold the standard deviation over seeds (training), empty with one seed. ``epsilon_audited`` is the
+    largest bound that the audits of the victim give, all seeds and pairs taken together (`corrected_bound`); it stands
+    in every row of the victim, for a bound on one release bounds several of them too.
     """
-    return [_leaderboard_row(group) for group in _grouped(records, lambda r: (r.dataset, r.victim, r.attack))]
+    rows = []
+    for of_victim in _grouped(records, lambda r: (r.dataset, r.victim)):
+        audits = [record.metrics for record in of_victim if record.attack_metric == "epsilon"]
+        audited = corrected_bound(audits)
+        rows += [_leaderboard_row(group, audited) for group in _grouped(of_victim, lambda r: r.attack)]
+    return rows
 
 
-def _leaderboard_row(records: Sequence[Record]) -> Row:
+def _leaderboard_row(records: Sequence[Record], audited: float | None) -> Row:
     done = [record for record in records if record.status == "ok"]
     first = done[0] if done else records[0]
     row: Row = {"dataset": first.dataset, "victim": first.victim, "attack": first.attack, "seeds": len(done)}
@@ -105,8 +119,11 @@ def _leaderboard_row(records: Sequence[Record]) -> Row:
     if first.claim:
         row |= {
             "epsilon_claimed": first.claim["epsilon"],
+            "epsilon_proved": first.claim["proved"],
+            "epsilon_audited": audited,
             "delta": first.claim["delta"],
             "privacy_unit": first.claim["unit"],
+            "verdict": verdict(first.claim["epsilon"], first.claim["proved"], audited),
         }
     row["fairness_gap"], row["fairness_variable"] = _widest_gap(done)
     return row
