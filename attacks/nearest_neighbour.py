@@ -15,7 +15,7 @@ from pydantic import Field
 from scipy.linalg import orthogonal_procrustes
 
 from leakboard.errors import RequestError
-from leakboard.interfaces import AttackerView, Floats, Integers, Publication, Texts, WordGuesses
+from leakboard.interfaces import AttackerView, Floats, Integers, Publication, PublishedWords, Texts, WordGuesses
 from leakboard.notes import note
 from leakboard.options import attack
 from leakboard.search import nearest, nearest_groups, normalised
@@ -44,6 +44,8 @@ class NearestNeighbour:
     """Words named for each vector; the reciprocal rank is 0 beyond them."""
     own_texts: Count = 2000
     """Contextual encoders: texts that the attacker embeds for its index (alignment does not apply to these)."""
+    own_publications: Count = 100
+    """Static tables with noise: publications of its own table that are averaged (1: as noisy as the victim's)."""
     exact_limit: Count = 2_000_000
     """Larger static tables are searched approximately, and the measured recall is recorded (vectors)."""
 
@@ -58,10 +60,21 @@ class NearestNeighbour:
         """
         if view.contextual:
             return self._contextual(view, seed)
-        own = view.imitate(seed).publish_words(view.auxiliary.texts("train"), np.random.default_rng(seed))
+        own = self._own_table(view, seed)
         anchors = None if self.align == "none" else self._anchors(view, own.words)
         vectors = normalised(own.vectors) if anchors is None else _centred(own.vectors)
         return FittedNearestNeighbour(self, own.words, vectors, anchors=anchors)
+
+    def _own_table(self, view: AttackerView, seed: int) -> PublishedWords:
+        """Return the attacker's own table, trained by the victim's recipe, with its noise averaged out."""
+        imitation, texts, rng = view.imitate(seed), view.auxiliary.texts("train"), np.random.default_rng(seed)
+        first = imitation.publish_words(texts, rng)
+        if view.claim is None:
+            return first
+        total = first.vectors.astype(np.float64)
+        for _ in range(self.own_publications - 1):
+            total += imitation.publish_words(texts, rng).vectors
+        return PublishedWords(first.words, (total / self.own_publications).astype(np.float32))
 
     def _anchors(self, view: AttackerView, own_words: list[str]) -> Anchors:
         counts = Counter(word for text in view.auxiliary.texts("train") for word in words(text))

@@ -69,10 +69,6 @@ COLUMNS = {
     "privacy_floor": "floor",
     "privacy_bayes": "bayes",
     "fairness_gap": "gap",
-    "epsilon_claimed": "ε claimed",
-    "epsilon_proved": "proved",
-    "epsilon_audited": "audited",
-    "verdict": "verdict",
 }
 
 
@@ -90,6 +86,7 @@ def print_leaderboard(console: Console, run: Run, records: Sequence[Record]) -> 
         style="dim",
         highlight=False,
     )
+    _print_claims(console, rows)
     for dataset, checks in {record.dataset: record.checks for record in ordered}.items():
         for check, what in (("test_copies", "occur verbatim in train"), ("test_users", "have an author in train")):
             if share := checks.get(check):
@@ -145,9 +142,41 @@ def _cell(row: dict[str, Any], name: str) -> str:
         return f"{value:.3f} {row['attack_metric']}"
     if name == "empirical_privacy" and row.get("empirical_privacy_low") is not None:
         return f"{value:.3f} [{row['empirical_privacy_low']:.3f}, {row['empirical_privacy_high']:.3f}]"
-    if name == "verdict":
-        return str(value)
-    return f"{value:.4g}" if name.startswith("epsilon") else f"{value:.3f}"
+    return f"{value:.3f}"
+
+
+def _print_claims(console: Console, rows: Sequence[dict[str, Any]]) -> None:
+    """Print the three epsilons of every victim that claims one, for a single release."""
+    claims: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in (row for row in rows if row.get("verdict")):
+        known = claims.setdefault((row["dataset"], row["victim"]), row)
+        if row["epsilon_claimed"] < known["epsilon_claimed"]:  # another row is of several observations
+            claims[row["dataset"], row["victim"]] = row
+    if not claims:
+        return
+    table = Table(title="three epsilons of one release", title_justify="left", title_style="bold", box=SIMPLE_HEAD)
+    for name in ("victim", "claimed", "delta", "unit", "proved", "audited", "verdict"):
+        table.add_column(name, justify="right" if name in ("claimed", "delta", "proved", "audited") else "left")
+    several = len({dataset for dataset, _ in claims}) > 1
+    for (dataset, victim), row in claims.items():
+        audited = row["epsilon_audited"]
+        numbers = [f"{row[f'epsilon_{kind}']:.4g}" for kind in ("claimed", "proved")]
+        table.add_row(
+            Text(f"{dataset} / {victim}" if several else victim),
+            numbers[0],
+            f"{row['delta']:g}",
+            row["privacy_unit"],
+            numbers[1],
+            "" if audited is None else f">= {audited:.4g}",
+            row["verdict"],
+        )
+    console.print(table)
+    console.print(
+        "claimed: what the authors state; proved: what follows from what the code does; audited: a lower bound at 95 % "
+        "confidence from attacking it",
+        style="dim",
+        highlight=False,
+    )
 
 
 COMPARED = 40

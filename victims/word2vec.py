@@ -2,9 +2,14 @@
 
 ``initialisation`` matters for recovery: gensim 3 drew a word's start vector from a hash of the word, so two models of
 one process started every common word at the same point; gensim 4 draws by row. Training runs in one thread and does not
-depend on ``PYTHONHASHSEED``. It makes no privacy claim.
+depend on ``PYTHONHASHSEED``.
+
+With ``epsilon`` every word vector is scaled to [0, 1] and released with Laplace(1/epsilon) noise on each coordinate,
+as in the study's section on noise: claimed for a changed word is epsilon, proved d times that. A document is the mean
+of fresh releases of its words. Without ``epsilon`` there is no privacy claim.
 """
 
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -14,8 +19,11 @@ from pydantic import Field
 
 from leakboard.classifier import LinearClassifier
 from leakboard.errors import RequestError
-from leakboard.interfaces import Corpus, Floats, Integers, Publication, PublishedWords, Texts
+from leakboard.interfaces import Corpus, Floats, Integers, PrivacyClaim, Publication, PublishedWords, Texts
 from leakboard.options import victim
+from leakboard.privacy.mechanisms import Positive
+from leakboard.privacy.normalisation import min_max
+from leakboard.privacy.releases import CubeRelease
 from leakboard.randomness import stream
 from leakboard.tokens import words
 
@@ -44,8 +52,10 @@ class Word2Vec:
     """Passes over the texts."""
     initialisation: Literal["gensim", "word"] = "gensim"
     """Start vectors by row (gensim 4), or by a hash of the word, alike in all models (as gensim 3 in one process)."""
+    epsilon: Positive | None = None
+    """Claimed for one word: its vector is normalised and every coordinate gets noise; null publishes it as it is."""
 
-    publishes: ClassVar[tuple[Publication, ...]] = ("documents", "words")
+    publishes: ClassVar[tuple[Publication, ...]] = ("documents", "words", "releases")
 
     def fit(self, corpus: Corpus, seed: int) -> "FittedWord2Vec":
         """Train on the words of train.
@@ -76,11 +86,12 @@ class Word2Vec:
         if self.initialisation == "word":
             model.wv.vectors[:] = [_start_vector(word, self.vector_size) for word in vocabulary]
         model.train(sentences, total_examples=model.corpus_count, epochs=self.epochs)
-        fitted = FittedWord2Vec(vocabulary, np.asarray(model.wv.vectors, np.float32), None)
+        vectors = np.asarray(model.wv.vectors, np.float32)
+        fitted = FittedWord2Vec(vocabulary, vectors if self.epsilon is None else min_max(vectors), None, self.epsilon)
         if not corpus.has_labels:
             return fitted
-        classifier = LinearClassifier.fit(fitted.mean_vectors(corpus.texts("train")), corpus.column("train", "label"))
-        return FittedWord2Vec(fitted.vocabulary, fitted.vectors, classifier)
+        documents = fitted.publish_documents(corpus.texts("train"), stream(seed, "word2vec", "noise"))
+        return dataclasses.replace(fitted, classifier=LinearClassifier.fit(documents, corpus.column("train", "label")))
 
     def load(self, folder: Path) -> "FittedWord2Vec":
         """Return saved word vectors and their task classifier."""
@@ -89,6 +100,7 @@ class Word2Vec:
             (folder / "words.txt").read_text("utf-8").split("\n"),
             np.load(folder / "vectors.npy", allow_pickle=False),
             LinearClassifier.load(path) if path.is_file() else None,
+            self.epsilon,
         )
 
 
@@ -101,8 +113,23 @@ def _start_vector(word: str, size: int) -> Floats:
 class FittedWord2Vec:
     vocabulary: list[str]
     vectors: Floats
+    """float32 (V, d), in [0, 1] where there is noise."""
     classifier: LinearClassifier | None
-    claim: None = None
+    epsilon: float | None = None
+
+    @property
+    def mechanism(self) -> CubeRelease | None:
+        """The noise on one word's vector, None where there is none."""
+        return CubeRelease(self.vectors.shape[1], self.epsilon) if self.epsilon is not None else None
+
+    @property
+    def claim(self) -> PrivacyClaim | None:
+        """What the study takes for granted, beside what is proved."""
+        return self.mechanism.claim("word") if self.mechanism else None
+
+    def inputs(self, texts: Texts) -> None:
+        """Return None: a text is several releases, one a word."""
+        return
 
     def mean_vectors(self, texts: Texts) -> Floats:
         """Return the mean of each text's word vectors, float32 (n, d); zeros for a text without a known word."""
@@ -115,12 +142,24 @@ class FittedWord2Vec:
         return means
 
     def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
-        """Return mean word vectors; nothing is random."""
-        return self.mean_vectors(texts)
+        """Return mean word vectors; under noise those of fresh releases of every word.
+
+        An unknown word, and a text without a word, is released as the centre of the cube: left out it would show.
+        """
+        if (mechanism := self.mechanism) is None:
+            return self.mean_vectors(texts)
+        rows = {word: row for row, word in enumerate(self.vocabulary)}
+        table = np.concatenate([self.vectors, np.full((1, self.vectors.shape[1]), 0.5, np.float32)])
+        means = np.empty((len(texts), self.vectors.shape[1]), np.float32)
+        for i, text in enumerate(texts):
+            released = mechanism.release(table[[rows.get(word, -1) for word in words(text)] or [-1]], rng)
+            means[i] = released.mean(0)
+        return means
 
     def publish_words(self, texts: Texts, rng: np.random.Generator) -> PublishedWords:
-        """Return the whole table."""
-        return PublishedWords(self.vocabulary, self.vectors)
+        """Return the whole table, each vector released once where there is noise."""
+        vectors = self.vectors if self.mechanism is None else self.mechanism.release(self.vectors, rng)
+        return PublishedWords(self.vocabulary, vectors)
 
     def coverage(self, texts: Texts) -> dict[str, float]:
         """Return the share of texts without a known word, whose vectors are zero."""
