@@ -78,11 +78,11 @@ class Corpus:
     def texts(self, split: str) -> Texts:
         """Return the texts of a split with their source rows."""
         part = self.splits[split]
-        return Texts(list(part["text"]), np.asarray(part["row"], dtype=np.int64))
+        return Texts(part["text"][:], np.asarray(part["row"][:], dtype=np.int64))
 
     def column(self, split: str, name: str) -> Integers:
         """Return a ClassLabel column of a split as int64 (n,)."""
-        return np.asarray(self.splits[split][name], dtype=np.int64)
+        return np.asarray(self.splits[split][name][:], dtype=np.int64)
 
     def values(self, name: str) -> tuple[str, ...]:
         """Return the class names of a ClassLabel column (empty when the corpus has no such column)."""

@@ -87,7 +87,8 @@ def print_leaderboard(console: Console, run: Run, records: Sequence[Record]) -> 
         highlight=False,
     )
     _print_claims(console, rows)
-    for dataset, checks in {record.dataset: record.checks for record in ordered}.items():
+    learned = [record for record in ordered if record.attack_metric != "epsilon"]  # an audit learns from no text
+    for dataset, checks in {record.dataset: record.checks for record in learned}.items():
         for check, what in (("test_copies", "occur verbatim in train"), ("test_users", "have an author in train")):
             if share := checks.get(check):
                 console.print(Text(f"warning: {dataset}: {100 * share:.1f} % of the test texts {what}"))

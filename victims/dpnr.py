@@ -171,8 +171,9 @@ class FittedDpnr:
 
     def _normalised(self, texts: Texts, rng: np.random.Generator) -> Floats:
         """Hide words, and encode every distinct text once."""
-        distinct, places = np.unique(self.options.hidden(texts, self.model.encoder.mask, rng), return_inverse=True)
-        return min_max(self.model.encoder.documents(distinct.tolist()))[places.reshape(-1)]
+        hidden = self.options.hidden(texts, self.model.encoder.mask, rng)
+        places = {text: place for place, text in enumerate(dict.fromkeys(hidden))}
+        return min_max(self.model.encoder.documents(list(places)))[[places[text] for text in hidden]]
 
     def publish_words(self, texts: Texts, rng: np.random.Generator) -> PublishedWords:
         """Raise: word vectors would not be private."""
