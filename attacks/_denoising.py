@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
 from leakboard.interfaces import Floats
 
@@ -52,16 +53,20 @@ def plain_scalings(vectors: Floats) -> list[Scaling]:
 def shrinkage(vectors: Floats, again: Floats) -> Scaling:
     """Return the linear estimate of the vectors without noise, scaled to coordinates of deviation 1 in the mean.
 
+    Directions whose share of signal is within four standard errors of 0 are left out, unless all of them are: noise
+    that is far larger there than the signal elsewhere would drown it.
+
     Args:
         vectors: float32 (n, d), publications of n texts.
-        again: of the same texts, with fresh noise; half of the difference's covariance is the noise's.
+        again: of the same texts, with fresh noise: what both have in common is the signal.
     """
     first, second = vectors.astype(np.float64), again.astype(np.float64)
-    total = np.cov((first + second) / 2, rowvar=False) + np.cov((first - second) / 2, rowvar=False)
+    total = (np.cov(first, rowvar=False) + np.cov(second, rowvar=False)) / 2
     noise = np.cov(first - second, rowvar=False) / 2
-    values, axes = np.linalg.eigh(total - noise)
-    signal = (axes * np.maximum(values, 0)) @ axes.T
     ridge = 1e-9 * np.trace(total) / len(total) * np.eye(len(total))
-    filter_ = np.linalg.solve(total + ridge, signal)
+    shares, axes = linalg.eigh(total - noise, total + ridge)  # axes whiten: axes.T @ (total + ridge) @ axes = 1
+    known = shares > 4 / np.sqrt(len(vectors))
+    shares = np.where(known if known.any() else shares > 0, shares, 0.0)
+    filter_ = (axes * shares) @ linalg.inv(axes)
     spread = np.trace(filter_.T @ total @ filter_) / len(total)
     return Scaling("shrunken", first.mean(0), filter_ / np.sqrt(spread) if spread > 0 else filter_)

@@ -36,7 +36,7 @@ class DpAudit:
     """Releases of either input: half to choose the event on, half to test it."""
     confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
     """Of the bound."""
-    candidates: Count = 1000
+    sentences: Count = 1000
     """Sentences with one word replaced among which the worst pairs are searched for (texts)."""
     worst: Count = 3
     """Pairs of sentences that are audited (of those furthest apart)."""
@@ -71,8 +71,8 @@ class DpAudit:
     def _of_sentences(self, view: AttackerView, rng: np.random.Generator) -> tuple[Event, int]:
         """Return the best event of the worst neighbouring sentences, and how many draws test it."""
         texts, mechanism = list(view.auxiliary.texts("train")), _TextMechanism(view)
-        note(f"searching {self.candidates} neighbouring sentences")
-        pairs = _neighbours(texts, self.candidates, rng)
+        note(f"searching {self.sentences} neighbouring sentences")
+        pairs = _neighbours(texts, self.sentences, rng)
         vectors = mechanism.vectors([text for pair in pairs for text in pair])
         if vectors is None:
             chosen, draws = pairs[:1], min(self.draws, RANDOM_DRAWS)

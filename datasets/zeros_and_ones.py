@@ -26,6 +26,8 @@ class ZerosAndOnes:
     def load(self) -> Corpus:
         """Spell the two vectors."""
         texts = [" ".join([digit] * self.dimension) for digit in "01"]
-        frame = pd.DataFrame({"text": texts, "row": [0, 1], "input": [0, 1]})
-        secret = Secret("input", ("zeros", "ones"), "attribute")
-        return build_corpus("zeros_and_ones", dict.fromkeys(SPLITS, frame), [secret], None)
+        splits = {
+            split: pd.DataFrame({"text": texts, "row": [row, row + 1], "input": [0, 1]})
+            for row, split in zip((0, 2, 4), SPLITS, strict=True)
+        }
+        return build_corpus("zeros_and_ones", splits, [Secret("input", ("zeros", "ones"), "attribute")], None)

@@ -31,6 +31,7 @@ PACKAGES = [
     "scipy",
     "fairlearn",
     "pyarrow",
+    "dp-accounting",
 ]
 
 

@@ -21,7 +21,9 @@ from leakboard.plugins import KINDS, Registry
 
 SMALL = {
     "batch_size": 16,
+    "sentences": 20,
     "checkpoint": "{tiny_bert}",
+    "draws": 2000,
     "epochs": 1,
     "hidden": 8,
     "max_tokens": 32,
@@ -38,6 +40,8 @@ SMALL = {
 REQUIRED = {
     "datasets/table": {"path": "{table}", "label": "label", "secrets": ["age"], "entities": ["person"]},
     "victims/precomputed": {"vectors": "{vectors}"},
+    "victims/dpnr": {"encoder": {"embedding_bag": {"epochs": 1}}, "epsilon": 1.0},
+    "victims/mechanism": {"name": "laplace", "epsilon": 1.0},
 }
 """Examples of options that have no default. Braces name a file that the suite writes."""
 
@@ -51,22 +55,25 @@ def example(kind, name, places):
     return build(cls, filled, f"{kind}/{name} in tests/conformance.py")
 
 
-def corpus():
-    """Return the corpus that victims and attacks are tried on: labels, attributes, entities."""
+def corpus(victim=""):
+    """Return the corpus that plugins are tried on: labels, attributes, entities; vectors for bare mechanisms."""
     from leakboard.datasets.generated_reviews import GeneratedReviews
+    from leakboard.datasets.zeros_and_ones import ZerosAndOnes
 
+    if victim == "mechanism":
+        return ZerosAndOnes(dimension=4).load()
     return GeneratedReviews(users=40, texts_per_user=3, leak=1.0).load()
 
 
-def scene(given):
-    """Return an attacker's scene on a victim that publishes documents and words."""
+def scene(given, epsilon=None):
+    """Return an attacker's scene on a victim that publishes documents and words, and with an epsilon releases."""
     from leakboard.stages.cell import Scene
     from leakboard.stages.fitting import Names, fit
     from leakboard.stages.publications import publish
     from leakboard.victims.word2vec import Word2Vec
 
     names = Names(0, given.name, "word2vec", "attack")
-    victim = Word2Vec(vector_size=8, min_count=2)
+    victim = Word2Vec(vector_size=8, min_count=2, epsilon=epsilon)
     fitted = fit(victim, given, names)
     return Scene(given, given, victim, lambda: fitted, publish(victim, fitted, given, names))
 
@@ -118,16 +125,33 @@ def published(victim, fitted, given, seed=0):
     texts, result = given.texts("test"), []
     if "documents" in victim.publishes:
         vectors = fitted.publish_documents(texts, np.random.default_rng(seed))
-        result += [vectors, np.asarray(fitted.predict(vectors))]
+        result.append(vectors)
+        if given.has_labels:
+            result.append(np.asarray(fitted.predict(vectors)))
     if "words" in victim.publishes:
         result.append(fitted.publish_words(texts, np.random.default_rng(seed)))
     return result
 
 
 def guesses(attack, given):
-    """Return the guesses of a newly fitted attack as plain values."""
-    found = attack.fit(view(attack, given), 0).guess(challenge(attack, given).copy())
+    """Return the guesses of a newly fitted attack as plain values; of an audit what it tells of some releases."""
+    fitted = attack.fit(view(attack, given), 0)
+    if attack.target == "claim":
+        return told(fitted)
+    found = fitted.guess(challenge(attack, given).copy())
     return dict(found.scores) if isinstance(found, SecretGuesses) else found
+
+
+def told(fitted):
+    """Return everything about an audit's events, and whether they hold for the same thousand outputs."""
+    outputs = np.random.default_rng(0).normal(0.5, 1.0, (1000, 8))
+    return [[e.kind, e.first, e.second, e.draws, e.note, e.holds(outputs)] for e in fitted.distinguishers]
+
+
+def scenes():
+    """Return a function that gives each attack its scene: audits need a victim with a claim."""
+    plain, private = scene(corpus()), scene(corpus(), 1.0)
+    return lambda attack: private if getattr(attack, "target", "") == "claim" else plain
 
 
 def answer(kind, name, places, given):
@@ -139,12 +163,13 @@ def answer(kind, name, places, given):
         return digest(content(plugin.load()))
     torch.manual_seed(12345)  # whatever came before must not matter
     if kind == "victims":
-        return digest(published(plugin, plugin.fit(given.corpus.only("train", "dev"), 0), given.corpus))
-    return digest(guesses(plugin, given))
+        tried = corpus(name) if name == "mechanism" else given(plugin).corpus
+        return digest(published(plugin, plugin.fit(tried.only("train", "dev"), 0), tried))
+    return digest(guesses(plugin, given(plugin)))
 
 
 def _digests(places):
-    given, result = scene(corpus()), {}
+    given, result = scenes(), {}
     for kind in KINDS:
         for listing in Registry().listings(kind):
             if not listing.problem:

@@ -76,7 +76,7 @@ def tiny_bert(tmp_path_factory, reviews):
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     ends = [(token, vocabulary[token]) for token in ("[CLS]", "[SEP]")]
     tokenizer.post_processor = processors.TemplateProcessing("[CLS] $A [SEP]", special_tokens=ends)
-    names = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    names = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model = BertModel(
