@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,6 +147,8 @@ class PrivacyClaim:
     """The sensitivity that the claim assumes, in words: norm and bound."""
     proved: float = math.inf
     """The epsilon that is proved for the code, with its true sensitivity, at ``delta``; infinite where none is."""
+    releases: int = 1
+    """How many publications of the same input the numbers are for."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.epsilon < math.inf:
@@ -155,21 +157,19 @@ class PrivacyClaim:
             raise ValueError(f"claim: delta={self.delta!r} is not allowed: a number from 0, below 1")
         if not self.proved >= 0:
             raise ValueError(f"claim: proved={self.proved!r} is not allowed: a number from 0, or infinity")
+        if self.unit not in get_args(Unit):
+            raise ValueError(f"claim: unit={self.unit!r} is not allowed: one of {', '.join(get_args(Unit))}")
         for name in ("mechanism", "sensitivity"):
             if not getattr(self, name).strip():
                 raise ValueError(f"claim: {name} is empty: a claim says which noise it adds, and for which sensitivity")
-
-    def composed(self, times: int) -> PrivacyClaim:
-        """Return the claim for publishing the same text so many times (Dwork and Roth 2014, theorem 3.16: sums)."""
-        epsilon, delta = times * self.epsilon, min(times * self.delta, math.nextafter(1.0, 0.0))
-        return dataclasses.replace(self, epsilon=epsilon, delta=delta, proved=times * self.proved)
 
 
 class ReleaseMechanism(Protocol):
     """The last step of a private victim, whoever gives it its input: a vector goes in, a noisy vector comes out.
 
-    It may have ``log_ratio(outputs, first, second)``: ln p(output | first) - ln p(output | second) of each row, float64
-    (n,), or None where that is not known; an audit uses it.
+    Its releases are drawn from several threads at once. It may have ``log_ratio(outputs, first, second)``:
+    ln p(output | first) - ln p(output | second) of each row, float64 (n,), or None where that is not known; an audit
+    uses it.
     """
 
     @property
@@ -208,8 +208,10 @@ class FittedVictim(Protocol):
     It may have a method ``coverage(texts) -> Mapping[str, float]``: shares of the texts that it treats otherwise than a
     reader would expect (cut, without a known word), named ``..._texts``; they stand in ``cells.csv``.
 
-    One that publishes ``releases`` has ``mechanism``, a `ReleaseMechanism`, and ``inputs(texts)``: the vectors that its
-    mechanism is given for these texts, float (n, d), or None where those are random themselves.
+    One that publishes ``releases`` has ``mechanism``, a `ReleaseMechanism` or None where it adds no noise, and
+    ``inputs(texts)``: the vectors that its mechanism is given for these texts, float (n, d), or None where those are
+    random themselves. Its documents are then releases of these vectors and nothing else: what is released again for an
+    attack is not encoded again.
     """
 
     @property
@@ -313,20 +315,29 @@ class Distinguisher:
     The referee releases both inputs ``draws`` times each and counts how often ``holds`` is true.
     """
 
-    kind: Literal["bound", "sanity check"]
-    """What the counts are for: a lower bound on epsilon, or the plug-in estimate of Habernal (2022)."""
     first: NDArray[Any] | str
-    """A vector, float (d,), given to the victim's mechanism, or a text, which the victim publishes."""
+    """A vector of the unit cube, float (d,), for the victim's mechanism, or a text, which the victim publishes."""
     second: NDArray[Any] | str
     holds: Callable[[NDArray[Any]], NDArray[np.bool_]]
-    """Maps releases (n, d) to whether the event holds, (n,)."""
+    """Maps releases (n, d) to whether the event holds, bool (n,)."""
     draws: int
-    confidence: float = 0.95
     note: str = ""
 
 
+class FittedAudit(Protocol):
+    """What an attack whose target is a claim is fitted to; the referee draws, counts, and works out the bound."""
+
+    @property
+    def distinguisher(self) -> Distinguisher:
+        """The event that the bound on epsilon rests on."""
+
+    @property
+    def repeats(self) -> int:
+        """Releases of either input for the sanity check of Habernal (2022), which has one event only; 0 for none."""
+
+
 class FittedAttack(Protocol):
-    """A trained attacker. One whose target is a claim has ``distinguishers``, a sequence, instead of ``guess``."""
+    """A trained attacker."""
 
     def guess(self, vectors: Floats) -> SecretGuesses | WordGuesses:
         """Guess from published test vectors, float32 (n, d), or (n, m, d) where it asked for m ``observations``.
@@ -346,5 +357,5 @@ class Attack(Protocol):
     target: ClassVar[Literal["attribute", "entity", "words", "claim"]]
     """Which secrets it guesses: it is skipped where the corpus has none of them, or the victim claims nothing."""
 
-    def fit(self, view: AttackerView, seed: int) -> FittedAttack:
+    def fit(self, view: AttackerView, seed: int) -> FittedAttack | FittedAudit:
         """Learn from the view."""

@@ -36,6 +36,11 @@ def publish(run: Run) -> list[Path]:
             f"{run.suite.name}: {left} of {len(run.jobs)} cells have no result; only a finished run is published"
         )
     records = run.records()
+    if lost := _published_rows(run) - {(r.dataset, r.victim, r.attack) for r in records if r.status != "failed"}:
+        raise RequestError(
+            f"{run.suite.name}: {len(lost)} published rows that the suite asks for have no result of the present code "
+            f"and data, as {' / '.join(min(lost))}; run them too"
+        )
     paths = reports.write(run, records)
     jobs = {job.key: job for job in (*run.jobs, *run.others)}
     lines = sorted(pack(record, run.costs(jobs[record.key])) for record in records if record.status != "failed")
@@ -44,6 +49,16 @@ def publish(run: Run) -> list[Path]:
         write_file(target, (run.folder / target.name).read_text("utf-8"))
     write_file(run.suite.home / RECORDS, "".join(f"{line}\n" for line in lines))
     return [*targets, run.suite.home / RECORDS]
+
+
+def _published_rows(run: Run) -> set[tuple[str, str, str]]:
+    """Return the rows of the published leaderboard that the suite still asks for."""
+    path = run.suite.home / "leaderboard.csv"
+    if not path.is_file():
+        return set()
+    table = pd.read_csv(path, keep_default_na=False, usecols=["dataset", "victim", "attack"])
+    asked = {_cell_key(job)[:3] for job in (*run.jobs, *run.others)}
+    return set(table.itertuples(index=False, name=None)) & asked
 
 
 def verify(run: Run, console: Console, count: int, tolerance: float, seed: int) -> bool:

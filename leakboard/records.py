@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from leakboard.referee.measures import Metric
-from leakboard.store import digest, write_file
+from leakboard.store import digest, finite, numbers, write_file
 
 RESULT, FAILURE, COSTS = "result.json", "failure.json", "costs.json"
 PUBLISHED = "records.jsonl"
-INFINITE = "Infinity"
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class Record:
 
 def write_record(folder: Path, record: Record) -> None:
     """Write ``result.json``; an earlier failure is removed."""
-    _write(folder, RESULT, FAILURE, _finite(asdict(record)))
+    _write(folder, RESULT, FAILURE, finite(asdict(record)))
 
 
 def read_record(folder: Path, key: str) -> Record | None:
@@ -82,8 +80,8 @@ def _read(path: Path) -> Record | None:
 
 
 def _record(content: Mapping[str, Any]) -> Record:
-    metrics = [Metric(**_numbers(metric)) for metric in content["metrics"]]
-    claim = _numbers(content["claim"]) if content["claim"] else None
+    metrics = [Metric(**numbers(metric)) for metric in content["metrics"]]
+    claim = numbers(content["claim"]) if content["claim"] else None
     return Record(**{**content, "metrics": metrics, "claim": claim})
 
 
@@ -103,7 +101,7 @@ def read_costs(folder: Path) -> list[dict[str, Any]]:
 
 def write_failure(folder: Path, record: Record, traceback: str) -> None:
     """Write ``failure.json``: why a cell failed, with the traceback; an earlier result is removed."""
-    _write(folder, FAILURE, RESULT, _finite(asdict(record)) | {"traceback": traceback})
+    _write(folder, FAILURE, RESULT, finite(asdict(record)) | {"traceback": traceback})
 
 
 def _write(folder: Path, name: str, other: str, content: dict[str, Any]) -> None:
@@ -112,24 +110,9 @@ def _write(folder: Path, name: str, other: str, content: dict[str, Any]) -> None
     (folder / other).unlink(missing_ok=True)
 
 
-def _finite(value: Any) -> Any:
-    """Replace what strict JSON has not: NaN by null, infinity by its name."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else INFINITE if value > 0 else f"-{INFINITE}"
-    if isinstance(value, Mapping):
-        return {key: _finite(entry) for key, entry in value.items()}
-    return [_finite(entry) for entry in value] if isinstance(value, list | tuple) else value
-
-
-def _numbers(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a metric's or a claim's fields with infinity as a number again."""
-    names = {INFINITE: math.inf, f"-{INFINITE}": -math.inf}
-    return {key: names.get(value, value) if isinstance(value, str) else value for key, value in content.items()}
-
-
 def pack(record: Record, costs: Sequence[Mapping[str, Any]]) -> str:
     """Return a record and its costs as one line of JSON, without recovered sentences: they are other people's texts."""
-    content = _finite(asdict(dataclasses.replace(record, sentences=())))
+    content = finite(asdict(dataclasses.replace(record, sentences=())))
     content |= {"costs": [dict(cost) for cost in costs]}
     return json.dumps({**content, "checksum": digest(content)}, sort_keys=True, separators=(",", ":"))
 

@@ -61,7 +61,8 @@ class Run:
 
     def record(self, job: Job) -> Record | None:
         """Return a cell's record, if it has one: its own, or one that is published and has the same identity."""
-        return read_record(self.cells / job.folder, job.key) or self.published.get(job.key, (None,))[0]
+        own, published = read_record(self.cells / job.folder, job.key), self.published.get(job.key)
+        return published[0] if published and not _is_done(own) else own
 
     def costs(self, job: Job) -> list[dict[str, Any]]:
         """Return what each stage of a cell took."""
@@ -125,7 +126,7 @@ def execute(run: Run, console: Console, processes: int, force: bool) -> None:
     pending = list(run.jobs) if force else run.unfinished
     if not pending:
         return
-    for job in run.altered:
+    for job in [job for job in run.altered if job in pending]:
         console.print(f"{job.folder}: its result does not match its checksum; computed again", markup=False)
     for job in [job for job in pending if job.problem or job.skip]:
         _record_without_trying(run, job)

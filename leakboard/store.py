@@ -10,6 +10,7 @@ import contextlib
 import errno
 import hashlib
 import json
+import math
 import os
 import re
 import shutil
@@ -25,6 +26,9 @@ from leakboard.errors import RequestError, StorageError
 SCHEMA = 1
 """Version of everything the engine writes; part of every identity."""
 
+INFINITE = "Infinity"
+"""How infinity is written in strict JSON."""
+
 _CHECKSUMS = "checksums.json"
 _ACCESS = (errno.EACCES, errno.EPERM, errno.ENOTDIR)
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
@@ -34,6 +38,21 @@ def digest(identity: Mapping[str, Any]) -> str:
     """Return the SHA-256 of the canonical JSON of an identity."""
     canonical = json.dumps({"schema": SCHEMA, **identity}, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def finite(value: Any) -> Any:
+    """Replace what strict JSON has not: NaN by null, infinity by its name."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else INFINITE if value > 0 else f"-{INFINITE}"
+    if isinstance(value, Mapping):
+        return {key: finite(entry) for key, entry in value.items()}
+    return [finite(entry) for entry in value] if isinstance(value, list | tuple) else value
+
+
+def numbers(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a metric's or a claim's fields with infinity as a number again."""
+    names = {INFINITE: math.inf, f"-{INFINITE}": -math.inf}
+    return {key: names.get(value, value) if isinstance(value, str) else value for key, value in content.items()}
 
 
 def folder_name(readable: str, key: str) -> str:

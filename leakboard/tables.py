@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from leakboard.records import Record
-from leakboard.referee.claims import corrected_bound, verdict
+from leakboard.referee.claims import DELTA, corrected_bound, verdict
 from leakboard.referee.measures import Metric
 from leakboard.reference import COMPARISON
 from leakboard.store import write_file
@@ -85,7 +85,7 @@ def leaderboard(records: Sequence[Record]) -> list[Row]:
     The interval is the mean over seeds of each run's own 95 % interval over test texts (sampling); the columns
     ``..._sd`` hold the standard deviation over seeds (training), empty with one seed. ``epsilon_audited`` is the
     largest bound that the audits of the victim give, all seeds and pairs taken together (`corrected_bound`); it stands
-    in every row of the victim, for a bound on one release bounds several of them too.
+    in every row of the victim, for a bound on one release bounds several of them too. The verdict is on one release.
     """
     rows = []
     for of_victim in _grouped(records, lambda r: (r.dataset, r.victim)):
@@ -123,10 +123,16 @@ def _leaderboard_row(records: Sequence[Record], audited: float | None) -> Row:
             "epsilon_audited": audited,
             "delta": first.claim["delta"],
             "privacy_unit": first.claim["unit"],
-            "verdict": verdict(first.claim["epsilon"], first.claim["proved"], audited),
+            "verdict": _verdict(first.claim, audited),
         }
     row["fairness_gap"], row["fairness_variable"] = _widest_gap(done)
     return row
+
+
+def _verdict(claim: Mapping[str, Any], audited: float | None) -> str:
+    """Return the verdict on one release, which is what audits bound, also where a row is about several."""
+    releases = claim.get("releases", 1)
+    return verdict(claim["epsilon"] / releases, claim["proved"] / releases, audited)
 
 
 def _status(records: Sequence[Record], done: Sequence[Record]) -> str:
@@ -205,6 +211,8 @@ def _cell_rows(record: Record) -> Iterable[Row]:
         yield {**head, "metric": record.status, "status": record.reason}
     for metric in record.metrics:
         row = {"metric": metric.name, **{name: getattr(metric, name) for name in _METRIC_FIELDS}}
+        if metric.name == DELTA and metric.value is not None:
+            row["value"] = f"{metric.value:.4g}"
         yield {**head, **row, "note": record.note if metric.name == "attack_score" else None}
 
 

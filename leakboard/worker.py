@@ -145,7 +145,7 @@ class _Stages:
         from leakboard.stages.fitting import Names
 
         cell = self.job.cell
-        return Names(cell.seed, cell.source.corpus.name, cell.victim.name, attack)
+        return Names(cell.seed, cell.source.corpus.name, cell.victim.name, attack, cell.victim.label)
 
     def fitted_folder(self) -> Path:
         from leakboard.stages.fitting import fit
@@ -200,7 +200,7 @@ class _Stages:
 
     def attacked(self) -> tuple[Record, list[dict[str, Any]]]:
         """Return the cell's record, and what each stage took."""
-        from leakboard.stages.cell import Scene, mismatch, mount, observations, unclaimed
+        from leakboard.stages.cell import Scene, mismatch, mount, unclaimed
         from leakboard.stages.publications import load_publications
 
         job = self.job
@@ -224,7 +224,7 @@ class _Stages:
             secrets=judged.secrets,
             attack_metric=judged.attack_metric,
             test_size=judged.test_size,
-            claim=asdict(published.claim.composed(observations(attack))) if published.claim else None,
+            claim=asdict(judged.claim) if judged.claim else None,
             note=judged.note,
             checks=own.checks,
             metrics=judged.metrics,

@@ -143,9 +143,9 @@ def guesses(attack, given):
 
 
 def told(fitted):
-    """Return everything about an audit's events, and whether they hold for the same thousand outputs."""
-    outputs = np.random.default_rng(0).normal(0.5, 1.0, (1000, 8))
-    return [[e.kind, e.first, e.second, e.draws, e.note, e.holds(outputs)] for e in fitted.distinguishers]
+    """Return everything about an audit's event, and whether it holds for the same thousand outputs."""
+    outputs, event = np.random.default_rng(0).normal(0.5, 1.0, (1000, 8)), fitted.distinguisher
+    return [event.first, event.second, event.draws, event.note, event.holds(outputs), fitted.repeats]
 
 
 def scenes():

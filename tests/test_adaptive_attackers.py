@@ -7,6 +7,7 @@ from leakboard.attacks._denoising import Scaling, plain_scalings, shrinkage
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.attacks.entity_presence import EntityPresence
 from leakboard.interfaces import PrivacyClaim
+from leakboard.referee.claims import composed
 from leakboard.stages.cell import Scene, mount
 from leakboard.stages.fitting import Names
 from leakboard.stages.publications import publish
@@ -104,7 +105,7 @@ class TestIndependentNoise:
         assert many == pytest.approx(0.97, abs=0.04)
 
     def test_the_claim_is_composed(self, planted):
-        assert Noisy.claim.composed(4).epsilon == 2.0
+        assert composed(Noisy.claim, 4).epsilon == 2.0
 
     def test_queries_are_made_once_and_answered_with_fresh_noise(self, planted):
         _, _, victim = accuracy(planted, independent, portfolio="logistic", inputs="raw", queries=5)

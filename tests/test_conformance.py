@@ -305,8 +305,9 @@ class TestAttacks:
         if attack.target != "claim":
             pytest.skip("guesses secrets")
         told = conformance.guesses(attack, scenes(attack))
-        assert {entry[0] for entry in told} <= {"bound", "sanity check"}
-        assert len({entry[0] for entry in told}) == len(told) > 0
+        assert told[2] >= 1
+        assert told[4].dtype == bool
+        assert 0 < told[4].mean() < 1
         assert digest(conformance.guesses(attack, scenes(attack))) == digest(told)
         assert elsewhere[f"{kind}/{name}"] == digest(told)
 

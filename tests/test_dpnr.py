@@ -123,6 +123,10 @@ class TestSharedFits:
             ({"training": "standard"}, {"epsilon": None, "training": "robust"}),
             ({"training": "robust"}, {"mu": 0.5, "sensitive_words": ("the",)}),
             ({"training": "robust"}, {"schedule": (1.0, 2.0)}),
+            ({"training": "robust"}, {"delta": 1e-5}),
+            ({"training": "robust"}, {"train_dropout": True}),
+            ({"training": "robust", "calibration": "l1"}, {"mechanism": "discrete_laplace"}),
+            ({"training": "adaptive"}, {"epsilon": None}),
             ({"training": "adaptive"}, {"epsilon": 0.05}),
         ],
     )
@@ -211,6 +215,7 @@ class TestClaims:
             ({"sampling": "shared"}, 1.0, math.inf, 0.0),
             ({"mu": 0.5}, 0.6201, math.log(0.5 * math.exp(8) + 0.5), 0.0),
             ({"mu": 0.5, "calibration": "l1"}, 0.6201, 0.6201, 0.0),
+            ({"mu": 0.5, "calibration": "l1", "dropout": "exact_count"}, 0.6201, 1.0, 0.0),
             ({"mechanism": "gaussian", "calibration": "l2"}, 1.0, 1.0, 1e-3),
         ],
     )
@@ -255,7 +260,7 @@ class TestOptions:
             ({"encoder": {"bert": 3}}, "bert: 3 is not a mapping of options"),
             ({"calibration": "l2"}, "calibration: 'l2' is not allowed with mechanism 'laplace' (allowed: per_coord"),
             ({"mechanism": "gaussian", "calibration": "l1"}, "(allowed: per_coordinate, l2)"),
-            ({"mechanism": "discrete_laplace"}, "calibration: 'per_coordinate' is not allowed"),
+            ({"mechanism": "discrete_laplace"}, "here: calibration: 'per_coordinate' is not allowed"),
             ({"epsilon": 1.0, "epsilonn": 2.0}, "did you mean 'epsilon'?"),
         ],
     )

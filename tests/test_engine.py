@@ -213,3 +213,24 @@ def test_an_unwritable_folder_is_one_line(bench):
     assert err.count("\n") == 1, err
     assert str(bench.out) in err
     assert "cannot be written (Not a directory)" in err
+
+
+def test_victims_that_are_trained_alike_are_fitted_once(bench, command_line):
+    """Noise acts at release only here; two lengths of vectors are two fits."""
+    bench.plugin(
+        "hashed",
+        "hashed",
+        (
+            "    def load(self",
+            "    def trained_as(self):\n        return Hashed(dimensions=self.dimensions)\n\n    def load(self",
+        ),
+    )
+    bench.files = [path for path in bench.files if path.name != "hashed.py" or path.parent == bench.folder]
+    bench.suite(victims=[{"hashed": {"grid": {"dimensions": [8, 24], "noise": [0.0, 0.1, 1.0]}}}], seeds=[0, 1])
+    code, out, err = command_line(*bench.arguments("run"))
+    assert code == 0, out + err
+    assert len(list((bench.out / ".cache" / "victims").glob("letters-hashed-*"))) == 4
+    assert len(list((bench.out / ".cache" / "publications").glob("letters-hashed-*"))) == 12
+    scores = bench.leaderboard()["attack_score"].astype(float)
+    assert scores["hashed(noise=1.0)"].iloc[0] < scores["hashed"].iloc[0]
+    assert out.count(" / fit hashed") >= 4

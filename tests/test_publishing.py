@@ -1,6 +1,10 @@
 """Only a finished run is published, and what was changed after that is found by computing again."""
 
+import json
+import shutil
+
 import pytest
+import yaml
 
 FIT = "        bare = FittedHashed"
 
@@ -28,7 +32,7 @@ def published(copied, command_line):
 
 def test_a_finished_run_is_published_in_a_folder_named_after_its_suite(published):
     there = {path.name for path in (published.folder / "tiny").iterdir() if path.is_file()}
-    assert there == {"leaderboard.csv", "cells.csv", "fairness.csv", "costs.csv", "meta.json"}
+    assert there == {"leaderboard.csv", "cells.csv", "fairness.csv", "costs.csv", "meta.json", "records.jsonl"}
     for name, content in published.tables().items():
         assert (published.folder / "tiny" / name).read_bytes() == content
 
@@ -69,3 +73,64 @@ def test_verify_of_what_is_not_published_is_one_line(bench, command_line):
     code, _, err = command_line(*bench.arguments("verify"))
     assert (code, err.count("\n")) == (2, 1)
     assert "nothing is published" in err
+
+
+class TestTakingOver:
+    """Published records count as results wherever they have the same identity."""
+
+    @pytest.fixture
+    def elsewhere(self, published):
+        """Return the published bench on a machine that has computed nothing."""
+        shutil.rmtree(published.out)
+        return published
+
+    def test_nothing_is_computed_again(self, elsewhere, command_line):
+        before = (elsewhere.folder / "tiny" / "leaderboard.csv").read_bytes()
+        costs = (elsewhere.folder / "tiny" / "costs.csv").read_bytes()
+        code, _, _ = command_line(*elsewhere.arguments("run"))
+        assert code == 0
+        assert not elsewhere.results()
+        assert (elsewhere.run / "leaderboard.csv").read_bytes() == before
+        assert (elsewhere.run / "costs.csv").read_bytes() == costs
+
+    def test_an_extended_suite_computes_only_what_is_new(self, elsewhere, command_line):
+        published = len((elsewhere.folder / "tiny" / "records.jsonl").read_text().splitlines())
+        suite = elsewhere.folder / "tiny.yaml"
+        content = yaml.safe_load(suite.read_text())
+        suite.write_text(yaml.safe_dump(content | {"victims": [*content["victims"], {"hashed": {"dimensions": 5}}]}))
+        command_line(*elsewhere.arguments("run"))
+        added = len(content["seeds"]) * len(content["attacks"])
+        assert len(elsewhere.results()) == added
+        command_line(*elsewhere.arguments("publish"))
+        lines = (elsewhere.folder / "tiny" / "records.jsonl").read_text().splitlines()
+        assert len(lines) == published + added
+
+    def test_force_and_verify_compute_all_the_same(self, elsewhere, command_line):
+        _, out, _ = command_line(*elsewhere.arguments("verify", "--cells", 1))
+        assert "agrees" in out
+        assert "done in" in out
+        command_line(*elsewhere.arguments("run", "--force"))
+        assert len(elsewhere.results()) > 1
+
+    def test_an_altered_record_is_computed_again(self, elsewhere, command_line):
+        path = elsewhere.folder / "tiny" / "records.jsonl"
+        first, *others = path.read_text().splitlines()
+        path.write_text("\n".join([first.replace('"seed":', '"seed": '), first[:-2], *others]).replace("0.5", "0.4", 1))
+        command_line(*elsewhere.arguments("run"))
+        assert len(elsewhere.results()) == 1
+
+    def test_no_text_of_the_corpus_is_published(self, published, command_line):
+        text = (published.folder / "tiny" / "records.jsonl").read_text()
+        records = [json.loads(line) for line in text.splitlines()]
+        assert records
+        assert all(record["sentences"] == [] for record in records)
+
+    def test_a_part_is_published_when_it_is_whole(self, bench, command_line):
+        bench.suite(seeds=[0, 1])
+        command_line(*bench.arguments("run", "--seeds", 0))
+        code, _, err = command_line(*bench.arguments("publish"))
+        assert code == 2
+        assert "1 of 2 cells have no result" in err
+        code, _, _ = command_line(*bench.arguments("publish", "--seeds", 0))
+        assert code == 0
+        assert len((bench.folder / "tiny" / "records.jsonl").read_text().splitlines()) == 1

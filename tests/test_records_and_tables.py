@@ -3,11 +3,13 @@
 import dataclasses
 import itertools
 import json
+import math
 
 import pandas as pd
 import pytest
 
 from leakboard import tables
+from leakboard.privacy.audit import lower_bound
 from leakboard.records import FAILURE, RESULT, Record, read_record, write_failure, write_record
 from leakboard.referee.measures import Metric
 
@@ -16,7 +18,14 @@ DESIGNED = (
     "empirical_privacy,empirical_privacy_low,empirical_privacy_high,privacy_majority,privacy_floor,privacy_bayes,"
     "fairness_gap,fairness_variable,epsilon_claimed,epsilon_proved,epsilon_audited,delta,privacy_unit,verdict,status"
 )
-CLAIM = {"epsilon": 0.5, "delta": 1e-6, "unit": "document", "mechanism": "laplace", "sensitivity": "L1, 1"}
+CLAIM = {
+    "epsilon": 0.5,
+    "delta": 1e-6,
+    "unit": "document",
+    "mechanism": "laplace",
+    "sensitivity": "L1, 1",
+    "proved": 4.0,
+}
 
 
 def scored(seed, score, ceiling=0.5, attack="guesser", victim="encoder", **more):
@@ -232,8 +241,7 @@ def test_records_are_strict_json(tmp_path):
     odd = Metric("attack_auc", float("nan"), low=float("inf"))
     record = dataclasses.replace(scored(0, 0.7), metrics=[odd])
     write_record(tmp_path, record)
-    assert "NaN" not in (text := (tmp_path / RESULT).read_text())
-    assert "Infinity" not in text
+    json.loads((tmp_path / RESULT).read_text(), parse_constant=lambda name: pytest.fail(name))
     assert read_record(tmp_path, record.key).metrics == [Metric("attack_auc", None)]
 
 
@@ -247,3 +255,54 @@ def test_attack_scores_by_group_stand_without_a_task(rows):
     groups = [Metric("share", 0.25, "age", "young", n=10), Metric("attack_accuracy", 0.7, "age", "young", n=10)]
     (row,) = rows([scored(0, 0.7, metrics=groups)], "fairness")
     assert (row["group"], row["share"], row["task_accuracy"], row["attack_score"]) == ("young", "0.2500", "", "0.7000")
+
+
+class TestThreeEpsilons:
+    """Claimed, proved and audited stand in every row of a victim that claims."""
+
+    @staticmethod
+    def audit(seed, hits, misses, **more):
+        counts = {"attack_score": 9.0, "audit_hits": hits, "audit_misses": misses, "audit_delta": 0.0}
+        metrics = [Metric(name, float(value), n=1000) for name, value in counts.items()]
+        given = {"attack": "audit", "attack_metric": "epsilon", "metrics": metrics, "claim": CLAIM} | more
+        return scored(seed, 0.5, **given)
+
+    def test_the_audits_of_all_seeds_bound_the_victim_together(self, rows):
+        records = [scored(0, 0.7, claim=CLAIM), self.audit(0, 900, 100), self.audit(1, 500, 400)]
+        expected = lower_bound(900, 100, 1000, 0.0, 0.05 / 2)
+        for row in rows(records):
+            assert row["epsilon_claimed"] == "0.5000"
+            assert row["epsilon_proved"] == "4.0000"
+            assert row["epsilon_audited"] == f"{expected:.4f}"
+            assert row["verdict"] == "violated"
+
+    @pytest.mark.parametrize(("hits", "expected"), [(120, "unproven"), (900, "violated")])
+    def test_a_weak_audit_refutes_nothing(self, hits, expected, rows):
+        assert {row["verdict"] for row in rows([self.audit(0, hits, 100)])} == {expected}
+
+    def test_what_holds(self, rows):
+        row = rows([self.audit(0, 120, 100, claim=CLAIM | {"proved": 0.5})])[0]
+        assert row["verdict"] == "holds"
+
+    def test_no_proof_is_infinite(self, rows):
+        row = rows([scored(0, 0.7, claim=CLAIM | {"proved": math.inf})])[0]
+        assert (row["epsilon_proved"], row["epsilon_audited"], row["verdict"]) == ("inf", "", "unproven")
+
+    def test_a_row_of_several_observations_has_the_composed_claim(self, rows):
+        many = scored(0, 0.7, attack="many", claim=CLAIM | {"epsilon": 8.0, "proved": 64.0})
+        found = {row["attack"]: row for row in rows([self.audit(0, 900, 100), many])}
+        assert (found["many"]["epsilon_claimed"], found["many"]["verdict"]) == ("8.0000", "unproven")
+        assert found["many"]["epsilon_audited"] == found["audit"]["epsilon_audited"]
+
+    def test_without_a_claim_the_fields_are_empty(self, rows):
+        row = rows([scored(0, 0.7)])[0]
+        assert {row[name] for name in ("epsilon_claimed", "epsilon_proved", "epsilon_audited", "verdict")} == {""}
+
+
+def test_infinity_survives_strict_json(tmp_path):
+    record = scored(0, 0.7, claim=CLAIM | {"proved": math.inf}, metrics=[Metric("plug_in_loss", math.inf)])
+    write_record(tmp_path, record)
+    json.loads((tmp_path / RESULT).read_text(), parse_constant=lambda name: pytest.fail(name))
+    again = read_record(tmp_path, record.key)
+    assert again.metrics[0].value == math.inf
+    assert again.claim["proved"] == math.inf

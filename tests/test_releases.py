@@ -63,7 +63,7 @@ class TestHiding:
 
     def test_the_share_is_the_rate_and_words_are_hidden_as_wholes(self):
         text = " ".join(f"word{i}-and-more" for i in range(2000))
-        hidden = hide_words([text] * 20, "[MASK]", WordDropout(0.3), (), rng())
+        hidden = hide_words([text] * 20, "[MASK]", WordDropout(0.3), frozenset(), rng())
         count = sum(t.split().count("[MASK]") for t in hidden)
         assert stats.binomtest(count, 40_000, 0.3).pvalue > 1e-4
         for t in hidden:
@@ -73,20 +73,26 @@ class TestHiding:
 
     def test_words_are_hidden_independently(self):
         """With an exact number of hidden words, as in the paper's own formula, the count would not vary."""
-        texts = hide_words(["a b c d e f g h i j"] * 4000, "-", WordDropout(0.5), (), rng())
+        texts = hide_words(["a b c d e f g h i j"] * 4000, "-", WordDropout(0.5), frozenset(), rng())
         counts = np.array([text.split().count("-") for text in texts])
         assert counts.var() == pytest.approx(2.5, abs=4 * 2.5 * math.sqrt(2 / 4000))
 
     @pytest.mark.parametrize(("rate", "expected"), [(0.0, "one  two"), (1.0, "- -")])
     def test_ends(self, rate, expected):
-        assert hide_words(["one  two"], "-", WordDropout(rate), (), rng()) == [expected]
+        assert hide_words(["one  two"], "-", WordDropout(rate), frozenset(), rng()) == [expected]
+
+    def test_the_papers_formula_hides_an_exact_number(self):
+        texts = hide_words(["a b c d e f g h i j"] * 100, "-", WordDropout(0.3), frozenset(), rng(), exact=True)
+        assert {text.split().count("-") for text in texts} == {3}
+        assert len(set(texts)) > 50
 
     def test_listed_words_are_hidden_wherever_they_stand(self):
-        hidden = hide_words(["Mr. Bush, met bush: Bushes"], "-", WordDropout(0.0), {"bush"}, rng())
-        assert hidden == ["Mr. - met - Bushes"]
+        text = "Mr. Bush, met bush: Bushes anti-Bush Bush's \u201cBush\u201d"
+        hidden = hide_words([text], "-", WordDropout(0.0), {"bush"}, rng())
+        assert hidden == ["Mr. - met - Bushes - - -"]
 
     def test_source_rows_stay(self):
-        assert hide_words(Texts(["a"], np.array([7])), "-", WordDropout(1.0), (), rng()).rows.tolist() == [7]
+        assert hide_words(Texts(["a"], np.array([7])), "-", WordDropout(1.0), frozenset(), rng()).rows.tolist() == [7]
 
 
 class TestNoise:
@@ -206,10 +212,25 @@ class TestHiddenWord:
         hidden = HiddenWordRelease(inner, 0.5)
         assert hidden.epsilon == pytest.approx(math.log(0.5 * math.exp(2) + 0.5))
         found = audit(hidden, corners(2), rng(), draws=100_000).epsilon
-        assert 0.6 * hidden.epsilon < found <= hidden.epsilon
+        assert 0.8 * hidden.epsilon < found <= hidden.epsilon
         assert audit(inner, corners(2), rng(), draws=100_000).epsilon > hidden.epsilon
 
     def test_the_share_of_hidden_rows(self):
         hidden = HiddenWordRelease(CubeRelease(1, 1e6, calibration="l1"), 0.3)
-        released = hidden.release(np.ones((20_000, 1)), rng())
-        assert stats.binomtest(int((released < 0.75).sum()), 20_000, 0.3).pvalue > 1e-4
+        released = hidden.release(np.zeros((20_000, 1)), rng())  # the corner that stands for a hidden word is 1
+        assert stats.binomtest(int((released > 0.5).sum()), 20_000, 0.3).pvalue > 1e-4
+
+
+@pytest.mark.parametrize(
+    ("values", "complaint"),
+    [
+        (np.zeros((3, 5)), "vectors of 5 coordinates; this release is for 2"),
+        (np.full((3, 2), 1.5), "NaN or outside"),
+        (np.array([[0.0, math.nan]]), "NaN or outside"),
+        (torch.full((3, 2), -0.1), "NaN or outside"),
+    ],
+)
+def test_what_is_not_in_the_cube_is_refused(values, complaint):
+    generator = rng() if isinstance(values, np.ndarray) else torch.Generator()
+    with pytest.raises(ValueError, match=complaint):
+        CubeRelease(2, 1.0).release(values, generator)

@@ -49,6 +49,19 @@ def test_a_grid_joins_fixed_options(opened):
     assert labels(suite.victims) == ["hashed(dimensions=8, noise=0.1)", "hashed(dimensions=8, noise=0.2)"]
 
 
+def test_a_victim_may_have_seeds_of_its_own(opened):
+    suite = opened(seeds=[0, 1, 2], victims=["hashed", {"hashed": {"seeds": [5], "grid": {"noise": [0.1, 0.2]}}}])
+    assert labels(suite.victims) == ["hashed", "hashed(noise=0.1)", "hashed(noise=0.2)"]
+    assert [(cell.victim.label, cell.seed) for cell in suite.cells()] == [
+        ("hashed", 0),
+        ("hashed", 1),
+        ("hashed", 2),
+        ("hashed(noise=0.1)", 5),
+        ("hashed(noise=0.2)", 5),
+    ]
+    assert {cell.seed for cell in suite.cells(seeds=[7])} == {7}
+
+
 def test_the_default_auxiliary_is_not_told(opened):
     suite = opened(datasets=[{"letters": {"auxiliary": "within"}}])
     assert [source.label for source in suite.sources] == ["letters"]
@@ -148,6 +161,15 @@ WRONG = {
     "listed twice": ({"victims": ["hashed", {"hashed": {"noise": 0.0}}]}, ["victims: 'hashed' is listed twice"]),
     "dataset twice": ({"datasets": ["letters", "letters"]}, ["datasets: 'letters' is listed twice"]),
     "seed twice": ({"seeds": [0, 1, 0]}, ["seeds: [0, 1, 0] lists a seed twice"]),
+    "negative seed of a victim": (
+        {"victims": [{"hashed": {"seeds": [0, -1]}}]},
+        ["victims[0].hashed.seeds[1]: -1", "greater than or equal to 0"],
+    ),
+    "seed of a victim twice": (
+        {"victims": [{"hashed": {"seeds": [1, 1]}}]},
+        ["victims[0].hashed.seeds: [1, 1] lists a seed twice"],
+    ),
+    "seeds of a victim no list": ({"victims": [{"hashed": {"seeds": 3}}]}, ["victims[0].hashed.seeds: 3", "list"]),
     "negative seed": ({"seeds": [0, -1]}, ["seeds[1]: -1", "greater than or equal to 0"]),
     "no threads": ({"threads": 0}, ["threads: 0", "greater than or equal to 1"]),
     "unknown auxiliary": (

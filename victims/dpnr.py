@@ -46,8 +46,10 @@ class Dpnr:
     """What makes the vectors, with the options of the victim of that name."""
     mu: Annotated[float, Field(ge=0, le=1)] = 0.0
     """Word dropout: the rate at which words are hidden before they are encoded."""
+    dropout: Literal["independent", "exact_count"] = "independent"
+    """Each word by itself, as the theorem asks, or just this share of them, as in the paper's formula."""
     sensitive_words: Strings = ()
-    """Words (lower case) that are always hidden; a user's own choice amplifies nothing."""
+    """Words that are always hidden, whatever their case; a user's own choice amplifies nothing."""
     mechanism: Family = "laplace"
     """Law of the noise; ``gaussian`` is the released code's default, ``discrete_laplace`` is safe in floating point."""
     delta: Annotated[float, Field(gt=0, lt=1)] = 1e-3
@@ -75,15 +77,19 @@ class Dpnr:
     def trained_as(self) -> "Dpnr":
         """Return the recipe without what acts at release only: noise where training has none, dropout likewise."""
         changes: dict[str, Any] = {}
-        if not self.train_dropout:
-            changes |= {"mu": 0.0, "sensitive_words": ()}
-        if self.training == "standard" or self.epsilon is None:
+        if not (self.train_dropout and (self.mu or self.sensitive_words)):
+            changes |= {"mu": 0.0, "dropout": "independent", "sensitive_words": (), "train_dropout": False}
+        if self.training == "standard" or (self.training == "robust" and self.epsilon is None):
             changes |= {"epsilon": None, "mechanism": "laplace", "calibration": "per_coordinate"}
-            changes |= {"sampling": "independent", "delta": 1e-3, "training": "standard"}
-        if self.training == "adaptive" and self.epsilon is not None:
+            changes |= {"sampling": "independent", "training": "standard"}
+        elif self.mechanism == "discrete_laplace":
+            changes["mechanism"] = "laplace"
+        if self.training == "adaptive":
             changes["epsilon"] = 1.0
-        if self.training != "adaptive" or self.epsilon is None:
+        else:
             changes["schedule"] = ()
+        if changes.get("mechanism", self.mechanism) != "gaussian":
+            changes["delta"] = 1e-3
         return dataclasses.replace(self, **changes)
 
     def fit(self, corpus: Corpus, seed: int) -> "FittedDpnr":
@@ -117,11 +123,11 @@ class Dpnr:
         return self._release(self.epsilon, dimension) if self.epsilon is not None else None
 
     def _training_release(self, epoch: int, dimension: int) -> CubeRelease | None:
-        if self.epsilon is None or self.training == "standard":
-            return None
-        epsilon = self.epsilon
+        epsilon = None if self.training == "standard" else self.epsilon
         if self.training == "adaptive":
             epsilon = self.schedule[min(epoch, len(self.schedule)) - 1] if self.schedule else 10 / epoch
+        if epsilon is None:
+            return None
         release = self._release(epsilon, dimension)
         return dataclasses.replace(release, family="laplace") if self.mechanism == "discrete_laplace" else release
 
@@ -131,7 +137,14 @@ class Dpnr:
 
     def hidden(self, texts: Texts, mask: str, generator: np.random.Generator) -> Texts:
         """Return the texts with words hidden."""
-        return hide_words(texts, mask, WordDropout(self.mu), frozenset(self.sensitive_words), generator)
+        return hide_words(
+            texts,
+            mask,
+            WordDropout(self.mu),
+            frozenset(map(str.lower, self.sensitive_words)),
+            generator,
+            self.dropout == "exact_count",
+        )
 
 
 @dataclass(frozen=True)
@@ -154,7 +167,8 @@ class FittedDpnr:
         """
         if (release := self.options.release(self.model.encoder.dimension)) is None:
             return None
-        return release.claim("word", WordDropout(self.options.mu).amplified if self.options.mu else None)
+        amplified = WordDropout(self.options.mu).amplified if self.options.mu else None
+        return release.claim("word", amplified, proves=self.options.dropout == "independent")
 
     def inputs(self, texts: Texts) -> Floats | None:
         """Return the normalised vectors, float32 (n, d); None under word dropout, where they are random."""

@@ -68,7 +68,7 @@ class EmbeddingBag:
     def build(self, corpus: Corpus) -> "BagEncoder":
         """Return random vectors for the n-grams of train, drawn from torch's global generator."""
         counts = Counter(gram for text in corpus.texts("train") for gram in _ngrams(text, self.ngrams))
-        kept = sorted(gram for gram, count in counts.items() if count >= self.min_count and UNKNOWN not in gram)
+        kept = sorted(gram for gram, count in counts.items() if count >= self.min_count and UNKNOWN not in gram.split())
         return BagEncoder(kept, self.dimension, self.ngrams, self.batch_size)
 
     def load_encoder(self, folder: Path) -> "BagEncoder":
@@ -140,7 +140,7 @@ class BagEncoder(torch.nn.Module):
     def documents(self, texts: Sequence[str]) -> Floats:
         """Return one vector a text, float32 (n, d)."""
         prepared = self.tokenise(texts)
-        parts = [self([prepared[i] for i in batch]).numpy() for batch in self.batches(prepared)]
+        parts = [self([prepared[i] for i in batch]).numpy() for batch in self.batches(prepared) if batch]
         return np.concatenate([np.empty((0, self.dimension), np.float32), *parts])
 
     def coverage(self, texts: Sequence[str]) -> dict[str, float]:

@@ -81,7 +81,10 @@ def _vectors(texts: Texts) -> Floats:
         raise RequestError(
             f"mechanism: texts spell vectors of {sorted({len(row) for row in rows})} numbers, not of one length"
         )
-    return np.array(rows, np.float32)
+    vectors = np.array(rows, np.float32)
+    if not ((vectors >= 0) & (vectors <= 1)).all():
+        raise RequestError("mechanism: a text spells a number outside [0, 1], where its sensitivity does not hold")
+    return vectors
 
 
 @dataclass(frozen=True)

@@ -142,9 +142,10 @@ class FittedWord2Vec:
         return means
 
     def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
-        """Return mean word vectors; under noise those of fresh releases of every word.
+        """Return mean word vectors; under noise those of fresh releases of whatever stands between blanks.
 
-        An unknown word, and a text without a word, is released as the centre of the cube: left out it would show.
+        What is no known word (punctuation, a rare word, an empty text) is released as the centre of the cube: if it
+        were left out, the number of releases would change with a word, and the noise of their mean would tell.
         """
         if (mechanism := self.mechanism) is None:
             return self.mean_vectors(texts)
@@ -152,8 +153,8 @@ class FittedWord2Vec:
         table = np.concatenate([self.vectors, np.full((1, self.vectors.shape[1]), 0.5, np.float32)])
         means = np.empty((len(texts), self.vectors.shape[1]), np.float32)
         for i, text in enumerate(texts):
-            released = mechanism.release(table[[rows.get(word, -1) for word in words(text)] or [-1]], rng)
-            means[i] = released.mean(0)
+            places = [rows.get("".join(words(part)), -1) for part in text.split()] or [-1]
+            means[i] = mechanism.release(table[places], rng).mean(0)
         return means
 
     def publish_words(self, texts: Texts, rng: np.random.Generator) -> PublishedWords:
@@ -162,7 +163,7 @@ class FittedWord2Vec:
         return PublishedWords(self.vocabulary, vectors)
 
     def coverage(self, texts: Texts) -> dict[str, float]:
-        """Return the share of texts without a known word, whose vectors are zero."""
+        """Return the share of texts without a known word: zeros are published, under noise the centre of the cube."""
         known = set(self.vocabulary)
         return {"unknown_texts": float(np.mean([known.isdisjoint(words(text)) for text in texts]))}
 

@@ -14,7 +14,6 @@ patterns of rounding errors, and it too is caught (Mironov 2012). ``digits=None`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -32,10 +31,16 @@ VALUES = 1 << 18
 """Released values held at once: as many as stay in a processor's cache."""
 CHUNK = 8_192
 """Releases of a text held at once."""
+CHOOSING = 1e-4
+"""Error of the bounds that events are compared by: so small that no lucky one of thousands wins."""
+FEWEST = 50
+"""Releases of either input that an event of a pair is chosen on, at least."""
 LEARNED = 2_000
 """Releases of either input that a learned statistic is fitted on."""
 THRESHOLDS = 512
 """Most thresholds tried for a statistic; never more than a quarter of the draws."""
+ATOMS = 32
+"""Most frequent scores that are thresholds too, with the score above each."""
 DIGITS = 9
 """Digits of a score that count."""
 
@@ -85,15 +90,29 @@ class Bound:
     """Releases of either input that the bound rests on."""
 
 
-def corners(dimensions: int) -> list[Pair]:
+def corners(dimensions: int, dtype: Any = np.float64) -> list[Pair]:
     """Return pairs of corners of the unit cube: all apart, alternating, and one coordinate apart."""
-    zeros, ones = np.zeros(dimensions), np.ones(dimensions)
+    zeros, ones = np.zeros(dimensions, dtype), np.ones(dimensions, dtype)
     pairs = [Pair("zeros and ones", zeros, ones)]
     if dimensions > 1:
-        alternating = np.arange(dimensions) % 2.0
-        single = np.eye(dimensions)[0]
-        pairs += [Pair("alternating", alternating, 1 - alternating), Pair("one coordinate", zeros, single)]
+        single = np.eye(dimensions, dtype=dtype)[0]
+        pairs += [_alternating(dimensions, dtype), Pair("one coordinate", zeros, single)]
     return pairs
+
+
+def normalised_corners(dimensions: int, dtype: Any = np.float64) -> list[Pair]:
+    """Return pairs of corners that min-max normalisation can give: each vector holds a 0 and a 1."""
+    pairs = [_alternating(dimensions, dtype)]
+    if dimensions > 2:
+        first, second = np.zeros((2, dimensions), dtype)
+        first[0] = second[:2] = 1
+        pairs.append(Pair("one coordinate", first, second))
+    return pairs
+
+
+def _alternating(dimensions: int, dtype: Any) -> Pair:
+    alternating = (np.arange(dimensions) % 2).astype(dtype)
+    return Pair("alternating", alternating, 1 - alternating)
 
 
 def lower_bound(hits: int, misses: int, draws: int, delta: float, error: float) -> float:
@@ -130,9 +149,9 @@ def audit(
     Every pair gets its share of the first half of the draws; the second half tests the best event.
 
     Raises:
-        ValueError: fewer than 100 draws, no pair, or releases that are not finite.
+        ValueError: fewer than 100 draws a pair, no pair, or releases that are not finite.
     """
-    event = choose_event(mechanism, pairs, generator, draws // 2, confidence, digits)
+    event = choose_event(mechanism, pairs, generator, draws // 2, digits)
     tested = draws - draws // 2
     first, second = counts(mechanism.release, (event.pair.first, event.pair.second), event.holds, tested, generator)
     epsilon = lower_bound(first, second, tested, mechanism.delta, 1 - confidence)
@@ -145,17 +164,17 @@ def choose_event(
     pairs: Sequence[Pair],
     generator: np.random.Generator,
     draws: int,
-    confidence: float = 0.95,
     digits: int | None = DIGITS,
 ) -> Event:
     """Return the event that tells a pair apart best, on ``draws`` releases of either input shared by the pairs.
 
     Raises:
-        ValueError: fewer than 50 draws, no pair, or releases that are not finite.
+        ValueError: fewer than 50 draws a pair, no pair, or releases that are not finite.
     """
-    if draws < 50 or not pairs:
-        raise ValueError(f"an audit needs at least 100 draws and one pair, not {2 * draws} and {len(pairs)}")
-    found = [_best_event(mechanism, p, draws // len(pairs), 1 - confidence, digits, generator) for p in pairs]
+    if not pairs or draws // len(pairs) < FEWEST:
+        asked = f"not {draws} draws for {len(pairs)} pairs"
+        raise ValueError(f"an event is chosen on at least {FEWEST} draws for each pair, and one pair, {asked}")
+    found = [_best_event(mechanism, pair, draws // len(pairs), digits, generator) for pair in pairs]
     return max(found, key=lambda event: event.promise)
 
 
@@ -165,22 +184,25 @@ def counts(
     holds: Callable[[Array], Array],
     draws: int,
     generator: np.random.Generator,
-    threads: int = 2,
 ) -> tuple[int, int]:
     """Return of how many of ``draws`` releases of either input an event holds.
 
-    Both at once, each with a stream of its own, so that the counts do not depend on the number of threads.
+    The releases of both are shown in one random order: nothing but the outputs themselves can tell them apart.
 
     Raises:
-        ValueError: a release is not finite.
+        ValueError: a release is not finite, or the event does not answer with one bool for each release.
     """
-
-    def of_one(values: Array, stream: np.random.Generator) -> int:
-        return sum(int(np.count_nonzero(holds(part))) for part in _releases(release, values, draws, stream))
-
-    with ThreadPoolExecutor(threads) as pool:
-        first, second = pool.map(of_one, inputs, generator.spawn(2))
-    return first, second
+    found = np.zeros(2, np.int64)
+    for both in zip(*(releases(release, values, draws, generator) for values in inputs), strict=True):
+        outputs = np.concatenate(both)
+        order = generator.permutation(len(outputs))
+        told = np.asarray(holds(outputs[order]))
+        if told.shape != (len(outputs),) or told.dtype != np.bool_:
+            raise ValueError(f"an event is one bool for each release, not {told.dtype} of shape {told.shape}")
+        answers = np.empty(len(outputs), bool)
+        answers[order] = told
+        found += [np.count_nonzero(part) for part in np.split(answers, 2)]
+    return int(found[0]), int(found[1])
 
 
 @dataclass(frozen=True)
@@ -206,40 +228,41 @@ class Event:
 
 
 def _best_event(
-    mechanism: Mechanism, pair: Pair, draws: int, error: float, digits: int | None, generator: np.random.Generator
+    mechanism: Mechanism, pair: Pair, draws: int, digits: int | None, generator: np.random.Generator
 ) -> Event:
     """Return the event of one pair, either way round, that promises most on draws of its own."""
     sides = (pair.first, pair.second)
-    learned = [np.concatenate(list(_releases(mechanism.release, x, min(LEARNED, draws), generator))) for x in sides]
+    learned = [np.concatenate(list(releases(mechanism.release, x, min(LEARNED, draws), generator))) for x in sides]
     statistics = _statistics(mechanism, pair, *learned)
     if digits is not None:
         statistics = {name: _rounded(score, np.concatenate(learned), digits) for name, score in statistics.items()}
     scores: dict[str, list[Array]] = {name: [] for name in statistics}
     for values in sides:
         parts: dict[str, list[Array]] = {name: [] for name in statistics}
-        for outputs in _releases(mechanism.release, values, draws, generator):
+        for outputs in releases(mechanism.release, values, draws, generator):
             for name, score in statistics.items():
                 parts[name].append(score(outputs))
         for name, found in parts.items():
             scores[name].append(np.concatenate(found))
     events = [
-        _best_threshold(way, name, statistics[name], *ordered, mechanism.delta, error)
+        _best_threshold(way, name, statistics[name], *ordered, mechanism.delta)
         for name, (first, second) in scores.items()
         for way, ordered in ((pair, (first, second)), (pair.swapped(), (second, first)))
     ]
     return max(events, key=lambda event: event.promise)
 
 
-def _best_threshold(
-    pair: Pair, statistic: str, score: Score, first: Array, second: Array, delta: float, error: float
-) -> Event:
+def _best_threshold(pair: Pair, statistic: str, score: Score, first: Array, second: Array, delta: float) -> Event:
     n = len(first)
-    both = np.unique(np.concatenate([first, second]))
-    candidates = both[np.unique(np.linspace(0, len(both) - 1, min(THRESHOLDS, n // 4)).astype(int))]
+    both, occurrences = np.unique(np.concatenate([first, second]), return_counts=True)
+    spread = np.linspace(0, len(both) - 1, min(THRESHOLDS, n // 4)).astype(int)
+    atoms = np.argsort(-occurrences, kind="stable")[:ATOMS]  # an event that parts an atom from its neighbour
+    places = np.unique(np.concatenate([spread, atoms, atoms + 1]))
+    candidates = both[places[places < len(both)]]
     below = [np.searchsorted(np.sort(side), candidates, side="left") for side in (first, second)]
     promises = {
-        True: _lower_bounds(n - below[0], n - below[1], n, delta, error),
-        False: _lower_bounds(below[0], below[1], n, delta, error),
+        True: _lower_bounds(n - below[0], n - below[1], n, delta, CHOOSING),
+        False: _lower_bounds(below[0], below[1], n, delta, CHOOSING),
     }
     above = bool(promises[True].max() >= promises[False].max())
     place = int(promises[above].argmax())
@@ -251,6 +274,8 @@ def _statistics(mechanism: Mechanism, pair: Pair, first: Array, second: Array) -
     found: dict[str, Score] = {
         "sum": lambda outputs: outputs.sum(1),
         "mean above the minimum": lambda outputs: outputs.mean(1) - outputs.min(1),
+        "smallest coordinate": lambda outputs: outputs.min(1),
+        "largest coordinate": lambda outputs: outputs.max(1),
         "learned classifier": _classifier(first, second),
     }
     given = (pair.first, pair.second)
@@ -288,7 +313,7 @@ def _rounded(score: Score, outputs: Array, digits: int) -> Score:
     return lambda outputs: np.rint(score(outputs) / step) * step
 
 
-def _releases(
+def releases(
     release: Callable[[Array, np.random.Generator], Array],
     values: Array,
     draws: int,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass
 
-from leakboard.privacy.mechanisms import CHECKED, Positive, laplace_noise
+from leakboard.privacy.mechanisms import CHECKED, Positive, laplace_log_ratio, laplace_noise
 
 Array = NDArray[Any]
 
@@ -71,6 +71,10 @@ class AdeptSensitivity(_Control):
         """Return the values plus Lap(1/epsilon)."""
         return values + laplace_noise(values, 1 / self.epsilon, rng)
 
+    def log_ratio(self, outputs: Array, first: Array, second: Array) -> Array:
+        """Return ln p(output | first) - ln p(output | second) of each row, float64 (n,)."""
+        return laplace_log_ratio(outputs, first, second, 1 / self.epsilon)
+
     def proved(self, dimensions: int) -> float:
         """Return d times what is claimed, which corners of the cube attain."""
         return dimensions * self.epsilon
@@ -82,6 +86,10 @@ class HalfScale(_Control):
     def release(self, values: Array, rng: np.random.Generator) -> Array:
         """Return the values plus Lap(d / (2 epsilon))."""
         return values + laplace_noise(values, values.shape[-1] / (2 * self.epsilon), rng)
+
+    def log_ratio(self, outputs: Array, first: Array, second: Array) -> Array:
+        """Return ln p(output | first) - ln p(output | second) of each row, float64 (n,)."""
+        return laplace_log_ratio(outputs, first, second, outputs.shape[-1] / (2 * self.epsilon))
 
     def proved(self, dimensions: int) -> float:
         """Return twice what is claimed."""
@@ -136,6 +144,10 @@ class HalvedOutput(_Control):
     def release(self, values: Array, rng: np.random.Generator) -> Array:
         """Return half of the values plus Lap(d/epsilon)."""
         return 0.5 * (values + laplace_noise(values, values.shape[-1] / self.epsilon, rng))
+
+    def log_ratio(self, outputs: Array, first: Array, second: Array) -> Array:
+        """Return ln p(output | first) - ln p(output | second) of each row, float64 (n,)."""
+        return laplace_log_ratio(2 * outputs, first, second, outputs.shape[-1] / self.epsilon)
 
 
 BROKEN = (Copy, DpTextSampler, DpTextSamplerWithoutNan, AdeptSensitivity, HalfScale, SharedDraw, FixedSeed)

@@ -1,14 +1,16 @@
 """Hiding words of a text before it is encoded (DPNR, Lyu, He and Li 2020, algorithm 2, step 1).
 
 A word is what stands between blanks, and is replaced as a whole by one mask, so the number of words stays visible.
-Every word is hidden independently, with a fresh secret draw: what `WordDropout`'s theorem asks for. (The paper hides an
-exact number of words; its code hides word pieces.)
+Every word is hidden independently, with a fresh secret draw: what `WordDropout`'s theorem asks for. The paper's own
+formula hides an exact number of words, for which the theorem does not follow. (Its code hides word pieces, through the
+attention mask; the noise study words and bigrams each by itself: neither hides a word.)
 """
 
 from __future__ import annotations
 
-import string
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 import numpy as np
 
@@ -17,7 +19,12 @@ from leakboard.privacy.mechanisms import WordDropout
 
 
 def hide_words(
-    texts: Sequence[str], mask: str, dropout: WordDropout, sensitive: Collection[str], generator: np.random.Generator
+    texts: Sequence[str],
+    mask: str,
+    dropout: WordDropout,
+    sensitive: AbstractSet[str],
+    generator: np.random.Generator,
+    exact: bool = False,
 ) -> Texts:
     """Return the texts with words replaced by the mask.
 
@@ -25,8 +32,9 @@ def hide_words(
         texts: to hide words of.
         mask: what stands for a hidden word.
         dropout: hides every word with its rate.
-        sensitive: words in lower case, without punctuation, that are hidden wherever they stand.
+        sensitive: words in lower case that are hidden wherever they stand, inside of compounds too.
         generator: one number a word is drawn, listed words included.
+        exact: hide the share itself of each text's words, rounded, instead of each word with this probability.
     """
     rows = getattr(texts, "rows", None)
     if not dropout.rate and not sensitive:
@@ -35,10 +43,12 @@ def hide_words(
     for text in texts:
         words = text.split()
         keep = dropout.keep(len(words), generator)
+        if exact:
+            keep = generator.permutation(len(words)) >= round(dropout.rate * len(words))
         chosen = zip(words, keep, strict=True)
-        hidden.append(" ".join(w if k and _bare(w) not in sensitive else mask for w, k in chosen))
+        hidden.append(" ".join(w if k and sensitive.isdisjoint(_parts(w)) else mask for w, k in chosen))
     return Texts(hidden, rows)
 
 
-def _bare(word: str) -> str:
-    return word.lower().strip(string.punctuation)
+def _parts(word: str) -> list[str]:
+    return re.findall(r"\w+", word.lower())

@@ -60,8 +60,7 @@ class Laplace:
 
     def log_ratio(self, outputs: NDArray[Any], first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
         """Return ln p(output | first) - ln p(output | second) of each row, float64 (n,)."""
-        outputs = np.asarray(outputs, np.float64)
-        return (np.abs(outputs - second).sum(-1) - np.abs(outputs - first).sum(-1)) / self.scale
+        return laplace_log_ratio(outputs, first, second, self.scale)
 
 
 @dataclass(frozen=True, config=CHECKED)
@@ -169,6 +168,14 @@ def laplace_noise(like: Values, scale: float, generator: Generator) -> Values:
     magnitude *= signs
     magnitude *= scale
     return magnitude.astype(like.dtype, copy=False)
+
+
+def laplace_log_ratio(
+    outputs: NDArray[Any], first: NDArray[Any], second: NDArray[Any], scale: float
+) -> NDArray[np.float64]:
+    """Return the log ratio of the densities of ``first`` and of ``second`` plus Lap(scale) noise, float64 (n,)."""
+    outputs = np.asarray(outputs, np.float64)
+    return (np.abs(outputs - second).sum(-1) - np.abs(outputs - first).sum(-1)) / scale
 
 
 def gaussian_noise(like: Values, scale: float, generator: Generator) -> Values:

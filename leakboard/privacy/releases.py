@@ -92,7 +92,17 @@ class CubeRelease:
         return (Laplace if self.family == "laplace" else DiscreteLaplace)(self.epsilon, self.assumed_sensitivity)
 
     def release(self, values: Values, generator: Generator) -> Values:
-        """Return values with noise, of the same type and shape, one vector a row."""
+        """Return values with noise, of the same shape, one vector a row.
+
+        Raises:
+            ValueError: they are of another width, or not in [0, 1]: the noise would be for another sensitivity.
+        """
+        if values.shape[-1] != self.dimension:
+            raise ValueError(f"vectors of {values.shape[-1]} coordinates; this release is for {self.dimension}")
+        if not bool(((values >= 0) & (values <= 1)).all()):
+            raise ValueError(
+                "a coordinate is NaN or outside [0, 1], where the sensitivity of the release does not hold"
+            )
         mechanism: Any = self.mechanism
         if self.sampling == "independent":
             released: Values = mechanism.release(values, generator)
@@ -120,12 +130,13 @@ class CubeRelease:
             return None
         return mechanism.log_ratio(outputs, first, second)
 
-    def claim(self, unit: Unit, amplified: Any = None) -> PrivacyClaim:
+    def claim(self, unit: Unit, amplified: Any = None, proves: bool = True) -> PrivacyClaim:
         """Return what the authors claim, beside what is proved.
 
         Args:
             unit: what neighbours differ in.
             amplified: maps an epsilon to that of a release with word dropout; None where there is none.
+            proves: whether the words are hidden as the theorem of the amplification asks.
         """
         amplified = amplified or (lambda epsilon: epsilon)
         noise = {"laplace": "Laplace", "discrete_laplace": "discrete Laplace", "gaussian": "Gaussian"}[self.family]
@@ -141,7 +152,7 @@ class CubeRelease:
             unit,
             f"{noise} noise, {drawn}",
             norm[self.calibration],
-            amplified(self.proved),
+            amplified(self.proved) if proves else self.proved,
         )
 
 
@@ -149,8 +160,8 @@ class CubeRelease:
 class HiddenWordRelease:
     """A release as two texts that differ in one word meet it under word dropout, for audits.
 
-    With probability ``rate`` that word is hidden and both texts give the same vector, here the centre of the cube;
-    otherwise each gives its own. Claimed is what `WordDropout` makes of the inner release's claim.
+    With probability ``rate`` that word is hidden and both texts give the same vector, here the corner 1, 0, 1, 0, ...;
+    otherwise each gives its own. Where one of them is that corner, what `WordDropout` claims is attained.
     """
 
     inner: CubeRelease
@@ -172,9 +183,10 @@ class HiddenWordRelease:
         return self.inner.delta
 
     def release(self, values: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
-        """Return values with noise, float (n, d); some rows are replaced by the centre before."""
+        """Return values with noise, float (n, d); some rows are replaced by the corner before."""
         hidden = generator.random((len(values), 1)) < self.rate
-        return self.inner.release(np.where(hidden, values.dtype.type(0.5), values), generator)
+        corner = 1 - np.arange(self.dimension, dtype=values.dtype) % 2
+        return self.inner.release(np.where(hidden, corner, values), generator)
 
     def log_ratio(self, outputs: NDArray[Any], first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64] | None:
         """Return the inner release's log ratio: not this one's own, but it too tells the inputs apart."""

@@ -9,6 +9,7 @@ mechanism is a hint. `leakboard.privacy.audit` gives a bound.
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from leakboard.privacy.audit import Mechanism, counts
+from leakboard.privacy.audit import Mechanism, releases
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,19 @@ def majority_vote(outputs: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def plug_in(mechanism: Mechanism, dimensions: int, repeats: int, generator: np.random.Generator) -> PlugIn:
-    """Release zeros and ones ``repeats`` times each and count the guesses."""
-    inputs = (np.zeros(dimensions, np.float32), np.ones(dimensions, np.float32))
-    return PlugIn(*counts(mechanism.release, inputs, majority_vote, repeats, generator), repeats)
+    """Release zeros and ones ``repeats`` times each and count the guesses.
+
+    Both at once, each with a stream of its own, so that the counts do not depend on the number of cores.
+    """
+
+    def taken_for_ones(value: float, stream: np.random.Generator) -> int:
+        values = np.full(dimensions, value, np.float32)
+        outputs = releases(mechanism.release, values, repeats, stream)
+        return sum(int(np.count_nonzero(majority_vote(part))) for part in outputs)
+
+    with ThreadPoolExecutor(2) as pool:
+        zeros, ones = pool.map(taken_for_ones, (0.0, 1.0), generator.spawn(2))
+    return PlugIn(zeros, ones, repeats)
 
 
 def exact_loss(chances: tuple[float, float], dimensions: int) -> float:

@@ -1,7 +1,8 @@
-"""Judging an audit: the referee draws fresh releases of both inputs and counts what the audit's events tell."""
+"""Judging an audit: the referee draws fresh releases of both inputs and counts what the audit's event tells."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,83 +10,110 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakboard.interfaces import Distinguisher, Floats, PrivacyClaim, ReleaseMechanism, Texts
+from leakboard.interfaces import Distinguisher, FittedAudit, Floats, PrivacyClaim, ReleaseMechanism, Texts, Unit
 from leakboard.privacy.audit import counts, lower_bound
-from leakboard.privacy.sanity import PlugIn
+from leakboard.privacy.sanity import PlugIn, plug_in
 from leakboard.referee.measures import Metric
 
 BOUND, HITS, MISSES, DELTA = "attack_score", "audit_hits", "audit_misses", "audit_delta"
-"""Names of the metrics from which a bound is worked out at any confidence."""
+"""Names of the metrics from which a bound is worked out again, for a share of the error."""
 PLUG_IN = "plug_in_loss"
 UNSEEN = "infinite: one kind of error was never seen"
+ERROR = 0.05
+"""Probability that the bound of a victim, all of its audits together, may be wrong."""
+AUDITED: tuple[Unit, ...] = ("word", "document", "vector", "coordinate")
+"""Units whose neighbours are two texts or two vectors; a user or a pair of words is neither."""
 
 
 def judge_claim(
-    distinguishers: Sequence[Distinguisher],
+    audit: FittedAudit,
     claim: PrivacyClaim,
     mechanism: ReleaseMechanism,
     publish: Callable[[Texts, np.random.Generator], Floats],
     rng: np.random.Generator,
 ) -> list[Metric]:
-    """Return the bound on epsilon and the plug-in estimate that an audit's events give, with their counts.
+    """Return the bound on epsilon with its counts and, where it is asked for, the plug-in estimate.
 
     Args:
-        distinguishers: at most one of each kind.
-        claim: what is audited; its delta enters the bound.
+        audit: fitted.
+        claim: what is audited; its delta enters the bound, and its unit says what neighbours are.
         mechanism: releases vectors.
         publish: publishes texts.
         rng: of the referee's draws.
 
     Raises:
-        ValueError: two events of one kind, or a release is not finite.
+        ValueError: the inputs are not neighbours, the event is not one bool a release, or a release is not finite.
     """
-    kinds = [entry.kind for entry in distinguishers]
-    if len(set(kinds)) < len(kinds):
-        raise ValueError(f"an audit has one event of a kind, not {', '.join(kinds)}")
-    metrics = []
-    for entry in distinguishers:
-        hits, misses = _counted(entry, mechanism, publish, rng)
-        judged = _bound if entry.kind == "bound" else _plug_in
-        metrics += judged(entry, hits, misses, claim.delta)
-    return metrics
-
-
-def _counted(
-    entry: Distinguisher,
-    mechanism: ReleaseMechanism,
-    publish: Callable[[Texts, np.random.Generator], Floats],
-    rng: np.random.Generator,
-) -> tuple[int, int]:
-    if isinstance(entry.first, str) or isinstance(entry.second, str):
-        texts = (np.array([entry.first], object), np.array([entry.second], object))
+    event = audit.distinguisher
+    if isinstance(event.first, str) and isinstance(event.second, str):
+        _check_texts(event.first, event.second, claim.unit)
+        inputs = (np.array([event.first], object), np.array([event.second], object))
 
         def release(values: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
             return publish(Texts(values[:, 0].tolist()), generator)
-
-        return counts(release, texts, entry.holds, entry.draws, rng, threads=1)
-    return counts(mechanism.release, (entry.first, entry.second), entry.holds, entry.draws, rng)
-
-
-def _bound(entry: Distinguisher, hits: int, misses: int, delta: float) -> list[Metric]:
-    epsilon = lower_bound(hits, misses, entry.draws, delta, 1 - entry.confidence)
-    return [
-        Metric(BOUND, epsilon, n=entry.draws),
-        Metric(HITS, hits, n=entry.draws),
-        Metric(MISSES, misses, n=entry.draws),
-        Metric(DELTA, delta, n=entry.draws),
+    else:
+        inputs, release = _checked_vectors(event, mechanism.dimension, claim.unit), mechanism.release
+    hits, misses = counts(release, inputs, event.holds, event.draws, rng)
+    metrics = [
+        Metric(BOUND, lower_bound(hits, misses, event.draws, claim.delta, ERROR), n=event.draws),
+        Metric(HITS, hits, n=event.draws),
+        Metric(MISSES, misses, n=event.draws),
+        Metric(DELTA, claim.delta, n=event.draws),
     ]
+    if audit.repeats:
+        metrics.append(_plug_in(plug_in(mechanism, mechanism.dimension, audit.repeats, rng)))
+    return metrics
 
 
-def _plug_in(entry: Distinguisher, zeros: int, ones: int, delta: float) -> list[Metric]:
-    """Return Habernal's estimate with its 95 % interval by the delta method; he claims pure privacy, so no delta."""
-    found = PlugIn(zeros, ones, entry.draws)
+def _check_texts(first: str, second: str, unit: Unit) -> None:
+    """Refuse texts that the claim does not call neighbours.
+
+    Raises:
+        ValueError: says in how many words they differ.
+    """
+    if unit == "document":
+        return
+    words = first.split(), second.split()
+    differing = sum(a != b for a, b in zip(*words, strict=False)) + abs(len(words[0]) - len(words[1]))
+    if unit != "word" or differing != 1:
+        raise ValueError(f"the audited texts differ in {differing} words; the claim is about one {unit}")
+
+
+def _checked_vectors(event: Distinguisher, dimension: int, unit: Unit) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return two vectors that the claim calls neighbours.
+
+    Raises:
+        ValueError: they are of another width, outside the cube, or differ in more than the claim says.
+    """
+    first, second = np.asarray(event.first), np.asarray(event.second)
+    for vector in (first, second):
+        if vector.shape != (dimension,) or not ((vector >= 0) & (vector <= 1)).all():
+            raise ValueError(f"an audited vector of shape {vector.shape} is not one of [0, 1]^{dimension}")
+    if unit == "coordinate" and np.count_nonzero(first != second) > 1:
+        raise ValueError("the audited vectors differ in more than the one coordinate that the claim is about")
+    return first, second
+
+
+def _plug_in(found: PlugIn) -> Metric:
+    """Return Habernal's estimate with its 95 % interval by the delta method."""
     if math.isinf(found.loss):
-        return [Metric(PLUG_IN, math.inf, n=entry.draws, status=UNSEEN)]
+        return Metric(PLUG_IN, math.inf, n=found.repeats, status=UNSEEN)
     margin = 1.959964 * found.error
-    return [Metric(PLUG_IN, found.loss, low=found.loss - margin, high=found.loss + margin, n=entry.draws)]
+    return Metric(PLUG_IN, found.loss, low=found.loss - margin, high=found.loss + margin, n=found.repeats)
 
 
-def corrected_bound(cells: Sequence[Sequence[Metric]], error: float = 0.05) -> float | None:
+def composed(claim: PrivacyClaim, times: int) -> PrivacyClaim:
+    """Return the claim for publishing the same input so many times (Dwork and Roth 2014, theorem 3.16: sums)."""
+    return dataclasses.replace(
+        claim,
+        epsilon=times * claim.epsilon,
+        proved=times * claim.proved,
+        delta=min(times * claim.delta, math.nextafter(1.0, 0.0)),
+        releases=times,
+    )
+
+
+def corrected_bound(cells: Sequence[Sequence[Metric]], error: float = ERROR) -> float | None:
     """Return the largest bound of several audits of one claim that holds with probability 1 - ``error`` for all.
 
     Each audit gets an equal share of the error (Bonferroni), so that the largest may be taken.

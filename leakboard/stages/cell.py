@@ -19,6 +19,7 @@ from leakboard.interfaces import (
     Floats,
     Integers,
     KnownTexts,
+    PrivacyClaim,
     PublishedWords,
     Secret,
     SecretGuesses,
@@ -28,7 +29,7 @@ from leakboard.interfaces import (
 )
 from leakboard.randomness import seed_libraries
 from leakboard.referee import SCORES, judge, judge_task
-from leakboard.referee.claims import judge_claim
+from leakboard.referee.claims import AUDITED, composed, judge_claim
 from leakboard.referee.measures import Metric
 from leakboard.referee.words import (
     ASKED,
@@ -56,6 +57,8 @@ class Judged:
     metrics: list[Metric]
     note: str
     sentences: list[RecoveredSentence]
+    claim: PrivacyClaim | None
+    """The victim's, for as many publications of a text as the attack saw."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,12 @@ def mismatch(attack: Attack, corpus: Corpus) -> str:
 
 def unclaimed(attack: Attack, published: Publications) -> str:
     """Return why there is nothing to audit, or an empty string."""
-    return "the victim claims no privacy" if attack.target == "claim" and published.claim is None else ""
+    if attack.target != "claim":
+        return ""
+    if published.claim is None:
+        return "the victim claims no privacy"
+    unit = published.claim.unit
+    return "" if unit in AUDITED else f"the claim is about one {unit}; audited are {', '.join(AUDITED)}"
 
 
 def mount(attack: Attack, scene: Scene, names: Names, floor: np.ndarray | None) -> Judged:
@@ -101,7 +109,7 @@ def mount(attack: Attack, scene: Scene, names: Names, floor: np.ndarray | None) 
     asked: set[str] = set()
     seed = names.seed_for("attack")
     seed_libraries(seed)
-    fitted = attack.fit(_view(attack, scene, names, asked), seed)
+    fitted: Any = attack.fit(_view(attack, scene, names, asked), seed)
     n = len(scene.corpus.splits["test"])
     metrics = judge_task(scene.corpus, scene.published.predicted)
     for name, share in scene.published.coverage.items():
@@ -117,7 +125,8 @@ def mount(attack: Attack, scene: Scene, names: Names, floor: np.ndarray | None) 
     metrics += judge(scene.corpus, secrets, guesses, floor)
     metric = SCORES[attack.target][0]
     size = len(scene.corpus.splits["test"])
-    return Judged(tuple(secret.name for secret in secrets), metric, size, metrics, guesses.note, [])
+    claim = scene.published.claim and composed(scene.published.claim, observations(attack))
+    return Judged(tuple(secret.name for secret in secrets), metric, size, metrics, guesses.note, [], claim)
 
 
 def _guess_shuffled(guess: Guess, vectors: Floats, names: Names) -> SecretGuesses:
@@ -177,10 +186,10 @@ def _judge_audit(fitted: Any, scene: Scene, names: Names, metrics: list[Metric])
     """Draw fresh releases and count what the audit's events tell."""
     claim = scene.published.claim
     assert claim is not None, "audits meet only victims with a claim"
-    mechanism, rng = releasing(scene.fitted()).mechanism, names.stream("audit")
-    metrics += judge_claim(fitted.distinguishers, claim, mechanism, publisher(scene), rng)
-    note = "; ".join(entry.note for entry in fitted.distinguishers if entry.note)
-    return Judged(("claim",), "epsilon", fitted.distinguishers[0].draws, metrics, note, [])
+    mechanism, rng = releasing(scene.fitted()).mechanism, names.stream(f"audit {names.label}")
+    metrics += judge_claim(fitted, claim, mechanism, publisher(scene), rng)
+    event = fitted.distinguisher
+    return Judged(("claim",), "epsilon", event.draws, metrics, event.note, [], claim)
 
 
 def _view(attack: Attack, scene: Scene, names: Names, asked: set[str]) -> AttackerView:
@@ -270,7 +279,8 @@ def _judge_words(
     sentences = recovered_sentences(guesses, gold, _sentences(scene, published, place))
     right, total = sum(s.words_right for s in sentences), sum(s.words for s in sentences)
     metrics.append(Metric("sentence_words_right", right / total if total else None, n=total))
-    return Judged(("words",), "recall@5", len(order), metrics, guesses.note, sentences[:SENTENCES])
+    shown = sentences[:SENTENCES]
+    return Judged(("words",), "recall@5", len(order), metrics, guesses.note, shown, scene.published.claim)
 
 
 def _sentences(scene: Scene, published: PublishedWords, place: Integers) -> list[tuple[str, list[tuple[str, int]]]]:

@@ -19,6 +19,8 @@ class Names:
     dataset: str
     victim: str
     attack: str = ""
+    label: str = ""
+    """The victim with its options: names the referee's own draws, so that no two rows share them."""
 
     def stream(self, purpose: str) -> np.random.Generator:
         """Return the generator for a purpose."""

@@ -13,6 +13,7 @@ import numpy as np
 from leakboard.corpora import SPLITS
 from leakboard.interfaces import Corpus, FittedVictim, Floats, Integers, PrivacyClaim, PublishedWords, Victim
 from leakboard.stages.fitting import Names
+from leakboard.store import finite, numbers
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def save_publications(published: Publications, folder: Path) -> None:
         (folder / "words.json").write_text(json.dumps(published.words.words), encoding="utf-8")
         if published.words.text_index is not None:
             np.save(folder / "text_index.npy", published.words.text_index)
-    claim = asdict(published.claim) if published.claim else None
+    claim = finite(asdict(published.claim)) if published.claim else None
     about = {"claim": claim, "coverage": dict(published.coverage)}
     (folder / "about.json").write_text(json.dumps(about), encoding="utf-8")
 
@@ -90,5 +91,5 @@ def load_publications(folder: Path) -> Publications:
     if (vectors := array("words")) is not None:
         words = PublishedWords(json.loads((folder / "words.json").read_text("utf-8")), vectors, array("text_index"))
     about = json.loads((folder / "about.json").read_text("utf-8"))
-    claim = PrivacyClaim(**about["claim"]) if about["claim"] else None
+    claim = PrivacyClaim(**numbers(about["claim"])) if about["claim"] else None
     return Publications(documents, array("predicted"), words, claim, about["coverage"])
