@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from leakboard.errors import RequestError
+
 if TYPE_CHECKING:
     from datasets import DatasetDict
 
@@ -258,6 +260,10 @@ class KnownTexts:
     """float32 (n, d), or None where the victim publishes no documents."""
 
 
+def _no_release(*_: Any) -> Any:
+    raise RequestError("the victim publishes no releases")
+
+
 @dataclass(frozen=True)
 class AttackerView:
     """The threat model: everything an attacker may use before seeing the test publications.
@@ -281,9 +287,9 @@ class AttackerView:
     """Whether published words depend on their context; None where no words are published."""
     claim: PrivacyClaim | None
     """Public, as is the mechanism."""
-    mechanism: Callable[[], ReleaseMechanism]
+    mechanism: Callable[[], ReleaseMechanism] = _no_release
     """The victim's last step, to try at will; where it publishes ``releases``."""
-    inputs: Callable[[Texts], NDArray[Any] | None]
+    inputs: Callable[[Texts], NDArray[Any] | None] = _no_release
     """What the mechanism is given for these texts; where the victim publishes ``releases``."""
 
 

@@ -102,7 +102,7 @@ def explain(error: ValidationError, place: str, allowed: Iterable[str]) -> str:
         return f"{place_in}: unknown name {unknown!r} (allowed: {', '.join(names)}){nearest(unknown, names)}"
     if first["type"] in ("missing", "missing_argument"):
         return f"{place_in}: required, but missing"
-    if not first["loc"]:  # options that do not go together
+    if not first["loc"] and first["type"] == "value_error":  # options that do not go together
         return f"{place}: {first['msg'].removeprefix('Value error, ')}"
     same = [c for c in complaints if c["loc"][:1] == first["loc"][:1]]
     plain = [c["msg"].removeprefix("Value error, ") for c in same]

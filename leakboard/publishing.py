@@ -43,11 +43,11 @@ def publish(run: Run) -> list[Path]:
         )
     paths = reports.write(run, records)
     jobs = {job.key: job for job in (*run.jobs, *run.others)}
-    lines = sorted(pack(record, run.costs(jobs[record.key])) for record in records if record.status != "failed")
+    packed = pack((record, run.costs(jobs[record.key])) for record in records if record.status != "failed")
     targets = [run.suite.home / path.name for path in paths if path.name not in WITHHELD]
     for target in targets:
         write_file(target, (run.folder / target.name).read_text("utf-8"))
-    write_file(run.suite.home / RECORDS, "".join(f"{line}\n" for line in lines))
+    write_file(run.suite.home / RECORDS, packed)
     return [*targets, run.suite.home / RECORDS]
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import json
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from leakboard.referee.measures import Metric
 from leakboard.store import digest, finite, numbers, write_file
 
 RESULT, FAILURE, COSTS = "result.json", "failure.json", "costs.json"
-PUBLISHED = "records.jsonl"
+PUBLISHED = "records.jsonl.gz"
 
 
 @dataclass(frozen=True)
@@ -110,8 +112,14 @@ def _write(folder: Path, name: str, other: str, content: dict[str, Any]) -> None
     (folder / other).unlink(missing_ok=True)
 
 
-def pack(record: Record, costs: Sequence[Mapping[str, Any]]) -> str:
-    """Return a record and its costs as one line of JSON, without recovered sentences: they are other people's texts."""
+def pack(entries: Iterable[tuple[Record, Sequence[Mapping[str, Any]]]]) -> bytes:
+    """Return records with their costs as compressed lines of JSON: the same records, the same bytes."""
+    lines = sorted(_packed(record, costs) for record, costs in entries)
+    return gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0)
+
+
+def _packed(record: Record, costs: Sequence[Mapping[str, Any]]) -> str:
+    """Return a record and its costs as one line, without recovered sentences: they are other people's texts."""
     content = finite(asdict(dataclasses.replace(record, sentences=())))
     content |= {"costs": [dict(cost) for cost in costs]}
     return json.dumps({**content, "checksum": digest(content)}, sort_keys=True, separators=(",", ":"))
@@ -120,8 +128,8 @@ def pack(record: Record, costs: Sequence[Mapping[str, Any]]) -> str:
 def read_published(folder: Path) -> dict[str, tuple[Record, list[dict[str, Any]]]]:
     """Return the records and costs that a leaderboard was published with, by identity; altered ones are left out."""
     try:
-        lines = (folder / PUBLISHED).read_text("utf-8").splitlines()
-    except (OSError, ValueError):
+        lines = gzip.decompress((folder / PUBLISHED).read_bytes()).decode().splitlines()
+    except (OSError, ValueError, EOFError, zlib.error):
         return {}
     return {entry[0].key: entry for line in lines if (entry := _unpack(line))}
 

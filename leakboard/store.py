@@ -74,8 +74,8 @@ def file_checksum(path: Path) -> str:
         raise RequestError(f"{path}: cannot be read ({error.strerror})") from None
 
 
-def write_file(path: Path, text: str) -> None:
-    """Write a text file through a temporary one, so that a reader sees the old bytes or the new, never half.
+def write_file(path: Path, content: str | bytes) -> None:
+    """Write a file through a temporary one, so that a reader sees the old bytes or the new, never half.
 
     Raises:
         StorageError: the folder cannot be written, or the disk is full.
@@ -83,8 +83,8 @@ def write_file(path: Path, text: str) -> None:
     temporary = _beside(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
+        with temporary.open("wb") as stream:
+            stream.write(content.encode() if isinstance(content, str) else content)
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(temporary, path)

@@ -131,7 +131,7 @@ def test_releases_that_are_not_finite_are_refused():
 
 @pytest.mark.parametrize(("draws", "pairs"), [(99, corners(1)), (1000, [])])
 def test_too_little_to_go_by_is_refused(draws, pairs):
-    with pytest.raises(ValueError, match="at least 100 draws and one pair"):
+    with pytest.raises(ValueError, match="at least 50 draws for each pair, and one pair"):
         audit(Copy(1.0), pairs, rng(), draws=draws)
 
 

@@ -1,5 +1,6 @@
 """Only a finished run is published, and what was changed after that is found by computing again."""
 
+import gzip
 import json
 import shutil
 
@@ -32,7 +33,7 @@ def published(copied, command_line):
 
 def test_a_finished_run_is_published_in_a_folder_named_after_its_suite(published):
     there = {path.name for path in (published.folder / "tiny").iterdir() if path.is_file()}
-    assert there == {"leaderboard.csv", "cells.csv", "fairness.csv", "costs.csv", "meta.json", "records.jsonl"}
+    assert there == {"leaderboard.csv", "cells.csv", "fairness.csv", "costs.csv", "meta.json", "records.jsonl.gz"}
     for name, content in published.tables().items():
         assert (published.folder / "tiny" / name).read_bytes() == content
 
@@ -75,6 +76,11 @@ def test_verify_of_what_is_not_published_is_one_line(bench, command_line):
     assert "nothing is published" in err
 
 
+def lines_of(bench):
+    """Return the published records, a line of JSON each."""
+    return gzip.decompress((bench.folder / "tiny" / "records.jsonl.gz").read_bytes()).decode().splitlines()
+
+
 class TestTakingOver:
     """Published records count as results wherever they have the same identity."""
 
@@ -94,7 +100,7 @@ class TestTakingOver:
         assert (elsewhere.run / "costs.csv").read_bytes() == costs
 
     def test_an_extended_suite_computes_only_what_is_new(self, elsewhere, command_line):
-        published = len((elsewhere.folder / "tiny" / "records.jsonl").read_text().splitlines())
+        published = len(lines_of(elsewhere))
         suite = elsewhere.folder / "tiny.yaml"
         content = yaml.safe_load(suite.read_text())
         suite.write_text(yaml.safe_dump(content | {"victims": [*content["victims"], {"hashed": {"dimensions": 5}}]}))
@@ -102,7 +108,7 @@ class TestTakingOver:
         added = len(content["seeds"]) * len(content["attacks"])
         assert len(elsewhere.results()) == added
         command_line(*elsewhere.arguments("publish"))
-        lines = (elsewhere.folder / "tiny" / "records.jsonl").read_text().splitlines()
+        lines = lines_of(elsewhere)
         assert len(lines) == published + added
 
     def test_force_and_verify_compute_all_the_same(self, elsewhere, command_line):
@@ -113,15 +119,15 @@ class TestTakingOver:
         assert len(elsewhere.results()) > 1
 
     def test_an_altered_record_is_computed_again(self, elsewhere, command_line):
-        path = elsewhere.folder / "tiny" / "records.jsonl"
-        first, *others = path.read_text().splitlines()
-        path.write_text("\n".join([first.replace('"seed":', '"seed": '), first[:-2], *others]).replace("0.5", "0.4", 1))
+        path = elsewhere.folder / "tiny" / "records.jsonl.gz"
+        first, *others = lines_of(elsewhere)
+        better = json.dumps(json.loads(first) | {"note": "far better than that"})
+        path.write_bytes(gzip.compress("\n".join([better, first[:-2], *others]).encode()))
         command_line(*elsewhere.arguments("run"))
         assert len(elsewhere.results()) == 1
 
     def test_no_text_of_the_corpus_is_published(self, published, command_line):
-        text = (published.folder / "tiny" / "records.jsonl").read_text()
-        records = [json.loads(line) for line in text.splitlines()]
+        records = [json.loads(line) for line in lines_of(published)]
         assert records
         assert all(record["sentences"] == [] for record in records)
 
@@ -133,4 +139,4 @@ class TestTakingOver:
         assert "1 of 2 cells have no result" in err
         code, _, _ = command_line(*bench.arguments("publish", "--seeds", 0))
         assert code == 0
-        assert len((bench.folder / "tiny" / "records.jsonl").read_text().splitlines()) == 1
+        assert len(lines_of(bench)) == 1

@@ -63,3 +63,24 @@ def test_its_commands_work_in_order(folder):
 def test_its_make_targets_exist():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
     assert set(re.findall(r"^make ([a-z-]+)", README, re.M)) <= targets
+
+
+def test_its_three_epsilons_are_the_published_ones():
+    """A row of the table is a victim of the demo; the numbers stand as published, rounded to three digits."""
+    published = pd.read_csv(ROOT / "leaderboards" / "demo" / "leaderboard.csv").query("victim.str.startswith('dpnr')")
+    table = README.partition("<!-- three epsilons")[2].partition("\n\n")[0]
+    shown = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[3:]]
+    told = {"the paper": "", "released code": "sampling=shared", "true sensitivity": "calibration=l1"}
+    assert len(shown) == len(told) == published["victim"].nunique()
+    for name, *numbers in shown:
+        option = next(option for words, option in told.items() if words in name)
+        others = [other for other in told.values() if other and other != option]
+        asked = published["victim"].str.contains(option, regex=False)
+        for other in others:
+            asked &= ~published["victim"].str.contains(other, regex=False)
+        row = published[asked].iloc[0]
+        expected = [f"{row[f'epsilon_{kind}']:.3g}" for kind in ("claimed", "proved", "audited")]
+        assert [number.removeprefix("at least ") for number in numbers] == [
+            *(e.replace("inf", "none") for e in expected),
+            row["verdict"],
+        ]

@@ -71,7 +71,7 @@ def test_means_over_seeds(tmp_path):
     assert header == f"{DESIGNED},privacy_label,task_accuracy_sd,empirical_privacy_sd,test_copies"
     assert row == (
         "texts,encoder,guesser,age; gender,2,40,0.8500,0.5500,accuracy,0.7500,0.2500,0.1500,0.3500,0.5000,0.1250,,"
-        ",,0.5000,,,1e-06,document,,ok,,0.0707,0.0707,0.2500"
+        ",,0.5000,4.0000,,1e-06,document,unproven,ok,,0.0707,0.0707,0.2500"
     )
 
 
@@ -238,11 +238,11 @@ def test_a_failure_is_never_a_result(tmp_path):
 
 
 def test_records_are_strict_json(tmp_path):
-    odd = Metric("attack_auc", float("nan"), low=float("inf"))
+    odd = Metric("attack_auc", float("nan"), low=float("-inf"))
     record = dataclasses.replace(scored(0, 0.7), metrics=[odd])
     write_record(tmp_path, record)
     json.loads((tmp_path / RESULT).read_text(), parse_constant=lambda name: pytest.fail(name))
-    assert read_record(tmp_path, record.key).metrics == [Metric("attack_auc", None)]
+    assert read_record(tmp_path, record.key).metrics == [Metric("attack_auc", None, low=float("-inf"))]
 
 
 def test_a_carriage_return_in_a_text_ends_no_row(rows):
