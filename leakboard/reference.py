@@ -58,8 +58,9 @@ def read_reference(folder: Path) -> list[Row]:
 def compare(records: Sequence[Record], reference: Sequence[Row]) -> list[Row]:
     """Return one row a published number: ours (mean over seeds, with the mean interval), theirs, and the difference.
 
-    ``standard_errors`` is the difference over the standard error that our interval implies, where there is one. A
-    number that no finished cell answers stands there without ours.
+    ``standard_errors`` is the difference over the standard error that our interval implies, where there is one; a
+    published estimate has an error of its own, which is not in it. A number that no finished cell answers stands there
+    without ours.
     """
     done = [record for record in records if record.status == "ok"]
     return [_compared(entry, done) for entry in reference]

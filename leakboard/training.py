@@ -42,7 +42,7 @@ def train(
         patience: stop after this many epochs without a better dev loss; None trains all ``epochs``.
         scheduler: stepped after every batch.
         clipping_norm: largest 2-norm of the whole gradient; None leaves it.
-        keep: ``last`` selects nothing on dev.
+        keep: ``last`` selects nothing on dev, but an epoch whose dev loss is not finite is never kept.
         notes: tell the user about every epoch.
 
     Returns:
