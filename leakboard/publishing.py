@@ -47,8 +47,10 @@ def publish(run: Run) -> list[Path]:
     targets = [run.suite.home / path.name for path in paths if path.name not in WITHHELD]
     for target in targets:
         write_file(target, (run.folder / target.name).read_text("utf-8"))
-    write_file(run.suite.home / RECORDS, packed)
-    return [*targets, run.suite.home / RECORDS]
+    if run.suite.file.records:
+        write_file(run.suite.home / RECORDS, packed)
+        targets.append(run.suite.home / RECORDS)
+    return targets
 
 
 def _published_rows(run: Run) -> set[tuple[str, str, str]]:

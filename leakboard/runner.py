@@ -71,7 +71,7 @@ class Run:
     @cached_property
     def published(self) -> dict[str, tuple[Record, list[dict[str, Any]]]]:
         """The published records with their costs, by identity."""
-        return read_published(self.suite.home) if self.reuse else {}
+        return read_published(self.suite.home) if self.reuse and self.suite.file.records else {}
 
     def records(self) -> list[Record]:
         """Return the records of all cells that have one."""
@@ -81,6 +81,12 @@ class Run:
     def unfinished(self) -> list[Job]:
         """The cells that were asked for and have no result."""
         return [job for job in self.jobs if not _is_done(self.record(job))]
+
+    @property
+    def taken_over(self) -> list[Job]:
+        """The cells that were asked for and whose result is the published one."""
+        records = [(job, self.published.get(job.key)) for job in self.jobs]
+        return [job for job, published in records if published and self.record(job) is published[0]]
 
     @property
     def altered(self) -> list[Job]:
@@ -124,6 +130,9 @@ def execute(run: Run, console: Console, processes: int, force: bool) -> None:
         StopRun: the output folder cannot be written, the disk is full, or a dataset is not as the suite asks.
     """
     pending = list(run.jobs) if force else run.unfinished
+    if not force and run.taken_over:
+        told = f"{len(run.taken_over)} of {len(run.jobs)} cells are taken from the published leaderboard"
+        console.print(f"{told}; --force computes them", markup=False, highlight=False)
     if not pending:
         return
     for job in [job for job in run.altered if job in pending]:

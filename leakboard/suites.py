@@ -38,6 +38,8 @@ class SuiteFile(BaseModel):
     """Threads of every cell: part of the suite, since sums in another order give other bits."""
     timeout: Annotated[float, Field(gt=0)] | None = None
     """Longest time that loading a dataset, fitting a victim, or one attack may take (seconds)."""
+    records: bool = True
+    """Whether records are published too, so that later runs compute only what is new."""
     floor: bool = True
     """Whether to train a classifier on the text itself for every secret, as the floor of privacy."""
 

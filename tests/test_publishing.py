@@ -93,8 +93,9 @@ class TestTakingOver:
     def test_nothing_is_computed_again(self, elsewhere, command_line):
         before = (elsewhere.folder / "tiny" / "leaderboard.csv").read_bytes()
         costs = (elsewhere.folder / "tiny" / "costs.csv").read_bytes()
-        code, _, _ = command_line(*elsewhere.arguments("run"))
+        code, out, _ = command_line(*elsewhere.arguments("run"))
         assert code == 0
+        assert "4 of 8 cells are taken" in out or "8 of 8 cells are taken" in out
         assert not elsewhere.results()
         assert (elsewhere.run / "leaderboard.csv").read_bytes() == before
         assert (elsewhere.run / "costs.csv").read_bytes() == costs
@@ -110,6 +111,15 @@ class TestTakingOver:
         command_line(*elsewhere.arguments("publish"))
         lines = lines_of(elsewhere)
         assert len(lines) == published + added
+
+    def test_a_suite_may_publish_its_tables_alone(self, bench, command_line):
+        bench.suite(records=False)
+        command_line(*bench.arguments("run"))
+        command_line(*bench.arguments("publish"))
+        assert not (bench.folder / "tiny" / "records.jsonl.gz").exists()
+        shutil.rmtree(bench.out)
+        command_line(*bench.arguments("run"))
+        assert len(bench.results()) == 1
 
     def test_force_and_verify_compute_all_the_same(self, elsewhere, command_line):
         _, out, _ = command_line(*elsewhere.arguments("verify", "--cells", 1))
