@@ -50,6 +50,10 @@ def plain_scalings(vectors: Floats) -> list[Scaling]:
     ]
 
 
+def _covariance(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.atleast_2d(np.cov(vectors, rowvar=False))
+
+
 def shrinkage(vectors: Floats, again: Floats) -> Scaling:
     """Return the linear estimate of the vectors without noise, scaled to coordinates of deviation 1 in the mean.
 
@@ -61,8 +65,8 @@ def shrinkage(vectors: Floats, again: Floats) -> Scaling:
         again: of the same texts, with fresh noise: what both have in common is the signal.
     """
     first, second = vectors.astype(np.float64), again.astype(np.float64)
-    total = (np.cov(first, rowvar=False) + np.cov(second, rowvar=False)) / 2
-    noise = np.cov(first - second, rowvar=False) / 2
+    total = (_covariance(first) + _covariance(second)) / 2
+    noise = _covariance(first - second) / 2
     ridge = 1e-9 * np.trace(total) / len(total) * np.eye(len(total))
     shares, axes = linalg.eigh(total - noise, total + ridge)  # axes whiten: axes.T @ (total + ridge) @ axes = 1
     known = shares > 4 / np.sqrt(len(vectors))

@@ -6,7 +6,7 @@ check* of Habernal (2022, section 3) is a point estimate without confidence (`le
 
 Neighbours are what the claim's unit says: corners of the cube that the mechanism's input lies in, and sentences of the
 corpus with one word replaced, those searched for whose vectors lie furthest apart. A low bound proves nothing: only
-this attack failed. No bound exceeds ln(draws / 7.4): to refute a claim of 10 takes 165,000 draws.
+this attack failed. No bound exceeds ln(draws / 7.4): to refute a claim of 10 takes at least 165,000 draws.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,13 +21,13 @@ from leakboard.errors import RequestError
 from leakboard.interfaces import AttackerView, Distinguisher, Publication, Texts, Unit
 from leakboard.notes import note
 from leakboard.options import attack
-from leakboard.privacy.audit import DRAWS, Event, Pair, choose_event, corners, normalised_corners
+from leakboard.privacy.audit import DRAWS, FEWEST, Event, Pair, choose_event, corners, normalised_corners
 from leakboard.privacy.sanity import published_repeats
 
 Count = Annotated[int, Field(ge=1)]
 
 RANDOM_DRAWS = 2_000
-"""Releases of a text whose vectors are random before there is noise: each is encoded by itself."""
+"""Releases of a text that is not one release of a fixed vector, but encoded by itself each time."""
 
 
 def _one_coordinate(dimension: int, dtype: Any) -> list[Pair]:
@@ -65,6 +65,9 @@ class DpAudit:
         mechanism, claim = view.mechanism(), view.claim
         assert claim is not None, "audits meet only victims with a claim"
         neighbours = PAIRS[claim.unit](mechanism.dimension, np.float32)
+        fewest = 2 * FEWEST * max(len(neighbours), self.worst)
+        if self.draws < fewest:
+            raise RequestError(f"dp_audit: draws: {self.draws} is not allowed: at least {fewest} for this many pairs")
         events: list[tuple[Event, int]] = []
         if self.pairs in ("corners", "both"):
             note("corners of the domain")
@@ -84,7 +87,7 @@ class DpAudit:
     def _of_sentences(self, view: AttackerView, rng: np.random.Generator) -> tuple[Event, int]:
         """Return the best event of the worst neighbouring sentences, and how many draws test it.
 
-        Where their vectors are random there is no telling which are worst: the first pair is taken.
+        Where a document is not one release of a fixed vector there is no telling which are worst: the first is taken.
         """
         texts, mechanism = list(view.auxiliary.texts("train")), _TextMechanism(view)
         note(f"searching {self.sentences} neighbouring sentences")

@@ -60,7 +60,7 @@ def run(
     """Compute a leaderboard; what is already computed is kept."""
     from leakboard import reports, runner
 
-    opened = _open(suite, out, only, seeds, plugin)
+    opened = _open(suite, out, only, seeds, plugin, reuse=not force)
     if dry_run:
         reports.print_plan(console, opened)
         return
@@ -187,14 +187,14 @@ def new(
         console.print(f"wrote {path}", markup=False, highlight=False)
 
 
-def _open(suite, out, only, seeds, plugin):  # type: ignore[no-untyped-def]
+def _open(suite, out, only, seeds, plugin, reuse=True):  # type: ignore[no-untyped-def]
     from leakboard.plugins import Registry
     from leakboard.runner import open_run
     from leakboard.suites import load_suite
 
     registry = Registry(plugin or ())
     loaded = load_suite(suite, registry)
-    return open_run(loaded, loaded.cells(_seeds(seeds), _only(only)), out, registry)
+    return open_run(loaded, loaded.cells(_seeds(seeds), _only(only)), out, registry, reuse)
 
 
 def _seeds(text: str | None) -> list[int] | None:

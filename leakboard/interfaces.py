@@ -169,6 +169,10 @@ class PrivacyClaim:
 class ReleaseMechanism(Protocol):
     """The last step of a private victim, whoever gives it its input: a vector goes in, a noisy vector comes out.
 
+    Its epsilon must hold for every two vectors of the unit cube (for a claim about one coordinate: every two that
+    differ in one), since audits try corners. A victim whose claim rests on what its encoder can make publishes no
+    ``releases``.
+
     Its releases are drawn from several threads at once. It may have ``log_ratio(outputs, first, second)``:
     ln p(output | first) - ln p(output | second) of each row, float64 (n,), or None where that is not known; an audit
     uses it.
@@ -211,9 +215,9 @@ class FittedVictim(Protocol):
     reader would expect (cut, without a known word), named ``..._texts``; they stand in ``cells.csv``.
 
     One that publishes ``releases`` has ``mechanism``, a `ReleaseMechanism` or None where it adds no noise, and
-    ``inputs(texts)``: the vectors that its mechanism is given for these texts, float (n, d), or None where those are
-    random themselves. Its documents are then releases of these vectors and nothing else: what is released again for an
-    attack is not encoded again.
+    ``inputs(texts)``: the vectors that its mechanism is given for these texts, float (n, d); its documents are releases
+    of these vectors and nothing else, so what is released again for an attack is not encoded again. None says that a
+    document is not one release of a fixed vector (words are hidden at random, or each word is released by itself).
     """
 
     @property

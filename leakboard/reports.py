@@ -148,11 +148,7 @@ def _cell(row: dict[str, Any], name: str) -> str:
 
 def _print_claims(console: Console, rows: Sequence[dict[str, Any]]) -> None:
     """Print the three epsilons of every victim that claims one, for a single release."""
-    claims: dict[tuple[str, str], dict[str, Any]] = {}
-    for row in (row for row in rows if row.get("verdict")):
-        known = claims.setdefault((row["dataset"], row["victim"]), row)
-        if row["epsilon_claimed"] < known["epsilon_claimed"]:  # another row is of several observations
-            claims[row["dataset"], row["victim"]] = row
+    claims = {(row["dataset"], row["victim"]): row for row in rows if row.get("verdict")}
     if not claims:
         return
     table = Table(title="three epsilons of one release", title_justify="left", title_style="bold", box=SIMPLE_HEAD)
@@ -161,11 +157,11 @@ def _print_claims(console: Console, rows: Sequence[dict[str, Any]]) -> None:
     several = len({dataset for dataset, _ in claims}) > 1
     for (dataset, victim), row in claims.items():
         audited = row["epsilon_audited"]
-        numbers = [f"{row[f'epsilon_{kind}']:.4g}" for kind in ("claimed", "proved")]
+        numbers = [f"{row[f'epsilon_{kind}'] / row['releases']:.4g}" for kind in ("claimed", "proved")]
         table.add_row(
             Text(f"{dataset} / {victim}" if several else victim),
             numbers[0],
-            f"{row['delta']:g}",
+            f"{row['delta'] / row['releases']:.4g}",
             row["privacy_unit"],
             numbers[1],
             "" if audited is None else f">= {audited:.4g}",

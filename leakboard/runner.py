@@ -106,7 +106,7 @@ class Run:
         return [name for name, there in parts.items() if there]
 
 
-def open_run(suite: Suite, chosen: Sequence[Cell], out: Path, registry: Registry) -> Run:
+def open_run(suite: Suite, chosen: Sequence[Cell], out: Path, registry: Registry, reuse: bool = True) -> Run:
     """Plan the chosen cells, and the suite's others, whose records stand in its tables too where there are any.
 
     Raises:
@@ -120,7 +120,7 @@ def open_run(suite: Suite, chosen: Sequence[Cell], out: Path, registry: Registry
         if cell.label not in labels:
             with suppress(RequestError):
                 others += plan(suite, [cell], identities)
-    return Run(suite, jobs, others, out, registry.files)
+    return Run(suite, jobs, others, out, registry.files, reuse)
 
 
 def execute(run: Run, console: Console, processes: int, force: bool) -> None:

@@ -18,7 +18,7 @@ LEADERBOARD = (
     "dataset, victim, attack, secrets, seeds, test_size, task_accuracy, task_majority, attack_metric, attack_score, "
     "empirical_privacy, empirical_privacy_low, empirical_privacy_high, privacy_majority, privacy_floor, privacy_bayes, "
     "fairness_gap, fairness_variable, epsilon_claimed, epsilon_proved, epsilon_audited, delta, privacy_unit, verdict, "
-    "status, privacy_label, task_accuracy_sd, empirical_privacy_sd, test_copies"
+    "status, privacy_label, task_accuracy_sd, empirical_privacy_sd, test_copies, releases"
 )
 CELLS = "dataset, victim, attack, seed, metric, variable, group, value, low, high, n, status, note"
 FAIRNESS = (
@@ -59,6 +59,7 @@ def write_tables(
         "costs.csv": (COST, [{**_head(record), **cost} for record in done for cost in costs.get(record.key, ())]),
         "sentences.csv": (SENTENCE, [{**_head(record), **row} for record in done for row in record.sentences]),
     }
+    (folder / "comparison.csv").unlink(missing_ok=True)
     if comparison:
         tables["comparison.csv"] = (COMPARISON, list(comparison))
     paths = []
@@ -85,7 +86,8 @@ def leaderboard(records: Sequence[Record]) -> list[Row]:
     The interval is the mean over seeds of each run's own 95 % interval over test texts (sampling); the columns
     ``..._sd`` hold the standard deviation over seeds (training), empty with one seed. ``epsilon_audited`` is the
     largest bound that the audits of the victim give, all seeds and pairs taken together (`corrected_bound`); it stands
-    in every row of the victim, for a bound on one release bounds several of them too. The verdict is on one release.
+    in every row of the victim. It and the verdict are on one release, at its own delta, also in rows of an attack that
+    sees several (``releases``), whose claimed and proved epsilons and delta are the sums.
     """
     rows = []
     for of_victim in _grouped(records, lambda r: (r.dataset, r.victim)):
@@ -124,6 +126,7 @@ def _leaderboard_row(records: Sequence[Record], audited: float | None) -> Row:
             "delta": first.claim["delta"],
             "privacy_unit": first.claim["unit"],
             "verdict": _verdict(first.claim, audited),
+            "releases": first.claim.get("releases", 1),
         }
     row["fairness_gap"], row["fairness_variable"] = _widest_gap(done)
     return row

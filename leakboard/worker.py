@@ -145,7 +145,7 @@ class _Stages:
         from leakboard.stages.fitting import Names
 
         cell = self.job.cell
-        return Names(cell.seed, cell.source.corpus.name, cell.victim.name, attack, cell.victim.label)
+        return Names(cell.seed, cell.source.corpus.name, cell.victim.name, attack, cell.label)
 
     def fitted_folder(self) -> Path:
         from leakboard.stages.fitting import fit

@@ -22,30 +22,30 @@ class TestComposition:
 
     @pytest.mark.parametrize(("scale", "times"), [(1.0, 1), (2.0, 4), (10.0, 100)])
     def test_gaussian_releases_in_closed_form(self, scale, times):
-        event = accountant.releases(of_scale(scale), times)
+        event = accountant.composition(of_scale(scale), times)
         exact = gaussian_epsilon(1e-6, scale / math.sqrt(times), 1.0)
-        found = accountant.epsilon(event, 1e-6)
+        found = accountant.epsilon_at(event, 1e-6)
         assert exact - 1e-6 <= found <= exact * 1.001 + 1e-3
-        assert accountant.delta(event, exact) == pytest.approx(1e-6, rel=0.01)
+        assert accountant.delta_at(event, exact) == pytest.approx(1e-6, rel=0.01)
 
     def test_one_release_gives_back_what_it_was_calibrated_for(self):
-        assert accountant.epsilon(accountant.releases(ONE), 1e-5) == pytest.approx(1.0, abs=1e-3)
+        assert accountant.epsilon_at(accountant.composition(ONE), 1e-5) == pytest.approx(1.0, abs=1e-3)
 
     @pytest.mark.parametrize("times", [1, 10])
     def test_laplace_releases_never_cost_more_than_the_sum(self, times):
-        event = accountant.releases(Laplace(0.5, 1.0), times)
-        assert 0.4 * times < accountant.epsilon(event, 1e-9) <= 0.5 * times + 1e-3
+        event = accountant.composition(Laplace(0.5, 1.0), times)
+        assert 0.4 * times < accountant.epsilon_at(event, 1e-9) <= 0.5 * times + 1e-3
 
     def test_one_laplace_release_in_closed_form(self):
         """Its hockey-stick divergence is 1 - exp((e - epsilon) / 2) for e below epsilon."""
         for e in (0.0, 0.3, 0.9):
             exact = -math.expm1((e - 1.0) / 2)
-            assert accountant.delta(accountant.releases(Laplace(1.0, 1.0)), e) == pytest.approx(exact, abs=1e-3)
+            assert accountant.delta_at(accountant.composition(Laplace(1.0, 1.0)), e) == pytest.approx(exact, abs=1e-3)
 
     @pytest.mark.parametrize(("mechanism", "rate"), [(ONE, 1.0), (ONE, 0.05), (Laplace(1.0, 3.0), 1.0)])
     def test_the_cheap_accountant_is_an_upper_bound_of_the_tight_one(self, mechanism, rate):
-        event = accountant.releases(mechanism, 20, rate)
-        tight, cheap = (accountant.epsilon(event, 1e-5, method) for method in ("pld", "rdp"))
+        event = accountant.composition(mechanism, 20, rate)
+        tight, cheap = (accountant.epsilon_at(event, 1e-5, method) for method in ("pld", "rdp"))
         assert tight <= cheap <= 2 * tight + 1
 
 
@@ -65,36 +65,43 @@ class TestSubsampling:
             below = math.log(low / rate) + 0.5
             mixed = (1 - rate) * special.ndtr(below) + rate * special.ndtr(below - 1)
             removed = special.ndtr(below) - math.exp(e) * mixed
-        found = accountant.delta(accountant.releases(of_scale(scale), 1, rate), e)
+        found = accountant.delta_at(accountant.composition(of_scale(scale), 1, rate), e)
         assert found == pytest.approx(max(added, removed), abs=2e-4)
 
     def test_sampling_costs_less(self):
-        whole, sampled = (accountant.epsilon(accountant.releases(ONE, 100, rate), 1e-5) for rate in (1.0, 0.01))
+        whole, sampled = (accountant.epsilon_at(accountant.composition(ONE, 100, rate), 1e-5) for rate in (1.0, 0.01))
         assert sampled < whole / 10
 
     def test_published_deltas_are_upper_bounds(self):
         """dpUGC's table 3 (q = 128/50,000, noise 5, epsilon 0.125): moments up to order 32 end at exp(-4) = 0.0183."""
-        event = accountant.releases(of_scale(5.0), 20, 128 / 50_000)
-        assert accountant.delta(event, 0.125) < 1e-6 < 0.0184
+        event = accountant.composition(of_scale(5.0), 20, 128 / 50_000)
+        assert accountant.delta_at(event, 0.125) < 1e-6 < 0.0184
 
 
 @pytest.mark.parametrize(("times", "rate"), [(0, 1.0), (1, 0.0), (1, 1.5)])
 def test_what_cannot_be_accounted_for_is_refused(times, rate):
     with pytest.raises(ValueError, match="allowed"):
-        accountant.releases(ONE, times, rate)
+        accountant.composition(ONE, times, rate)
 
 
 @pytest.mark.parametrize("delta", [0.0, 1.0, -1.0, math.nan])
 def test_an_impossible_delta_is_refused(delta):
     with pytest.raises(ValueError, match=r"delta=.* is not allowed"):
-        accountant.epsilon(accountant.releases(ONE), delta)
+        accountant.epsilon_at(accountant.composition(ONE), delta)
 
 
 def test_a_negative_epsilon_is_refused():
     with pytest.raises(ValueError, match="epsilon=-1 is not allowed"):
-        accountant.delta(accountant.releases(ONE), -1)
+        accountant.delta_at(accountant.composition(ONE), -1)
 
 
 def test_the_analytic_gaussian_agrees_with_both_directions():
     assert gaussian_delta(gaussian_epsilon(1e-3, 2.0, 5.0), 2.0, 5.0) == pytest.approx(1e-3, rel=1e-9)
     assert gaussian_epsilon(0.99, 2.0, 1.0) == 0.0
+
+
+def test_what_a_method_does_not_know_is_one_clear_error():
+    event = accountant.composition(Laplace(1.0, 1.0), 10, 0.1)
+    assert accountant.epsilon_at(event, 1e-5) > 0
+    with pytest.raises(ValueError, match="method: 'rdp' is not allowed for sampled Laplace noise"):
+        accountant.epsilon_at(event, 1e-5, "rdp")

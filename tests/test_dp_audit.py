@@ -265,6 +265,7 @@ class TestReferee:
             (1.0, math.inf, None, "unproven"),
             (1.0, 64.0, 1.1, "violated"),
             (1.0, 1.0, 1.1, "violated"),
+            (5.0, 1.0, 2.0, "unproven"),  # the proof is refuted, the claim is not
         ],
     )
     def test_verdict(self, claimed, proved, audited, expected):

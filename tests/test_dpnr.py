@@ -261,6 +261,7 @@ class TestOptions:
             ({"calibration": "l2"}, "calibration: 'l2' is not allowed with mechanism 'laplace' (allowed: per_coord"),
             ({"mechanism": "gaussian", "calibration": "l1"}, "(allowed: per_coordinate, l2)"),
             ({"mechanism": "discrete_laplace"}, "here: calibration: 'per_coordinate' is not allowed"),
+            ({"sensitive_words": ["O'Brien"]}, 'sensitive_words: "O\'Brien" is not one word'),
             ({"epsilon": 1.0, "epsilonn": 2.0}, "did you mean 'epsilon'?"),
         ],
     )

@@ -68,10 +68,10 @@ def rows(tmp_path):
 def test_means_over_seeds(tmp_path):
     tables.write_tables(tmp_path, [scored(0, 0.7, claim=CLAIM), scored(1, 0.8, claim=CLAIM)], {})
     header, row = (tmp_path / "leaderboard.csv").read_text().splitlines()
-    assert header == f"{DESIGNED},privacy_label,task_accuracy_sd,empirical_privacy_sd,test_copies"
+    assert header == f"{DESIGNED},privacy_label,task_accuracy_sd,empirical_privacy_sd,test_copies,releases"
     assert row == (
         "texts,encoder,guesser,age; gender,2,40,0.8500,0.5500,accuracy,0.7500,0.2500,0.1500,0.3500,0.5000,0.1250,,"
-        ",,0.5000,4.0000,,1e-06,document,unproven,ok,,0.0707,0.0707,0.2500"
+        ",,0.5000,4.0000,,1e-06,document,unproven,ok,,0.0707,0.0707,0.2500,1"
     )
 
 
@@ -289,9 +289,10 @@ class TestThreeEpsilons:
         assert (row["epsilon_proved"], row["epsilon_audited"], row["verdict"]) == ("inf", "", "unproven")
 
     def test_a_row_of_several_observations_has_the_composed_claim(self, rows):
-        many = scored(0, 0.7, attack="many", claim=CLAIM | {"epsilon": 8.0, "proved": 64.0})
+        many = scored(0, 0.7, attack="many", claim=CLAIM | {"epsilon": 8.0, "proved": 64.0, "releases": 16})
         found = {row["attack"]: row for row in rows([self.audit(0, 900, 100), many])}
-        assert (found["many"]["epsilon_claimed"], found["many"]["verdict"]) == ("8.0000", "unproven")
+        assert (found["many"]["epsilon_claimed"], found["many"]["releases"]) == ("8.0000", "16")
+        assert found["many"]["verdict"] == found["audit"]["verdict"] == "violated"
         assert found["many"]["epsilon_audited"] == found["audit"]["epsilon_audited"]
 
     def test_without_a_claim_the_fields_are_empty(self, rows):

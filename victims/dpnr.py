@@ -24,7 +24,7 @@ from pydantic import Field
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Floats, Integers, PrivacyClaim, Publication, PublishedWords, Texts
 from leakboard.options import Strings, part, victim
-from leakboard.privacy.masking import hide_words
+from leakboard.privacy.masking import check_sensitive, hide_words
 from leakboard.privacy.mechanisms import Positive, WordDropout
 from leakboard.privacy.normalisation import min_max
 from leakboard.privacy.releases import Calibration, CubeRelease, Family, HiddenWordRelease, Sampling, check_release
@@ -69,6 +69,7 @@ class Dpnr:
 
     def __post_init__(self) -> None:
         check_release(self.mechanism, self.calibration, self.sampling)
+        check_sensitive(self.sensitive_words)
 
     def fingerprint(self) -> str:
         """Identify the encoder's pretrained weights."""

@@ -127,12 +127,11 @@ class FittedMechanism:
     @property
     def claim(self) -> PrivacyClaim:
         """What is claimed, beside what is proved."""
-        running, bound = (
-            self._running,
-            f"{self.dimension} in L1" if not self.delta else f"{math.sqrt(self.dimension):.4g} in L2",
-        )
+        running = self._running
+        bound = f"{math.sqrt(self.dimension):.4g} in L2" if self.delta else f"{self.dimension} in L1"
+        assumed = getattr(running, "assumed", bound)
         proved = running.proved(self.dimension) if self.options.name in CONTROLS else running.proved
-        return PrivacyClaim(self.epsilon, self.delta, "vector", self.options.name, bound, proved)
+        return PrivacyClaim(self.epsilon, self.delta, "vector", self.options.name, assumed, proved)
 
     def inputs(self, texts: Texts) -> Floats:
         """Return the vectors that the texts spell, float32 (n, d)."""

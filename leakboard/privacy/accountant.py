@@ -15,7 +15,7 @@ from leakboard.privacy.mechanisms import Gaussian, Laplace
 Method = Literal["pld", "rdp"]
 
 
-def releases(mechanism: Laplace | Gaussian, times: int = 1, sampling_probability: float = 1.0) -> Any:
+def composition(mechanism: Laplace | Gaussian, times: int = 1, sampling_probability: float = 1.0) -> Any:
     """Return what is accounted for: ``times`` releases by one mechanism, each of a Poisson sample of the records.
 
     Args:
@@ -39,22 +39,23 @@ def releases(mechanism: Laplace | Gaussian, times: int = 1, sampling_probability
     return dp_accounting.SelfComposedDpEvent(event, times)
 
 
-def epsilon(event: Any, delta: float, method: Method = "pld") -> float:
+def epsilon_at(event: Any, delta: float, method: Method = "pld") -> float:
     """Return the epsilon that the releases give at this delta: an upper bound.
 
     Raises:
-        ValueError: delta is not above 0 (pure privacy composes by summing epsilons) and below 1.
+        ValueError: delta is not above 0 (pure privacy composes by summing epsilons) and below 1, or the method does not
+            know these releases (RDP: sampled Laplace noise).
     """
     if not 0 < delta < 1:
         raise ValueError(f"delta={delta!r} is not allowed: above 0 and below 1; without delta sum the epsilons")
     return float(_accountant(event, method).get_epsilon(delta))
 
 
-def delta(event: Any, epsilon: float, method: Method = "pld") -> float:
+def delta_at(event: Any, epsilon: float, method: Method = "pld") -> float:
     """Return the delta that the releases give at this epsilon: an upper bound.
 
     Raises:
-        ValueError: epsilon is negative.
+        ValueError: epsilon is negative, or the method does not know these releases (RDP: sampled Laplace noise).
     """
     if not epsilon >= 0:
         raise ValueError(f"epsilon={epsilon!r} is not allowed: a number from 0")
@@ -65,4 +66,6 @@ def _accountant(event: Any, method: Method) -> Any:
     from dp_accounting import pld, rdp
 
     accountant = pld.PLDAccountant() if method == "pld" else rdp.RdpAccountant()
+    if not accountant.supports(event):
+        raise ValueError(f"method: {method!r} is not allowed for sampled Laplace noise (allowed: pld)")
     return accountant.compose(event)

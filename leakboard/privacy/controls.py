@@ -71,6 +71,9 @@ class AdeptSensitivity(_Control):
         """Return the values plus Lap(1/epsilon)."""
         return values + laplace_noise(values, 1 / self.epsilon, rng)
 
+    assumed = "1, whatever the dimension"
+    """The sensitivity that its noise is scaled to."""
+
     def log_ratio(self, outputs: Array, first: Array, second: Array) -> Array:
         """Return ln p(output | first) - ln p(output | second) of each row, float64 (n,)."""
         return laplace_log_ratio(outputs, first, second, 1 / self.epsilon)

@@ -9,11 +9,12 @@ attention mask; the noise study words and bigrams each by itself: neither hides 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 import numpy as np
 
+from leakboard.errors import RequestError
 from leakboard.interfaces import Texts
 from leakboard.privacy.mechanisms import WordDropout
 
@@ -52,3 +53,14 @@ def hide_words(
 
 def _parts(word: str) -> list[str]:
     return re.findall(r"\w+", word.lower())
+
+
+def check_sensitive(words: Iterable[str]) -> None:
+    """Refuse what no word can match.
+
+    Raises:
+        RequestError: an entry is not letters, digits and underscores alone; it would hide nothing.
+    """
+    for word in words:
+        if not re.fullmatch(r"\w+", word):
+            raise RequestError(f"sensitive_words: {word!r} is not one word: letters and digits alone")

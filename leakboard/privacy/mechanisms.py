@@ -137,7 +137,8 @@ class WordDropout:
     hidden counts as a neighbour of the sentence too; if every word is masked independently (not a fixed number of
     words); and if a word's pieces are masked together. With epsilon the mechanism's true one: alpha P' - P >= 0 for
     alpha = (1 - rate) e**epsilon + rate follows from Q1 <= e**epsilon Q0 and Q1 <= e**epsilon Q2, where Q0, Q1, Q2 are
-    the laws with the word hidden and with its two values kept.
+    the laws with the word hidden and with its two values kept. With delta it holds at (1 - rate) delta (Balle, Barthe
+    and Gaboardi 2018, theorem 2: advanced joint convexity).
     """
 
     rate: Probability

@@ -138,6 +138,8 @@ class CubeRelease:
             amplified: maps an epsilon to that of a release with word dropout; None where there is none.
             proves: whether the words are hidden as the theorem of the amplification asks.
         """
+        if unit not in ("word", "document", "vector"):
+            raise ValueError(f"claim: unit={unit!r} is not allowed: word, document or vector, any two of the cube")
         amplified = amplified or (lambda epsilon: epsilon)
         noise = {"laplace": "Laplace", "discrete_laplace": "discrete Laplace", "gaussian": "Gaussian"}[self.family]
         drawn = "one number for all coordinates" if self.sampling == "shared" else "each coordinate by itself"

@@ -60,7 +60,7 @@ def judge_claim(
         Metric(MISSES, misses, n=event.draws),
         Metric(DELTA, claim.delta, n=event.draws),
     ]
-    if audit.repeats:
+    if audit.repeats and claim.unit != "coordinate":  # zeros and ones differ in all
         metrics.append(_plug_in(plug_in(mechanism, mechanism.dimension, audit.repeats, rng)))
     return metrics
 
@@ -140,8 +140,10 @@ def corrected_bound(cells: Sequence[Sequence[Metric]], error: float = ERROR) -> 
 def verdict(claimed: float, proved: float, audited: float | None) -> str:
     """Return ``violated`` where an audit found more than is claimed, ``unproven`` where less is proved than claimed.
 
-    Else ``holds``. An epsilon is small where much is promised: less is proved where the proved epsilon is the larger.
+    ``unproven`` too where an audit found more than is proved: then the proof is wrong. Else ``holds``. An epsilon is
+    small where much is promised: less is proved where the proved epsilon is the larger.
     """
     if audited is not None and audited > claimed:
         return "violated"
-    return "holds" if proved <= claimed * (1 + 1e-9) else "unproven"
+    refuted = audited is not None and audited > proved
+    return "holds" if proved <= claimed * (1 + 1e-9) and not refuted else "unproven"

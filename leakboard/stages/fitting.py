@@ -20,7 +20,7 @@ class Names:
     victim: str
     attack: str = ""
     label: str = ""
-    """The victim with its options: names the referee's own draws, so that no two rows share them."""
+    """The cell with all options: names the referee's own draws, so that no two cells share them."""
 
     def stream(self, purpose: str) -> np.random.Generator:
         """Return the generator for a purpose."""
