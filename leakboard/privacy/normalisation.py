@@ -33,6 +33,6 @@ def min_max(vectors: Vectors) -> Vectors:
     good = (spread > 0) & (spread < float("inf"))
     if not bool(good.all()):
         row = int((~good).reshape(-1).nonzero()[0][0])
-        what = "constant" if bool((spread.reshape(-1)[row] == 0)) else "not finite"
+        what = "constant" if bool(spread.reshape(-1)[row] == 0) else "not finite"
         raise ValueError(f"min-max normalisation: vector {row} is {what}; every vector needs two different numbers")
     return (vectors - low) / spread
