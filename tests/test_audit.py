@@ -10,7 +10,7 @@ from leakboard.privacy.audit import Pair, audit, corners, lower_bound
 from leakboard.privacy.controls import BROKEN, SOUND, AdeptSensitivity, Copy
 from leakboard.privacy.mechanisms import DiscreteLaplace, Gaussian, Laplace
 
-AUDITS = 1_000
+AUDITS = 400
 
 
 def rng(seed=0):
