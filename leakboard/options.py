@@ -135,6 +135,13 @@ def as_dict(instance: Any) -> dict[str, Any]:
     return TypeAdapter(type(instance)).dump_python(instance, mode="json")
 
 
+def reset(instance: T, *names: str) -> T:
+    """Return a plugin with these options at their defaults."""
+    fields: Any = type(instance).__pydantic_fields__  # type: ignore[attr-defined]
+    changes = {name: fields[name].get_default(call_default_factory=True) for name in names}
+    return dataclasses.replace(instance, **changes)  # type: ignore[type-var]
+
+
 def label(name: str, instance: Any) -> str:
     """Return ``name(option=value, ...)`` with the options that differ from their defaults, as in the CSVs."""
     adapter = TypeAdapter(type(instance))

@@ -42,12 +42,12 @@ def publish(run: Run) -> list[Path]:
             f"and data, as {' / '.join(min(lost))}; run them too"
         )
     paths = reports.write(run, records)
-    jobs = {job.key: job for job in (*run.jobs, *run.others)}
-    packed = pack((record, run.costs(jobs[record.key])) for record in records if record.status != "failed")
     targets = [run.suite.home / path.name for path in paths if path.name not in WITHHELD]
     for target in targets:
         write_file(target, (run.folder / target.name).read_text("utf-8"))
     if run.suite.file.records:
+        jobs = {job.key: job for job in (*run.jobs, *run.others)}
+        packed = pack((record, run.costs(jobs[record.key])) for record in records if record.status != "failed")
         write_file(run.suite.home / RECORDS, packed)
         targets.append(run.suite.home / RECORDS)
     return targets

@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from leakboard.errors import RequestError
-from leakboard.interfaces import Corpus, Floats, Integers, Texts
+from leakboard.interfaces import Corpus, Floats, Integers, PublishedWords, Texts
 from leakboard.randomness import seeded
 from leakboard.training import Keep, train
 
@@ -120,6 +120,33 @@ class TaskModel:
         """Write encoder and softmax layer (safetensors, JSON)."""
         self.encoder.save(folder / "encoder")
         save_file(self.head.state_dict(), folder / "head.safetensors")
+
+
+@dataclass(frozen=True)
+class FittedOnTask:
+    """A fitted victim that is a task model; one that adds to its vectors publishes documents of its own."""
+
+    model: TaskModel
+
+    def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
+        """Return the encoder's vectors; nothing is random."""
+        return self.model.encoder.documents(texts)
+
+    def publish_words(self, texts: Texts, rng: np.random.Generator) -> PublishedWords:
+        """Raise: not every encoder has vectors of words, and those of a private victim would not be private."""
+        raise RequestError(f"{type(self).__name__}: publishes documents only")
+
+    def coverage(self, texts: Texts) -> dict[str, float]:
+        """Return the shares of texts that the encoder treats otherwise than a reader would expect."""
+        return self.model.encoder.coverage(texts)
+
+    def predict(self, vectors: Floats) -> Integers:
+        """Return the softmax layer's labels."""
+        return self.model.predict(vectors)
+
+    def save(self, folder: Path) -> None:
+        """Write encoder and softmax layer (safetensors, JSON)."""
+        self.model.save(folder)
 
 
 def load_task_model(victim: TrainableVictim, folder: Path) -> TaskModel:

@@ -14,9 +14,9 @@ from leakboard.privacy.audit import audit, corners, lower_bound
 from leakboard.privacy.releases import CubeRelease
 from leakboard.referee.claims import composed, corrected_bound, judge_claim, verdict
 from leakboard.referee.measures import Metric
-from leakboard.stages.cell import Scene, mount, publisher, unclaimed
+from leakboard.stages.cell import Scene, _view, mount, unclaimed
 from leakboard.stages.fitting import Names, fit
-from leakboard.stages.publications import publish
+from leakboard.stages.publications import publish, publisher
 from leakboard.victims.dpnr import Dpnr
 from leakboard.victims.mechanism import CONTROLS, Mechanism
 
@@ -97,8 +97,6 @@ class TestSanityCheck:
         for dimension, repeats in [(16, 10_000_000), (32, 1_000_000)]:
             corpus = ZerosAndOnes(dimension=dimension).load()
             scene, names = scene_of(Mechanism(name="copy", epsilon=1.0), corpus)
-            from leakboard.stages.cell import _view
-
             found = fitted.fit(_view(fitted, scene, names, set()), 0)
             assert (found.distinguisher.draws, found.repeats) == (500, repeats)
 
@@ -141,15 +139,13 @@ class TestUnits:
     """Neighbours are what the claim's unit says."""
 
     def test_a_claim_about_one_coordinate_is_not_audited_on_whole_vectors(self):
-        class Honest(CubeRelease):
-            """Lap(1/epsilon) a coordinate is epsilon-private for changing one of them."""
-
+        """Lap(1/epsilon) a coordinate is epsilon-private for changing one of them."""
         claim = PrivacyClaim(1.0, 0.0, "coordinate", "Laplace", "1 in one coordinate", 1.0)
         pairs = PAIRS["coordinate"](8, np.float32)
         assert [np.count_nonzero(pair.first != pair.second) for pair in pairs] == [1]
-        found = audit(Honest(8, 1.0), pairs, np.random.default_rng(0), 20_000).epsilon
+        found = audit(CubeRelease(8, 1.0), pairs, np.random.default_rng(0), 20_000).epsilon
         assert 0.5 < found <= claim.epsilon
-        assert audit(Honest(8, 1.0), corners(8), np.random.default_rng(0), 20_000).epsilon > claim.epsilon
+        assert audit(CubeRelease(8, 1.0), corners(8), np.random.default_rng(0), 20_000).epsilon > claim.epsilon
 
     @pytest.mark.parametrize("dimension", [2, 3, 8])
     def test_texts_are_audited_on_corners_that_normalising_can_give(self, dimension):
@@ -303,7 +299,7 @@ def test_texts_asked_for_again_are_not_encoded_again(reviews):
     fitted, encoded = scene.fitted(), []
     inner = fitted.model.encoder.documents
     fitted.model.encoder.documents = lambda texts: encoded.append(len(texts)) or inner(texts)
-    ask, texts = publisher(scene), reviews.texts("test")
+    ask, texts = publisher(scene.victim, scene.fitted), reviews.texts("test")
     first, second = ask(texts, np.random.default_rng(0)), ask(texts, np.random.default_rng(1))
     assert encoded == [len(set(texts))]
     assert not np.array_equal(first, second)

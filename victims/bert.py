@@ -13,9 +13,9 @@ import torch
 from pydantic import Field
 
 from leakboard import checkpoints
-from leakboard.interfaces import Corpus, Floats, Integers, Publication, PublishedWords, Texts
+from leakboard.interfaces import Corpus, Publication, PublishedWords, Texts
 from leakboard.options import victim
-from leakboard.task_model import Recipe, TaskModel, fit_task_model, load_task_model
+from leakboard.task_model import FittedOnTask, Recipe, fit_task_model, load_task_model
 from leakboard.transformer import Pooling, Precision, TransformerEncoder
 
 Count = Annotated[int, Field(ge=1)]
@@ -92,26 +92,9 @@ class Bert:
 
 
 @dataclass(frozen=True)
-class FittedBert:
-    model: TaskModel
+class FittedBert(FittedOnTask):
     claim: None = None
-
-    def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
-        """Return pooled vectors; nothing is random."""
-        return self.model.encoder.documents(texts)
 
     def publish_words(self, texts: Texts, rng: np.random.Generator) -> PublishedWords:
         """Return the contextual vectors of the texts' words."""
         return self.model.encoder.words(texts)
-
-    def coverage(self, texts: Texts) -> dict[str, float]:
-        """Return the share of texts that are cut."""
-        return self.model.encoder.coverage(texts)
-
-    def predict(self, vectors: Floats) -> Integers:
-        """Return the softmax layer's labels."""
-        return self.model.predict(vectors)
-
-    def save(self, folder: Path) -> None:
-        """Write encoder, tokenizer and softmax layer (safetensors, JSON)."""
-        self.model.save(folder)

@@ -15,21 +15,20 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import torch
 from pydantic import Field
 
-from leakboard.errors import RequestError
-from leakboard.interfaces import Corpus, Floats, Integers, PrivacyClaim, Publication, PublishedWords, Texts
-from leakboard.options import Strings, part, victim
+from leakboard.interfaces import Corpus, Floats, PrivacyClaim, Publication, Texts
+from leakboard.options import Strings, part, reset, victim
 from leakboard.privacy.masking import check_sensitive, hide_words
 from leakboard.privacy.mechanisms import Positive, WordDropout
 from leakboard.privacy.normalisation import min_max
 from leakboard.privacy.releases import Calibration, CubeRelease, Family, HiddenWordRelease, Sampling, check_release
 from leakboard.randomness import derived_seed, stream
-from leakboard.task_model import Defence, TaskModel, fit_task_model, load_task_model
+from leakboard.task_model import Defence, FittedOnTask, fit_task_model, load_task_model
 from leakboard.victims.bert import Bert
 from leakboard.victims.embedding_bag import EmbeddingBag
 
@@ -77,21 +76,19 @@ class Dpnr:
 
     def trained_as(self) -> "Dpnr":
         """Return the recipe without what acts at release only: noise where training has none, dropout likewise."""
-        changes: dict[str, Any] = {}
+        trained = self
         if not (self.train_dropout and (self.mu or self.sensitive_words)):
-            changes |= {"mu": 0.0, "dropout": "independent", "sensitive_words": (), "train_dropout": False}
+            trained = reset(trained, "mu", "dropout", "sensitive_words", "train_dropout")
         if self.training == "standard" or (self.training == "robust" and self.epsilon is None):
-            changes |= {"epsilon": None, "mechanism": "laplace", "calibration": "per_coordinate"}
-            changes |= {"sampling": "independent", "training": "standard"}
+            trained = reset(trained, "mechanism", "calibration", "sampling")
+            trained = dataclasses.replace(trained, training="standard", epsilon=None)
         elif self.mechanism == "discrete_laplace":
-            changes["mechanism"] = "laplace"
+            trained = dataclasses.replace(trained, mechanism="laplace")
         if self.training == "adaptive":
-            changes["epsilon"] = 1.0
+            trained = dataclasses.replace(trained, epsilon=1.0)
         else:
-            changes["schedule"] = ()
-        if changes.get("mechanism", self.mechanism) != "gaussian":
-            changes["delta"] = 1e-3
-        return dataclasses.replace(self, **changes)
+            trained = reset(trained, "schedule")
+        return trained if trained.mechanism == "gaussian" else reset(trained, "delta")
 
     def fit(self, corpus: Corpus, seed: int) -> "FittedDpnr":
         """Train encoder and softmax layer under the noise that ``training`` asks for.
@@ -113,11 +110,11 @@ class Dpnr:
 
         hides = self.train_dropout and (self.mu > 0 or self.sensitive_words)
         defence = Defence(noisy, (lambda texts, mask: self.hidden(texts, mask, words)) if hides else None)
-        return FittedDpnr(self, fit_task_model(self.encoder, "dpnr", corpus, seed, defence))
+        return FittedDpnr(fit_task_model(self.encoder, "dpnr", corpus, seed, defence), self)
 
     def load(self, folder: Path) -> "FittedDpnr":
         """Return a saved encoder and its softmax layer."""
-        return FittedDpnr(self, load_task_model(self.encoder, folder))
+        return FittedDpnr(load_task_model(self.encoder, folder), self)
 
     def release(self, dimension: int) -> CubeRelease | None:
         """Return the noise of a publication, None where there is none."""
@@ -149,9 +146,8 @@ class Dpnr:
 
 
 @dataclass(frozen=True)
-class FittedDpnr:
+class FittedDpnr(FittedOnTask):
     options: Dpnr
-    model: TaskModel
 
     @property
     def mechanism(self) -> CubeRelease | HiddenWordRelease | None:
@@ -189,19 +185,3 @@ class FittedDpnr:
         hidden = self.options.hidden(texts, self.model.encoder.mask, rng)
         places = {text: place for place, text in enumerate(dict.fromkeys(hidden))}
         return min_max(self.model.encoder.documents(list(places)))[[places[text] for text in hidden]]
-
-    def publish_words(self, texts: Texts, rng: np.random.Generator) -> PublishedWords:
-        """Raise: word vectors would not be private."""
-        raise RequestError("dpnr: publishes documents only")
-
-    def coverage(self, texts: Texts) -> dict[str, float]:
-        """Return the shares of texts that the encoder treats otherwise than a reader would expect."""
-        return self.model.encoder.coverage(texts)
-
-    def predict(self, vectors: Floats) -> Integers:
-        """Return the softmax layer's labels."""
-        return self.model.predict(vectors)
-
-    def save(self, folder: Path) -> None:
-        """Write encoder and softmax layer (safetensors, JSON)."""
-        self.model.save(folder)

@@ -17,10 +17,9 @@ import torch
 from pydantic import Field
 from safetensors.torch import load_file, save_file
 
-from leakboard.errors import RequestError
-from leakboard.interfaces import Corpus, Floats, Integers, Publication, PublishedWords, Texts
+from leakboard.interfaces import Corpus, Floats, Publication
 from leakboard.options import victim
-from leakboard.task_model import Recipe, TaskModel, fit_task_model, load_task_model
+from leakboard.task_model import FittedOnTask, Recipe, fit_task_model, load_task_model
 from leakboard.tokens import words
 from leakboard.training import shuffled
 
@@ -155,26 +154,5 @@ class BagEncoder(torch.nn.Module):
 
 
 @dataclass(frozen=True)
-class FittedEmbeddingBag:
-    model: TaskModel
+class FittedEmbeddingBag(FittedOnTask):
     claim: None = None
-
-    def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
-        """Return mean vectors; nothing is random."""
-        return self.model.encoder.documents(texts)
-
-    def publish_words(self, texts: Texts, rng: np.random.Generator) -> PublishedWords:
-        """Raise: the encoder publishes documents only."""
-        raise RequestError("embedding_bag: publishes documents only")
-
-    def coverage(self, texts: Texts) -> dict[str, float]:
-        """Return the share of texts without a known word."""
-        return self.model.encoder.coverage(texts)
-
-    def predict(self, vectors: Floats) -> Integers:
-        """Return the softmax layer's labels."""
-        return self.model.predict(vectors)
-
-    def save(self, folder: Path) -> None:
-        """Write vectors and softmax layer (JSON, safetensors)."""
-        self.model.save(folder)

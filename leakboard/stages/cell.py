@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import (
@@ -41,7 +40,7 @@ from leakboard.referee.words import (
     word_metrics,
 )
 from leakboard.stages.fitting import Names
-from leakboard.stages.publications import Publications
+from leakboard.stages.publications import Publications, publisher
 from leakboard.tokens import words
 
 Guess = Callable[[Floats], SecretGuesses | WordGuesses]
@@ -145,7 +144,7 @@ def _observed(attack: Attack, scene: Scene, names: Names) -> Floats:
     first = scene.published.documents["test"]
     if (times := observations(attack)) == 1:
         return first
-    texts, stream, publish = scene.corpus.texts("test"), names.stream("observe"), publisher(scene)
+    texts, stream, publish = scene.corpus.texts("test"), names.stream("observe"), publisher(scene.victim, scene.fitted)
     return np.stack([first, *(publish(texts, stream) for _ in range(times - 1))], axis=1)
 
 
@@ -154,47 +153,19 @@ def observations(attack: Attack) -> int:
     return int(getattr(attack, "observations", 1))
 
 
-def publisher(scene: Scene) -> Callable[[Texts, np.random.Generator], Floats]:
-    """Return what publishes texts with fresh noise; texts asked for again are not encoded again where that is the same.
-
-    It is for victims that publish ``releases`` and whose mechanism is given the same vectors each time.
-    """
-    kept: dict[tuple[str, ...], NDArray[Any] | None] = {}
-
-    def publish(texts: Texts, rng: np.random.Generator) -> Floats:
-        fitted: Any = scene.fitted()
-        if "releases" not in scene.victim.publishes or fitted.mechanism is None:
-            return fitted.publish_documents(texts, rng)
-        distinct = dict.fromkeys(texts)
-        if (asked := tuple(distinct)) not in kept:
-            if len(kept) == KEPT:
-                kept.pop(next(iter(kept)))
-            kept[asked] = fitted.inputs(Texts(asked))
-        if (inputs := kept[asked]) is None:
-            return fitted.publish_documents(texts, rng)
-        places = {text: row for row, text in enumerate(distinct)}
-        return fitted.mechanism.release(inputs[[places[text] for text in texts]], rng).astype(np.float32)
-
-    return publish
-
-
-KEPT = 8
-"""Sets of texts whose vectors are kept."""
-
-
 def _judge_audit(fitted: Any, scene: Scene, names: Names, metrics: list[Metric]) -> Judged:
     """Draw fresh releases and count what the audit's events tell."""
     claim = scene.published.claim
     assert claim is not None, "audits meet only victims with a claim"
     mechanism, rng = releasing(scene.fitted()).mechanism, names.stream(f"audit {names.label}")
-    metrics += judge_claim(fitted, claim, mechanism, publisher(scene), rng)
+    metrics += judge_claim(fitted, claim, mechanism, publisher(scene.victim, scene.fitted), rng)
     event = fitted.distinguisher
     return Judged(("claim",), "epsilon", event.draws, metrics, event.note, [], claim)
 
 
 def _view(attack: Attack, scene: Scene, names: Names, asked: set[str]) -> AttackerView:
     secrets = targets(attack, scene.corpus)
-    query_stream, publish = names.stream("query"), publisher(scene)
+    query_stream, publish = names.stream("query"), publisher(scene.victim, scene.fitted)
     published = scene.published.words
 
     def ask(texts: Texts) -> None:

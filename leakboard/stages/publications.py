@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leakboard.corpora import SPLITS
-from leakboard.interfaces import Corpus, FittedVictim, Floats, Integers, PrivacyClaim, PublishedWords, Victim
+from leakboard.interfaces import Corpus, FittedVictim, Floats, Integers, PrivacyClaim, PublishedWords, Texts, Victim
 from leakboard.stages.fitting import Names
 from leakboard.store import finite, numbers
+
+KEPT = 8
+"""Sets of texts whose vectors a `publisher` keeps."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,30 @@ def publish(victim: Victim, fitted: FittedVictim, corpus: Corpus, names: Names) 
         _checked(words.vectors, len(words.words), "word vectors")
     coverage = dict(fitted.coverage(corpus.texts("test"))) if hasattr(fitted, "coverage") else {}
     return Publications(documents, predicted, words, fitted.claim, coverage)
+
+
+def publisher(victim: Victim, fitted: Callable[[], FittedVictim]) -> Callable[[Texts, np.random.Generator], Floats]:
+    """Return what publishes texts with fresh noise; texts asked for again are not encoded again where that is the same.
+
+    It is for victims that publish ``releases`` and whose mechanism is given the same vectors each time.
+    """
+    kept: dict[tuple[str, ...], NDArray[Any] | None] = {}
+
+    def publish(texts: Texts, rng: np.random.Generator) -> Floats:
+        there: Any = fitted()
+        if "releases" not in victim.publishes or there.mechanism is None:
+            return there.publish_documents(texts, rng)
+        distinct = dict.fromkeys(texts)
+        if (asked := tuple(distinct)) not in kept:
+            if len(kept) == KEPT:
+                kept.pop(next(iter(kept)))
+            kept[asked] = there.inputs(Texts(asked))
+        if (inputs := kept[asked]) is None:
+            return there.publish_documents(texts, rng)
+        places = {text: row for row, text in enumerate(distinct)}
+        return there.mechanism.release(inputs[[places[text] for text in texts]], rng).astype(np.float32)
+
+    return publish
 
 
 def _checked(vectors: Floats, rows: int, what: str) -> Floats:

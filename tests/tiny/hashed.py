@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
+from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Floats, Integers, PrivacyClaim, Publication, PublishedWords, Texts
 from leakboard.options import victim
 from leakboard.randomness import stream
@@ -53,7 +54,7 @@ class FittedHashed:
         return means + self.noise * rng.standard_normal(means.shape).astype(np.float32)
 
     def publish_words(self, texts: Texts, rng: np.random.Generator) -> PublishedWords:
-        raise NotImplementedError
+        raise RequestError("hashed: publishes documents only")
 
     def predict(self, vectors: Floats) -> Integers:
         return (vectors @ self.weights[:-1] + self.weights[-1] > 0).astype(np.int64)
