@@ -37,20 +37,20 @@ class Side:
         folder = checkpoints.find(checkpoints.MINILM, None)
         self.encoder = TransformerEncoder(folder, 128, "cls", precision, BATCH)
         self.head = torch.nn.Linear(self.encoder.dimension, 4)
-        self.encodings = self.encoder.tokenise(texts)
+        self.prepared = self.encoder.prepare(texts)
         self.optimiser = torch.optim.AdamW([*self.encoder.parameters(), *self.head.parameters()], lr=5e-5, fused=True)
         generator = torch.Generator().manual_seed(0)
         order = torch.randperm(len(texts), generator=generator).split(BATCH)
-        batches = self.encoder.batches(self.encodings, generator) if sort else (part.tolist() for part in order)
+        batches = self.encoder.batches(self.prepared, generator) if sort else (part.tolist() for part in order)
         self.batches = list(itertools.islice(batches, steps))
-        self.tokens = sum(len(self.encodings[i].ids) for batch in self.batches for i in batch)
+        self.tokens = sum(len(self.prepared[i]) for batch in self.batches for i in batch)
 
     def run(self) -> None:
         """Take all steps once."""
         self.encoder.train()
         for batch in self.batches:
             loss = torch.nn.functional.cross_entropy(
-                self.head(self.encoder([self.encodings[i] for i in batch])), torch.zeros(len(batch), dtype=torch.long)
+                self.head(self.encoder([self.prepared[i] for i in batch])), torch.zeros(len(batch), dtype=torch.long)
             )
             self.optimiser.zero_grad()
             loss.backward()

@@ -39,7 +39,7 @@ class Encoder(Protocol):
     def mask(self) -> str:
         """How a hidden word is written."""
 
-    def tokenise(self, texts: Sequence[str]) -> list[Any]:
+    def prepare(self, texts: Sequence[str]) -> list[Any]:
         """Prepare texts, one entry each."""
 
     def batches(self, prepared: Sequence[Any], generator: torch.Generator | None = None) -> Iterator[list[int]]:
@@ -183,7 +183,7 @@ def _fit(victim: TrainableVictim, corpus: Corpus, seed: int, defence: Defence) -
     recipe, encoder = victim.recipe, victim.build(corpus)
     assert isinstance(encoder, torch.nn.Module)
     head = torch.nn.Linear(encoder.dimension, len(corpus.values("label"))).to(encoder.device)
-    prepared = {split: encoder.tokenise(corpus.texts(split)) for split in ("train", "dev")}
+    prepared = {split: encoder.prepare(corpus.texts(split)) for split in ("train", "dev")}
     labels = {split: torch.from_numpy(corpus.column(split, "label")).to(encoder.device) for split in prepared}
     generator = torch.Generator().manual_seed(seed)
     optimiser = recipe.optimiser(victim.trained_parameters(encoder) + list(head.parameters()))
@@ -194,7 +194,7 @@ def _fit(victim: TrainableVictim, corpus: Corpus, seed: int, defence: Defence) -
         epoch += 1
         if defence.texts:
             for split in prepared:
-                prepared[split] = encoder.tokenise(defence.texts(corpus.texts(split), encoder.mask))
+                prepared[split] = encoder.prepare(defence.texts(corpus.texts(split), encoder.mask))
         return encoder.batches(prepared["train"], generator)
 
     def loss(batch: list[int], split: str = "train") -> torch.Tensor:

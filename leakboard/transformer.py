@@ -1,17 +1,23 @@
 """A pretrained transformer as an encoder: texts to document vectors and to contextual word vectors.
 
-Batches are sorted by length, so little is computed on padding, and run in bfloat16 where the processor has it.
+Batches are sorted by length, so little is computed on padding, and run in bfloat16 where the processor has it. Texts go
+through frozen layers once, and what leaves these is kept for whoever encodes the same texts on the same layers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections.abc import Iterator, Sequence, Sized
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
+import cachetools
 import numpy as np
 import torch
 
+from leakboard.bert_layers import BertLayers
 from leakboard.errors import RequestError
 from leakboard.interfaces import Floats, PublishedWords, Texts
 
@@ -20,7 +26,8 @@ if TYPE_CHECKING:
 
 Pooling = Literal["cls", "mean"]
 Precision = Literal["auto", "float32", "bfloat16"]
-
+TrainedLayers = Literal["all", "none"] | int
+"""All layers and the embeddings, none, or the last k."""
 
 LOCAL: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
 """How everything is loaded: files that are here, and no code from them."""
@@ -28,6 +35,21 @@ ATTENTION_DROPOUT = ("attention_probs_dropout_prob", "attention_dropout")
 """Set to 0: drawing the masks of all attention weights costs a tenth of a training step."""
 ATTENTION = {"cuda": "sdpa", "cpu": "eager"}
 """On a processor the fused kernel multiplies head by head: a training step takes a quarter longer with it."""
+
+_KEPT: cachetools.LRUCache[Any, torch.Tensor] = cachetools.LRUCache(3 * 2**30, lambda states: states.nbytes)
+"""What left frozen layers, float32 (tokens, d), by layers, precision and tokens: 3 GiB at most."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A text as its batches need it."""
+
+    encoding: Encoding
+    states: torch.Tensor | None = None
+    """What left the frozen layers, float32 (tokens, d); None where there are none, or more than may be kept."""
+
+    def __len__(self) -> int:
+        return len(self.encoding.ids)
 
 
 def has_bfloat16(device: torch.device) -> bool:
@@ -58,7 +80,7 @@ class TransformerEncoder(torch.nn.Module):
             if hasattr(config, name):
                 setattr(config, name, 0.0)
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self.model = AutoModel.from_pretrained(
+        self.model: Any = AutoModel.from_pretrained(
             str(folder),
             config=config,
             use_safetensors=True,
@@ -71,6 +93,10 @@ class TransformerEncoder(torch.nn.Module):
         self.to(self.device)
         wants = precision == "bfloat16" or (precision == "auto" and has_bfloat16(self.device))
         self.autocast_type = torch.bfloat16 if wants else None
+        self.parts = BertLayers.of(self.model)
+        self.frozen: int | None = None
+        """Layers that are held fixed, and the embeddings with them; None where those are trained too."""
+        self._trained: tuple[Any, ...] = (self.model,)
 
     @property
     def dimension(self) -> int:
@@ -116,36 +142,119 @@ class TransformerEncoder(torch.nn.Module):
         """Return the share of texts that are longer than ``max_tokens``."""
         return {"cut_texts": float(np.mean([bool(encoding.overflowing) for encoding in self.tokenise(texts)]))}
 
-    def states(self, encodings: Sequence[Encoding]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the last layer's vectors, float32 (batch, tokens, d), and the mask of real tokens."""
-        longest = max(len(e.ids) for e in encodings)
-        ids = torch.full((len(encodings), longest), self.tokenizer.pad_token_id or 0)
-        mask = torch.zeros_like(ids)
-        for row, encoding in enumerate(encodings):
-            ids[row, : len(encoding.ids)] = torch.tensor(encoding.ids)
-            mask[row, : len(encoding.ids)] = 1
-        ids, mask = ids.to(self.device), mask.to(self.device)
-        with torch.autocast(self.device.type, dtype=self.autocast_type, enabled=self.autocast_type is not None):
-            output = self.model(input_ids=ids, attention_mask=mask).last_hidden_state
-        return output.float(), mask
+    def freeze(self, trained: TrainedLayers) -> None:
+        """Hold everything below the ``trained`` layers fixed: without gradient, and without dropout.
 
-    def forward(self, encodings: Sequence[Encoding]) -> torch.Tensor:
+        Raises:
+            RequestError: a number is asked of an architecture that keeps its layers in no list.
+        """
+        if trained == "all":
+            return
+        self.model.requires_grad_(False)
+        self._trained = tuple(self.layers()[-trained:]) if isinstance(trained, int) else ()
+        for layer in self._trained:
+            layer.requires_grad_(True)
+        self.frozen = int(self.model.config.num_hidden_layers) - len(self._trained)
+
+    def train(self, mode: bool = True) -> Self:
+        """Set what is not frozen to training or evaluation."""
+        super().train(mode)
+        self.model.train(False)
+        for part in self._trained:
+            part.train(mode)
+        return self
+
+    def prepare(self, texts: Sequence[str]) -> list[Prepared]:
+        """Tokenise texts, and take them through the frozen layers unless that was done before."""
+        encodings = self.tokenise(texts)
+        if self.frozen is None or self.parts is None:
+            return [Prepared(encoding) for encoding in encodings]
+        distinct = {tuple(encoding.ids): encoding for encoding in encodings}
+        lengths = [len(ids) for ids in distinct]
+        if sum(lengths) * self.dimension * 4 > _KEPT.maxsize:
+            return [Prepared(encoding) for encoding in encodings]
+        key = (self._frozen_weights, self.autocast_type, hashlib.sha256(repr(list(distinct)).encode()).digest())
+        if (kept := _KEPT.get(key)) is None:
+            kept = _KEPT[key] = self._below([Prepared(encoding) for encoding in distinct.values()])
+        states = dict(zip(distinct, kept.split(lengths), strict=True))
+        return [Prepared(encoding, states[tuple(encoding.ids)]) for encoding in encodings]
+
+    @cached_property
+    def _frozen_weights(self) -> bytes:
+        """A digest of the layers below those that are trained."""
+        assert self.parts is not None
+        found = hashlib.sha256(repr(self.model.config).encode())
+        for part in (self.parts.embeddings, *self.parts.layers[: self.frozen]):
+            for value in part.state_dict().values():
+                found.update(value.cpu().numpy().tobytes())
+        return found.digest()
+
+    @torch.no_grad()
+    def _below(self, prepared: Sequence[Prepared]) -> torch.Tensor:
+        """Return what leaves the frozen layers, one text after the other."""
+        lengths = [len(entry) for entry in prepared]
+        kept = torch.empty((sum(lengths), self.dimension), device=self.device)
+        places = kept.split(lengths)
+        self.eval()
+        for batch in self.batches(prepared):
+            states, _ = self._entering([prepared[i] for i in batch])
+            for row, i in enumerate(batch):
+                places[i].copy_(states[row, : lengths[i]])
+        return kept
+
+    def _entering(self, prepared: Sequence[Prepared]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return what enters the layers above the frozen ones, and the mask of real tokens."""
+        ids, mask = self._padded(prepared)
+        kept = [entry.states for entry in prepared if entry.states is not None]
+        if len(kept) == len(prepared):
+            return torch.nn.utils.rnn.pad_sequence(kept, batch_first=True), mask
+        assert self.parts is not None
+        with self._autocast():
+            return self.parts.below(ids, mask, self.frozen or 0).float(), mask
+
+    def _padded(self, prepared: Sequence[Prepared]) -> tuple[torch.Tensor, torch.Tensor]:
+        longest = max(map(len, prepared))
+        ids = torch.full((len(prepared), longest), self.tokenizer.pad_token_id or 0)
+        mask = torch.zeros_like(ids)
+        for row, entry in enumerate(prepared):
+            ids[row, : len(entry)] = torch.tensor(entry.encoding.ids)
+            mask[row, : len(entry)] = 1
+        return ids.to(self.device), mask.to(self.device)
+
+    def _autocast(self) -> torch.autocast:
+        return torch.autocast(self.device.type, dtype=self.autocast_type, enabled=self.autocast_type is not None)
+
+    def states(self, prepared: Sequence[Prepared]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the last layer's vectors, float32 (batch, tokens, d), and the mask of real tokens."""
+        if self.parts is None:
+            ids, mask = self._padded(prepared)
+            with self._autocast():
+                return self.model(input_ids=ids, attention_mask=mask).last_hidden_state.float(), mask
+        states, mask = self._entering(prepared)
+        with self._autocast():
+            return self.parts.above(states, mask, self.frozen or 0).float(), mask
+
+    def forward(self, prepared: Sequence[Prepared]) -> torch.Tensor:
         """Return pooled vectors, float32 (batch, d)."""
-        states, mask = self.states(encodings)
+        if self.pooling == "cls" and self.parts is not None:
+            states, mask = self._entering(prepared)
+            with self._autocast():
+                return self.parts.first_tokens(states, mask, self.frozen or 0).float()
+        states, mask = self.states(prepared)
         if self.pooling == "cls":
             return states[:, 0]
         weights = mask.unsqueeze(-1).float()
         return (states * weights).sum(1) / weights.sum(1)
 
     def batches(
-        self, encodings: Sequence[Encoding], generator: torch.Generator | None = None, batch_size: int | None = None
+        self, prepared: Sequence[Sized], generator: torch.Generator | None = None, batch_size: int | None = None
     ) -> Iterator[list[int]]:
         """Yield batches of indices of texts of like length.
 
         With a generator the texts are shuffled, sorted within pools of 32 batches, and the batches shuffled again.
         """
         size = batch_size or self.batch_size
-        lengths = np.array([len(e.ids) for e in encodings])
+        lengths = np.array([len(entry) for entry in prepared])
         if not len(lengths):
             return
         if generator is None:
@@ -166,10 +275,10 @@ class TransformerEncoder(torch.nn.Module):
     def documents(self, texts: Sequence[str]) -> Floats:
         """Return one pooled vector a text, float32 (n, d)."""
         self.eval()
-        encodings = self.tokenise(texts)
-        vectors = np.empty((len(encodings), self.dimension), np.float32)
-        for batch in self.batches(encodings):
-            vectors[batch] = self([encodings[i] for i in batch]).cpu().numpy()
+        prepared = self.prepare(texts)
+        vectors = np.empty((len(prepared), self.dimension), np.float32)
+        for batch in self.batches(prepared):
+            vectors[batch] = self([prepared[i] for i in batch]).cpu().numpy()
         return vectors
 
     @torch.no_grad()
@@ -180,12 +289,12 @@ class TransformerEncoder(torch.nn.Module):
         left out.
         """
         self.eval()
-        encodings = self.tokenise(texts)
-        parts: list[tuple[list[str], Floats]] = [([], np.empty((0, self.dimension), np.float32)) for _ in encodings]
-        for batch in self.batches(encodings):
-            states, _ = self.states([encodings[i] for i in batch])
+        prepared = self.prepare(texts)
+        parts: list[tuple[list[str], Floats]] = [([], np.empty((0, self.dimension), np.float32)) for _ in prepared]
+        for batch in self.batches(prepared):
+            states, _ = self.states([prepared[i] for i in batch])
             for row, index in enumerate(batch):
-                parts[index] = _pool_words(texts[index], encodings[index], states[row].cpu().numpy())
+                parts[index] = _pool_words(texts[index], prepared[index].encoding, states[row].cpu().numpy())
         parts.append(([], np.empty((0, self.dimension), np.float32)))  # there may be no text
         names = [word for words, _ in parts for word in words]
         owners = np.repeat(np.arange(len(parts)), [len(words) for words, _ in parts])

@@ -90,8 +90,8 @@ class TestTraining:
 
         def build(victim, corpus):
             encoder = plain(victim, corpus)
-            tokenise = encoder.tokenise
-            encoder.tokenise = lambda texts: seen.append(np.mean([UNKNOWN in t for t in texts])) or tokenise(texts)
+            prepare = encoder.prepare
+            encoder.prepare = lambda texts: seen.append(np.mean([UNKNOWN in t for t in texts])) or prepare(texts)
             return encoder
 
         monkeypatch.setattr(EmbeddingBag, "build", build)

@@ -135,7 +135,7 @@ class TestEncoder:
 
     def test_mean_pooling_is_the_mean_over_the_tokens(self, encoder):
         with torch.no_grad():
-            states, mask = encoder.states(encoder.tokenise(TEXTS[:2]))
+            states, mask = encoder.states(encoder.prepare(TEXTS[:2]))
         for row, text in enumerate(TEXTS[:2]):
             expected = states[row, : int(mask[row].sum())].mean(0)
             np.testing.assert_allclose(encoder.documents([text])[0], expected, atol=2e-6)
@@ -146,7 +146,7 @@ class TestEncoder:
         expected, several = [], False
         for index, encoding in enumerate(encodings):
             with torch.no_grad():
-                states = encoder.states([encoding])[0][0].numpy()
+                states = encoder.states(encoder.prepare([TEXTS[index]]))[0][0].numpy()
             pieces = defaultdict(list)
             for place, (owner, (start, end)) in enumerate(zip(encoding.word_ids, encoding.offsets, strict=True)):
                 if owner is not None:

@@ -40,7 +40,7 @@ class Bert:
     pooling: Pooling = "cls"
     """The first token's vector, or the mean over tokens."""
     train_layers: Literal["all", "none"] | Count = "all"
-    """Which encoder layers are trained: all, none, or the last k."""
+    """Which encoder layers are trained: all, none, or the last k; the rest is fixed, and every text passes it once."""
     precision: Precision = "auto"
     """Number format of the encoder's products; ``auto`` is bfloat16 where the processor has it."""
 
@@ -68,15 +68,12 @@ class Bert:
 
     def load_encoder(self, folder: Path) -> TransformerEncoder:
         """Return the encoder in a folder."""
-        return TransformerEncoder(folder, self.max_tokens, self.pooling, self.precision, self.batch_size)
+        encoder = TransformerEncoder(folder, self.max_tokens, self.pooling, self.precision, self.batch_size)
+        encoder.freeze(self.train_layers)
+        return encoder
 
     def trained_parameters(self, encoder: TransformerEncoder) -> list[torch.nn.Parameter]:
-        """Freeze what is not trained and return the rest."""
-        if self.train_layers != "all":
-            encoder.model.requires_grad_(False)
-        if isinstance(self.train_layers, int):
-            for layer in encoder.layers()[-self.train_layers :]:
-                layer.requires_grad_(True)
+        """Return what is not frozen."""
         return [parameter for parameter in encoder.parameters() if parameter.requires_grad]
 
     @property

@@ -117,7 +117,7 @@ class BagEncoder(torch.nn.Module):
         """Width of the vectors."""
         return self.bag.embedding_dim
 
-    def tokenise(self, texts: Sequence[str]) -> list[torch.Tensor]:
+    def prepare(self, texts: Sequence[str]) -> list[torch.Tensor]:
         """Return the rows of each text's n-grams, int64."""
         return [torch.tensor([self.rows.get(gram, 0) for gram in _ngrams(text, self.longest)] or [0]) for text in texts]
 
@@ -138,13 +138,13 @@ class BagEncoder(torch.nn.Module):
     @torch.no_grad()
     def documents(self, texts: Sequence[str]) -> Floats:
         """Return one vector a text, float32 (n, d)."""
-        prepared = self.tokenise(texts)
+        prepared = self.prepare(texts)
         parts = [self([prepared[i] for i in batch]).numpy() for batch in self.batches(prepared) if batch]
         return np.concatenate([np.empty((0, self.dimension), np.float32), *parts])
 
     def coverage(self, texts: Sequence[str]) -> dict[str, float]:
         """Return the share of texts without a known word."""
-        return {"unknown_texts": float(np.mean([not rows.any() for rows in self.tokenise(texts)]))}
+        return {"unknown_texts": float(np.mean([not rows.any() for rows in self.prepare(texts)]))}
 
     def save(self, folder: Path) -> None:
         """Write n-grams (JSON) and their vectors (safetensors)."""
