@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -34,6 +34,7 @@ class SuiteFile(BaseModel):
     datasets: Entries
     victims: Entries
     attacks: Entries
+    """On every victim whose entry gives none of its own."""
     threads: Annotated[int, Field(ge=1)] = 2
     """Threads of every cell: part of the suite, since sums in another order give other bits."""
     timeout: Annotated[float, Field(gt=0)] | None = None
@@ -56,7 +57,9 @@ class Choice:
     problem: str = ""
     """Why the plugin cannot be loaded; the cells that ask for it fail with it."""
     seeds: tuple[int, ...] = ()
-    """Of a victim: the seeds it is run with, where the suite gives it other ones than its own."""
+    """Of a victim: the seeds it is run with, where its entry gives other ones than the suite's."""
+    attacks: tuple[Choice, ...] = ()
+    """Of a victim: the attacks on it, where its entry gives other ones than the suite's."""
 
     def build(self, registry: Registry) -> Any:
         """Construct the plugin.
@@ -130,7 +133,9 @@ class Suite:
         chosen = [
             Cell(source, victim, attack, seed)
             for source, victim in itertools.product(self.sources, self.victims)
-            for seed, attack in itertools.product(seeds or victim.seeds or self.file.seeds, self.attacks)
+            for seed, attack in itertools.product(
+                seeds or victim.seeds or self.file.seeds, victim.attacks or self.attacks
+            )
         ]
         for key, wanted in (only or {}).items():
             there = sorted({name for cell in chosen for name in _names(cell, key)})
@@ -238,20 +243,14 @@ def load_suite(name: str, registry: Registry) -> Suite:
         file = SuiteFile.model_validate(content)
     except ValidationError as error:
         raise RequestError(options.explain(error, f"{path}:", SuiteFile.model_fields).replace(":.", ": ", 1)) from None
-    entries = {
-        kind: list(_entries(registry, kind, getattr(file, kind), f"{path}: {kind}")) for kind in ("victims", "attacks")
-    }
+    victims = _entries(registry, "victims", file.victims, f"{path}: victims")
+    attacks = _entries(registry, "attacks", file.attacks, f"{path}: attacks")
     sources = [_source(registry, entry, f"{path}: datasets[{i}]") for i, entry in enumerate(file.datasets)]
-    for kind, labels in [("datasets", [s.label for s in sources])] + [
-        (k, [c.label for c in v]) for k, v in entries.items()
-    ]:
-        if twice := [label for label in labels if labels.count(label) > 1]:
-            raise RequestError(f"{path}: {kind}: {twice[0]!r} is listed twice")
-    if len(set(file.seeds)) < len(file.seeds):
-        raise RequestError(f"{path}: seeds: {file.seeds} lists a seed twice")
+    _refuse_twice(sources, f"{path}: datasets")
+    _refuse_seeds_twice(file.seeds, f"{path}: seeds")
     whole = path.resolve()
     suite_name = whole.parent.name if whole.name == "suite.yaml" else whole.stem
-    return Suite(suite_name, path, file, tuple(sources), tuple(entries["victims"]), tuple(entries["attacks"]))
+    return Suite(suite_name, path, file, tuple(sources), victims, attacks)
 
 
 def _split_entry(entry: str | dict[str, Any], place: str) -> tuple[str, dict[str, Any]]:
@@ -267,26 +266,45 @@ def _split_entry(entry: str | dict[str, Any], place: str) -> tuple[str, dict[str
     return str(name), dict(given or {})
 
 
-def _entries(registry: Registry, kind: str, entries: Sequence[Any], place: str) -> Iterator[Choice]:
+def _refuse_twice(choices: Sequence[Choice | Source], place: str) -> None:
+    labels = [choice.label for choice in choices]
+    if twice := [label for label in labels if labels.count(label) > 1]:
+        raise RequestError(f"{place}: {twice[0]!r} is listed twice")
+
+
+def _entries(registry: Registry, kind: str, entries: Sequence[Any], place: str) -> tuple[Choice, ...]:
+    found: list[Choice] = []
     for i, entry in enumerate(entries):
         name, given = _split_entry(entry, f"{place}[{i}]")
-        seeds = _own_seeds(given.pop("seeds"), f"{place}[{i}].{name}") if kind == "victims" and "seeds" in given else ()
+        here = f"{place}[{i}].{name}"
+        seeds: tuple[int, ...] = ()
+        attacks: tuple[Choice, ...] = ()
+        if kind == "victims" and "seeds" in given:
+            seeds = tuple(_own(Seeds, given.pop("seeds"), f"{here}.seeds"))
+            _refuse_seeds_twice(seeds, f"{here}.seeds")
+        if kind == "victims" and "attacks" in given:
+            own = _own(Entries, given.pop("attacks"), f"{here}.attacks")
+            attacks = _entries(registry, "attacks", own, f"{here}.attacks")
         grid = given.pop("grid", {})
         if not isinstance(grid, dict) or not all(isinstance(values, list) and values for values in grid.values()):
-            raise RequestError(f"{place}[{i}].{name}.grid: {grid!r} is not a mapping of options to lists of values")
+            raise RequestError(f"{here}.grid: {grid!r} is not a mapping of options to lists of values")
         for values in itertools.product(*grid.values()):
             chosen = {**given, **dict(zip(grid, values, strict=True))}
-            yield replace(_choice(registry, kind, name, chosen, f"{place}[{i}]"), seeds=seeds)
+            found.append(replace(_choice(registry, kind, name, chosen, f"{place}[{i}]"), seeds=seeds, attacks=attacks))
+    _refuse_twice(found, place)
+    return tuple(found)
 
 
-def _own_seeds(value: Any, place: str) -> tuple[int, ...]:
+def _own(kind: Any, value: Any, place: str) -> Any:
     try:
-        seeds = tuple(TypeAdapter(Seeds, config=ConfigDict(strict=True)).validate_python(value))
+        return TypeAdapter(kind, config=ConfigDict(strict=True)).validate_python(value)
     except ValidationError as error:
-        raise RequestError(options.explain(error, f"{place}.seeds", ())) from None
+        raise RequestError(options.explain(error, place, ())) from None
+
+
+def _refuse_seeds_twice(seeds: Sequence[int], place: str) -> None:
     if len(set(seeds)) < len(seeds):
-        raise RequestError(f"{place}.seeds: {list(seeds)} lists a seed twice")
-    return seeds
+        raise RequestError(f"{place}: {list(seeds)} lists a seed twice")
 
 
 def _choice(registry: Registry, kind: str, name: str, given: dict[str, Any], place: str) -> Choice:

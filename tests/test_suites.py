@@ -62,6 +62,19 @@ def test_a_victim_may_have_seeds_of_its_own(opened):
     assert {cell.seed for cell in suite.cells(seeds=[7])} == {7}
 
 
+def test_a_victim_may_have_attacks_of_its_own(opened):
+    own = {"hashed": {"attacks": ["ridge", {"entity_presence": {"portfolio": "mlp"}}], "grid": {"noise": [0.1, 0.2]}}}
+    suite = opened(victims=["hashed", own], attacks=["ridge", "nearest_neighbour"])
+    assert [(cell.victim.label, cell.attack.label) for cell in suite.cells()] == [
+        ("hashed", "ridge"),
+        ("hashed", "nearest_neighbour"),
+        ("hashed(noise=0.1)", "ridge"),
+        ("hashed(noise=0.1)", "entity_presence(portfolio=mlp)"),
+        ("hashed(noise=0.2)", "ridge"),
+        ("hashed(noise=0.2)", "entity_presence(portfolio=mlp)"),
+    ]
+
+
 def test_the_default_auxiliary_is_not_told(opened):
     suite = opened(datasets=[{"letters": {"auxiliary": "within"}}])
     assert [source.label for source in suite.sources] == ["letters"]
@@ -168,6 +181,18 @@ WRONG = {
     "seed of a victim twice": (
         {"victims": [{"hashed": {"seeds": [1, 1]}}]},
         ["victims[0].hashed.seeds: [1, 1] lists a seed twice"],
+    ),
+    "attacks of a victim no list": (
+        {"victims": [{"hashed": {"attacks": "ridge"}}]},
+        ["hashed.attacks: 'ridge'", "list"],
+    ),
+    "attack of a victim unknown": (
+        {"victims": [{"hashed": {"attacks": ["ridges"]}}]},
+        ["victims[0].hashed.attacks[0]", "ridges", "ridge"],
+    ),
+    "attack of a victim twice": (
+        {"victims": [{"hashed": {"attacks": ["ridge", "ridge"]}}]},
+        ["victims[0].hashed.attacks: 'ridge' is listed twice"],
     ),
     "seeds of a victim no list": ({"victims": [{"hashed": {"seeds": 3}}]}, ["victims[0].hashed.seeds: 3", "list"]),
     "negative seed": ({"seeds": [0, -1]}, ["seeds[1]: -1", "greater than or equal to 0"]),
