@@ -277,14 +277,7 @@ def _entries(registry: Registry, kind: str, entries: Sequence[Any], place: str) 
     for i, entry in enumerate(entries):
         name, given = _split_entry(entry, f"{place}[{i}]")
         here = f"{place}[{i}].{name}"
-        seeds: tuple[int, ...] = ()
-        attacks: tuple[Choice, ...] = ()
-        if kind == "victims" and "seeds" in given:
-            seeds = tuple(_own(Seeds, given.pop("seeds"), f"{here}.seeds"))
-            _refuse_seeds_twice(seeds, f"{here}.seeds")
-        if kind == "victims" and "attacks" in given:
-            own = _own(Entries, given.pop("attacks"), f"{here}.attacks")
-            attacks = _entries(registry, "attacks", own, f"{here}.attacks")
+        seeds, attacks = _own(registry, given, here) if kind == "victims" else ((), ())
         grid = given.pop("grid", {})
         if not isinstance(grid, dict) or not all(isinstance(values, list) and values for values in grid.values()):
             raise RequestError(f"{here}.grid: {grid!r} is not a mapping of options to lists of values")
@@ -295,11 +288,19 @@ def _entries(registry: Registry, kind: str, entries: Sequence[Any], place: str) 
     return tuple(found)
 
 
-def _own(kind: Any, value: Any, place: str) -> Any:
-    try:
-        return TypeAdapter(kind, config=ConfigDict(strict=True)).validate_python(value)
-    except ValidationError as error:
-        raise RequestError(options.explain(error, place, ())) from None
+def _own(registry: Registry, given: dict[str, Any], place: str) -> tuple[tuple[int, ...], tuple[Choice, ...]]:
+    """Take a victim's own seeds and attacks out of its entry."""
+
+    def take(name: str, kind: Any) -> Any:
+        try:
+            return TypeAdapter(kind, config=ConfigDict(strict=True)).validate_python(given.pop(name))
+        except ValidationError as error:
+            raise RequestError(options.explain(error, f"{place}.{name}", ())) from None
+
+    seeds = tuple(take("seeds", Seeds)) if "seeds" in given else ()
+    _refuse_seeds_twice(seeds, f"{place}.seeds")
+    attacks = take("attacks", Entries) if "attacks" in given else []
+    return seeds, _entries(registry, "attacks", attacks, f"{place}.attacks")
 
 
 def _refuse_seeds_twice(seeds: Sequence[int], place: str) -> None:

@@ -79,13 +79,13 @@ class TrainableVictim(Protocol):
         """Identify pretrained weights; empty where there are none."""
 
     def build(self, corpus: Corpus) -> Encoder:
-        """Return the encoder as it is before training; it may read the texts of train."""
+        """Return the encoder as it is before training; it may read the texts of train.
+
+        What is to stay as it is requires no gradient.
+        """
 
     def load_encoder(self, folder: Path) -> Encoder:
         """Return what `Encoder.save` wrote."""
-
-    def trained_parameters(self, encoder: Any) -> list[torch.nn.Parameter]:
-        """Freeze what is not trained and return the rest."""
 
     @property
     def recipe(self) -> Recipe:
@@ -134,7 +134,7 @@ class FittedOnTask:
 
     def publish_words(self, texts: Texts, rng: np.random.Generator) -> PublishedWords:
         """Raise: not every encoder has vectors of words, and those of a private victim would not be private."""
-        raise RequestError(f"{type(self).__name__}: publishes documents only")
+        raise RequestError("this victim publishes documents only")
 
     def coverage(self, texts: Texts) -> dict[str, float]:
         """Return the shares of texts that the encoder treats otherwise than a reader would expect."""
@@ -186,7 +186,8 @@ def _fit(victim: TrainableVictim, corpus: Corpus, seed: int, defence: Defence) -
     prepared = {split: encoder.prepare(corpus.texts(split)) for split in ("train", "dev")}
     labels = {split: torch.from_numpy(corpus.column(split, "label")).to(encoder.device) for split in prepared}
     generator = torch.Generator().manual_seed(seed)
-    optimiser = recipe.optimiser(victim.trained_parameters(encoder) + list(head.parameters()))
+    trained = [parameter for parameter in encoder.parameters() if parameter.requires_grad]
+    optimiser = recipe.optimiser(trained + list(head.parameters()))
     epoch = 0
 
     def batches() -> Iterator[list[int]]:

@@ -1,7 +1,7 @@
 """A pretrained transformer as an encoder: texts to document vectors and to contextual word vectors.
 
-Batches are sorted by length, so little is computed on padding, and run in bfloat16 where the processor has it. Texts go
-through frozen layers once, and what leaves these is kept for whoever encodes the same texts on the same layers.
+Batches are sorted by length, so little is computed on padding, and run in bfloat16 where the processor has it. What
+leaves frozen layers is kept (`frozen_states`): a corpus goes through them once, not in every epoch of every victim.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-import cachetools
 import numpy as np
 import torch
 
-from leakboard.bert_layers import BertLayers
+from leakboard import frozen_states
+from leakboard.bert_layers import AttentionMask, BertLayers, HiddenStates
 from leakboard.errors import RequestError
 from leakboard.interfaces import Floats, PublishedWords, Texts
 
@@ -36,9 +36,6 @@ ATTENTION_DROPOUT = ("attention_probs_dropout_prob", "attention_dropout")
 ATTENTION = {"cuda": "sdpa", "cpu": "eager"}
 """On a processor the fused kernel multiplies head by head: a training step takes a quarter longer with it."""
 
-_KEPT: cachetools.LRUCache[Any, torch.Tensor] = cachetools.LRUCache(3 * 2**30, lambda states: states.nbytes)
-"""What left frozen layers, float32 (tokens, d), by layers, precision and tokens: 3 GiB at most."""
-
 
 @dataclass(frozen=True)
 class Prepared:
@@ -46,7 +43,7 @@ class Prepared:
 
     encoding: Encoding
     states: torch.Tensor | None = None
-    """What left the frozen layers, float32 (tokens, d); None where there are none, or more than may be kept."""
+    """What left the frozen layers, float32 (tokens, d); None where there are none, or too many to be kept."""
 
     def __len__(self) -> int:
         return len(self.encoding.ids)
@@ -94,8 +91,7 @@ class TransformerEncoder(torch.nn.Module):
         wants = precision == "bfloat16" or (precision == "auto" and has_bfloat16(self.device))
         self.autocast_type = torch.bfloat16 if wants else None
         self.parts = BertLayers.of(self.model)
-        self.frozen: int | None = None
-        """Layers that are held fixed, and the embeddings with them; None where those are trained too."""
+        """Frozen layers are the lower ones; None where the architecture runs whole."""
         self._trained: tuple[Any, ...] = (self.model,)
 
     @property
@@ -143,7 +139,7 @@ class TransformerEncoder(torch.nn.Module):
         return {"cut_texts": float(np.mean([bool(encoding.overflowing) for encoding in self.tokenise(texts)]))}
 
     def freeze(self, trained: TrainedLayers) -> None:
-        """Hold everything below the ``trained`` layers fixed: without gradient, and without dropout.
+        """Hold everything below the ``trained`` layers fixed, embeddings too: without gradient, and without dropout.
 
         Raises:
             RequestError: a number is asked of an architecture that keeps its layers in no list.
@@ -154,7 +150,10 @@ class TransformerEncoder(torch.nn.Module):
         self._trained = tuple(self.layers()[-trained:]) if isinstance(trained, int) else ()
         for layer in self._trained:
             layer.requires_grad_(True)
-        self.frozen = int(self.model.config.num_hidden_layers) - len(self._trained)
+        self.train(self.training)
+        if self.parts is not None:
+            upper = len(self._trained) or int(self.pooling == "cls")  # the last layer is cheap for the first token
+            self.parts = BertLayers.of(self.model, len(self.layers()) - upper)
 
     def train(self, mode: bool = True) -> Self:
         """Set what is not frozen to training or evaluation."""
@@ -165,54 +164,56 @@ class TransformerEncoder(torch.nn.Module):
         return self
 
     def prepare(self, texts: Sequence[str]) -> list[Prepared]:
-        """Tokenise texts, and take them through the frozen layers unless that was done before."""
+        """Tokenise texts, and take them through the frozen layers unless the same were before."""
         encodings = self.tokenise(texts)
-        if self.frozen is None or self.parts is None:
+        if self.parts is None or self._trained == (self.model,):
             return [Prepared(encoding) for encoding in encodings]
-        distinct = {tuple(encoding.ids): encoding for encoding in encodings}
+        distinct = {tuple(encoding.ids): Prepared(encoding) for encoding in encodings}
         lengths = [len(ids) for ids in distinct]
-        if sum(lengths) * self.dimension * 4 > _KEPT.maxsize:
-            return [Prepared(encoding) for encoding in encodings]
-        key = (self._frozen_weights, self.autocast_type, hashlib.sha256(repr(list(distinct)).encode()).digest())
-        if (kept := _KEPT.get(key)) is None:
-            kept = _KEPT[key] = self._below([Prepared(encoding) for encoding in distinct.values()])
-        states = dict(zip(distinct, kept.split(lengths), strict=True))
-        return [Prepared(encoding, states[tuple(encoding.ids)]) for encoding in encodings]
+        tokens = hashlib.sha256(repr(list(distinct)).encode()).digest()
+        key = (self._lower_weights, self.autocast_type, self.batch_size, tokens)
+        states = frozen_states.obtain(
+            key, 4 * sum(lengths) * self.dimension, lambda: self._lower_states(list(distinct.values()))
+        )
+        parts = [None] * len(lengths) if states is None else states.split(lengths)
+        found = dict(zip(distinct, parts, strict=True))
+        return [Prepared(encoding, found[tuple(encoding.ids)]) for encoding in encodings]
 
     @cached_property
-    def _frozen_weights(self) -> bytes:
-        """A digest of the layers below those that are trained."""
+    def _lower_weights(self) -> bytes:
+        """A digest of the frozen layers; they are frozen once."""
         assert self.parts is not None
-        found = hashlib.sha256(repr(self.model.config).encode())
-        for part in (self.parts.embeddings, *self.parts.layers[: self.frozen]):
+        config = self.model.config
+        read = (type(self.model), config.num_attention_heads, config.hidden_act, config.layer_norm_eps)
+        found = hashlib.sha256(repr(read).encode())
+        for part in (self.parts.embeddings, *self.parts.lower_layers):
             for value in part.state_dict().values():
                 found.update(value.cpu().numpy().tobytes())
         return found.digest()
 
     @torch.no_grad()
-    def _below(self, prepared: Sequence[Prepared]) -> torch.Tensor:
-        """Return what leaves the frozen layers, one text after the other."""
+    def _lower_states(self, prepared: Sequence[Prepared]) -> torch.Tensor:
+        """Return what leaves the frozen layers, float32 (tokens, d), one text after the other."""
         lengths = [len(entry) for entry in prepared]
-        kept = torch.empty((sum(lengths), self.dimension), device=self.device)
-        places = kept.split(lengths)
-        self.eval()
+        states = torch.empty((sum(lengths), self.dimension), device=self.device)
+        places = states.split(lengths)
         for batch in self.batches(prepared):
-            states, _ = self._entering([prepared[i] for i in batch])
+            padded, _ = self._entering([prepared[i] for i in batch])
             for row, i in enumerate(batch):
-                places[i].copy_(states[row, : lengths[i]])
-        return kept
+                places[i].copy_(padded[row, : lengths[i]])
+        return states
 
-    def _entering(self, prepared: Sequence[Prepared]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return what enters the layers above the frozen ones, and the mask of real tokens."""
+    def _entering(self, prepared: Sequence[Prepared]) -> tuple[HiddenStates, AttentionMask]:
+        """Return what enters the upper layers."""
         ids, mask = self._padded(prepared)
         kept = [entry.states for entry in prepared if entry.states is not None]
         if len(kept) == len(prepared):
             return torch.nn.utils.rnn.pad_sequence(kept, batch_first=True), mask
         assert self.parts is not None
         with self._autocast():
-            return self.parts.below(ids, mask, self.frozen or 0).float(), mask
+            return self.parts.lower(ids, mask).float(), mask
 
-    def _padded(self, prepared: Sequence[Prepared]) -> tuple[torch.Tensor, torch.Tensor]:
+    def _padded(self, prepared: Sequence[Prepared]) -> tuple[torch.Tensor, AttentionMask]:
         longest = max(map(len, prepared))
         ids = torch.full((len(prepared), longest), self.tokenizer.pad_token_id or 0)
         mask = torch.zeros_like(ids)
@@ -224,22 +225,22 @@ class TransformerEncoder(torch.nn.Module):
     def _autocast(self) -> torch.autocast:
         return torch.autocast(self.device.type, dtype=self.autocast_type, enabled=self.autocast_type is not None)
 
-    def states(self, prepared: Sequence[Prepared]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the last layer's vectors, float32 (batch, tokens, d), and the mask of real tokens."""
+    def states(self, prepared: Sequence[Prepared]) -> tuple[HiddenStates, AttentionMask]:
+        """Return the last layer's vectors."""
         if self.parts is None:
             ids, mask = self._padded(prepared)
             with self._autocast():
                 return self.model(input_ids=ids, attention_mask=mask).last_hidden_state.float(), mask
         states, mask = self._entering(prepared)
         with self._autocast():
-            return self.parts.above(states, mask, self.frozen or 0).float(), mask
+            return self.parts.upper(states, mask).float(), mask
 
     def forward(self, prepared: Sequence[Prepared]) -> torch.Tensor:
         """Return pooled vectors, float32 (batch, d)."""
         if self.pooling == "cls" and self.parts is not None:
             states, mask = self._entering(prepared)
             with self._autocast():
-                return self.parts.first_tokens(states, mask, self.frozen or 0).float()
+                return self.parts.first_tokens(states, mask).float()
         states, mask = self.states(prepared)
         if self.pooling == "cls":
             return states[:, 0]

@@ -40,7 +40,7 @@ class Bert:
     pooling: Pooling = "cls"
     """The first token's vector, or the mean over tokens."""
     train_layers: Literal["all", "none"] | Count = "all"
-    """Which encoder layers are trained: all, none, or the last k; the rest is fixed, and every text passes it once."""
+    """Which encoder layers are trained: all, none, or the last k; the rest is held fixed, without dropout."""
     precision: Precision = "auto"
     """Number format of the encoder's products; ``auto`` is bfloat16 where the processor has it."""
 
@@ -71,10 +71,6 @@ class Bert:
         encoder = TransformerEncoder(folder, self.max_tokens, self.pooling, self.precision, self.batch_size)
         encoder.freeze(self.train_layers)
         return encoder
-
-    def trained_parameters(self, encoder: TransformerEncoder) -> list[torch.nn.Parameter]:
-        """Return what is not frozen."""
-        return [parameter for parameter in encoder.parameters() if parameter.requires_grad]
 
     @property
     def recipe(self) -> Recipe:

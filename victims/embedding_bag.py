@@ -77,10 +77,6 @@ class EmbeddingBag:
         encoder.load_state_dict(load_file(folder / "vectors.safetensors"))
         return encoder
 
-    def trained_parameters(self, encoder: "BagEncoder") -> list[torch.nn.Parameter]:
-        """Return all: nothing is frozen."""
-        return list(encoder.parameters())
-
     @property
     def recipe(self) -> Recipe:
         """Plain SGD whose rate falls after every epoch."""
