@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import torch
@@ -68,8 +68,12 @@ class Recipe:
     epochs: int
     dropout: float = 0.0
     """Before whatever stands between encoder and head."""
+    hidden: int | None = None
+    """ReLU units between the vector and the softmax layer; None has no such layer."""
     clipping_norm: float | None = None
     keep: Keep = "best"
+    select: Literal["loss", "accuracy"] = "loss"
+    """What is best on dev: the lowest loss, or the highest accuracy (the last epoch of those that tie)."""
 
 
 class TrainableVictim(Protocol):
@@ -104,20 +108,20 @@ class Defence:
 
 @dataclass(frozen=True)
 class TaskModel:
-    """A trained encoder and its softmax layer."""
+    """A trained encoder and its head: a softmax layer, with a ReLU layer below it where the recipe has one."""
 
     encoder: Any
     """An `Encoder`."""
-    head: torch.nn.Linear
+    head: torch.nn.Module
 
     @torch.no_grad()
     def predict(self, vectors: Floats) -> Integers:
-        """Return the softmax layer's labels, int64 (n,)."""
-        inputs = torch.from_numpy(np.ascontiguousarray(vectors)).to(self.head.weight.device)
+        """Return the head's labels, int64 (n,)."""
+        inputs = torch.from_numpy(np.ascontiguousarray(vectors)).to(self.encoder.device)
         return self.head(inputs).argmax(1).cpu().numpy()
 
     def save(self, folder: Path) -> None:
-        """Write encoder and softmax layer (safetensors, JSON)."""
+        """Write encoder and head (safetensors, JSON)."""
         self.encoder.save(folder / "encoder")
         save_file(self.head.state_dict(), folder / "head.safetensors")
 
@@ -153,9 +157,16 @@ def load_task_model(victim: TrainableVictim, folder: Path) -> TaskModel:
     """Return what `TaskModel.save` wrote."""
     encoder = victim.load_encoder(folder / "encoder")
     state = load_file(folder / "head.safetensors")
-    head = torch.nn.Linear(encoder.dimension, len(state["bias"])).to(encoder.device)
+    *_, bias = (value for name, value in state.items() if name.endswith("bias"))
+    head = _head(encoder.dimension, victim.recipe.hidden, len(bias)).to(encoder.device)
     head.load_state_dict(state)
     return TaskModel(encoder, head)
+
+
+def _head(dimension: int, hidden: int | None, labels: int) -> torch.nn.Module:
+    if hidden is None:
+        return torch.nn.Linear(dimension, labels)
+    return torch.nn.Sequential(torch.nn.Linear(dimension, hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, labels))
 
 
 def fit_task_model(
@@ -182,7 +193,7 @@ def fit_task_model(
 def _fit(victim: TrainableVictim, corpus: Corpus, seed: int, defence: Defence) -> TaskModel:
     recipe, encoder = victim.recipe, victim.build(corpus)
     assert isinstance(encoder, torch.nn.Module)
-    head = torch.nn.Linear(encoder.dimension, len(corpus.values("label"))).to(encoder.device)
+    head = _head(encoder.dimension, recipe.hidden, len(corpus.values("label"))).to(encoder.device)
     prepared = {split: encoder.prepare(corpus.texts(split)) for split in ("train", "dev")}
     labels = {split: torch.from_numpy(corpus.column(split, "label")).to(encoder.device) for split in prepared}
     generator = torch.Generator().manual_seed(seed)
@@ -198,14 +209,23 @@ def _fit(victim: TrainableVictim, corpus: Corpus, seed: int, defence: Defence) -
                 prepared[split] = encoder.prepare(defence.texts(corpus.texts(split), encoder.mask))
         return encoder.batches(prepared["train"], generator)
 
-    def loss(batch: list[int], split: str = "train") -> torch.Tensor:
+    def logits(batch: list[int], split: str) -> torch.Tensor:
         vectors = encoder([prepared[split][i] for i in batch])
         vectors = torch.nn.functional.dropout(vectors, recipe.dropout, training=head.training)
-        return torch.nn.functional.cross_entropy(head(defence.vectors(vectors, epoch)), labels[split][batch])
+        return head(defence.vectors(vectors, epoch))
+
+    def loss(batch: list[int]) -> torch.Tensor:
+        return torch.nn.functional.cross_entropy(logits(batch, "train"), labels["train"][batch])
 
     def dev_loss() -> float:
-        sums = [loss(batch, "dev").item() * len(batch) for batch in encoder.batches(prepared["dev"])]
-        return sum(sums) / len(labels["dev"])
+        total = 0.0
+        for batch in encoder.batches(prepared["dev"]):
+            scores, truth = logits(batch, "dev"), labels["dev"][batch]
+            if recipe.select == "accuracy":
+                total += (scores.argmax(1) != truth).sum().item()
+            else:
+                total += torch.nn.functional.cross_entropy(scores, truth, reduction="sum").item()
+        return total / len(labels["dev"])
 
     steps = sum(1 for _ in encoder.batches(prepared["train"]))
     train(

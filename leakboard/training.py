@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeVar
 
+import numpy as np
 import torch
 
 from leakboard.notes import note
@@ -85,6 +86,31 @@ def train(
 def shuffled(count: int, batch_size: int, generator: torch.Generator) -> Iterator[torch.Tensor]:
     """Yield the indices of an epoch's batches, int64 (at most ``batch_size``,), in random order."""
     yield from torch.randperm(count, generator=generator).split(batch_size)
+
+
+def of_like_length(
+    lengths: Sequence[int], batch_size: int, generator: torch.Generator | None = None
+) -> Iterator[list[int]]:
+    """Yield batches of indices of texts of like length: little is computed on padding.
+
+    With a generator the texts are shuffled, sorted within pools of 32 batches, and the batches shuffled again.
+    """
+    sizes = np.array(lengths)
+    if not len(sizes):
+        return
+    if generator is None:
+        order = np.argsort(-sizes, kind="stable")
+        yield from (part.tolist() for part in np.split(order, range(batch_size, len(order), batch_size)))
+        return
+    order = torch.randperm(len(sizes), generator=generator).numpy()
+    pools = np.split(order, range(32 * batch_size, len(order), 32 * batch_size))
+    parts = [
+        part
+        for pool in pools
+        for part in np.split(pool[np.argsort(-sizes[pool], kind="stable")], range(batch_size, len(pool), batch_size))
+    ]
+    for index in torch.randperm(len(parts), generator=generator).tolist():
+        yield parts[index].tolist()
 
 
 class _flushed_subnormals:

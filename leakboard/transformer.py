@@ -20,6 +20,7 @@ from leakboard import frozen_states
 from leakboard.bert_layers import AttentionMask, BertLayers, HiddenStates
 from leakboard.errors import RequestError
 from leakboard.interfaces import Floats, PublishedWords, Texts
+from leakboard.training import of_like_length
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
@@ -250,27 +251,8 @@ class TransformerEncoder(torch.nn.Module):
     def batches(
         self, prepared: Sequence[Sized], generator: torch.Generator | None = None, batch_size: int | None = None
     ) -> Iterator[list[int]]:
-        """Yield batches of indices of texts of like length.
-
-        With a generator the texts are shuffled, sorted within pools of 32 batches, and the batches shuffled again.
-        """
-        size = batch_size or self.batch_size
-        lengths = np.array([len(entry) for entry in prepared])
-        if not len(lengths):
-            return
-        if generator is None:
-            order = np.argsort(-lengths, kind="stable")
-            yield from (part.tolist() for part in np.split(order, range(size, len(order), size)))
-            return
-        order = torch.randperm(len(lengths), generator=generator).numpy()
-        pools = np.split(order, range(32 * size, len(order), 32 * size))
-        parts = [
-            part
-            for pool in pools
-            for part in np.split(pool[np.argsort(-lengths[pool], kind="stable")], range(size, len(pool), size))
-        ]
-        for index in torch.randperm(len(parts), generator=generator).tolist():
-            yield parts[index].tolist()
+        """Yield batches of indices of texts of like length, in random order with a generator."""
+        return of_like_length([len(entry) for entry in prepared], batch_size or self.batch_size, generator)
 
     @torch.no_grad()
     def documents(self, texts: Sequence[str]) -> Floats:

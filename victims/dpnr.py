@@ -12,7 +12,6 @@ epsilon.
 """
 
 import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -29,10 +28,8 @@ from leakboard.privacy.normalisation import min_max
 from leakboard.privacy.releases import Calibration, CubeRelease, Family, HiddenWordRelease, Sampling, check_release
 from leakboard.randomness import derived_seed, stream
 from leakboard.task_model import Defence, FittedOnTask, fit_task_model, load_task_model
+from leakboard.victims._encoders import ENCODERS
 from leakboard.victims.bert import Bert
-from leakboard.victims.embedding_bag import EmbeddingBag
-
-ENCODERS: Mapping[str, type] = {"bert": Bert, "embedding_bag": EmbeddingBag}
 
 Budgets = Annotated[tuple[Positive, ...], Field(strict=False)]
 

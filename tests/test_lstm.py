@@ -1,0 +1,113 @@
+"""The recurrent encoder: its states, its unknown words, and how its epoch is chosen."""
+
+import numpy as np
+import pytest
+import torch
+
+from leakboard import task_model
+from leakboard.interfaces import Texts
+from leakboard.victims.lstm import RARITY, UNKNOWN, Lstm, LstmEncoder
+
+COUNTS = {"bad": 1, "good": 40, "room": 3, "the": 1000}
+TEXTS = Texts(["The room, the GOOD room!", "good", "", "bad bad nothing", f"the {UNKNOWN} room"])
+RNG = np.random.default_rng(0)
+
+
+def encoder(dropout=0.0, batch_size=2):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return LstmEncoder(COUNTS, 5, 3, dropout, batch_size)
+
+
+def by_hand(made, text):
+    """The recurrence written out (Hochreiter and Schmidhuber 1997, with forget gates), one word at a time."""
+    weights = {name: value.detach().numpy() for name, value in made.named_parameters()}
+    hidden, cell = np.zeros(3), np.zeros(3)
+    for row in made.prepare([text])[0]:
+        gates = weights["lstm.weight_ih_l0"] @ weights["words.weight"][row] + weights["lstm.bias_ih_l0"]
+        gates = gates + weights["lstm.weight_hh_l0"] @ hidden + weights["lstm.bias_hh_l0"]
+        enters, forgets, leaves = (1 / (1 + np.exp(-gates[i * 3 : i * 3 + 3])) for i in (0, 1, 3))
+        cell = forgets * cell + enters * np.tanh(gates[6:9])
+        hidden = leaves * np.tanh(cell)
+    return hidden
+
+
+class TestEncoder:
+    def test_words_are_rows_and_unknown_ones_row_0(self):
+        rows = [entry.tolist() for entry in encoder().prepare(TEXTS)]
+        assert rows == [[4, 3, 4, 2, 3], [2], [0], [1, 1, 0], [4, 0, 3]]
+
+    @pytest.mark.parametrize("batch_size", [1, 2, 5])
+    def test_documents_are_the_last_states_whatever_the_batches(self, batch_size):
+        made = encoder(batch_size=batch_size)
+        expected = [by_hand(made, text) for text in TEXTS]
+        np.testing.assert_allclose(made.documents(TEXTS), expected, atol=1e-6)
+
+    def test_no_texts(self):
+        assert encoder().documents([]).shape == (0, 3)
+
+    def test_coverage(self):
+        assert encoder().coverage(TEXTS) == {"unknown_texts": 0.2}
+
+    def test_a_rare_word_is_often_unknown_while_training(self, monkeypatch):
+        made, seen = encoder(), []
+        monkeypatch.setattr(
+            made.words, "forward", lambda rows: seen.append(rows.clone()) or torch.zeros(*rows.shape, 5)
+        )
+        texts = made.prepare(["bad good room the"] * 20_000)
+        made.train()
+        made(texts)
+        shares = (seen[0] == 0).float().mean(0)
+        for share, count in zip(shares, COUNTS.values(), strict=True):
+            rate = RARITY / (RARITY + count)
+            assert share == pytest.approx(rate, abs=4 * np.sqrt(rate * (1 - rate) / 20_000) + 1e-9)
+        made.eval()
+        made(texts)
+        assert not (seen[1] == 0).any()
+
+    def test_dropout_has_one_mask_a_text(self, monkeypatch):
+        made, seen = encoder(dropout=0.5), []
+        monkeypatch.setattr(
+            "leakboard.victims.lstm.pack_padded_sequence", lambda vectors, *_, **__: seen.append(vectors) or 1 / 0
+        )
+        made.unknown.zero_()
+        made.words.weight.data.fill_(1.0)
+        made.train()
+        with pytest.raises(ZeroDivisionError):
+            made(made.prepare(["good room good the"] * 2000))
+        masks = seen[0].detach()
+        assert torch.equal(masks, masks[:, :1].expand_as(masks))
+        assert set(masks.unique().tolist()) == {0.0, 2.0}
+        assert (masks[:, 0] == 0).float().mean() == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(10_000))
+        assert not torch.equal(masks[0], masks[1])
+
+
+class TestVictim:
+    def test_it_learns_the_task_and_is_saved(self, reviews, tmp_path):
+        victim = Lstm(epochs=12, batch_size=8, learning_rate=0.01)
+        fitted = victim.fit(reviews.only("train", "dev"), 0)
+        texts, labels = reviews.texts("train"), reviews.column("train", "label")
+        vectors = fitted.publish_documents(texts, RNG)
+        assert vectors.shape == (len(texts), 32)
+        right = np.mean(fitted.predict(vectors) == labels)
+        assert right > np.bincount(labels).max() / len(labels) + 0.1
+        fitted.save(tmp_path)
+        loaded = victim.load(tmp_path)
+        assert np.array_equal(loaded.publish_documents(texts, RNG), vectors)
+        assert np.array_equal(loaded.predict(vectors), fitted.predict(vectors))
+
+    def test_the_head_has_a_layer_of_its_own(self, reviews):
+        head = Lstm(epochs=1, hidden=7).fit(reviews.only("train", "dev"), 0).model.head
+        assert [tuple(value.shape) for value in head.parameters()] == [(7, 32), (7,), (2, 7), (2,)]
+
+    def test_the_last_epoch_of_best_dev_accuracy_is_kept(self, reviews, monkeypatch):
+        told, train = [], task_model.train
+
+        def recorded(*given, **options):
+            told.extend(train(*given, **options))
+
+        monkeypatch.setattr(task_model, "train", recorded)
+        fitted = Lstm(epochs=4, batch_size=8).fit(reviews.only("train", "dev"), 0)
+        vectors = fitted.publish_documents(reviews.texts("dev"), RNG)
+        wrong = np.mean(fitted.predict(vectors) != reviews.column("dev", "label"))
+        assert wrong == min(told)
