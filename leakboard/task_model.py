@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Floats, Integers, PublishedWords, Texts
 from leakboard.randomness import seeded
-from leakboard.training import Keep, train
+from leakboard.training import Keep, Opponent, train
 
 Vectors = torch.Tensor
 """float32 (n, d)."""
@@ -97,13 +97,29 @@ class TrainableVictim(Protocol):
 
 
 @dataclass(frozen=True)
+class Adversary:
+    """Learns against the encoder while it is trained; whoever measures privacy trains attackers of their own."""
+
+    module: torch.nn.Module
+    loss: Callable[[Vectors, list[int]], torch.Tensor]
+    """Of the vectors of some texts of train, which pass no gradient on, and their rows: a scalar."""
+    optimiser: torch.optim.Optimizer
+
+
+@dataclass(frozen=True)
 class Defence:
-    """What stands between the texts, the vectors and the head while training."""
+    """What is done to texts, vectors and objective while training."""
 
     vectors: Callable[[Vectors, int], Vectors] = lambda vectors, epoch: vectors
     """Maps a batch of vectors in an epoch (1, 2, ...) to what the head sees; called anew at every step."""
     texts: Callable[[Texts, str], Texts] | None = None
     """Rewrites the texts before every epoch, given how a hidden word is written; None leaves them."""
+    adversaries: Sequence[Adversary] = ()
+    """Each takes a step on a batch before encoder and head do."""
+    task_weight: float = 1.0
+    """Factor of the task's cross entropy."""
+    penalty: Callable[[Vectors, list[int]], torch.Tensor] | None = None
+    """Of the encoder's vectors of some texts of train and their rows: a scalar that is added to the objective."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +186,11 @@ def _head(dimension: int, hidden: int | None, labels: int) -> torch.nn.Module:
 
 
 def fit_task_model(
-    victim: TrainableVictim, name: str, corpus: Corpus, seed: int, defence: Defence | None = None
+    victim: TrainableVictim,
+    name: str,
+    corpus: Corpus,
+    seed: int,
+    defend: Callable[[Any, Callable[[Sequence[int]], Vectors]], Defence] | None = None,
 ) -> TaskModel:
     """Train encoder and head on the task labels.
 
@@ -179,7 +199,7 @@ def fit_task_model(
         name: of the plugin, for messages.
         corpus: with train and dev.
         seed: of weights, batches and dropout.
-        defence: what stands between texts, vectors and head; nothing where None.
+        defend: returns the defence, given the encoder and what encodes rows of train; none where None.
 
     Raises:
         RequestError: no weights, or the corpus has no task label.
@@ -187,10 +207,15 @@ def fit_task_model(
     if not corpus.has_labels:
         raise RequestError(f"{name}: {corpus.name} has no task label to train on; sentence_encoder needs none")
     with seeded(seed):
-        return _fit(victim, corpus, seed, defence or Defence())
+        return _fit(victim, corpus, seed, defend or (lambda encoder, encode: Defence()))
 
 
-def _fit(victim: TrainableVictim, corpus: Corpus, seed: int, defence: Defence) -> TaskModel:
+def _fit(
+    victim: TrainableVictim,
+    corpus: Corpus,
+    seed: int,
+    defend: Callable[[Any, Callable[[Sequence[int]], Vectors]], Defence],
+) -> TaskModel:
     recipe, encoder = victim.recipe, victim.build(corpus)
     assert isinstance(encoder, torch.nn.Module)
     head = _head(encoder.dimension, recipe.hidden, len(corpus.values("label"))).to(encoder.device)
@@ -199,7 +224,14 @@ def _fit(victim: TrainableVictim, corpus: Corpus, seed: int, defence: Defence) -
     generator = torch.Generator().manual_seed(seed)
     trained = [parameter for parameter in encoder.parameters() if parameter.requires_grad]
     optimiser = recipe.optimiser(trained + list(head.parameters()))
+    latest: tuple[list[int], Vectors] | None = None
     epoch = 0
+
+    def encode(rows: Sequence[int], split: str = "train") -> Vectors:
+        vectors: Vectors = encoder([prepared[split][i] for i in rows])
+        return vectors
+
+    defence = defend(encoder, encode)
 
     def batches() -> Iterator[list[int]]:
         nonlocal epoch
@@ -209,18 +241,32 @@ def _fit(victim: TrainableVictim, corpus: Corpus, seed: int, defence: Defence) -
                 prepared[split] = encoder.prepare(defence.texts(corpus.texts(split), encoder.mask))
         return encoder.batches(prepared["train"], generator)
 
-    def logits(batch: list[int], split: str) -> torch.Tensor:
-        vectors = encoder([prepared[split][i] for i in batch])
-        vectors = torch.nn.functional.dropout(vectors, recipe.dropout, training=head.training)
-        return head(defence.vectors(vectors, epoch))
+    def encoded(batch: list[int]) -> Vectors:
+        """Encode a batch once for adversaries and objective: the adversaries' steps leave the encoder as it is."""
+        nonlocal latest
+        if latest is None or latest[0] is not batch:
+            latest = (batch, encode(batch))
+        return latest[1]
+
+    def logits(vectors: Vectors) -> torch.Tensor:
+        dropped = torch.nn.functional.dropout(vectors, recipe.dropout, training=head.training)
+        scores: torch.Tensor = head(defence.vectors(dropped, epoch))
+        return scores
 
     def loss(batch: list[int]) -> torch.Tensor:
-        return torch.nn.functional.cross_entropy(logits(batch, "train"), labels["train"][batch])
+        vectors = encoded(batch)
+        value = defence.task_weight * torch.nn.functional.cross_entropy(logits(vectors), labels["train"][batch])
+        return value if defence.penalty is None else value + defence.penalty(vectors, batch)
+
+    def opponent(adversary: Adversary) -> Opponent[list[int]]:
+        return Opponent(
+            adversary.module, lambda batch: adversary.loss(encoded(batch).detach(), batch), adversary.optimiser
+        )
 
     def dev_loss() -> float:
         total = 0.0
         for batch in encoder.batches(prepared["dev"]):
-            scores, truth = logits(batch, "dev"), labels["dev"][batch]
+            scores, truth = logits(encode(batch, "dev")), labels["dev"][batch]
             if recipe.select == "accuracy":
                 total += (scores.argmax(1) != truth).sum().item()
             else:
@@ -235,6 +281,7 @@ def _fit(victim: TrainableVictim, corpus: Corpus, seed: int, defence: Defence) -
         dev_loss,
         optimiser=optimiser,
         epochs=recipe.epochs,
+        opponents=[opponent(adversary) for adversary in defence.adversaries],
         scheduler=torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: recipe.schedule(step, steps)),
         clipping_norm=recipe.clipping_norm,
         keep=recipe.keep,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Literal, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 import torch
@@ -17,6 +18,16 @@ Keep = Literal["best", "last"]
 """Which epoch's weights are kept: that of best dev loss, or the last."""
 
 
+@dataclass(frozen=True)
+class Opponent(Generic[Batch]):
+    """Somebody who learns beside the module, with parameters and an optimiser of its own."""
+
+    module: torch.nn.Module
+    loss: Callable[[Batch], torch.Tensor]
+    """Of a batch, a scalar with gradient; what it sends to parameters other than its own is thrown away."""
+    optimiser: torch.optim.Optimizer
+
+
 def train(
     module: torch.nn.Module,
     batches: Callable[[], Iterable[Batch]],
@@ -25,6 +36,7 @@ def train(
     *,
     optimiser: torch.optim.Optimizer,
     epochs: int,
+    opponents: Sequence[Opponent[Batch]] = (),
     patience: int | None = None,
     scheduler: torch.optim.lr_scheduler.LRScheduler | None = None,
     clipping_norm: float | None = None,
@@ -40,6 +52,7 @@ def train(
         dev_loss: loss on dev, lower is better; called after every epoch in evaluation mode without gradient.
         optimiser: of the module's parameters.
         epochs: passes over the batches, at most.
+        opponents: each takes a step on every batch before the module does.
         patience: stop after this many epochs without a better dev loss; None trains all ``epochs``.
         scheduler: stepped after every batch.
         clipping_norm: largest 2-norm of the whole gradient; None leaves it.
@@ -58,6 +71,10 @@ def train(
         for epoch in range(1, epochs + 1):
             module.train()
             for batch in batches():
+                for opponent in opponents:
+                    opponent.optimiser.zero_grad(set_to_none=True)
+                    opponent.loss(batch).backward()
+                    opponent.optimiser.step()
                 optimiser.zero_grad(set_to_none=True)
                 value = loss(batch)
                 value.backward()
@@ -69,7 +86,8 @@ def train(
             module.eval()
             with torch.no_grad():
                 history.append(dev_loss())
-            _zero_subnormals(optimiser)
+            for stepped in (optimiser, *(opponent.optimiser for opponent in opponents)):
+                _zero_subnormals(stepped)
             if notes:
                 note(f"epoch {epoch}/{epochs}: dev loss {history[-1]:.4f}")
             finite = [value if math.isfinite(value) else math.inf for value in history]

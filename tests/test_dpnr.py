@@ -42,13 +42,15 @@ def heads(monkeypatch):
     """Record what the softmax layer is given at every step: epoch, whether in training, the vectors, and them clean."""
     seen, plain = [], task_model.fit_task_model
 
-    def recording(victim, name, corpus, seed, defence):
+    def recording(victim, name, corpus, seed, defend):
+        defence = defend(None, None)
+
         def vectors(batch, epoch):
             given = defence.vectors(batch, epoch)
             seen.append((epoch, torch.is_grad_enabled(), given.detach().clone(), min_max(batch.detach())))
             return given
 
-        return plain(victim, name, corpus, seed, task_model.Defence(vectors, defence.texts))
+        return plain(victim, name, corpus, seed, lambda *_: task_model.Defence(vectors, defence.texts))
 
     monkeypatch.setattr("leakboard.victims.dpnr.fit_task_model", recording)
     return seen

@@ -107,7 +107,7 @@ class Dpnr:
 
         hides = self.train_dropout and (self.mu > 0 or self.sensitive_words)
         defence = Defence(noisy, (lambda texts, mask: self.hidden(texts, mask, words)) if hides else None)
-        return FittedDpnr(fit_task_model(self.encoder, "dpnr", corpus, seed, defence), self)
+        return FittedDpnr(fit_task_model(self.encoder, "dpnr", corpus, seed, lambda *_: defence), self)
 
     def load(self, folder: Path) -> "FittedDpnr":
         """Return a saved encoder and its softmax layer."""
