@@ -40,6 +40,7 @@ SMALL = {
 REQUIRED = {
     "datasets/table": {"path": "{table}", "label": "label", "secrets": ["age"], "entities": ["person"]},
     "victims/precomputed": {"vectors": "{vectors}"},
+    "victims/adversarial": {"encoder": {"embedding_bag": {"epochs": 1}}, "method": "multidetasking"},
     "victims/dpnr": {"encoder": {"embedding_bag": {"epochs": 1}}, "epsilon": 1.0},
     "victims/mechanism": {"name": "laplace", "epsilon": 1.0},
 }

@@ -257,7 +257,7 @@ class TestOptions:
             ({"mu": -0.1}, "here.mu: -0.1 is not allowed"),
             ({"delta": 0.0}, "here.delta: 0.0 is not allowed"),
             ({"schedule": [1.0, 0.0]}, "here.schedule[1]: 0.0 is not allowed"),
-            ({"encoder": "brt"}, "here.encoder: 'brt' is not allowed: allowed is one of bert, embedding_bag"),
+            ({"encoder": "brt"}, "here.encoder: 'brt' is not allowed: allowed is one of bert, embedding_bag, lstm"),
             ({"encoder": {"bert": {"epochs": 0}}}, "bert.epochs: 0 is not allowed"),
             ({"encoder": {"bert": 3}}, "bert: 3 is not a mapping of options"),
             ({"calibration": "l2"}, "calibration: 'l2' is not allowed with mechanism 'laplace' (allowed: per_coord"),
