@@ -120,6 +120,12 @@ class Defence:
     """Factor of the task's cross entropy."""
     penalty: Callable[[Vectors, list[int]], torch.Tensor] | None = None
     """Of the encoder's vectors of some texts of train and their rows: a scalar that is added to the objective."""
+    select: Callable[[float], float] | None = None
+    """Maps an epoch's error rate on dev to what is lowest in the epoch to keep; None leaves it to the recipe."""
+
+
+Defend = Callable[[Any, Callable[[Sequence[int], str], Vectors]], Defence]
+"""Returns a defence, given the encoder and what encodes rows of a split."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +196,7 @@ def fit_task_model(
     name: str,
     corpus: Corpus,
     seed: int,
-    defend: Callable[[Any, Callable[[Sequence[int]], Vectors]], Defence] | None = None,
+    defend: Defend | None = None,
 ) -> TaskModel:
     """Train encoder and head on the task labels.
 
@@ -199,7 +205,7 @@ def fit_task_model(
         name: of the plugin, for messages.
         corpus: with train and dev.
         seed: of weights, batches and dropout.
-        defend: returns the defence, given the encoder and what encodes rows of train; none where None.
+        defend: returns the defence, given the encoder and what encodes rows of a split, train or dev; None: no defence.
 
     Raises:
         RequestError: no weights, or the corpus has no task label.
@@ -214,7 +220,7 @@ def _fit(
     victim: TrainableVictim,
     corpus: Corpus,
     seed: int,
-    defend: Callable[[Any, Callable[[Sequence[int]], Vectors]], Defence],
+    defend: Defend,
 ) -> TaskModel:
     recipe, encoder = victim.recipe, victim.build(corpus)
     assert isinstance(encoder, torch.nn.Module)
@@ -227,7 +233,7 @@ def _fit(
     latest: tuple[list[int], Vectors] | None = None
     epoch = 0
 
-    def encode(rows: Sequence[int], split: str = "train") -> Vectors:
+    def encode(rows: Sequence[int], split: str) -> Vectors:
         vectors: Vectors = encoder([prepared[split][i] for i in rows])
         return vectors
 
@@ -245,7 +251,7 @@ def _fit(
         """Encode a batch once for adversaries and objective: the adversaries' steps leave the encoder as it is."""
         nonlocal latest
         if latest is None or latest[0] is not batch:
-            latest = (batch, encode(batch))
+            latest = (batch, encode(batch, "train"))
         return latest[1]
 
     def logits(vectors: Vectors) -> torch.Tensor:
@@ -267,11 +273,12 @@ def _fit(
         total = 0.0
         for batch in encoder.batches(prepared["dev"]):
             scores, truth = logits(encode(batch, "dev")), labels["dev"][batch]
-            if recipe.select == "accuracy":
+            if recipe.select == "accuracy" or defence.select:
                 total += (scores.argmax(1) != truth).sum().item()
             else:
                 total += torch.nn.functional.cross_entropy(scores, truth, reduction="sum").item()
-        return total / len(labels["dev"])
+        found = total / len(labels["dev"])
+        return defence.select(found) if defence.select else found
 
     steps = sum(1 for _ in encoder.batches(prepared["train"]))
     train(

@@ -10,7 +10,7 @@ import torch
 from leakboard import task_model
 from leakboard.errors import RequestError
 from leakboard.randomness import derived_seed
-from leakboard.victims._adversaries import TERMS, Setting
+from leakboard.victims._adversaries import TERMS, Setting, dev_privacy
 from leakboard.victims.adversarial import Adversarial
 from leakboard.victims.lstm import Lstm
 
@@ -36,7 +36,7 @@ def term(corpus, vectors):
     """Return adversary and penalty of a method, with the adversary trained for a while."""
 
     def make(method, steps=30):
-        setting = Setting(corpus, 6, torch.device("cpu"), lambda rows: vectors[rows], 0, 32, 1e-2, 30)
+        setting = Setting(corpus, 6, torch.device("cpu"), lambda rows, split: vectors[rows], 0, 32, 1e-2, 30)
         adversary, penalty = TERMS[method](setting)
         rows = list(range(len(vectors)))
         for _ in range(steps if adversary else 0):
@@ -86,7 +86,7 @@ class TestTerms:
     def test_flipped_labels_of_a_binary_secret(self, make_corpus):
         """-ln P(not z) of the network's own probabilities, worked out apart."""
         made = make_corpus({s: {"g": [0, 1, 1]} for s in ("train", "dev", "test")}, [("g", ("a", "b"), "attribute")])
-        setting = Setting(made, 4, torch.device("cpu"), lambda rows: None, 0, 5, 1e-3, 30)
+        setting = Setting(made, 4, torch.device("cpu"), lambda rows, split: None, 0, 5, 1e-3, 30)
         adversary, penalty = TERMS["multidetasking"](setting)
         given = torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
         chances = torch.softmax(adversary.module(given), 1).detach().numpy()
@@ -164,6 +164,48 @@ class TestTraining:
         Adversarial(method="generation", encoder={"lstm": {"dimension": 8, "epochs": 1}}).fit(
             dataclasses.replace(corpus, secrets=()), 0
         )
+
+
+class TestPrivacyBudget:
+    """The most accurate epoch that is private enough on dev."""
+
+    @pytest.mark.parametrize(
+        ("privacies", "errors", "kept"),
+        [
+            ([0.1, 0.5, 0.4], [0.1, 0.3, 0.2], 3),  # 2 and 3 are private enough, 3 is more accurate
+            ([0.1, 0.5, 0.1], [0.1, 0.3, 0.2], 2),
+            ([0.1, 0.2, 0.15], [0.1, 0.3, 0.2], 2),  # none is: the most private
+        ],
+    )
+    def test_which_epoch_is_best(self, corpus, monkeypatch, privacies, errors, kept):
+        told = iter(privacies)
+        monkeypatch.setattr("leakboard.victims.adversarial.dev_privacy", lambda *_: next(told))
+        victim = Adversarial(method="multidetasking", least_privacy=0.4)
+        values = [victim._within_budget(error, corpus, None) for error in errors]
+        assert 1 + int(np.argmin(values)) == kept
+
+    def test_dev_privacy_of_vectors_that_show_everything_or_nothing(self, corpus):
+        def showing(rows, split):
+            columns = [corpus.column(split, secret.name)[rows] for secret in corpus.secrets]
+            return torch.tensor(np.stack([c == v for c in columns for v in range(5)], axis=1), dtype=torch.float32)
+
+        assert dev_privacy(corpus, showing) == pytest.approx(0.0, abs=0.01)
+        constant = dev_privacy(corpus, lambda rows, split: torch.zeros(len(rows), 3))
+        attributes = [secret.name for secret in corpus.secrets if secret.kind == "attribute"]
+        majority = [np.bincount(corpus.column("train", name)).argmax() for name in attributes]
+        right = [np.mean(corpus.column("dev", n) == m) for n, m in zip(attributes, majority, strict=True)]
+        assert constant == pytest.approx(1 - np.mean(right))
+
+    def test_it_is_used_in_training(self, corpus, monkeypatch):
+        asked = []
+        monkeypatch.setattr("leakboard.victims.adversarial.dev_privacy", lambda *_: asked.append(1) or 0.9)
+        encoder = {"lstm": {"dimension": 8, "epochs": 3}}
+        Adversarial(method="declustering", encoder=encoder, least_privacy=0.4).fit(corpus, 0)
+        assert len(asked) == 3
+        with pytest.raises(RequestError, match=r"least_privacy: 0\.4 needs secrets, and generated_reviews has none"):
+            Adversarial(method="generation", encoder=encoder, least_privacy=0.4).fit(
+                dataclasses.replace(corpus, secrets=()), 0
+            )
 
 
 class TestErasure:

@@ -10,12 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from sklearn.metrics import f1_score
 from torch.nn.functional import cross_entropy
 
-from leakboard.errors import RequestError
+from leakboard.classifier import LinearClassifier
 from leakboard.interfaces import Corpus
 from leakboard.randomness import derived_seed, seeded
 from leakboard.task_model import Adversary, Vectors
+
+BATCH = 256
+"""Texts that are encoded at once for an attacker (texts)."""
 
 Penalty = Callable[[Vectors, list[int]], torch.Tensor]
 
@@ -28,8 +32,8 @@ class Setting:
     dimension: int
     """Of the encoder's vectors."""
     device: torch.device
-    encode: Callable[[Sequence[int]], Vectors]
-    """Encodes rows of train."""
+    encode: Callable[[Sequence[int], str], Vectors]
+    """Encodes rows of a split."""
     seed: int
     hidden: int
     """ReLU units of an adversary."""
@@ -38,14 +42,8 @@ class Setting:
     characters: int
     """Longest text that a generator reads (characters)."""
 
-    def secrets(self, method: str) -> torch.Tensor:
-        """Return the secrets of train, int64 (n, secrets).
-
-        Raises:
-            RequestError: the corpus has none.
-        """
-        if not self.corpus.secrets:
-            raise RequestError(f"adversarial: method: {method!r} needs secrets, and {self.corpus.name} has none")
+    def secrets(self) -> torch.Tensor:
+        """Return the secrets of train, int64 (n, secrets)."""
         columns = [self.corpus.column("train", secret.name) for secret in self.corpus.secrets]
         return torch.from_numpy(np.stack(columns, axis=1)).to(self.device)
 
@@ -70,7 +68,7 @@ def multidetasking(setting: Setting) -> tuple[Adversary | None, Penalty]:
     The adversary minimises -log P(z | r); encoder and head minimise -log P(not z | r) beside the task. Of a binary
     secret "not z" is the flipped bit, as in the paper; of one with more values it is any but the true one.
     """
-    truth, sizes = setting.secrets("multidetasking"), _sizes(setting)
+    truth, sizes = setting.secrets(), _sizes(setting)
     with seeded(derived_seed(setting.seed, "adversary")):
         network = _classifier(setting, sizes)
 
@@ -93,7 +91,7 @@ def gradient_reversal(setting: Setting) -> tuple[Adversary | None, Penalty]:
 
     Li, Baldwin and Cohn (2018, equation 1), where the discriminators step first.
     """
-    truth, sizes = setting.secrets("gradient_reversal"), _sizes(setting)
+    truth, sizes = setting.secrets(), _sizes(setting)
     with seeded(derived_seed(setting.seed, "adversary")):
         networks = torch.nn.ModuleList(_classifier(setting, [size]) for size in sizes)
 
@@ -147,13 +145,13 @@ def declustering(setting: Setting) -> tuple[Adversary | None, Penalty]:
     distance, under which the sign would do the opposite of what it says; its code takes the share of agreeing secrets,
     as here. The term is bounded below only where the vectors are.
     """
-    truth = setting.secrets("declustering")
+    truth = setting.secrets()
     generator = torch.Generator().manual_seed(derived_seed(setting.seed, "pairs"))
 
     def penalty(vectors: Vectors, rows: list[int]) -> torch.Tensor:
         others = torch.randint(len(truth), (len(rows),), generator=generator).tolist()
         agree = (truth[rows] == truth[others]).float().mean(1)
-        distance = (vectors - setting.encode(others)).square().sum(1)
+        distance = (vectors - setting.encode(others, "train")).square().sum(1)
         return ((0.5 - agree) * distance).mean()
 
     return None, penalty
@@ -165,3 +163,25 @@ TERMS: Mapping[str, Callable[[Setting], tuple[Adversary | None, Penalty]]] = {
     "generation": generation,
     "declustering": declustering,
 }
+
+
+def dev_privacy(corpus: Corpus, encode: Callable[[Sequence[int], str], Vectors]) -> float:
+    """Return what fresh linear attackers, trained on the vectors of train, leave on dev: 1 - score.
+
+    The score is the mean accuracy over attributes, or the micro F1 over entities, whichever is higher.
+    """
+    vectors = {
+        split: np.concatenate(
+            [encode(rows.tolist(), split).cpu().numpy() for rows in torch.arange(len(corpus.texts(split))).split(BATCH)]
+        )
+        for split in ("train", "dev")
+    }
+    scores = []
+    for kind in ("attribute", "entity"):
+        if names := [secret.name for secret in corpus.secrets if secret.kind == kind]:
+            attackers = [LinearClassifier.fit(vectors["train"], corpus.column("train", name)) for name in names]
+            guessed = np.stack([attacker.predict(vectors["dev"]) for attacker in attackers])
+            truth = np.stack([corpus.column("dev", name) for name in names])
+            entity = kind == "entity"
+            scores.append(f1_score(truth.ravel(), guessed.ravel()) if entity else np.mean(truth == guessed))
+    return 1.0 - float(max(scores))

@@ -16,9 +16,10 @@ from safetensors.torch import load_file, save_file
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Floats, Publication, Texts
+from leakboard.notes import note
 from leakboard.options import part, victim
 from leakboard.task_model import Defence, FittedOnTask, fit_task_model, load_task_model
-from leakboard.victims._adversaries import TERMS, Setting
+from leakboard.victims._adversaries import TERMS, Setting, dev_privacy
 from leakboard.victims._encoders import ENCODERS
 from leakboard.victims.lstm import Lstm
 
@@ -42,6 +43,8 @@ class Adversarial:
     """Adam's, of the adversary."""
     characters: Count = 100
     """Longest text that the generator reads (characters)."""
+    least_privacy: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """Keep the most accurate epoch whose privacy on dev (linear attackers) is at least this; null is the recipe's."""
 
     publishes: ClassVar[tuple[Publication, ...]] = ("documents",)
 
@@ -55,19 +58,22 @@ class Adversarial:
         Raises:
             RequestError: no weights, or the corpus has no task label, or none of the secrets that the method needs.
         """
-        if self.method == "erasure" and not corpus.secrets:
-            raise RequestError(f"adversarial: method: 'erasure' needs secrets, and {corpus.name} has none")
+        if not corpus.secrets and (self.least_privacy or self.method != "generation"):
+            asked = f"least_privacy: {self.least_privacy}" if self.least_privacy else f"method: {self.method!r}"
+            raise RequestError(f"adversarial: {asked} needs secrets, and {corpus.name} has none")
 
         def defend(encoder: Any, encode: Any) -> Defence:
+            select = (lambda error: self._within_budget(error, corpus, encode)) if self.least_privacy else None
             if self.method == "erasure":
-                return Defence(task_weight=self.alpha)
+                return Defence(task_weight=self.alpha, select=select)
             size, rate = self.hidden, self.learning_rate
             given = Setting(corpus, encoder.dimension, encoder.device, encode, seed, size, rate, self.characters)
             adversary, penalty = TERMS[self.method](given)
             default = 0.1 if self.method == "declustering" else 1.0
             beta = default if self.beta is None else self.beta
             weighted = (lambda vectors, rows: beta * penalty(vectors, rows)) if beta else None
-            return Defence(adversaries=[adversary] if adversary else [], task_weight=self.alpha, penalty=weighted)
+            adversaries = [adversary] if adversary else []
+            return Defence(adversaries=adversaries, task_weight=self.alpha, penalty=weighted, select=select)
 
         model = fit_task_model(self.encoder, "adversarial", corpus, seed, defend)
         if self.method != "erasure":
@@ -75,6 +81,13 @@ class Adversarial:
         vectors = torch.from_numpy(model.encoder.documents(corpus.texts("train"))).double()
         concepts = [np.eye(len(s.values))[corpus.column("train", s.name)] for s in corpus.secrets]
         return FittedAdversarial(model, LeaceEraser.fit(vectors, torch.from_numpy(np.hstack(concepts))))
+
+    def _within_budget(self, error: float, corpus: Corpus, encode: Any) -> float:
+        """Return the error rate on dev, or more than 1, and the more the less private, where privacy is too low."""
+        assert self.least_privacy is not None
+        privacy = dev_privacy(corpus, encode)
+        note(f"dev accuracy {1 - error:.4f}, dev privacy {privacy:.4f} (at least {self.least_privacy} is asked)")
+        return error if privacy >= self.least_privacy else 1 + self.least_privacy - privacy
 
     def load(self, folder: Path) -> "FittedAdversarial":
         """Return a saved encoder, its head, and what erases."""
