@@ -26,7 +26,12 @@ def public_file(folder: str, name: str, checksum: str) -> PublicFile:
 
 
 def load(
-    name: str, path: Path, secrets: Sequence[Secret], labels: Sequence[str] | None, duplicates: Literal["drop", "keep"]
+    name: str,
+    path: Path,
+    secrets: Sequence[Secret],
+    labels: Sequence[str] | None,
+    duplicates: Literal["drop", "keep"],
+    show_secrets: bool = False,
 ) -> Corpus:
     """Read a corpus.
 
@@ -36,6 +41,7 @@ def load(
         secrets: in the order in which the file numbers them.
         labels: names of labels 0, 1, ...; None numbers the labels that occur.
         duplicates: ``drop`` keeps every distinct text in one split, ``keep`` is the published file.
+        show_secrets: put a word for each secret in front of every text.
 
     Raises:
         RequestError: a line is malformed; the message names it.
@@ -50,7 +56,8 @@ def load(
     if duplicates == "drop":
         splits = drop_copies(splits)
     copies = rows - sum(map(len, splits.values()))
-    return build_corpus(name, splits, secrets, labels or [str(i) for i in range(count)], {"dropped_copies": copies})
+    names = labels or [str(i) for i in range(count)]
+    return build_corpus(name, splits, secrets, names, {"dropped_copies": copies}, show_secrets)
 
 
 def _parse(path: Path, variables: Sequence[str]) -> dict[str, pd.DataFrame]:

@@ -18,6 +18,8 @@ SECRETS = (Secret("gender", ("male", "female"), "attribute"), Secret("age", ("ov
 class TpUs:
     duplicates: Literal["drop", "keep"] = "drop"
     """``drop``: texts of dev and test are taken out of train; ``keep``: the published file as it is."""
+    show_secrets: bool = False
+    """Put a word for each secret in front of every text (+DEMO of Coavoux et al. 2018)."""
 
     def fingerprint(self) -> str:
         """Return the checksum of the published file."""
@@ -25,4 +27,4 @@ class TpUs:
 
     def load(self) -> Corpus:
         """Fetch (or find in ``LEAKBOARD_DATA``) and parse the file."""
-        return load("tp_us", FILE.fetch(), SECRETS, None, self.duplicates)
+        return load("tp_us", FILE.fetch(), SECRETS, None, self.duplicates, self.show_secrets)

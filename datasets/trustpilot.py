@@ -49,6 +49,8 @@ class Trustpilot:
     """Seed of LDA."""
     duplicates: Literal["drop", "keep"] = "drop"
     """``drop``: texts of the test file are taken out of train and dev; ``keep``: the published files as they are."""
+    show_secrets: bool = False
+    """Put a word for each secret in front of every text (+DEMO of Coavoux et al. 2018)."""
 
     def fingerprint(self) -> str:
         """Return the checksums of the published files."""
@@ -76,7 +78,8 @@ class Trustpilot:
         model = TopicModel.fit(splits["train"]["text"].tolist(), self.topics, self.passes, self.topic_seed)
         splits = {split: frame.assign(label=model.label(frame["text"].tolist())) for split, frame in splits.items()}
         names = [f"topic {i}" for i in range(self.topics)]
-        return build_corpus("trustpilot", splits, SECRETS, names, {"dropped_rows": dropped, "dropped_copies": copies})
+        checks = {"dropped_rows": dropped, "dropped_copies": copies}
+        return build_corpus("trustpilot", splits, SECRETS, names, checks, self.show_secrets)
 
     def _file(self, split: str) -> PublicFile:
         url = f"{URL}/{COMMIT}/language_invariant_properties/data/trustpilot/{split}/{self.language}.csv"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ def build_corpus(
     secrets: Sequence[Secret],
     labels: Sequence[str] | None,
     checks: Mapping[str, float] | None = None,
+    show_secrets: bool = False,
 ) -> Corpus:
     """Build a corpus from one frame a split.
 
@@ -39,6 +41,7 @@ def build_corpus(
         secrets: their values name the numbers in their columns.
         labels: names of the task's classes, None without a task.
         checks: what the loader counted itself (dropped rows), added to the checks made here.
+        show_secrets: put a word for each secret in front of every text (+DEMO of Coavoux et al. 2018).
 
     Raises:
         RequestError: a split is empty.
@@ -55,9 +58,18 @@ def build_corpus(
             raise RequestError(f"{name}: the {split} split has no texts")
         columns = [c for c in frame.columns if c in kinds or c.startswith(POSTERIOR)]
         features = Features({c: kinds.get(c, List(Value("float64"))) for c in columns})
-        parts[split] = Dataset.from_dict({c: frame[c].tolist() for c in columns}, features=features)
+        content = {c: frame[c].tolist() for c in columns}
+        if show_secrets:
+            content["text"] = _with_secrets(frame, secrets)
+        parts[split] = Dataset.from_dict(content, features=features)
     corpus = Corpus(name, tuple(secrets), DatasetDict(parts))
     return dataclasses.replace(corpus, checks={**(checks or {}), **check(corpus)})
+
+
+def _with_secrets(frame: pd.DataFrame, secrets: Sequence[Secret]) -> list[str]:
+    """Return the texts with words such as ``genderfemale ageunder35`` in front."""
+    shown = [frame[s.name].map(lambda value, s=s: re.sub(r"\W", "", s.name + s.values[value])) for s in secrets]
+    return [" ".join(words) for words in zip(*shown, frame["text"], strict=True)]
 
 
 def check(corpus: Corpus) -> dict[str, float]:

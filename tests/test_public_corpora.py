@@ -46,6 +46,18 @@ class TestFormat:
         assert corpus.checks["dropped_copies"] == 1
         assert corpus.checks["dev_copies"] == 0
 
+    def test_secrets_are_shown_when_asked(self, tmp_path):
+        path = tmp_path / "invented.txt"
+        path.write_text("\n".join(GOOD), encoding="utf-8")
+        secrets = [
+            Secret("gender", ("male", "female"), "attribute"),
+            Secret("age", ("over 45", "under 35"), "attribute"),
+        ]
+        corpus = _dpnlp.load("invented", path, secrets, None, "keep", show_secrets=True)
+        assert list(corpus.texts("train")) == ["genderfemale ageunder35 one", "gendermale ageover45 two"]
+        assert list(corpus.texts("test")) == ["genderfemale ageover45 four"]
+        assert corpus.column("train", "gender").tolist() == [1, 0]
+
     @pytest.mark.parametrize(
         ("number", "line", "reason"),
         [
@@ -227,6 +239,13 @@ class TestTrustpilot:
             assert not rows["age"].between(35, 45).any()
             assert set(corpus.column(split, "label")) <= {0, 1, 2}
         assert corpus.checks["dev_copies"] == corpus.checks["test_copies"] == 0
+
+    def test_shown_secrets_are_those_of_the_columns(self):
+        corpus = Trustpilot(show_secrets=True, topics=2, passes=1).load()
+        for text, gender, age in zip(
+            corpus.texts("dev"), corpus.column("dev", "gender"), corpus.column("dev", "age"), strict=True
+        ):
+            assert text.startswith(f"gender{('male', 'female')[gender]} age{('over45', 'under35')[age]} ")
 
     def test_loading_twice_gives_the_same_corpus(self, english):
         again = Trustpilot(passes=1).load()
