@@ -19,7 +19,7 @@ class TpUs:
     duplicates: Literal["drop", "keep"] = "drop"
     """``drop``: texts of dev and test are taken out of train; ``keep``: the published file as it is."""
     show_secrets: bool = False
-    """Put a word for each secret in front of every text (+DEMO of Coavoux et al. 2018)."""
+    """Put a word for each secret in front of every text (+DEMO of Coavoux et al. 2018); the floor reads it too."""
 
     def fingerprint(self) -> str:
         """Return the checksum of the published file."""

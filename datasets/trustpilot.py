@@ -50,7 +50,7 @@ class Trustpilot:
     duplicates: Literal["drop", "keep"] = "drop"
     """``drop``: texts of the test file are taken out of train and dev; ``keep``: the published files as they are."""
     show_secrets: bool = False
-    """Put a word for each secret in front of every text (+DEMO of Coavoux et al. 2018)."""
+    """Put a word for each secret in front of every text (+DEMO of Coavoux et al. 2018); the floor reads it too."""
 
     def fingerprint(self) -> str:
         """Return the checksums of the published files."""

@@ -58,18 +58,27 @@ def build_corpus(
             raise RequestError(f"{name}: the {split} split has no texts")
         columns = [c for c in frame.columns if c in kinds or c.startswith(POSTERIOR)]
         features = Features({c: kinds.get(c, List(Value("float64"))) for c in columns})
-        content = {c: frame[c].tolist() for c in columns}
-        if show_secrets:
-            content["text"] = _with_secrets(frame, secrets)
-        parts[split] = Dataset.from_dict(content, features=features)
+        parts[split] = Dataset.from_dict({c: frame[c].tolist() for c in columns}, features=features)
     corpus = Corpus(name, tuple(secrets), DatasetDict(parts))
-    return dataclasses.replace(corpus, checks={**(checks or {}), **check(corpus)})
+    corpus = dataclasses.replace(corpus, checks={**(checks or {}), **check(corpus)})
+    return _showing_secrets(corpus) if show_secrets else corpus
 
 
-def _with_secrets(frame: pd.DataFrame, secrets: Sequence[Secret]) -> list[str]:
-    """Return the texts with words such as ``genderfemale ageunder35`` in front."""
-    shown = [frame[s.name].map(lambda value, s=s: re.sub(r"\W", "", s.name + s.values[value])) for s in secrets]
-    return [" ".join(words) for words in zip(*shown, frame["text"], strict=True)]
+def _showing_secrets(corpus: Corpus) -> Corpus:
+    """Return the corpus with words such as ``genderfemale ageunder35`` in front of its texts.
+
+    Raises:
+        RequestError: two values of a secret make the same word.
+    """
+    shown = {s.name: [re.sub(r"\W", "", s.name + value) for value in s.values] for s in corpus.secrets}
+    for name, words in shown.items():
+        if len(set(words)) < len(words):
+            raise RequestError(f"{corpus.name}: show_secrets: the values of {name} make the words {', '.join(words)}")
+
+    def with_words(row: dict[str, Any]) -> dict[str, str]:
+        return {"text": " ".join([*(words[row[name]] for name, words in shown.items()), row["text"]])}
+
+    return dataclasses.replace(corpus, splits=corpus.splits.map(with_words))
 
 
 def check(corpus: Corpus) -> dict[str, float]:

@@ -32,6 +32,7 @@ PACKAGES = [
     "fairlearn",
     "pyarrow",
     "dp-accounting",
+    "concept-erasure",
 ]
 
 

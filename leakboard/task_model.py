@@ -1,11 +1,12 @@
-"""An encoder with a linear head on the task: what every trained document victim is, whatever its encoder and defence.
+"""An encoder with a head on the task: what every trained document victim is, whatever its encoder and defence.
 
 A defence that acts on the vectors (normalisation, noise) stands between encoder and head; one that acts on the texts
-(word dropout) stands before the encoder.
+(word dropout) stands before the encoder; one that is trained in adds a penalty, and adversaries that learn beside.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,7 +121,7 @@ class Defence:
     """Factor of the task's cross entropy."""
     penalty: Callable[[Vectors, list[int]], torch.Tensor] | None = None
     """Of the encoder's vectors of some texts of train and their rows: a scalar that is added to the objective."""
-    select: Callable[[float], float] | None = None
+    criterion: Callable[[float], float] | None = None
     """Maps an epoch's error rate on dev to what is lowest in the epoch to keep; None leaves it to the recipe."""
 
 
@@ -167,11 +168,11 @@ class FittedOnTask:
         return self.model.encoder.coverage(texts)
 
     def predict(self, vectors: Floats) -> Integers:
-        """Return the softmax layer's labels."""
+        """Return the head's labels."""
         return self.model.predict(vectors)
 
     def save(self, folder: Path) -> None:
-        """Write encoder and softmax layer (safetensors, JSON)."""
+        """Write encoder and head (safetensors, JSON)."""
         self.model.save(folder)
 
 
@@ -179,8 +180,9 @@ def load_task_model(victim: TrainableVictim, folder: Path) -> TaskModel:
     """Return what `TaskModel.save` wrote."""
     encoder = victim.load_encoder(folder / "encoder")
     state = load_file(folder / "head.safetensors")
-    *_, bias = (value for name, value in state.items() if name.endswith("bias"))
-    head = _head(encoder.dimension, victim.recipe.hidden, len(bias)).to(encoder.device)
+    hidden = victim.recipe.hidden
+    labels = len(state["bias" if hidden is None else "2.bias"])
+    head = _head(encoder.dimension, hidden, labels).to(encoder.device)
     head.load_state_dict(state)
     return TaskModel(encoder, head)
 
@@ -238,6 +240,8 @@ def _fit(
         return vectors
 
     defence = defend(encoder, encode)
+    if defence.penalty and not trained:
+        raise RequestError("nothing of the encoder is trained, so a defence that is trained into it has no effect")
 
     def batches() -> Iterator[list[int]]:
         nonlocal epoch
@@ -265,20 +269,20 @@ def _fit(
         return value if defence.penalty is None else value + defence.penalty(vectors, batch)
 
     def opponent(adversary: Adversary) -> Opponent[list[int]]:
-        return Opponent(
-            adversary.module, lambda batch: adversary.loss(encoded(batch).detach(), batch), adversary.optimiser
-        )
+        return Opponent(lambda batch: adversary.loss(encoded(batch).detach(), batch), adversary.optimiser)
 
     def dev_loss() -> float:
         total = 0.0
         for batch in encoder.batches(prepared["dev"]):
             scores, truth = logits(encode(batch, "dev")), labels["dev"][batch]
-            if recipe.select == "accuracy" or defence.select:
+            if not scores.isfinite().all():  # which is the largest could still be told
+                return math.nan
+            if recipe.select == "accuracy" or defence.criterion:
                 total += (scores.argmax(1) != truth).sum().item()
             else:
                 total += torch.nn.functional.cross_entropy(scores, truth, reduction="sum").item()
         found = total / len(labels["dev"])
-        return defence.select(found) if defence.select else found
+        return defence.criterion(found) if defence.criterion else found
 
     steps = sum(1 for _ in encoder.batches(prepared["train"]))
     train(
@@ -291,7 +295,7 @@ def _fit(
         opponents=[opponent(adversary) for adversary in defence.adversaries],
         scheduler=torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: recipe.schedule(step, steps)),
         clipping_norm=recipe.clipping_norm,
-        keep=recipe.keep,
+        keep="best" if defence.criterion else recipe.keep,
         notes=True,
     )
     return TaskModel(encoder, head)

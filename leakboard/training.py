@@ -20,12 +20,12 @@ Keep = Literal["best", "last"]
 
 @dataclass(frozen=True)
 class Opponent(Generic[Batch]):
-    """Somebody who learns beside the module, with parameters and an optimiser of its own."""
+    """Somebody who learns beside the module, with parameters of its own."""
 
-    module: torch.nn.Module
     loss: Callable[[Batch], torch.Tensor]
-    """Of a batch, a scalar with gradient; what it sends to parameters other than its own is thrown away."""
+    """Of a batch, a scalar with gradient."""
     optimiser: torch.optim.Optimizer
+    """Of the opponent's parameters; gradients that others sent there are thrown away before."""
 
 
 def train(
@@ -89,7 +89,7 @@ def train(
             for stepped in (optimiser, *(opponent.optimiser for opponent in opponents)):
                 _zero_subnormals(stepped)
             if notes:
-                note(f"epoch {epoch}/{epochs}: dev loss {history[-1]:.4f}")
+                note(f"epoch {epoch}/{epochs}: {history[-1]:.4f} on dev (lower is better)")
             finite = [value if math.isfinite(value) else math.inf for value in history]
             if math.isfinite(history[-1]) and (keep == "last" or history[-1] <= min(finite)):
                 best = copy.deepcopy(module.state_dict())

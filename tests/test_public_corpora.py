@@ -57,6 +57,10 @@ class TestFormat:
         assert list(corpus.texts("train")) == ["genderfemale ageunder35 one", "gendermale ageover45 two"]
         assert list(corpus.texts("test")) == ["genderfemale ageover45 four"]
         assert corpus.column("train", "gender").tolist() == [1, 0]
+        assert corpus.checks == _dpnlp.load("invented", path, secrets, None, "keep").checks
+        grades = [Secret("grade", ("+", "-"), "attribute"), secrets[1]]
+        with pytest.raises(RequestError, match="show_secrets: the values of grade make the words grade, grade"):
+            _dpnlp.load("invented", path, grades, None, "keep", show_secrets=True)
 
     @pytest.mark.parametrize(
         ("number", "line", "reason"),

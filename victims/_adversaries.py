@@ -10,16 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from sklearn.metrics import f1_score
 from torch.nn.functional import cross_entropy
 
-from leakboard.classifier import LinearClassifier
 from leakboard.interfaces import Corpus
 from leakboard.randomness import derived_seed, seeded
 from leakboard.task_model import Adversary, Vectors
-
-BATCH = 256
-"""Texts that are encoded at once for an attacker (texts)."""
 
 Penalty = Callable[[Vectors, list[int]], torch.Tensor]
 
@@ -63,7 +58,7 @@ def _sizes(setting: Setting) -> list[int]:
 
 
 def multidetasking(setting: Setting) -> tuple[Adversary | None, Penalty]:
-    """An attacker is trained along, and the encoder towards what it does not say (Coavoux et al. 2018, section 3.1).
+    """An adversary is trained along, and the encoder rewarded where it predicts flipped secrets (Coavoux et al. 2018).
 
     The adversary minimises -log P(z | r); encoder and head minimise -log P(not z | r) beside the task. Of a binary
     secret "not z" is the flipped bit, as in the paper; of one with more values it is any but the true one.
@@ -74,7 +69,8 @@ def multidetasking(setting: Setting) -> tuple[Adversary | None, Penalty]:
 
     def loss(vectors: Vectors, rows: list[int]) -> torch.Tensor:
         parts = network(vectors).split(sizes, dim=1)
-        return sum((cross_entropy(part, truth[rows, i]) for i, part in enumerate(parts)), torch.zeros(()))
+        losses = (cross_entropy(part, truth[rows, i]) for i, part in enumerate(parts))
+        return sum(losses, torch.zeros((), device=vectors.device))
 
     def penalty(vectors: Vectors, rows: list[int]) -> torch.Tensor:
         total = torch.zeros((), device=vectors.device)
@@ -89,7 +85,7 @@ def multidetasking(setting: Setting) -> tuple[Adversary | None, Penalty]:
 def gradient_reversal(setting: Setting) -> tuple[Adversary | None, Penalty]:
     """Min over encoder and head, max over discriminators, one a secret, of the task's loss less theirs.
 
-    Li, Baldwin and Cohn (2018, equation 1), where the discriminators step first.
+    Li, Baldwin and Cohn (2018); here the discriminators step first.
     """
     truth, sizes = setting.secrets(), _sizes(setting)
     with seeded(derived_seed(setting.seed, "adversary")):
@@ -119,10 +115,10 @@ class CharacterModel(torch.nn.Module):
 
 
 def generation(setting: Setting) -> tuple[Adversary | None, Penalty]:
-    """A generator learns to write the text from its vector, and the encoder to make that hard (section 3.2).
+    """A generator learns to write the text from its vector, and the encoder to make that hard (Coavoux et al. 2018).
 
-    It needs no secrets. The paper sums the losses of a text's characters; here they are averaged, so that long texts
-    do not outweigh the task. What the encoder can win is not bounded.
+    It needs no secrets. The paper sums the losses of all of a text's characters; here the first ones' are averaged, so
+    that long texts do not outweigh the task: its weight of 1 is about one of 100 here. The gain has no bound.
     """
     texts = [text[: setting.characters] for text in setting.corpus.texts("train")]
     alphabet = {character: code for code, character in enumerate(sorted(set().union(*texts)), 3)}
@@ -139,11 +135,11 @@ def generation(setting: Setting) -> tuple[Adversary | None, Penalty]:
 
 
 def declustering(setting: Setting) -> tuple[Adversary | None, Penalty]:
-    """Texts with like secrets are pushed apart, texts with unlike ones pulled together (section 3.3).
+    """Texts with like secrets are pushed apart, texts with unlike ones pulled together (Coavoux et al. 2018).
 
     The term is (0.5 - l(z, z')) ||r - r'||^2 with r' of a random text of train. The paper names l the Hamming
     distance, under which the sign would do the opposite of what it says; its code takes the share of agreeing secrets,
-    as here. The term is bounded below only where the vectors are.
+    as here. The term is bounded below only where the vectors are, as an LSTM's.
     """
     truth = setting.secrets()
     generator = torch.Generator().manual_seed(derived_seed(setting.seed, "pairs"))
@@ -157,31 +153,22 @@ def declustering(setting: Setting) -> tuple[Adversary | None, Penalty]:
     return None, penalty
 
 
-TERMS: Mapping[str, Callable[[Setting], tuple[Adversary | None, Penalty]]] = {
-    "multidetasking": multidetasking,
-    "gradient_reversal": gradient_reversal,
-    "generation": generation,
-    "declustering": declustering,
+@dataclass(frozen=True)
+class Method:
+    """A method's term, and which options it reads."""
+
+    term: Callable[[Setting], tuple[Adversary | None, Penalty]] | None
+    """None where nothing is trained in."""
+    reads: tuple[str, ...]
+    beta: float = 1.0
+    """Weight in the paper, where it has one."""
+    needs_secrets: bool = True
+
+
+METHODS: Mapping[str, Method] = {
+    "multidetasking": Method(multidetasking, ("beta", "hidden", "learning_rate", "least_privacy")),
+    "gradient_reversal": Method(gradient_reversal, ("beta", "hidden", "learning_rate", "least_privacy")),
+    "generation": Method(generation, ("beta", "learning_rate", "characters", "least_privacy"), needs_secrets=False),
+    "declustering": Method(declustering, ("beta", "least_privacy"), beta=0.1),
+    "erasure": Method(None, ()),
 }
-
-
-def dev_privacy(corpus: Corpus, encode: Callable[[Sequence[int], str], Vectors]) -> float:
-    """Return what fresh linear attackers, trained on the vectors of train, leave on dev: 1 - score.
-
-    The score is the mean accuracy over attributes, or the micro F1 over entities, whichever is higher.
-    """
-    vectors = {
-        split: np.concatenate(
-            [encode(rows.tolist(), split).cpu().numpy() for rows in torch.arange(len(corpus.texts(split))).split(BATCH)]
-        )
-        for split in ("train", "dev")
-    }
-    scores = []
-    for kind in ("attribute", "entity"):
-        if names := [secret.name for secret in corpus.secrets if secret.kind == kind]:
-            attackers = [LinearClassifier.fit(vectors["train"], corpus.column("train", name)) for name in names]
-            guessed = np.stack([attacker.predict(vectors["dev"]) for attacker in attackers])
-            truth = np.stack([corpus.column("dev", name) for name in names])
-            entity = kind == "entity"
-            scores.append(f1_score(truth.ravel(), guessed.ravel()) if entity else np.mean(truth == guessed))
-    return 1.0 - float(max(scores))

@@ -1,9 +1,14 @@
 """Defences that are trained into the encoder: it learns the task and to hide the secrets, at once.
 
 The three methods of Coavoux et al. (2018), the min-max game of Li, Baldwin and Cohn (2018), and linear concept erasure
-on the finished vectors (LEACE: Belrose et al. 2023), which no linear attacker can beat. None makes a privacy claim.
+of the finished vectors (LEACE: Belrose et al. 2023): on the vectors that it was fitted on, no linear attacker does
+better than a constant. None makes a privacy claim.
+
+Theirs steps three times a text: task, adversary, encoder against it. Here the adversary steps first, then encoder and
+head at once, on the weighted sum that the paper writes.
 """
 
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -18,9 +23,10 @@ from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Floats, Publication, Texts
 from leakboard.notes import note
 from leakboard.options import part, victim
-from leakboard.task_model import Defence, FittedOnTask, fit_task_model, load_task_model
-from leakboard.victims._adversaries import TERMS, Setting, dev_privacy
+from leakboard.task_model import Defence, FittedOnTask, TaskModel, fit_task_model, load_task_model
+from leakboard.victims._adversaries import METHODS, Setting
 from leakboard.victims._encoders import ENCODERS
+from leakboard.victims._privacy_budget import PrivacyBudget
 from leakboard.victims.lstm import Lstm
 
 Weight = Annotated[float, Field(ge=0)]
@@ -36,7 +42,7 @@ class Adversarial:
     alpha: Weight = 1.0
     """Weight of the task's loss."""
     beta: Weight | None = None
-    """Weight of the defence (lambda of Li et al.); null is the paper's 1, and 0.1 for ``declustering``."""
+    """Weight of the defence (the paper's alpha for ``declustering``, Li et al.'s lambda); null: 1, declustering 0.1."""
     hidden: Count = 64
     """ReLU units of the adversary."""
     learning_rate: Annotated[float, Field(gt=0)] = 1e-3
@@ -52,42 +58,52 @@ class Adversarial:
         """Identify the encoder's pretrained weights."""
         return self.encoder.fingerprint()
 
+    def __post_init__(self) -> None:
+        defaults = {option.name: option.default for option in dataclasses.fields(self)}
+        for name in ("beta", "hidden", "learning_rate", "characters", "least_privacy"):
+            if name not in METHODS[self.method].reads and (value := getattr(self, name)) != defaults[name]:
+                allowed = ", ".join(method for method in METHODS if name in METHODS[method].reads)
+                raise RequestError(f"{name}: {value} is not allowed with method {self.method!r} (allowed: {allowed})")
+
     def fit(self, corpus: Corpus, seed: int) -> "FittedAdversarial":
         """Train encoder, head and adversary.
 
         Raises:
             RequestError: no weights, or the corpus has no task label, or none of the secrets that the method needs.
         """
-        if not corpus.secrets and (self.least_privacy or self.method != "generation"):
+        method, budget = METHODS[self.method], None
+        if not corpus.secrets and (self.least_privacy or method.needs_secrets):
             asked = f"least_privacy: {self.least_privacy}" if self.least_privacy else f"method: {self.method!r}"
             raise RequestError(f"adversarial: {asked} needs secrets, and {corpus.name} has none")
 
         def defend(encoder: Any, encode: Any) -> Defence:
-            select = (lambda error: self._within_budget(error, corpus, encode)) if self.least_privacy else None
-            if self.method == "erasure":
-                return Defence(task_weight=self.alpha, select=select)
-            size, rate = self.hidden, self.learning_rate
-            given = Setting(corpus, encoder.dimension, encoder.device, encode, seed, size, rate, self.characters)
-            adversary, penalty = TERMS[self.method](given)
-            default = 0.1 if self.method == "declustering" else 1.0
-            beta = default if self.beta is None else self.beta
-            weighted = (lambda vectors, rows: beta * penalty(vectors, rows)) if beta else None
-            adversaries = [adversary] if adversary else []
-            return Defence(adversaries=adversaries, task_weight=self.alpha, penalty=weighted, select=select)
+            nonlocal budget
+            if method.term is None:
+                return Defence(task_weight=self.alpha)
+            given = Setting(
+                corpus=corpus,
+                dimension=encoder.dimension,
+                device=encoder.device,
+                encode=encode,
+                seed=seed,
+                hidden=self.hidden,
+                learning_rate=self.learning_rate,
+                characters=self.characters,
+            )
+            adversary, penalty = method.term(given)
+            beta = method.beta if self.beta is None else self.beta
+            budget = PrivacyBudget(self.least_privacy, corpus, encode) if self.least_privacy else None
+            return Defence(
+                adversaries=[adversary] if adversary else [],
+                task_weight=self.alpha,
+                penalty=(lambda vectors, rows: beta * penalty(vectors, rows)) if beta else None,
+                criterion=budget,
+            )
 
         model = fit_task_model(self.encoder, "adversarial", corpus, seed, defend)
-        if self.method != "erasure":
-            return FittedAdversarial(model)
-        vectors = torch.from_numpy(model.encoder.documents(corpus.texts("train"))).double()
-        concepts = [np.eye(len(s.values))[corpus.column("train", s.name)] for s in corpus.secrets]
-        return FittedAdversarial(model, LeaceEraser.fit(vectors, torch.from_numpy(np.hstack(concepts))))
-
-    def _within_budget(self, error: float, corpus: Corpus, encode: Any) -> float:
-        """Return the error rate on dev, or more than 1, and the more the less private, where privacy is too low."""
-        assert self.least_privacy is not None
-        privacy = dev_privacy(corpus, encode)
-        note(f"dev accuracy {1 - error:.4f}, dev privacy {privacy:.4f} (at least {self.least_privacy} is asked)")
-        return error if privacy >= self.least_privacy else 1 + self.least_privacy - privacy
+        if budget and max(budget.found) < budget.least:
+            note(f"least_privacy: {budget.least} was reached in no epoch; the most private is kept")
+        return FittedAdversarial(model, _eraser(model, corpus) if method.term is None else None)
 
     def load(self, folder: Path) -> "FittedAdversarial":
         """Return a saved encoder, its head, and what erases."""
@@ -96,13 +112,25 @@ class Adversarial:
         return FittedAdversarial(load_task_model(self.encoder, folder), eraser)
 
 
+def _eraser(model: TaskModel, corpus: Corpus) -> LeaceEraser:
+    """Fit on train, for all values of all secrets; singular values of rare secrets are small, and are kept."""
+    vectors = torch.from_numpy(model.encoder.documents(corpus.texts("train"))).double()
+    concepts = np.hstack([np.eye(len(s.values))[corpus.column("train", s.name)] for s in corpus.secrets])
+    if (directions := sum(len(s.values) - 1 for s in corpus.secrets)) >= vectors.shape[1]:
+        note(f"erasing {directions} directions of {vectors.shape[1]} leaves nothing")
+    return LeaceEraser.fit(vectors, torch.from_numpy(concepts), svd_tol=1e-8)
+
+
 @dataclass(frozen=True)
 class FittedAdversarial(FittedOnTask):
     eraser: LeaceEraser | None = None
     claim: None = None
 
     def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
-        """Return the encoder's vectors, with the secrets erased where the method does so; nothing is random."""
+        """Return the encoder's vectors, with the secrets erased where the method does so; nothing is random.
+
+        The head was trained on vectors that nothing was erased of.
+        """
         vectors = self.model.encoder.documents(texts)
         return vectors if self.eraser is None else self.eraser(torch.from_numpy(vectors).double()).float().numpy()
 

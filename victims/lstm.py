@@ -1,9 +1,10 @@
 """A recurrent encoder trained on the task: the text's vector is the last state of an LSTM (Coavoux et al. 2018).
 
-Their section 2: word vectors, one layer in one direction, a ReLU layer and softmax on top, Adam, the epoch of best dev
-accuracy. As in their code, a word of train that stands there f times is unknown with probability 0.8375 / (0.8375 + f)
-at each visit while training, so that there is a vector for unknown words. Theirs steps after every text, and drops
-states inside of the recurrence; here dropout is of the word vectors, one mask a text. It makes no privacy claim.
+Word vectors, one layer in one direction, a ReLU layer and softmax on top, Adam, the epoch of best dev accuracy. As in
+their code, a word of train that stands there f times is unknown with probability 0.8375 / (0.8375 + f) at each visit
+while training, so that there is a vector for unknown words. Theirs steps after every text, reads punctuation too, and
+drops states inside of the recurrence; here dropout is of the word vectors, one mask a text, and of the last state. It
+makes no privacy claim.
 """
 
 import json

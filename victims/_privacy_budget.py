@@ -1,0 +1,65 @@
+"""Selection by a privacy budget: the most accurate epoch that leaves attackers on dev little enough.
+
+Coavoux et al. (2018) select by accuracy alone and name this as future work.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from leakboard.classifier import LinearClassifier
+from leakboard.interfaces import Corpus, Integers
+from leakboard.notes import note
+from leakboard.referee.baselines import best_constant
+from leakboard.referee.measures import micro_f1
+from leakboard.task_model import Vectors
+
+BATCH = 256
+"""Texts that are encoded at once (texts)."""
+
+
+@dataclass
+class PrivacyBudget:
+    """Called with the error rate of every epoch on dev."""
+
+    least: float
+    """Privacy on dev that is asked for, in (0, 1)."""
+    corpus: Corpus
+    encode: Callable[[Sequence[int], str], Vectors]
+    found: list[float] = field(default_factory=list)
+    """Privacy on dev of every epoch so far."""
+
+    def __call__(self, error: float) -> float:
+        """Return the error rate, or where privacy is too low more than 1, and the more the less private."""
+        self.found.append(privacy := dev_privacy(self.corpus, self.encode))
+        note(f"dev accuracy {1 - error:.4f}, dev privacy {privacy:.4f} (asked: {self.least})")
+        return error if privacy >= self.least else 1 + self.least - privacy
+
+
+def dev_privacy(corpus: Corpus, encode: Callable[[Sequence[int], str], Vectors]) -> float:
+    """Return empirical privacy on dev from linear attackers that are trained on the vectors of train.
+
+    As the referee has it: 1 - the better of the attackers and of the best constant guess on train; the score is the
+    mean accuracy over attributes, or the micro F1 over entities, whichever is higher.
+    """
+    vectors = {
+        split: np.concatenate(
+            [encode(rows.tolist(), split).cpu().numpy() for rows in torch.arange(len(corpus.texts(split))).split(BATCH)]
+        )
+        for split in ("train", "dev")
+    }
+    scores = []
+    for kind in ("attribute", "entity"):
+        if names := [secret.name for secret in corpus.secrets if secret.kind == kind]:
+            train, truth = (np.stack([corpus.column(split, name) for name in names], axis=1) for split in vectors)
+            attackers = [LinearClassifier.fit(vectors["train"], column) for column in train.T]
+            guessed = np.stack([attacker.predict(vectors["dev"]) for attacker in attackers], axis=1)
+            constant = np.broadcast_to(best_constant(train, kind), truth.shape)
+            scores += [_score(guess, truth, kind) for guess in (guessed, constant)]
+    return 1.0 - max(scores)
+
+
+def _score(guessed: Integers, truth: Integers, kind: str) -> float:
+    return micro_f1(guessed, truth).value if kind == "entity" else float(np.mean(guessed == truth))
