@@ -41,3 +41,25 @@ def test_with_a_full_leak_the_attack_reaches_the_bayes_rate(scores):
         bayes = 1 - found.loc[(attack, "privacy_bayes"), "value"]
         assert found.loc[(attack, "attack_score"), "value"] >= 0.95 * bayes
         assert bayes > 0.9
+
+
+LSTM = {"lstm": {"dimension": 32, "epochs": 12, "learning_rate": 0.003}}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["multidetasking", "gradient_reversal", "erasure"])
+def test_a_defence_that_knows_the_secrets_hides_them_from_the_papers_attacker(bench, command_line, method):
+    """Coavoux et al.'s attacker, one MLP on the vectors as they come; the loss of accuracy is bounded."""
+    bench.files = []
+    bench.suite(
+        datasets=[{"generated_reviews": {"leak": 1.0, "users": 1000}}],
+        victims=[LSTM, {"adversarial": {"method": method, "encoder": LSTM}}],
+        attacks=[{"attribute_inference": {"portfolio": "mlp"}}],
+        floor=False,
+    )
+    code, out, _ = command_line(*bench.arguments("run"))
+    assert code == 0, out
+    table = pd.read_csv(bench.run / "leaderboard.csv")
+    plain, defended = (table[table["victim"].str.startswith(name)].iloc[0] for name in ("lstm", "adversarial"))
+    assert defended["empirical_privacy_low"] > plain["empirical_privacy_high"]
+    assert defended["task_accuracy"] > plain["task_accuracy"] - 0.1

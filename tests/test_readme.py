@@ -84,3 +84,31 @@ def test_its_three_epsilons_are_the_published_ones():
             *(e.replace("inf", "none") for e in expected),
             row["verdict"],
         ]
+
+
+def test_its_table_of_dpnr_is_the_published_one():
+    """A row is a victim of the leaderboard at epsilon 0.05; two digits of accuracy and privacy, three of the audit."""
+    published = pd.read_csv(ROOT / "leaderboards" / "dpnr" / "leaderboard.csv").set_index(["victim", "attack"])
+    encoder = "encoder=bert(epochs=3, learning_rate=0.001, train_layers=1), epsilon=0.05"
+    victims = {
+        "no defence": "bert(epochs=3, learning_rate=0.001, train_layers=1)",
+        "as in the paper": f"dpnr({encoder})",
+        "as released": f"dpnr({encoder}, sampling=shared)",
+        "calibrated": f"dpnr(calibration=l1, {encoder}, training=standard)",
+    }
+    table = README.partition("<!-- dpnr")[2].partition("\n\n")[0]
+    shown = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[3:]]
+    assert [name for name, *_ in shown] == list(victims)
+    for name, *told in shown:
+        papers, centres = (
+            published.loc[(victims[name], f"entity_presence({options}portfolio=mlp)")]
+            for options in ("", "inputs=centred, ")
+        )
+        audited = papers["epsilon_audited"]
+        assert told == [
+            f"{papers['task_accuracy']:.2f}",
+            f"{papers['empirical_privacy']:.2f}",
+            f"{centres['empirical_privacy']:.2f}",
+            "" if pd.isna(audited) else f"at least {audited:.3g}",
+            "" if pd.isna(audited) else papers["verdict"],
+        ]
