@@ -10,10 +10,10 @@ demo: .venv/demo
 	$(BIN)/python run_benchmark.py
 
 test: .venv/test
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto --dist loadfile
 
 test-all: .venv/test
-	$(BIN)/python -m pytest -q -m ""
+	$(BIN)/python -m pytest -q -n auto --dist loadfile -m ""
 
 lint: .venv/test
 	$(BIN)/ruff check .
