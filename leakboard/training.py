@@ -11,6 +11,7 @@ from typing import Any, Generic, Literal, TypeVar
 import numpy as np
 import torch
 
+from leakboard.interfaces import Floats
 from leakboard.notes import note
 
 Batch = TypeVar("Batch")
@@ -129,6 +130,17 @@ def of_like_length(
     ]
     for index in torch.randperm(len(parts), generator=generator).tolist():
         yield parts[index].tolist()
+
+
+@torch.no_grad()
+def encode_all(encoder: Any, texts: Sequence[str]) -> Floats:
+    """Return one vector a text, float32 (n, d), from an `Encoder` (``leakboard.task_model``) in evaluation mode."""
+    encoder.eval()
+    prepared = encoder.prepare(texts)
+    vectors = np.empty((len(prepared), encoder.dimension), np.float32)
+    for batch in encoder.batches(prepared):
+        vectors[batch] = encoder([prepared[i] for i in batch]).cpu().numpy()
+    return vectors
 
 
 class _flushed_subnormals:

@@ -20,7 +20,7 @@ from leakboard import frozen_states
 from leakboard.bert_layers import AttentionMask, BertLayers, HiddenStates
 from leakboard.errors import RequestError
 from leakboard.interfaces import Floats, PublishedWords, Texts
-from leakboard.training import of_like_length
+from leakboard.training import encode_all, of_like_length
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
@@ -248,21 +248,13 @@ class TransformerEncoder(torch.nn.Module):
         weights = mask.unsqueeze(-1).float()
         return (states * weights).sum(1) / weights.sum(1)
 
-    def batches(
-        self, prepared: Sequence[Sized], generator: torch.Generator | None = None, batch_size: int | None = None
-    ) -> Iterator[list[int]]:
+    def batches(self, prepared: Sequence[Sized], generator: torch.Generator | None = None) -> Iterator[list[int]]:
         """Yield batches of indices of texts of like length, in random order with a generator."""
-        return of_like_length([len(entry) for entry in prepared], batch_size or self.batch_size, generator)
+        return of_like_length([len(entry) for entry in prepared], self.batch_size, generator)
 
-    @torch.no_grad()
     def documents(self, texts: Sequence[str]) -> Floats:
         """Return one pooled vector a text, float32 (n, d)."""
-        self.eval()
-        prepared = self.prepare(texts)
-        vectors = np.empty((len(prepared), self.dimension), np.float32)
-        for batch in self.batches(prepared):
-            vectors[batch] = self([prepared[i] for i in batch]).cpu().numpy()
-        return vectors
+        return encode_all(self, texts)
 
     @torch.no_grad()
     def words(self, texts: Texts) -> PublishedWords:

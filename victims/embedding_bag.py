@@ -21,7 +21,7 @@ from leakboard.interfaces import Corpus, Floats, Publication
 from leakboard.options import victim
 from leakboard.task_model import FittedOnTask, Recipe, fit_task_model, load_task_model
 from leakboard.tokens import words
-from leakboard.training import shuffled
+from leakboard.training import encode_all, shuffled
 
 Count = Annotated[int, Field(ge=1)]
 
@@ -121,7 +121,7 @@ class BagEncoder(torch.nn.Module):
         self, prepared: Sequence[torch.Tensor], generator: torch.Generator | None = None
     ) -> Iterator[list[int]]:
         """Yield batches of indices, in random order with a generator."""
-        parts = torch.arange(len(prepared)).split(self.batch_size)
+        parts = torch.arange(len(prepared)).split(self.batch_size) if prepared else ()
         yield from (
             part.tolist() for part in (shuffled(len(prepared), self.batch_size, generator) if generator else parts)
         )
@@ -131,12 +131,9 @@ class BagEncoder(torch.nn.Module):
         sizes = torch.tensor([0, *(len(rows) for rows in prepared[:-1])])
         return self.bag(torch.cat(list(prepared)), sizes.cumsum(0))
 
-    @torch.no_grad()
     def documents(self, texts: Sequence[str]) -> Floats:
         """Return one vector a text, float32 (n, d)."""
-        prepared = self.prepare(texts)
-        parts = [self([prepared[i] for i in batch]).numpy() for batch in self.batches(prepared) if batch]
-        return np.concatenate([np.empty((0, self.dimension), np.float32), *parts])
+        return encode_all(self, texts)
 
     def coverage(self, texts: Sequence[str]) -> dict[str, float]:
         """Return the share of texts without a known word."""

@@ -24,7 +24,7 @@ from leakboard.interfaces import Corpus, Floats, Publication
 from leakboard.options import victim
 from leakboard.task_model import FittedOnTask, Recipe, fit_task_model, load_task_model
 from leakboard.tokens import words
-from leakboard.training import of_like_length
+from leakboard.training import encode_all, of_like_length
 
 Count = Annotated[int, Field(ge=1)]
 
@@ -154,15 +154,9 @@ class LstmEncoder(torch.nn.Module):
         packed = pack_padded_sequence(vectors, lengths, batch_first=True, enforce_sorted=False)
         return self.lstm(packed)[1][0][0]
 
-    @torch.no_grad()
     def documents(self, texts: Sequence[str]) -> Floats:
         """Return one vector a text, float32 (n, d)."""
-        self.eval()
-        prepared = self.prepare(texts)
-        vectors = np.empty((len(prepared), self.dimension), np.float32)
-        for batch in self.batches(prepared):
-            vectors[batch] = self([prepared[i] for i in batch]).cpu().numpy()
-        return vectors
+        return encode_all(self, texts)
 
     def coverage(self, texts: Sequence[str]) -> dict[str, float]:
         """Return the share of texts without a known word."""
