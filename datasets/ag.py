@@ -7,6 +7,7 @@ dev and test occur verbatim in train; ``duplicates`` decides. The corpus is for 
 from typing import Literal
 
 from leakboard.datasets._dpnlp import load, public_file
+from leakboard.downloads import state
 from leakboard.interfaces import Corpus, Secret
 from leakboard.options import dataset
 
@@ -19,6 +20,11 @@ TOPICS = ("World", "Entertainment", "Sports", "Business")
 class Ag:
     duplicates: Literal["drop", "keep"] = "drop"
     """``drop``: texts of dev and test are taken out of train; ``keep``: the papers' file as it is."""
+
+    @staticmethod
+    def state() -> str:
+        """Return whether the file is here."""
+        return state([FILE])
 
     def fingerprint(self) -> str:
         """Return the checksum of the published file."""

@@ -7,6 +7,7 @@ two the other way round than for Trustpilot.
 from typing import Literal
 
 from leakboard.datasets._dpnlp import load, public_file
+from leakboard.downloads import state
 from leakboard.interfaces import Corpus, Secret
 from leakboard.options import dataset
 
@@ -18,6 +19,11 @@ SECRETS = (Secret("age", ("over 30", "under 20"), "attribute"), Secret("gender",
 class Blog:
     duplicates: Literal["drop", "keep"] = "drop"
     """``drop``: texts of dev and test are taken out of train; ``keep``: the published file as it is."""
+
+    @staticmethod
+    def state() -> str:
+        """Return whether the file is here."""
+        return state([FILE])
 
     def fingerprint(self) -> str:
         """Return the checksum of the published file."""

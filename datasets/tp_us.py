@@ -7,6 +7,7 @@ as in the reader of Coavoux et al. (2018).
 from typing import Literal
 
 from leakboard.datasets._dpnlp import load, public_file
+from leakboard.downloads import state
 from leakboard.interfaces import Corpus, Secret
 from leakboard.options import dataset
 
@@ -20,6 +21,11 @@ class TpUs:
     """``drop``: texts of dev and test are taken out of train; ``keep``: the published file as it is."""
     show_secrets: bool = False
     """Put a word for each secret in front of every text (+DEMO of Coavoux et al. 2018); the floor reads it too."""
+
+    @staticmethod
+    def state() -> str:
+        """Return whether the file is here."""
+        return state([FILE])
 
     def fingerprint(self) -> str:
         """Return the checksum of the published file."""

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from leakboard.corpora import build_corpus, divide, drop_copies
 from leakboard.datasets._topics import TopicModel
-from leakboard.downloads import PublicFile
+from leakboard.downloads import PublicFile, state
 from leakboard.interfaces import Corpus, Secret
 from leakboard.options import dataset
 from leakboard.tabular import Row, clean_category, clean_text, read_rows
@@ -52,6 +52,11 @@ class Trustpilot:
     show_secrets: bool = False
     """Put a word for each secret in front of every text (+DEMO of Coavoux et al. 2018); the floor reads it too."""
 
+    @staticmethod
+    def state() -> str:
+        """Return whether the files of both languages are here."""
+        return state([_file(language, split) for language in CHECKSUMS for split in ("train", "test")])
+
     def fingerprint(self) -> str:
         """Return the checksums of the published files."""
         return ",".join(CHECKSUMS[self.language].values())
@@ -64,7 +69,7 @@ class Trustpilot:
         """
         frames, rows = {}, 0
         for split in ("train", "test"):
-            path = self._file(split).fetch()
+            path = _file(self.language, split).fetch()
             read = read_rows(str(path), ("text", "age", "gender"), _clean, on_bad_rows="error")
             frames[split] = pd.DataFrame(read.rows).assign(row=[rows + n for n in read.numbers])
             rows += len(read.rows)
@@ -81,9 +86,10 @@ class Trustpilot:
         checks = {"dropped_rows": dropped, "dropped_copies": copies}
         return build_corpus("trustpilot", splits, SECRETS, names, checks, self.show_secrets)
 
-    def _file(self, split: str) -> PublicFile:
-        url = f"{URL}/{COMMIT}/language_invariant_properties/data/trustpilot/{split}/{self.language}.csv"
-        return PublicFile("trustpilot", f"{self.language}_{split}.csv", url, CHECKSUMS[self.language][split])
+
+def _file(language: str, split: str) -> PublicFile:
+    url = f"{URL}/{COMMIT}/language_invariant_properties/data/trustpilot/{split}/{language}.csv"
+    return PublicFile("trustpilot", f"{language}_{split}.csv", url, CHECKSUMS[language][split])
 
 
 def _clean(row: Row) -> Row:

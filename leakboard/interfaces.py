@@ -66,8 +66,8 @@ class Corpus:
     """A text corpus with a task label and secrets, in splits that no text crosses unless ``checks`` says so.
 
     ``splits`` maps train, dev and test to columns ``text``, ``label`` (ClassLabel, optional), ``row`` (int64, place
-    in the source), ``user`` (optional), one ClassLabel column a secret, and where the generating model is known
-    ``posterior:<secret>``: the exact probability of every value given the text.
+    in the source), ``user`` (optional), one ClassLabel column a secret, one float64 column a numeric target, and where
+    the generating model is known ``posterior:<secret>``: the exact probability of every value given the text.
     A stage that must not see a split gets a corpus without it.
     """
 
@@ -76,6 +76,8 @@ class Corpus:
     splits: DatasetDict
     checks: Mapping[str, float] = field(default_factory=dict)
     """Counts and shares found when the corpus was loaded: copies across splits, conflicting labels, dropped rows."""
+    numeric_targets: tuple[str, ...] = ()
+    """Columns that a regression may be asked for, as scores of personality; of a user, the same in all of its rows."""
 
     def texts(self, split: str) -> Texts:
         """Return the texts of a split with their source rows."""
@@ -115,7 +117,11 @@ class Corpus:
 
 
 class Dataset(Protocol):
-    """Supplies a corpus."""
+    """Supplies a corpus.
+
+    It may have a static method ``state() -> str``, as may every plugin: one line for ``list`` that says what is there,
+    what is missing, and how to get it. A plugin without one is ready when it can be imported.
+    """
 
     def fingerprint(self) -> str:
         """Identify the bytes that the corpus is made from, without building it (a checksum, a version).

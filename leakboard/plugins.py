@@ -44,6 +44,8 @@ class Listing:
     """What to import; empty for a single file."""
     attribute: str = ""
     """The class, where an entry point names it."""
+    has_state: bool = False
+    """Whether the class has a method ``state`` to be asked."""
 
 
 class Registry:
@@ -112,6 +114,15 @@ class Registry:
             raise BrokenPlugin(f"{kind[:-1]} {name!r} ({listing.origin}) is broken: {one_line(error)}") from error
         return _plugin_class(module, listing)
 
+    def state(self, listing: Listing) -> str:
+        """Return one line on whether a plugin can be used; one that says so itself is imported and asked."""
+        if listing.problem or not listing.has_state:
+            return f"broken: {listing.problem}" if listing.problem else "ready"
+        try:
+            return str(self.load(listing.kind, listing.name).state())
+        except Exception as error:
+            return f"broken: {one_line(error)}"
+
     def revision(self, kind: str, name: str) -> str:
         """Return the SHA-256 of a plugin's code and of every module of the project that it imports, transitively.
 
@@ -163,7 +174,13 @@ def _examine(path: Path, kind: str, module: str = "") -> Listing:
         problem = f"declares {len(declared)} plugin classes ({', '.join(declared) or 'none'}), not one of {expected}"
     elif missing := _missing_imports(tree):
         problem = f"needs {', '.join(missing)}, not installed"
-    return Listing(kind or "".join(declared[:1]), path.stem, str(path), summary, problem, module)
+    found = kind or "".join(declared[:1])
+    return Listing(found, path.stem, str(path), summary, problem, module, has_state=_has_state(tree))
+
+
+def _has_state(tree: ast.Module) -> bool:
+    bodies = [node.body for node in tree.body if isinstance(node, ast.ClassDef)]
+    return any(isinstance(item, ast.FunctionDef) and item.name == "state" for body in bodies for item in body)
 
 
 def _declared_kinds(tree: ast.Module) -> list[str]:

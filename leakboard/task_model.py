@@ -78,7 +78,10 @@ class Recipe:
 
 
 class TrainableVictim(Protocol):
-    """A victim whose encoder other victims may build on: its options are those of the encoder and of its training."""
+    """A victim whose encoder other victims may build on: its options are those of the encoder and of its training.
+
+    It may have ``candidates``: victims of its kind, of which the one that does best on dev is kept.
+    """
 
     def fingerprint(self) -> str:
         """Identify pretrained weights; empty where there are none."""
@@ -214,8 +217,11 @@ def fit_task_model(
     """
     if not corpus.has_labels:
         raise RequestError(f"{name}: {corpus.name} has no task label to train on; sentence_encoder needs none")
-    with seeded(seed):
-        return _fit(victim, corpus, seed, defend or (lambda encoder, encode: Defence()))
+    fitted: list[tuple[TaskModel, float]] = []
+    for candidate in getattr(victim, "candidates", (victim,)):
+        with seeded(seed):
+            fitted.append(_fit(candidate, corpus, seed, defend or (lambda encoder, encode: Defence())))
+    return min(fitted, key=lambda entry: entry[1])[0]
 
 
 def _fit(
@@ -223,7 +229,8 @@ def _fit(
     corpus: Corpus,
     seed: int,
     defend: Defend,
-) -> TaskModel:
+) -> tuple[TaskModel, float]:
+    """Return a trained model, and the least of what was found on dev after each epoch."""
     recipe, encoder = victim.recipe, victim.build(corpus)
     assert isinstance(encoder, torch.nn.Module)
     head = _head(encoder.dimension, recipe.hidden, len(corpus.values("label"))).to(encoder.device)
@@ -285,7 +292,7 @@ def _fit(
         return defence.criterion(found) if defence.criterion else found
 
     steps = sum(1 for _ in encoder.batches(prepared["train"]))
-    train(
+    history = train(
         torch.nn.ModuleDict({"encoder": encoder, "head": head}),
         batches,
         loss,
@@ -298,4 +305,4 @@ def _fit(
         keep="best" if defence.criterion else recipe.keep,
         notes=True,
     )
-    return TaskModel(encoder, head)
+    return TaskModel(encoder, head), min(value for value in history if math.isfinite(value))

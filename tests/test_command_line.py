@@ -209,7 +209,7 @@ def test_real_plugins_on_generated_reviews(bench, command_line):
     assert bench.tables() == first
 
 
-@pytest.mark.parametrize("command", [["--help"], ["list"], ["run", "--help"]])
+@pytest.mark.parametrize("command", [["--help"], ["list", "attacks"], ["list", "suites"], ["run", "--help"]])
 def test_help_and_list_import_nothing_heavy(command, bench):
     code = (
         "import sys\nfrom leakboard.commands import main\n"
@@ -228,9 +228,34 @@ def test_list_names_everything(command_line):
     assert code == 0
     for name in ("generated_reviews", "word2vec", "attribute_inference", "demo"):
         assert f"\n{name} " in out
+    assert not {"broken:", "Traceback"} & set(out.split())
     code, _, err = command_line("list", "victm")
     assert (code, err.count("\n")) == (2, 1)
     assert "did you mean 'victims'?" in err
+
+
+def test_list_says_what_is_there_and_how_to_get_what_is_missing(command_line, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("LEAKBOARD_DATA", str(tmp_path))
+    places = ("fetched from raw.githubusercontent.com when first used", "put the file at ag/ag_data.txt in a folder")
+    code, out, _ = command_line("list", "datasets")
+    shown = " ".join(out.split())
+    assert code == 0
+    assert "LEAKBOARD_DATA" in shown
+    assert all(word in shown for place in places for word in place.split())
+    (tmp_path / "ag_data.txt").touch()
+    before = shown.count(" there")
+    assert " ".join(command_line("list", "datasets")[1].split()).count(" there") == before + 1
+
+
+def test_list_tells_a_plugin_whose_state_cannot_be_told(command_line, tmp_path):
+    source = (
+        "from leakboard.options import attack\n@attack\nclass A:\n    @staticmethod\n    def state():\n        1 / 0\n"
+    )
+    (tmp_path / "odd.py").write_text(source)
+    code, out, _ = command_line("list", "attacks", "--plugin", str(tmp_path / "odd.py"))
+    assert code == 0
+    assert "broken: ZeroDivisionError" in out
 
 
 def test_show_prints_every_option(command_line):

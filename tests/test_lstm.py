@@ -5,7 +5,9 @@ import pytest
 import torch
 
 from leakboard import task_model
+from leakboard.errors import RequestError
 from leakboard.interfaces import Texts
+from leakboard.options import build
 from leakboard.victims.lstm import RARITY, UNKNOWN, Lstm, LstmEncoder
 
 COUNTS = {"bad": 1, "good": 40, "room": 3, "the": 1000}
@@ -67,9 +69,7 @@ class TestEncoder:
 
     def test_dropout_has_one_mask_a_text(self, monkeypatch):
         made, seen = encoder(dropout=0.5), []
-        monkeypatch.setattr(
-            "leakboard.victims.lstm.pack_padded_sequence", lambda vectors, *_, **__: seen.append(vectors) or 1 / 0
-        )
+        monkeypatch.setattr(made.lstm, "forward", lambda vectors: seen.append(vectors) or 1 / 0)
         made.unknown.zero_()
         made.words.weight.data.fill_(1.0)
         made.train()
@@ -104,10 +104,30 @@ class TestVictim:
         told, train = [], task_model.train
 
         def recorded(*given, **options):
-            told.extend(train(*given, **options))
+            told.extend(history := train(*given, **options))
+            return history
 
         monkeypatch.setattr(task_model, "train", recorded)
         fitted = Lstm(epochs=4, batch_size=8).fit(reviews.only("train", "dev"), 0)
         vectors = fitted.publish_documents(reviews.texts("dev"), RNG)
         wrong = np.mean(fitted.predict(vectors) != reviews.column("dev", "label"))
         assert wrong == min(told)
+
+    def test_of_several_dimensions_the_one_of_best_dev_accuracy_is_kept(self, reviews, tmp_path):
+        given, recipe = reviews.only("train", "dev"), {"epochs": 12, "batch_size": 8, "learning_rate": 0.01}
+        single = {size: Lstm(dimension=size, **recipe).fit(given, 0) for size in (2, 16)}
+        vectors = {size: fitted.publish_documents(reviews.texts("dev"), RNG) for size, fitted in single.items()}
+        labels = reviews.column("dev", "label")
+        right = {size: np.mean(fitted.predict(vectors[size]) == labels) for size, fitted in single.items()}
+        assert right[2] != right[16], "the example must tell the two apart"
+        best = max(right, key=lambda size: right[size])
+        both = Lstm(dimension=(2, 16), **recipe)
+        fitted = both.fit(given, 0)
+        assert np.array_equal(fitted.publish_documents(reviews.texts("dev"), RNG), vectors[best])
+        fitted.save(tmp_path)
+        assert np.array_equal(both.load(tmp_path).publish_documents(reviews.texts("dev"), RNG), vectors[best])
+
+    @pytest.mark.parametrize("wrong", [1, [], [8, 1], "8"])
+    def test_dimensions_that_are_not_allowed(self, wrong):
+        with pytest.raises(RequestError, match=r"lstm\.dimension.*not allowed"):
+            build(Lstm, {"dimension": wrong}, "lstm")

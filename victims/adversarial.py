@@ -71,13 +71,12 @@ class Adversarial:
         Raises:
             RequestError: no weights, or the corpus has no task label, or none of the secrets that the method needs.
         """
-        method, budget = METHODS[self.method], None
+        method, budgets = METHODS[self.method], list[PrivacyBudget]()
         if not corpus.secrets and (self.least_privacy or method.needs_secrets):
             asked = f"least_privacy: {self.least_privacy}" if self.least_privacy else f"method: {self.method!r}"
             raise RequestError(f"adversarial: {asked} needs secrets, and {corpus.name} has none")
 
         def defend(encoder: Any, encode: Any) -> Defence:
-            nonlocal budget
             if method.term is None:
                 return Defence(task_weight=self.alpha)
             given = Setting(
@@ -92,17 +91,18 @@ class Adversarial:
             )
             adversary, penalty = method.term(given)
             beta = method.beta if self.beta is None else self.beta
-            budget = PrivacyBudget(self.least_privacy, corpus, encode) if self.least_privacy else None
+            if self.least_privacy:
+                budgets.append(PrivacyBudget(self.least_privacy, corpus, encode))
             return Defence(
                 adversaries=[adversary] if adversary else [],
                 task_weight=self.alpha,
                 penalty=(lambda vectors, rows: beta * penalty(vectors, rows)) if beta else None,
-                criterion=budget,
+                criterion=budgets[-1] if budgets else None,
             )
 
         model = fit_task_model(self.encoder, "adversarial", corpus, seed, defend)
-        if budget and max(budget.found) < budget.least:
-            note(f"least_privacy: {budget.least} was reached in no epoch; the most private is kept")
+        if self.least_privacy and all(max(budget.found) < self.least_privacy for budget in budgets):
+            note(f"least_privacy: {self.least_privacy} was reached in no epoch; the most private is kept")
         return FittedAdversarial(model, _eraser(model, corpus) if method.term is None else None)
 
     def load(self, folder: Path) -> "FittedAdversarial":

@@ -46,6 +46,11 @@ class Bert:
 
     publishes: ClassVar[tuple[Publication, ...]] = ("documents", "words")
 
+    @staticmethod
+    def state() -> str:
+        """Return whether the default checkpoint is here."""
+        return checkpoints.state()
+
     def fingerprint(self) -> str:
         """Identify the pretrained weights."""
         return checkpoints.identity(self.checkpoint, self.revision)

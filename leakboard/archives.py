@@ -1,0 +1,77 @@
+"""Reading a file as it is, or through a zip, gzip, bzip2 or xz archive: nothing is ever unpacked to disk."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from leakboard.errors import RequestError, one_line
+
+_BROKEN = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, NotImplementedError)
+"""What a truncated or unknown archive raises, when it is opened or anywhere later."""
+
+
+@contextmanager
+def open_bytes(path: Path, member: str = "") -> Iterator[IO[bytes]]:
+    """Open a file for reading, through its archive where it is one.
+
+    Args:
+        path: the file; ``.zip``, ``.gz``, ``.bz2`` and ``.xz`` are read through.
+        member: of a zip, the file in it; may be left out where there is but one.
+
+    Raises:
+        RequestError: no such file or member, or the archive is truncated or damaged (told while reading, too).
+    """
+    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+    try:
+        if path.suffix.lower() == ".zip":
+            with zipfile.ZipFile(path) as archive, archive.open(_member(path, archive, member)) as stream:
+                yield stream
+        else:
+            with openers.get(path.suffix.lower(), open)(path, "rb") as stream:
+                yield stream
+    except FileNotFoundError:
+        raise RequestError(f"{path}: no such file") from None
+    except _BROKEN as error:
+        raise RequestError(f"{path}: truncated or damaged ({one_line(error)[:120]})") from None
+
+
+@contextmanager
+def open_text(path: Path, member: str = "", encoding: str = "utf-8-sig") -> Iterator[IO[str]]:
+    """Open a file as `open_bytes` does, as text; bytes that are not of the encoding come as surrogates."""
+    with open_bytes(path, member) as stream, io.TextIOWrapper(stream, encoding, "surrogateescape", newline="") as text:
+        yield text
+
+
+def members(path: Path, suffix: str) -> list[str]:
+    """Return the names of a zip's files that end in ``suffix``, sorted.
+
+    Raises:
+        RequestError: the archive is truncated or damaged, or holds no such file.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = sorted(name for name in archive.namelist() if name.endswith(suffix))
+    except _BROKEN as error:
+        raise RequestError(f"{path}: truncated or damaged ({one_line(error)[:120]})") from None
+    if not names:
+        raise RequestError(f"{path}: no file in it ends in {suffix}")
+    return names
+
+
+def _member(path: Path, archive: zipfile.ZipFile, member: str) -> str:
+    names = [name for name in archive.namelist() if not name.endswith("/")]
+    if not member and len(names) == 1:
+        return names[0]
+    if member not in names:
+        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        raise RequestError(f"{path}: no file {member!r} in it (there are: {shown})")
+    return member
