@@ -261,11 +261,11 @@ class Victim(Protocol):
 
 @dataclass(frozen=True)
 class KnownTexts:
-    """Texts whose secrets the attacker knows, with their published vectors."""
+    """Texts that the attacker knows, with their published vectors."""
 
     texts: Texts
     secrets: Mapping[str, Integers]
-    """int64 (n,) a secret: indices into its values."""
+    """int64 (n,) a secret that it is to guess: indices into its values."""
     vectors: Floats | None
     """float32 (n, d), or None where the victim publishes no documents."""
 
@@ -325,6 +325,16 @@ class WordGuesses:
 
 
 @dataclass(frozen=True)
+class TextGuesses:
+    """The texts that vectors were made of, as the attacker reads them: one a vector."""
+
+    texts: Sequence[str]
+    ordered: bool = True
+    """Whether the order of the words means something; otherwise each is a set of words, and says nothing of counts."""
+    note: str = ""
+
+
+@dataclass(frozen=True)
 class Distinguisher:
     """A way to tell from one release which of two neighbouring inputs it came from, fixed before the referee draws.
 
@@ -355,7 +365,7 @@ class FittedAudit(Protocol):
 class FittedAttack(Protocol):
     """A trained attacker."""
 
-    def guess(self, vectors: Floats) -> SecretGuesses | WordGuesses:
+    def guess(self, vectors: Floats) -> SecretGuesses | WordGuesses | TextGuesses:
         """Guess from published test vectors, float32 (n, d), or (n, m, d) where it asked for m ``observations``.
 
         Returns guesses, never metrics.
@@ -370,8 +380,11 @@ class Attack(Protocol):
     """
 
     needs: ClassVar[Publication]
-    target: ClassVar[Literal["attribute", "entity", "words", "claim"]]
-    """Which secrets it guesses: it is skipped where the corpus has none of them, or the victim claims nothing."""
+    target: ClassVar[Literal["attribute", "entity", "words", "text", "claim"]]
+    """What it guesses: it is skipped where the corpus has no such secrets, or the victim claims nothing.
+
+    ``words`` names published word vectors, ``text`` reads the text from its vector.
+    """
 
     def fit(self, view: AttackerView, seed: int) -> FittedAttack | FittedAudit:
         """Learn from the view."""

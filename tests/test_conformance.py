@@ -14,7 +14,7 @@ import pytest
 from conformance import content, digest, example, published
 
 from leakboard.errors import RequestError
-from leakboard.interfaces import PrivacyClaim, SecretGuesses, WordGuesses
+from leakboard.interfaces import PrivacyClaim, SecretGuesses, TextGuesses, WordGuesses
 from leakboard.options import describe
 from leakboard.plugins import KINDS, Registry
 from leakboard.stages.cell import mount
@@ -148,7 +148,7 @@ class TestForm:
     def test_an_attack_says_what_it_needs(self, kind, name):
         attack = Registry().load(kind, name)
         assert attack.needs in ("documents", "words", "releases")
-        assert attack.target in ("attribute", "entity", "words", "claim")
+        assert attack.target in ("attribute", "entity", "words", "text", "claim")
         assert (attack.needs == "words") == (attack.target == "words")
         assert (attack.needs == "releases") == (attack.target == "claim")
 
@@ -264,7 +264,11 @@ class TestAttacks:
         before = digest([seen, content(view.auxiliary)])
         fitted = attack.fit(view, 0)
         guesses = fitted.guess(vectors)
-        if attack.needs == "documents":
+        if attack.target == "text":
+            assert isinstance(guesses, TextGuesses)
+            assert len(guesses.texts) == len(vectors)
+            again, whole = fitted.guess(vectors), guesses
+        elif attack.needs == "documents":
             assert isinstance(guesses, SecretGuesses)
             assert set(guesses.scores) == {s.name for s in scene.corpus.secrets if s.kind == attack.target}
             for secret in view.secrets:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from leakboard.interfaces import (
     PublishedWords,
     Secret,
     SecretGuesses,
+    TextGuesses,
     Texts,
     Victim,
     WordGuesses,
@@ -30,6 +31,7 @@ from leakboard.randomness import seed_libraries
 from leakboard.referee import SCORES, judge, judge_task
 from leakboard.referee.claims import AUDITED, composed, judge_claim
 from leakboard.referee.measures import Metric
+from leakboard.referee.texts import recovered_texts, text_metrics
 from leakboard.referee.words import (
     ASKED,
     HEADLINE,
@@ -43,7 +45,7 @@ from leakboard.stages.fitting import Names
 from leakboard.stages.publications import Publications, publisher
 from leakboard.tokens import words
 
-Guess = Callable[[Floats], SecretGuesses | WordGuesses]
+Guess = Callable[[Floats], SecretGuesses | WordGuesses | TextGuesses]
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Scene:
 
 
 def targets(attack: Attack, corpus: Corpus) -> tuple[Secret, ...]:
-    """Return the secrets of the corpus that an attack guesses; none for attacks on words."""
+    """Return the secrets of the corpus that an attack guesses; none for attacks on words or whole texts."""
     return tuple(secret for secret in corpus.secrets if secret.kind == attack.target)
 
 
@@ -119,22 +121,36 @@ def mount(attack: Attack, scene: Scene, names: Names, floor: np.ndarray | None) 
         return _judge_audit(fitted, scene, names, metrics)
     if attack.needs == "words":
         return _judge_words(fitted.guess, scene, names, asked, metrics)
-    guesses = _guess_shuffled(fitted.guess, _observed(attack, scene, names), names)
+    guesses = _guess_shuffled(attack, fitted.guess, _observed(attack, scene, names), names)
+    claim = scene.published.claim and composed(scene.published.claim, observations(attack))
+    if isinstance(guesses, TextGuesses):
+        metrics += text_metrics(guesses, scene.corpus)
+        shown = recovered_texts(guesses, scene.corpus.texts("test")[:SENTENCES])
+        return Judged(("text",), "token_f1", n, metrics, guesses.note, shown, claim)
     secrets = targets(attack, scene.corpus)
     metrics += judge(scene.corpus, secrets, guesses, floor)
     metric = SCORES[attack.target][0]
-    size = len(scene.corpus.splits["test"])
-    claim = scene.published.claim and composed(scene.published.claim, observations(attack))
-    return Judged(tuple(secret.name for secret in secrets), metric, size, metrics, guesses.note, [], claim)
+    return Judged(tuple(secret.name for secret in secrets), metric, n, metrics, guesses.note, [], claim)
 
 
-def _guess_shuffled(guess: Guess, vectors: Floats, names: Names) -> SecretGuesses:
-    """Let an attack guess from vectors in random order, so that neighbours in the source tell nothing, and undo it."""
+def _guess_shuffled(attack: Attack, guess: Guess, vectors: Floats, names: Names) -> SecretGuesses | TextGuesses:
+    """Let an attack guess from vectors in random order, so that neighbours in the source tell nothing, and undo it.
+
+    Raises:
+        RequestError: it returns guesses of another kind than it says, or not one text a vector.
+    """
     order = names.stream("shuffle").permutation(len(vectors))
-    guesses = guess(vectors[order])
-    if not isinstance(guesses, SecretGuesses):
-        raise RequestError(f"an attack on documents returns SecretGuesses, not {type(guesses).__name__}")
+    guesses, expected = guess(vectors[order]), TextGuesses if attack.target == "text" else SecretGuesses
+    if not isinstance(guesses, expected):
+        raise RequestError(
+            f"an attack on {attack.target} secrets returns {expected.__name__}, not {type(guesses).__name__}"
+        )
     back = np.argsort(order)
+    if isinstance(guesses, TextGuesses):
+        if len(guesses.texts) != len(back):
+            raise RequestError(f"the attack wrote {len(guesses.texts)} texts of {len(back)} vectors")
+        return replace(guesses, texts=[guesses.texts[place] for place in back])
+    assert isinstance(guesses, SecretGuesses)
     scores = {name: np.asarray(s)[back] if len(s) == len(back) else s for name, s in guesses.scores.items()}
     return SecretGuesses(scores, guesses.note)
 
@@ -189,8 +205,8 @@ def _view(attack: Attack, scene: Scene, names: Names, asked: set[str]) -> Attack
 
     return AttackerView(
         secrets=secrets,
-        train=_known(scene, secrets, "train"),
-        dev=_known(scene, secrets, "dev"),
+        train=_known(attack, scene, "train"),
+        dev=_known(attack, scene, "dev"),
         auxiliary=scene.auxiliary.only("train", "dev"),
         query=query,
         query_words=query_words,
@@ -213,11 +229,11 @@ def releasing(fitted: FittedVictim) -> Any:
     return fitted
 
 
-def _known(scene: Scene, secrets: Sequence[Secret], split: str) -> KnownTexts:
-    if not secrets:  # an audit, or an attack on words: whose texts these are is the auxiliary corpus's to say
+def _known(attack: Attack, scene: Scene, split: str) -> KnownTexts:
+    if attack.needs != "documents":  # whose texts these are is the auxiliary corpus's to say
         return KnownTexts(Texts([]), {}, None)
     vectors = scene.published.documents.get(split)
-    values = {secret.name: scene.corpus.column(split, secret.name) for secret in secrets}
+    values = {secret.name: scene.corpus.column(split, secret.name) for secret in targets(attack, scene.corpus)}
     return KnownTexts(scene.corpus.texts(split), values, None if vectors is None else vectors.copy())
 
 

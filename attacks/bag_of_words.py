@@ -1,0 +1,127 @@
+"""Bag-of-words inversion: which words stood in the text of a published vector?
+
+The multi-label attack of Song and Raghunathan (2020, Information Leakage in Embedding Models, section 3): a sigmoid a
+word of the vocabulary on one linear layer, trained on the attacker's own texts by binary cross entropy. A word is
+guessed above a threshold that is chosen on dev for token F1. It says nothing of order or counts.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+import torch
+from pydantic import Field
+from scipy.special import logit
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from leakboard.attacks._denoising import Scaling
+from leakboard.attacks._texts import Vocabulary, own_vectors
+from leakboard.interfaces import AttackerView, Floats, Publication, TextGuesses, Texts
+from leakboard.options import attack
+from leakboard.randomness import seeded
+from leakboard.thresholds import best_offset
+from leakboard.tokens import words
+from leakboard.training import shuffled, train
+
+Count = Annotated[int, Field(ge=1)]
+
+DEV_TEXTS = 2_000
+"""At most so many texts of dev say when training ends, and where the threshold lies (texts)."""
+
+
+@attack
+class BagOfWords:
+    vocabulary: Count = 10_000
+    """Words that it can name: the most frequent of its own texts (words)."""
+    hidden: Count | None = None
+    """ReLU units between vector and words; null has no such layer, as in the paper."""
+    epochs: Count = 60
+    """Most passes over the attacker's texts."""
+    patience: Count = 4
+    """Stop after this many epochs without a better dev loss."""
+    batch_size: Count = 128
+    """Texts a step."""
+    learning_rate: Annotated[float, Field(gt=0)] = 1e-3
+    """Adam's."""
+
+    needs: ClassVar[Publication] = "documents"
+    target: ClassVar[str] = "text"
+
+    def fit(self, view: AttackerView, seed: int) -> "FittedBagOfWords":
+        """Train on the attacker's own texts and their vectors, and choose the threshold on dev.
+
+        Raises:
+            RequestError: the victim publishes no vectors.
+        """
+        scaling, vectors, dev_vectors = own_vectors(view)
+        vocabulary = Vocabulary.of([words(text) for text in view.train.texts], self.vocabulary)
+        inputs, dev_inputs = torch.from_numpy(vectors), torch.from_numpy(dev_vectors[:DEV_TEXTS])
+        known, dev_known = (_codes(texts, vocabulary) for texts in (view.train.texts, view.dev.texts[:DEV_TEXTS]))
+        generator = torch.Generator().manual_seed(seed)
+        with seeded(seed):
+            network = self._network(inputs.shape[1], vocabulary)
+            optimiser = torch.optim.Adam(network.parameters(), lr=self.learning_rate)
+
+            def loss(batch: list[int]) -> torch.Tensor:
+                present = _present([known[i] for i in batch], len(vocabulary.units))
+                return binary_cross_entropy_with_logits(network(inputs[batch]), present) * len(vocabulary.units)
+
+            dev_present = _present(dev_known, len(vocabulary.units))
+            train(
+                network,
+                lambda: (batch.tolist() for batch in shuffled(len(inputs), self.batch_size, generator)),
+                loss,
+                lambda: binary_cross_entropy_with_logits(network(dev_inputs), dev_present).item(),
+                optimiser=optimiser,
+                epochs=self.epochs,
+                patience=self.patience,
+                notes=True,
+            )
+        with torch.no_grad():
+            margins = network(dev_inputs).numpy().ravel()
+        offset = best_offset(margins, dev_present.numpy().ravel().astype(np.int64))
+        return FittedBagOfWords(vocabulary, scaling, network, offset)
+
+    def _network(self, dimension: int, vocabulary: Vocabulary) -> torch.nn.Module:
+        """Return a network that starts as a constant: the share of texts that hold each word."""
+        output = torch.nn.Linear(self.hidden or dimension, len(vocabulary.units))
+        with torch.no_grad():
+            output.weight.zero_()
+            output.bias.copy_(torch.from_numpy(logit(np.clip(vocabulary.shares, 1e-6, 1 - 1e-6))))
+        if self.hidden is None:
+            return output
+        return torch.nn.Sequential(torch.nn.Linear(dimension, self.hidden), torch.nn.ReLU(), output)
+
+
+def _codes(texts: Texts | list[str], vocabulary: Vocabulary) -> list[list[int]]:
+    codes = vocabulary.codes
+    return [[codes[word] for word in set(words(text)) if word in codes] for text in texts]
+
+
+def _present(texts: list[list[int]], size: int) -> torch.Tensor:
+    """Return which words each text holds, float32 (texts, size), 0 or 1."""
+    present = torch.zeros(len(texts), size)
+    for row, codes in enumerate(texts):
+        present[row, codes] = 1.0
+    return present
+
+
+@dataclass(frozen=True)
+class FittedBagOfWords:
+    vocabulary: Vocabulary
+    scaling: Scaling
+    network: torch.nn.Module
+    offset: float
+    """Added to the log-odds of every word."""
+
+    @torch.no_grad()
+    def guess(self, vectors: Floats) -> TextGuesses:
+        """Return the words of each text, the likeliest first."""
+        texts = []
+        for part in torch.from_numpy(self.scaling(vectors)).split(DEV_TEXTS):
+            scores = self.network(part).numpy() + self.offset
+            for row in scores:
+                named = np.flatnonzero(row > 0)
+                texts.append(" ".join(self.vocabulary.units[code] for code in named[np.argsort(-row[named])]))
+        remark = f"{len(self.vocabulary.units)} words, threshold {1 / (1 + np.exp(self.offset)):.2f} chosen on dev"
+        return TextGuesses(texts, ordered=False, note=remark)
