@@ -128,8 +128,10 @@ class Defence:
     """Maps an epoch's error rate on dev to what is lowest in the epoch to keep; None leaves it to the recipe."""
 
 
-Defend = Callable[[Any, Callable[[Sequence[int], str], Vectors]], Defence]
-"""Returns a defence, given the encoder and what encodes rows of a split."""
+Defend = Callable[
+    [Any, Callable[[Sequence[int], str], Vectors], Callable[[torch.Generator], Iterator[list[int]]]], Defence
+]
+"""Returns a defence, given the encoder, what encodes rows of a split, and what divides train into random batches."""
 
 
 @dataclass(frozen=True)
@@ -210,7 +212,7 @@ def fit_task_model(
         name: of the plugin, for messages.
         corpus: with train and dev.
         seed: of weights, batches and dropout.
-        defend: returns the defence, given the encoder and what encodes rows of a split, train or dev; None: no defence.
+        defend: returns the defence; None: no defence.
 
     Raises:
         RequestError: no weights, or the corpus has no task label.
@@ -220,7 +222,7 @@ def fit_task_model(
     fitted: list[tuple[TaskModel, float]] = []
     for candidate in getattr(victim, "candidates", (victim,)):
         with seeded(seed):
-            fitted.append(_fit(candidate, corpus, seed, defend or (lambda encoder, encode: Defence())))
+            fitted.append(_fit(candidate, corpus, seed, defend or (lambda *_: Defence())))
     return min(fitted, key=lambda entry: entry[1])[0]
 
 
@@ -246,7 +248,7 @@ def _fit(
         vectors: Vectors = encoder([prepared[split][i] for i in rows])
         return vectors
 
-    defence = defend(encoder, encode)
+    defence = defend(encoder, encode, lambda generator: encoder.batches(prepared["train"], generator))
     if defence.penalty and not trained:
         raise RequestError("nothing of the encoder is trained, so a defence that is trained into it has no effect")
 

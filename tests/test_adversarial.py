@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from leakboard.errors import RequestError
 from leakboard.interfaces import Texts
 from leakboard.options import build
 from leakboard.randomness import derived_seed
-from leakboard.training import Opponent, train
+from leakboard.training import Opponent, shuffled, train
 from leakboard.victims._adversaries import METHODS, Setting
 from leakboard.victims._privacy_budget import PrivacyBudget, dev_privacy
 from leakboard.victims.adversarial import Adversarial, _eraser
@@ -57,8 +58,21 @@ def term(corpus, vectors):
 
 
 def setting_of(corpus, dimension, encode):
-    cpu = torch.device("cpu")
-    return Setting(corpus, dimension, cpu, encode=encode, seed=0, hidden=32, learning_rate=1e-2, characters=30)
+    return Setting(
+        corpus,
+        dimension,
+        torch.device("cpu"),
+        encode=encode,
+        batches=partial(in_eights, corpus),
+        seed=0,
+        hidden=32,
+        learning_rate=1e-2,
+        characters=30,
+    )
+
+
+def in_eights(corpus, generator):
+    return (batch.tolist() for batch in shuffled(len(corpus.texts("train")), 8, generator))
 
 
 def parameters(module):
@@ -85,16 +99,32 @@ class TestTerms:
 
     def test_declustering_parts_the_like_and_joins_the_unlike(self, term, vectors, corpus):
         _, penalty, rows = term("declustering")
-        penalty(vectors, rows).backward()
-        moved = (vectors - 5 * vectors.grad).detach()
         truth = np.stack([corpus.column("train", secret.name) for secret in corpus.secrets], axis=1)
-        generator = torch.Generator().manual_seed(derived_seed(0, "pairs"))
-        others = torch.randint(len(truth), (len(rows),), generator=generator).tolist()
-        agree = (truth == truth[others]).mean(1)
-        old, new = ((value - value[others]).square().sum(1) for value in (vectors.detach(), moved))
-        grown = (new - old).numpy()
+        generator, start, agree, grown = torch.Generator().manual_seed(derived_seed(0, "pairs")), 0, [], []
+        for others in in_eights(corpus, generator):
+            vectors.grad, batch = None, rows[start : start + len(others)]
+            penalty(vectors[batch], batch).backward()
+            moved = (vectors - 5 * vectors.grad).detach()
+            old, new = ((value[batch] - value[others]).square().sum(1) for value in (vectors.detach(), moved))
+            grown.append((new - old).numpy())
+            agree.append((truth[batch] == truth[others]).mean(1))
+            start += len(others)
+        grown, agree = np.concatenate(grown), np.concatenate(agree)
         assert grown[agree > 0.5].mean() > 0
         assert grown[agree < 0.5].mean() < 0
+
+    def test_declustering_pairs_a_text_with_any_of_train(self, corpus):
+        """Each text is the other one equally often, whatever the first; a short batch is filled up from its start."""
+        drawn, n = [], len(corpus.texts("train"))
+        setting = setting_of(corpus, 2, lambda rows, split: drawn.append(rows) or torch.zeros(len(rows), 2))
+        _, penalty = METHODS["declustering"].term(setting)
+        passes, batches = 20, -(-n // 8)
+        for _ in range(passes * batches):
+            penalty(torch.zeros(8, 2), [0] * 8)
+        assert [len(rows) for rows in drawn] == [8] * (passes * batches)
+        counts = np.bincount([row for rows in drawn for row in dict.fromkeys(rows)], minlength=n)
+        assert (counts == passes).all()
+        assert len({tuple(rows) for rows in drawn}) > passes * batches - 5
 
     def test_declustering_moves_both_texts_of_a_pair(self, term, vectors):
         _, penalty, rows = term("declustering")
@@ -143,10 +173,12 @@ class TestTraining:
     @pytest.mark.parametrize(("method", "default"), [("multidetasking", 1.0), ("declustering", 0.1)])
     def test_weights(self, corpus, vectors, method, default, monkeypatch):
         defences = []
-        monkeypatch.setattr(
-            "leakboard.victims.adversarial.fit_task_model", lambda *given: defences.append(given[-1](encoder, encode))
-        )
         encode, rows = (lambda rows, split: vectors[rows]), list(range(20))
+        batches = partial(in_eights, corpus)
+        monkeypatch.setattr(
+            "leakboard.victims.adversarial.fit_task_model",
+            lambda *given: defences.append(given[-1](encoder, encode, batches)),
+        )
         encoder = type("Encoder", (), {"dimension": 6, "device": torch.device("cpu")})
         for options in ({"beta": 1.0}, {"beta": 2.5, "alpha": 0.5}, {}):
             Adversarial(method=method, **options).fit(corpus, 0)
@@ -186,8 +218,8 @@ class TestTraining:
         seen, fit = [], task_model.fit_task_model
 
         def watched(victim, name, corpus, seed, defend):
-            def watching(encoder, encode):
-                defence = defend(encoder, encode)
+            def watching(encoder, *given):
+                defence = defend(encoder, *given)
                 (adversary,) = defence.adversaries
 
                 def loss(vectors, rows):
@@ -264,6 +296,15 @@ class TestPrivacyBudget:
         found = fitted.publish_documents(Texts(corpus.texts("dev")[:2]), RNG)
         np.testing.assert_allclose(found, states[kept - 1], atol=1e-6)
         assert not np.allclose(found, states[2 - kept], atol=1e-4)
+
+    @pytest.mark.parametrize(("privacy", "told"), [(0.1, True), (0.5, False)])
+    def test_a_budget_that_no_epoch_and_no_size_reaches_is_told(self, corpus, monkeypatch, privacy, told):
+        notes = []
+        monkeypatch.setattr("leakboard.victims._privacy_budget.dev_privacy", lambda *_: privacy)
+        monkeypatch.setattr("leakboard.victims.adversarial.note", notes.append)
+        encoder = {"lstm": {"dimension": [4, 8], "epochs": 1}}
+        Adversarial(method="declustering", encoder=encoder, least_privacy=0.4).fit(corpus, 0)
+        assert (notes == ["least_privacy: 0.4 was reached in no epoch; the most private is kept"]) is told
 
     def test_an_attacker_who_fails_shows_no_privacy(self, make_corpus):
         rare = {"e": [0] * 9 + [1], "f": [1] * 6 + [0] * 4}

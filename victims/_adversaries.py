@@ -5,7 +5,8 @@ its failure. Whoever measures privacy trains attackers of their own: the adversa
 is not the one that it will meet.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +30,8 @@ class Setting:
     device: torch.device
     encode: Callable[[Sequence[int], str], Vectors]
     """Encodes rows of a split."""
+    batches: Callable[[torch.Generator], Iterator[list[int]]]
+    """Yields the rows of train once, in random batches that the encoder takes well."""
     seed: int
     hidden: int
     """ReLU units of an adversary."""
@@ -137,15 +140,17 @@ def generation(setting: Setting) -> tuple[Adversary | None, Penalty]:
 def declustering(setting: Setting) -> tuple[Adversary | None, Penalty]:
     """Texts with like secrets are pushed apart, texts with unlike ones pulled together (Coavoux et al. 2018).
 
-    The term is (0.5 - l(z, z')) ||r - r'||^2 with r' of a random text of train. The paper names l the Hamming
-    distance, under which the sign would do the opposite of what it says; its code takes the share of agreeing secrets,
-    as here. The term is bounded below only where the vectors are, as an LSTM's.
+    The term is (0.5 - l(z, z')) ||r - r'||^2 with r' of a random text of train, whatever the first. The paper names l
+    the Hamming distance, under which the sign would do the opposite of what it says; its code takes the share of
+    agreeing secrets, as here. The term is bounded below only where the vectors are, as an LSTM's.
     """
     truth = setting.secrets()
     generator = torch.Generator().manual_seed(derived_seed(setting.seed, "pairs"))
+    # Drawn by batches of like length, since the padding of unlike ones would cost more than the rest
+    endless = itertools.chain.from_iterable(setting.batches(generator) for _ in itertools.count())
 
     def penalty(vectors: Vectors, rows: list[int]) -> torch.Tensor:
-        others = torch.randint(len(truth), (len(rows),), generator=generator).tolist()
+        others = list(itertools.islice(itertools.cycle(next(endless)), len(rows)))
         agree = (truth[rows] == truth[others]).float().mean(1)
         distance = (vectors - setting.encode(others, "train")).square().sum(1)
         return ((0.5 - agree) * distance).mean()

@@ -76,7 +76,7 @@ class Adversarial:
             asked = f"least_privacy: {self.least_privacy}" if self.least_privacy else f"method: {self.method!r}"
             raise RequestError(f"adversarial: {asked} needs secrets, and {corpus.name} has none")
 
-        def defend(encoder: Any, encode: Any) -> Defence:
+        def defend(encoder: Any, encode: Any, batches: Any) -> Defence:
             if method.term is None:
                 return Defence(task_weight=self.alpha)
             given = Setting(
@@ -84,6 +84,7 @@ class Adversarial:
                 dimension=encoder.dimension,
                 device=encoder.device,
                 encode=encode,
+                batches=batches,
                 seed=seed,
                 hidden=self.hidden,
                 learning_rate=self.learning_rate,
