@@ -8,9 +8,9 @@ import io
 import lzma
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from leakboard.errors import RequestError, one_line
@@ -24,13 +24,13 @@ def open_bytes(path: Path, member: str = "") -> Iterator[IO[bytes]]:
     """Open a file for reading, through its archive where it is one.
 
     Args:
-        path: the file; ``.zip``, ``.gz``, ``.bz2`` and ``.xz`` are read through.
+        path: the file; ``.zip``, ``.gz``, ``.bz2`` (also ``.bz``) and ``.xz`` are read through.
         member: of a zip, the file in it; may be left out where there is but one.
 
     Raises:
         RequestError: no such file or member, or the archive is truncated or damaged (told while reading, too).
     """
-    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".bz": bz2.open, ".xz": lzma.open}
     try:
         if path.suffix.lower() == ".zip":
             with zipfile.ZipFile(path) as archive, archive.open(_member(path, archive, member)) as stream:
@@ -65,6 +65,33 @@ def members(path: Path, suffix: str) -> list[str]:
     if not names:
         raise RequestError(f"{path}: no file in it ends in {suffix}")
     return names
+
+
+def read_members(path: Path, suffix: str) -> Iterator[tuple[str, bytes]]:
+    """Yield name and content of every file of a zip or of a folder whose name ends in ``suffix``, sorted by name.
+
+    Hidden files, and those that a Macintosh adds to a zip, are passed over.
+
+    Raises:
+        RequestError: the archive is truncated or damaged, or holds no such file (told while reading).
+    """
+    try:
+        if path.is_dir():
+            files = {str(file.relative_to(path).as_posix()): file for file in path.rglob(f"*{suffix}")}
+            names = _shown(files)
+            yield from ((name, files[name].read_bytes()) for name in names)
+        else:
+            with zipfile.ZipFile(path) as archive:
+                names = _shown(name for name in archive.namelist() if name.endswith(suffix))
+                yield from ((name, archive.read(name)) for name in names)
+    except _BROKEN as error:
+        raise RequestError(f"{path}: truncated or damaged ({one_line(error)[:120]})") from None
+    if not names:
+        raise RequestError(f"{path}: no file in it ends in {suffix}")
+
+
+def _shown(names: Iterable[str]) -> list[str]:
+    return sorted(name for name in names if not PurePosixPath(name).name.startswith("."))
 
 
 def _member(path: Path, archive: zipfile.ZipFile, member: str) -> str:

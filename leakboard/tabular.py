@@ -1,4 +1,4 @@
-"""The one reader of CSV, Parquet and JSON Lines: rows in, good rows and the bad ones' reasons out."""
+"""The one reader of CSV, Parquet, JSON Lines and plain lines: rows in, good rows and the bad ones' reasons out."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import glob
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from leakboard.archives import open_bytes
 from leakboard.errors import RequestError, nearest
 
 if TYPE_CHECKING:
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 Cleaner = Callable[[Row], Row]
 """Turns a raw row into a clean one; raises ValueError with the reason where it cannot."""
+
+OnBadRows = Literal["error", "drop"]
 
 
 @dataclass
@@ -42,7 +46,9 @@ def expand(pattern: str) -> list[Path]:
     return paths
 
 
-def read_rows(pattern: str, columns: Sequence[str], clean: Cleaner, on_bad_rows: Literal["error", "drop"]) -> Rows:
+def read_rows(
+    pattern: str, columns: Sequence[str], clean: Cleaner, on_bad_rows: OnBadRows, delimiter: str | None = None
+) -> Rows:
     """Read all rows of the files that match ``pattern``.
 
     Args:
@@ -51,35 +57,75 @@ def read_rows(pattern: str, columns: Sequence[str], clean: Cleaner, on_bad_rows:
         clean: applied to every row.
         on_bad_rows: ``error`` refuses the file and names its first bad rows, counted from 1 after the header;
             ``drop`` counts and leaves them out.
+        delimiter: of CSV files, where it is not what the file's name says (a comma; of TSV files a tab).
 
     Raises:
         RequestError: no file, unknown format, missing column, malformed file, or bad rows.
     """
     result = Rows()
-    number = 0
     for path in expand(pattern):
-        faults: list[tuple[int, str]] = []
-        for in_file, row in enumerate(_reader(path)(path, columns), start=1):
-            try:
-                if isinstance(row, str):
-                    raise ValueError(row)
-                result.rows.append(clean(row))
-                result.numbers.append(number)
-            except ValueError as error:
-                faults.append((in_file, str(error)))
-            number += 1
-        if faults and on_bad_rows == "error":
-            shown = "; ".join(f"row {n}: {reason}" for n, reason in faults[:3])
-            more = f"; and {len(faults) - 3} more" if len(faults) > 3 else ""
-            raise RequestError(f"{path}: {len(faults)} bad rows ({shown}{more}); on_bad_rows: drop leaves them out")
-        result.dropped += len(faults)
+        _take(result, path, "row", _reader(path, delimiter)(path, columns), clean, on_bad_rows)
     if not result.rows:
         raise RequestError(f"{pattern}: no usable rows")
     return result
 
 
-def _reader(path: Path) -> Callable[[Path, Sequence[str]], Iterator[Row | str]]:
-    readers = {".csv": _read_csv, ".tsv": _read_csv, ".parquet": _read_parquet, ".jsonl": _read_jsonl}
+def read_lines(path: Path, clean: Callable[[str], Row], on_bad_rows: OnBadRows, member: str = "") -> Rows:
+    """Read all lines of a UTF-8 file, through its archive where it is one.
+
+    Args:
+        path: the file.
+        clean: applied to every line, without its line break.
+        on_bad_rows: ``error`` refuses the file and names its first bad lines, counted from 1; ``drop`` counts and
+            leaves them out.
+        member: of a zip, the file in it.
+
+    Raises:
+        RequestError: no file, damaged archive, bad lines, or no good one.
+    """
+    result = Rows()
+    with open_bytes(path, member) as stream:
+        _take(result, path, "line", map(_line, stream), lambda row: clean(row["line"]), on_bad_rows)
+    if not result.rows:
+        raise RequestError(f"{path}: no usable lines")
+    return result
+
+
+def _line(line: bytes) -> Row | str:
+    try:
+        return {"line": line.decode().removeprefix("\ufeff").rstrip("\r\n")}
+    except UnicodeDecodeError:
+        return "bytes that are not UTF-8"
+
+
+def _take(
+    result: Rows, path: Path, noun: str, rows: Iterable[Row | str], clean: Cleaner, on_bad_rows: OnBadRows
+) -> None:
+    """Add a file's good rows to the result; a row that is a string is the reason why there is none."""
+    first = len(result.rows) + result.dropped
+    faults: list[tuple[int, str]] = []
+    for in_file, row in enumerate(rows):
+        try:
+            if isinstance(row, str):
+                raise ValueError(row)
+            result.rows.append(clean(row))
+            result.numbers.append(first + in_file)
+        except ValueError as error:
+            faults.append((in_file + 1, str(error)))
+    if faults and on_bad_rows == "error":
+        shown = "; ".join(f"{noun} {n}: {reason}" for n, reason in faults[:3])
+        more = f"; and {len(faults) - 3} more" if len(faults) > 3 else ""
+        raise RequestError(f"{path}: {len(faults)} bad {noun}s ({shown}{more}); on_bad_rows: drop leaves them out")
+    result.dropped += len(faults)
+
+
+def _reader(path: Path, delimiter: str | None) -> Callable[[Path, Sequence[str]], Iterator[Row | str]]:
+    readers: dict[str, Callable[[Path, Sequence[str]], Iterator[Row | str]]] = {
+        ".csv": partial(_read_csv, delimiter=delimiter or ","),
+        ".tsv": partial(_read_csv, delimiter=delimiter or "\t"),
+        ".parquet": _read_parquet,
+        ".jsonl": _read_jsonl,
+    }
     try:
         return readers[path.suffix.lower()]
     except KeyError:
@@ -97,10 +143,10 @@ def _require(path: Path, columns: Sequence[str], present: Iterable[str]) -> None
             raise RequestError(f"{path}: no column {column!r} (there are: {', '.join(names)}){nearest(column, names)}")
 
 
-def _read_csv(path: Path, columns: Sequence[str]) -> Iterator[Row | str]:
+def _read_csv(path: Path, columns: Sequence[str], delimiter: str) -> Iterator[Row | str]:
     csv.field_size_limit(2**31 - 1)
     with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as stream:
-        reader = csv.DictReader(stream, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", strict=True)
+        reader = csv.DictReader(stream, delimiter=delimiter, strict=True)
         try:
             _require(path, columns, reader.fieldnames or ())
             for row in reader:

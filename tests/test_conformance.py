@@ -171,7 +171,6 @@ class TestDatasets:
         assert set(corpus.splits) == {"train", "dev", "test"}
         rows = np.concatenate([corpus.texts(split).rows for split in corpus.splits])
         assert len(set(rows.tolist())) == len(rows)
-        assert corpus.secrets
         for secret in corpus.secrets:
             assert secret.values == corpus.values(secret.name)
             assert secret.kind == "attribute" or secret.values == ("absent", "present")

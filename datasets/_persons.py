@@ -1,0 +1,164 @@
+"""Persons that a text mentions, found with NLTK, as secrets: the recipe of Coavoux et al. (2018) for AG and DW news.
+
+A text is tokenised, its tokens are tagged and chunked (``word_tokenize``, ``pos_tag``, ``ne_chunk``), and every chunk
+labelled PERSON is a mention, its name the tokens with blanks between; four surnames stand for the full name. The most
+frequent persons become the secrets, and texts that mention none of them are left out. Unlike them the persons are
+counted on the train split, unless asked for: to choose them with test in sight lets test decide what is measured.
+
+NLTK from 3.9 on keeps its models as tables and JSON, not as pickles; an older one is not used.
+"""
+
+import hashlib
+import importlib.util
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import pandas as pd
+
+from leakboard.errors import RequestError
+from leakboard.interfaces import Secret
+from leakboard.notes import note
+
+Tagger = Callable[[str], list[str]]
+"""Returns the names of the persons that a text mentions, one a mention."""
+
+ALIASES = {
+    "Bush": "George W. Bush",
+    "Kerry": "John Kerry",
+    "Arafat": "Yasser Arafat",
+    "Merkel": "Angela Merkel",
+}
+OLDEST = (3, 9)
+MODELS = {
+    "punkt_tab": [
+        f"tokenizers/punkt_tab/english/{name}"
+        for name in ("abbrev_types.txt", "collocations.tab", "ortho_context.tab", "sent_starters.txt")
+    ],
+    "averaged_perceptron_tagger_eng": [
+        f"taggers/averaged_perceptron_tagger_eng/averaged_perceptron_tagger_eng.{part}.json"
+        for part in ("weights", "tagdict", "classes")
+    ],
+    "maxent_ne_chunker_tab": [
+        f"chunkers/maxent_ne_chunker_tab/english_ace_multiclass/{name}"
+        for name in ("weights.txt", "mapping.tab", "labels.txt", "alwayson.tab")
+    ],
+    "words": ["corpora/words/en-basic"],
+}
+"""NLTK's data packages, and the files of each that the tagger reads."""
+
+
+def missing() -> str:
+    """Return how to get NLTK or those of its models that are not here, as part of a sentence; empty where none is."""
+    if importlib.util.find_spec("nltk") is None:
+        return f"persons need NLTK: pip install nltk, then python -m nltk.downloader {' '.join(MODELS)}"
+    import nltk
+
+    if tuple(map(int, re.findall(r"\d+", nltk.__version__)[:2])) < OLDEST:
+        return f"NLTK {nltk.__version__} reads its models as pickles: pip install 'nltk>=3.9'"
+    absent = [package for package, files in MODELS.items() if not all(map(_found, files))]
+    return f"persons need models of NLTK: python -m nltk.downloader {' '.join(absent)}" if absent else ""
+
+
+def with_persons(state: str) -> str:
+    """Return a dataset's state with what its tagger still needs."""
+    return "; ".join(part for part in (state, missing()) if part)
+
+
+def identity() -> str:
+    """Identify NLTK and its models: its version and the SHA-256 of the models' files.
+
+    Raises:
+        RequestError: one of them is missing.
+    """
+    _require()
+    import nltk
+
+    models = hashlib.sha256()
+    for files in MODELS.values():
+        for file in files:
+            with nltk.data.find(file).open() as stream:
+                models.update(hashlib.sha256(stream.read()).digest())
+    return f"nltk {nltk.__version__}:{models.hexdigest()}"
+
+
+def tagger() -> Tagger:
+    """Return NLTK's tagger, its models loaded once.
+
+    Raises:
+        RequestError: NLTK or a model is missing.
+    """
+    _require()
+    import nltk
+
+    chunker = nltk.chunk.ne_chunker()
+
+    def tag(text: str) -> list[str]:
+        tokens = nltk.pos_tag(nltk.word_tokenize(text))
+        return names(chunker.parse(tokens)) if tokens else []
+
+    return tag
+
+
+def names(tree: Iterable[Any]) -> list[str]:
+    """Return the persons of a chunked text: its PERSON subtrees, their tokens joined by blanks."""
+    chunks = [chunk for chunk in tree if hasattr(chunk, "label") and chunk.label() == "PERSON"]
+    return [" ".join(token for token, _ in chunk) for chunk in chunks]
+
+
+def choose_and_keep(
+    splits: Mapping[str, pd.DataFrame], tag: Tagger, count: int, counted: Literal["train", "all"]
+) -> tuple[dict[str, pd.DataFrame], list[Secret], int]:
+    """Choose the most frequent persons, mark which of them each text mentions, and keep the texts that mention one.
+
+    Args:
+        splits: with a column ``text``.
+        tag: finds the persons of a text.
+        count: how many persons to choose; of two as frequent the first in the alphabet.
+        counted: the texts whose mentions are counted.
+
+    Returns:
+        The splits with one 0/1 column a person, the persons as secrets, most frequent first, and how many texts were
+        left out.
+
+    Raises:
+        RequestError: fewer persons are mentioned.
+    """
+    found = _mentions([text for frame in splits.values() for text in frame["text"]], tag)
+    seen = splits if counted == "all" else {"train": splits["train"]}
+    mentions = Counter(name for frame in seen.values() for text in frame["text"] for name in found[text])
+    persons = sorted(mentions, key=lambda name: (-mentions[name], name))[:count]
+    if len(persons) < count:
+        raise RequestError(f"entities: {count} asked for, but the texts mention only {len(persons)} persons")
+    kept = {}
+    for split, frame in splits.items():
+        marked = frame.assign(**{name: [int(name in found[text]) for text in frame["text"]] for name in persons})
+        kept[split] = marked[marked[persons].any(axis=1)]
+    dropped = sum(map(len, splits.values())) - sum(map(len, kept.values()))
+    return kept, [Secret(name, ("absent", "present"), "entity") for name in persons], dropped
+
+
+def _mentions(texts: Sequence[str], tag: Tagger) -> dict[str, list[str]]:
+    """Return the persons of every distinct text, one a mention, surnames replaced by full names."""
+    found: dict[str, list[str]] = {}
+    for text in dict.fromkeys(texts):
+        found[text] = [ALIASES.get(name, name) for name in tag(text)]
+        if len(found) % 1_000 == 0:
+            note(f"persons of {len(found):,} of at most {len(texts):,} texts")
+    return found
+
+
+def _found(file: str) -> bool:
+    import nltk
+
+    try:
+        nltk.data.find(file)
+    except LookupError:
+        return False
+    return True
+
+
+def _require() -> None:
+    if absent := missing():
+        raise RequestError(absent)

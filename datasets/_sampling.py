@@ -1,0 +1,37 @@
+"""Random shares of a corpus and random splits, for corpora that come without splits of their own."""
+
+from typing import Annotated
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+
+from leakboard import corpora
+from leakboard.options import shared
+
+SplitShare = Annotated[float, Field(gt=0, lt=1)]
+SampleShare = Annotated[float, Field(gt=0, le=1)]
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
+
+
+@shared
+class DrawnSplits:
+    """How dev and test are drawn: by user where the texts have one, else by distinct text."""
+
+    dev_share: SplitShare = 0.05
+    """Share of the distinct texts (of the users where there are users) that is drawn for dev."""
+    test_share: SplitShare = 0.05
+    """Share of the distinct texts (of the users where there are users) that is drawn for test."""
+    split_seed: Seed = 0
+    """Seed of the drawn splits."""
+
+    def divide(self, frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
+        """Return train, dev and test."""
+        return corpora.divide(frame, self.dev_share, self.test_share, self.split_seed)
+
+
+def sample(frame: pd.DataFrame, share: float, seed: int) -> pd.DataFrame:
+    """Return a random share of the rows, at least one, each at most once, in the order of the source."""
+    count = max(1, round(share * len(frame)))
+    chosen = np.random.default_rng(seed).choice(len(frame), size=count, replace=False)
+    return frame.iloc[np.sort(chosen)]

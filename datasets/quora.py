@@ -1,0 +1,83 @@
+"""Quora question pairs, one column at a time (Iyer, Dandekar and Csernai 2017).
+
+No task and no secrets: for attacks on words and texts. In the word2vec study of Zouhri and Abecidan (2021) the user's
+corpus is 40 % of the first questions and the attacker's 70 % of the second (situation 2), or the user's is 70 % of the
+first and the attacker's are tweets (situation 3). As a suite says it:
+
+    datasets:
+      - quora: {column: question1, share: 0.4, auxiliary: {quora: {column: question2, share: 0.7}}}
+      - quora: {column: question1, share: 0.7, auxiliary: {tweets: {max_words: 10, share: 0.3}}}
+
+The share is drawn from the rows of the file (161,716 and 283,003 of 404,290); rows of it without a question are
+dropped and counted (``blank_rows``). The study trains on all of its share; here dev and test are drawn from it. A
+question that occurs in several pairs stays as often as it occurs; whether a pair means the same is not read. The data
+are under Quora's terms of service: non-commercial use.
+"""
+
+from typing import Literal
+
+import pandas as pd
+
+from leakboard.corpora import build_corpus
+from leakboard.datasets._sampling import DrawnSplits, SampleShare, Seed, sample
+from leakboard.downloads import PublicFile, state
+from leakboard.interfaces import Corpus
+from leakboard.options import dataset
+from leakboard.tabular import OnBadRows, Row, clean_text, read_rows
+
+URL = "http://qim.fs.quoracdn.net/quora_duplicate_questions.tsv"
+CHECKSUM = "sha256:b3350dbb1d98db1f5abca85d736ba514bf4da253fae53939303d79fe921ec7c8"
+FILES = {
+    "quora_duplicate_questions.tsv": PublicFile("quora", "quora_duplicate_questions.tsv", URL, CHECKSUM),
+    "train.csv": PublicFile("quora", "train.csv", "https://www.kaggle.com/c/quora-question-pairs/data", by_hand=True),
+    "questions.csv": PublicFile(
+        "quora", "questions.csv", "https://www.kaggle.com/datasets/quora/question-pairs-dataset", by_hand=True
+    ),
+}
+
+
+@dataset
+class Quora(DrawnSplits):
+    column: Literal["question1", "question2"] = "question1"
+    """Which question of each pair."""
+    share: SampleShare = 1.0
+    """Share of the rows that is drawn at random."""
+    sample_seed: Seed = 0
+    """Seed of the drawn share."""
+    file: Literal["quora_duplicate_questions.tsv", "train.csv", "questions.csv"] = "quora_duplicate_questions.tsv"
+    """Quora's own file, or one of the two of Kaggle, which need an account."""
+    on_bad_rows: OnBadRows = "error"
+    """Bad rows (too few fields, undecodable bytes): refuse the file, or count and leave them out."""
+
+    @staticmethod
+    def state() -> str:
+        """Return whether Quora's own file is here, or one of Kaggle's."""
+        return state([next((file for file in FILES.values() if file.found()), next(iter(FILES.values())))])
+
+    def fingerprint(self) -> str:
+        """Return the checksum of the file."""
+        return FILES[self.file].identity()
+
+    def load(self) -> Corpus:
+        """Fetch (or find in ``LEAKBOARD_DATA``) and read the file, and draw the share.
+
+        Raises:
+            RequestError: the file cannot be fetched, is not the published one, or has bad rows.
+        """
+        path = FILES[self.file].fetch()
+        read = read_rows(str(path), ("question1", "question2"), self._clean, self.on_bad_rows)
+        drawn = sample(pd.DataFrame(read.rows).assign(row=read.numbers), self.share, self.sample_seed)
+        frame = drawn[drawn["text"] != ""]
+        splits = self.divide(frame)
+        checks = {
+            "source_rows": len(read.rows) + read.dropped,
+            "sampled_rows": len(drawn),
+            "dropped_rows": read.dropped,
+            "blank_rows": len(drawn) - len(frame),
+        }
+        return build_corpus("quora", splits, (), None, checks)
+
+    def _clean(self, row: Row) -> Row:
+        """Return the question; an empty one is left empty, to be counted and left out."""
+        question = row[self.column]
+        return {"text": clean_text(question, self.column) if question.strip() else ""}

@@ -1,0 +1,65 @@
+"""English or French sentences of Tatoeba, from the pairs that manythings.org makes for the Anki flash cards.
+
+No task and no secrets: for attacks on words and texts. The easiest situation of the word2vec study (Zouhri and
+Abecidan 2021): the user's and the attacker's corpora are two independent halves of the sentences of one language, which
+is a suite's ``tatoeba: {language: french, auxiliary: overlap}``. Lines are ``English TAB French TAB attribution``;
+older files are without the attribution. A sentence that stands in several pairs is kept once, and ``dropped_copies``
+counts the others: as in the study, sentences are alike when they have the same words, whatever their case and
+punctuation. The file grows month by month (the study's had 179,903 pairs), so what identifies it is the checksum of
+what is found. Sentences are under CC BY 2.0 France, with the attributions in the file.
+"""
+
+from typing import Literal
+
+import pandas as pd
+
+from leakboard.corpora import build_corpus
+from leakboard.datasets._sampling import DrawnSplits
+from leakboard.downloads import PublicFile, state
+from leakboard.interfaces import Corpus
+from leakboard.options import dataset
+from leakboard.tabular import OnBadRows, Row, clean_text, read_lines
+from leakboard.tokens import words
+
+FILE = PublicFile("tatoeba", "fra-eng.zip", "https://www.manythings.org/anki/fra-eng.zip")
+MEMBER = "fra.txt"
+FIELDS = {"english": 0, "french": 1}
+
+
+@dataset
+class Tatoeba(DrawnSplits):
+    language: Literal["english", "french"] = "english"
+    """Which sentence of each pair."""
+    on_bad_rows: OnBadRows = "error"
+    """Bad lines (not two or three fields, no sentence, undecodable bytes): refuse the file, or count and leave out."""
+
+    @staticmethod
+    def state() -> str:
+        """Return whether the file is here."""
+        return state([FILE])
+
+    def fingerprint(self) -> str:
+        """Return the checksum of the file that is found."""
+        return FILE.identity()
+
+    def load(self) -> Corpus:
+        """Fetch (or find in ``LEAKBOARD_DATA``) and read the file.
+
+        Raises:
+            RequestError: the file cannot be fetched, is damaged, or has bad lines.
+        """
+        read = read_lines(FILE.fetch(), self._clean, self.on_bad_rows, MEMBER)
+        whole = pd.DataFrame(read.rows).assign(row=read.numbers)
+        frame = whole[~whole["text"].map(lambda text: " ".join(words(text))).duplicated()]
+        checks = {
+            "source_rows": len(whole) + read.dropped,
+            "dropped_rows": read.dropped,
+            "dropped_copies": len(whole) - len(frame),
+        }
+        return build_corpus("tatoeba", self.divide(frame), (), None, checks)
+
+    def _clean(self, line: str) -> Row:
+        fields = line.split("\t")
+        if len(fields) not in (2, 3):
+            raise ValueError(f"{len(fields)} fields, not English, French and perhaps an attribution")
+        return {"text": clean_text(fields[FIELDS[self.language]], self.language)}

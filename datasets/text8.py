@@ -1,0 +1,98 @@
+"""Text8: the first 100 million characters of cleaned English Wikipedia of 2006 (Mahoney).
+
+No task and no secrets: for attacks on words and texts, and as the public corpus of the gold model of DPUGC (Vu, Tran
+and Jiang 2019). The file is one line of 17,005,207 words of the letters a to z; it is cut into texts of
+``words_per_text`` words in reading order (the last may be shorter), which are divided at random. Where one article ends
+and the next begins is not in the file, so neighbouring texts may be of one article. Wikipedia's text is under
+CC BY-SA and the GFDL.
+"""
+
+import string
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+
+from leakboard.archives import open_bytes
+from leakboard.corpora import build_corpus
+from leakboard.datasets._sampling import DrawnSplits
+from leakboard.downloads import PublicFile, state
+from leakboard.errors import RequestError
+from leakboard.interfaces import Corpus
+from leakboard.options import dataset
+
+FILE = PublicFile(
+    "text8",
+    "text8.zip",
+    "http://mattmahoney.net/dc/text8.zip",
+    "sha256:a6640522afe85d1963ad56c05b0ede0a0c000dddc9671758a6cc09b7a38e5232",
+)
+MEMBER = "text8"
+ALLOWED = string.ascii_lowercase.encode() + b" \n"
+BLOCK = 2**20
+"""Bytes read at a time: as objects of their own, all words would take more than a gigabyte."""
+
+
+@dataset
+class Text8(DrawnSplits):
+    words_per_text: Annotated[int, Field(ge=1)] = 1000
+    """Length of a text (words)."""
+    words: Annotated[int, Field(ge=1)] | None = None
+    """Only the first so many words; null takes all."""
+
+    @staticmethod
+    def state() -> str:
+        """Return whether the file is here."""
+        return state([FILE])
+
+    def fingerprint(self) -> str:
+        """Return the checksum of the published file."""
+        return FILE.identity()
+
+    def load(self) -> Corpus:
+        """Fetch (or find in ``LEAKBOARD_DATA``) and cut the file.
+
+        Raises:
+            RequestError: the file cannot be fetched, is not the published one, or holds fewer words than are asked for.
+        """
+        texts = list(self._texts(FILE.fetch()))
+        frame = pd.DataFrame({"text": texts, "row": np.arange(len(texts))})
+        return build_corpus("text8", self.divide(frame), (), None, {"source_rows": len(texts)})
+
+    def _texts(self, path: Path) -> Iterator[str]:
+        size, taken = self.words_per_text, 0
+        waiting: list[str] = []
+        for found in _words(path):
+            new = found if self.words is None else found[: self.words - taken]
+            taken += len(new)
+            waiting += new
+            whole = len(waiting) - len(waiting) % size
+            yield from (" ".join(waiting[start : start + size]) for start in range(0, whole, size))
+            waiting = waiting[whole:]
+            if taken == self.words:
+                break
+        if taken < (self.words or 1):
+            raise RequestError(f"{path}: {taken} words, fewer than words={self.words or 1}")
+        if waiting:
+            yield " ".join(waiting)
+
+
+def _words(path: Path) -> Iterator[list[str]]:
+    """Return the words of the file, some at a time.
+
+    Raises:
+        RequestError: a character is not allowed.
+    """
+    with open_bytes(path, MEMBER) as stream:
+        place, last = 0, ""
+        while block := stream.read(BLOCK):
+            if wrong := block.translate(None, ALLOWED):
+                at = place + block.index(wrong[:1])
+                raise RequestError(f"{path}: byte {at} of {MEMBER} is {wrong[:1]!r}; allowed: a to z and blanks")
+            place += len(block)
+            *found, last = (last + block.decode("ascii").replace("\n", " ")).split(" ")
+            yield [word for word in found if word]
+        yield [last] if last else []

@@ -1,0 +1,36 @@
+r"""Yelp review polarity: reviews of one or two stars against three or four (Zhang, Zhao and LeCun 2015).
+
+Task: polarity (2 classes). No secrets: for utility and for attacks on words and texts; attacks on attributes are
+skipped. 560,000 / 38,000 texts as published on the Hugging Face hub, line breaks written as ``\n``. The re-test of DPNR
+by Zouhri and Abecidan (2021) takes the first 30,000 training rows, 28,500 for train and 1,500 for validation, and the
+whole test file: ``train_rows: 30000``. The reviews are under the terms of the Yelp Dataset Challenge of 2015.
+"""
+
+from leakboard.datasets._hub import HubOptions, hub_file, load
+from leakboard.downloads import state
+from leakboard.interfaces import Corpus
+from leakboard.options import dataset
+
+REPOSITORY = "fancyzhx/yelp_polarity"
+REVISION = "bbf1c97a1f0cf005e5aded43839fd814654a1557"
+FILES = {
+    split: hub_file(REPOSITORY, REVISION, f"plain_text/{split}-00000-of-00001.parquet", split)
+    for split in ("train", "test")
+}
+POLARITIES = ("negative", "positive")
+
+
+@dataset
+class YelpPolarity(HubOptions):
+    @staticmethod
+    def state() -> str:
+        """Return whether the files are here."""
+        return state(list(FILES.values()))
+
+    def fingerprint(self) -> str:
+        """Return the checksums of the files that are found; the revision fixes what is fetched."""
+        return ",".join(file.identity() for file in FILES.values())
+
+    def load(self) -> Corpus:
+        """Fetch (or find in ``LEAKBOARD_DATA``) and read the files."""
+        return load("yelp_polarity", FILES, POLARITIES, self)
