@@ -31,17 +31,17 @@ DEV_TEXTS = 2_000
 
 @attack
 class BagOfWords:
-    vocabulary: Count = 10_000
+    vocabulary: Count = 5_000
     """Words that it can name: the most frequent of its own texts (words)."""
     hidden: Count | None = None
     """ReLU units between vector and words; null has no such layer, as in the paper."""
-    epochs: Count = 60
+    epochs: Count = 30
     """Most passes over the attacker's texts."""
-    patience: Count = 4
+    patience: Count = 2
     """Stop after this many epochs without a better dev loss."""
-    batch_size: Count = 128
+    batch_size: Count = 256
     """Texts a step."""
-    learning_rate: Annotated[float, Field(gt=0)] = 1e-3
+    learning_rate: Annotated[float, Field(gt=0)] = 5e-3
     """Adam's."""
 
     needs: ClassVar[Publication] = "documents"

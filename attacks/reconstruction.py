@@ -38,11 +38,11 @@ class Reconstruction:
     """Units that it can write: the most frequent of its own texts."""
     longest: Count = 64
     """Longest text that it learns from and writes (units)."""
-    hidden: Count = 256
+    hidden: Count = 128
     """Width of the LSTM's state."""
     embedding: Count = 64
     """Width of the units' vectors."""
-    epochs: Count = 20
+    epochs: Count = 10
     """Most passes over the attacker's texts."""
     patience: Count = 2
     """Stop after this many epochs without a better dev loss."""
