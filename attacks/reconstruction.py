@@ -12,7 +12,6 @@ from typing import Annotated, ClassVar, Literal
 
 import torch
 from pydantic import Field
-from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
 from leakboard.attacks._denoising import Scaling
@@ -96,23 +95,30 @@ class Reconstruction:
 
 
 class LanguageModel(torch.nn.Module):
-    """P(unit | those before it, vector): an LSTM that starts from the vector and sees it with every unit."""
+    """P(unit | those before it, vector): an LSTM that starts from the vector and sees it with every unit.
+
+    Its softmax is adaptive (Grave et al. 2017): rare units share one output of the first softmax and have one of their
+    own, on fewer dimensions.
+    """
 
     def __init__(self, dimension: int, units: int, embedding: int, hidden: int):
         super().__init__()
         self.context = torch.nn.Linear(dimension, hidden)
         self.units = torch.nn.Embedding(units, embedding)
         self.lstm = torch.nn.LSTM(embedding + hidden, hidden, batch_first=True)
-        self.output = torch.nn.Linear(hidden, units)
+        frequent = min(max(FIRST, units // 10), units - 1)  # the rest is computed where it is the next unit only
+        self.output = torch.nn.AdaptiveLogSoftmaxWithLoss(hidden, units, [frequent], head_bias=True)
 
-    def loss(self, vectors: torch.Tensor, texts: Sequence[torch.Tensor], reduction: str = "mean") -> torch.Tensor:
+    def loss(
+        self, vectors: torch.Tensor, texts: Sequence[torch.Tensor], reduction: Literal["mean", "sum"] = "mean"
+    ) -> torch.Tensor:
         """Return -ln P of the units of coded texts, with their ends, given float32 (n, d)."""
         padded = pad_sequence(list(texts), batch_first=True, padding_value=PADDING)
         context, state = self._start(vectors)
         states, _ = self._step(padded[:, :-1], context, state)
-        return cross_entropy(
-            self.output(states).flatten(0, 1), padded[:, 1:].flatten(), ignore_index=PADDING, reduction=reduction
-        )
+        there = padded[:, 1:] != PADDING
+        total: torch.Tensor = -self.output(states[there], padded[:, 1:][there]).output.sum()
+        return total / there.sum() if reduction == "mean" else total
 
     @torch.no_grad()
     def write(self, vectors: torch.Tensor, longest: int) -> list[list[int]]:
@@ -122,7 +128,7 @@ class LanguageModel(torch.nn.Module):
         written, ended = [], torch.zeros(len(vectors), dtype=torch.bool)
         for _ in range(longest):
             states, state = self._step(last, context, state)
-            scores = self.output(states[:, 0])
+            scores = self.output.log_prob(states[:, 0])
             scores[:, [PADDING, START, UNKNOWN]] = -torch.inf
             last = scores.argmax(1, keepdim=True)
             ended = ended | (last[:, 0] == END)

@@ -247,7 +247,7 @@ class TestReconstruction:
             context, state = model._start(vector[None])
             for before, after in itertools.pairwise(codes):
                 states, state = model._step(before.reshape(1, 1), context, state)
-                total -= torch.log_softmax(model.output(states[0, 0]), 0)[after].item()
+                total -= model.output.log_prob(states[:, 0])[0, after].item()
         assert model.loss(vectors, texts, "sum").item() == pytest.approx(total, rel=1e-5)
         assert model.loss(vectors, texts).item() == pytest.approx(total / 8, rel=1e-5)
 
@@ -257,11 +257,11 @@ class TestReconstruction:
             model = LanguageModel(5, 9, 4, 6)
             vectors = torch.randn(40, 5)
         with torch.no_grad():
-            model.output.bias[[PADDING, START, UNKNOWN]] = 50.0
+            model.output.head.bias[[PADDING, START, UNKNOWN]] = 50.0
         written = model.write(vectors, 7)
         assert all(set(codes) <= set(range(FIRST, 9)) and len(codes) <= 7 for codes in written)
         with torch.no_grad():
-            model.output.bias[END] = 100.0
+            model.output.head.bias[END] = 100.0
         assert model.write(vectors, 7) == [[]] * 40
 
     def test_a_victim_without_document_vectors(self):
