@@ -27,6 +27,8 @@ Count = Annotated[int, Field(ge=1)]
 PADDING, START, END, UNKNOWN = range(4)
 FIRST = 4
 """Code of the most frequent unit."""
+FREQUENT = 1_000
+"""Units of the first softmax: all characters, and the words that make up most of a text."""
 
 
 @attack
@@ -37,7 +39,7 @@ class Reconstruction:
     """Units that it can write: the most frequent of its own texts."""
     longest: Count = 64
     """Longest text that it learns from and writes (units)."""
-    hidden: Count = 128
+    hidden: Annotated[int, Field(ge=4)] = 128
     """Width of the LSTM's state."""
     embedding: Count = 64
     """Width of the units' vectors."""
@@ -97,8 +99,8 @@ class Reconstruction:
 class LanguageModel(torch.nn.Module):
     """P(unit | those before it, vector): an LSTM that starts from the vector and sees it with every unit.
 
-    Its softmax is adaptive (Grave et al. 2017): rare units share one output of the first softmax and have one of their
-    own, on fewer dimensions.
+    Its softmax is adaptive (Grave et al. 2017): beyond the most frequent, units share one output of the first softmax
+    and have a second of their own, on half of the dimensions, which is computed only where such a unit comes next.
     """
 
     def __init__(self, dimension: int, units: int, embedding: int, hidden: int):
@@ -106,8 +108,8 @@ class LanguageModel(torch.nn.Module):
         self.context = torch.nn.Linear(dimension, hidden)
         self.units = torch.nn.Embedding(units, embedding)
         self.lstm = torch.nn.LSTM(embedding + hidden, hidden, batch_first=True)
-        frequent = min(max(FIRST, units // 10), units - 1)  # the rest is computed where it is the next unit only
-        self.output = torch.nn.AdaptiveLogSoftmaxWithLoss(hidden, units, [frequent], head_bias=True)
+        frequent = min(FREQUENT, units - 1)
+        self.output = torch.nn.AdaptiveLogSoftmaxWithLoss(hidden, units, [frequent], div_value=2.0, head_bias=True)
 
     def loss(
         self, vectors: torch.Tensor, texts: Sequence[torch.Tensor], reduction: Literal["mean", "sum"] = "mean"

@@ -62,7 +62,8 @@ class AgNewsspace:
 
     def fingerprint(self) -> str:
         """Return the checksums of the file and of NLTK's models."""
-        return f"{_file().identity()},{identity()}"
+        tagged = identity()  # first: who lacks NLTK is told before the corpus is fetched
+        return f"{_file().identity()},{tagged}"
 
     def load(self) -> Corpus:
         """Fetch (or find in ``LEAKBOARD_DATA``) and read the file, and find the persons.
@@ -70,8 +71,8 @@ class AgNewsspace:
         Raises:
             RequestError: the file cannot be fetched, is malformed, or NLTK or one of its models is missing.
         """
-        path = _file().fetch()
         tag = tagger()
+        path = _file().fetch()
         rows, items, empty = [], 0, 0
         for number, item in enumerate(read_items(path)):
             items += 1

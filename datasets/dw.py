@@ -52,9 +52,9 @@ class Dw:
 
     def fingerprint(self) -> str:
         """Return the checksums of the corpus and of NLTK's models."""
-        folder = unpacked(FILE, FOLDER)
+        tagged, folder = identity(), unpacked(FILE, FOLDER)
         corpus = folder_checksum(folder, ".json") if folder else FILE.identity()
-        return f"{corpus},{identity()}"
+        return f"{corpus},{tagged}"
 
     def load(self) -> Corpus:
         """Find the corpus in ``LEAKBOARD_DATA``, read it, and find the persons.
@@ -62,8 +62,8 @@ class Dw:
         Raises:
             RequestError: it is not there, an article is malformed, or NLTK or one of its models is missing.
         """
-        path = unpacked(FILE, FOLDER) or FILE.fetch()
         tag = tagger()
+        path = unpacked(FILE, FOLDER) or FILE.fetch()
         articles = pd.DataFrame(_read(path), columns=["split", "text", "category", "row"])
         kept = articles[articles["text"].ne("") & articles["category"].ne("")]
         counts = Counter(kept.loc[kept["split"] == "train", "category"])

@@ -51,8 +51,10 @@ class Quora(DrawnSplits):
 
     @staticmethod
     def state() -> str:
-        """Return whether Quora's own file is here, or one of Kaggle's."""
-        return state([next((file for file in FILES.values() if file.found()), next(iter(FILES.values())))])
+        """Return whether Quora's own file is here, and which of Kaggle's are."""
+        own, *others = FILES.values()
+        there = [f"file: {file.name} is there" for file in others if file.found()]
+        return "; ".join([state([own]), *there])
 
     def fingerprint(self) -> str:
         """Return the checksum of the file."""

@@ -47,6 +47,7 @@ SECRETS = (Secret("gender", ("male", "female"), "attribute"), Secret("age", ("ov
 LONGEST_LINE = 16 * 2**20
 """Characters of the longest line that is parsed: a literal takes a hundred times its length in memory."""
 REASONS = (
+    "blank_lines",
     "dropped_without_demographics",
     "dropped_without_review",
     "dropped_between_ages",
@@ -92,7 +93,7 @@ class TrustpilotCountry:
         path = _file(self.country).fetch()
         read = read_lines(path, _read, self.on_bad_rows, _member(path, STEMS[self.country]))
         users = pd.DataFrame(read.rows, columns=COLUMNS).assign(row=read.numbers)
-        users["user"] = users["user"].fillna("line " + (users["row"] + 1).astype(str))
+        users["user"] = users["user"].astype(object).fillna("line " + (users["row"] + 1).astype(str))
         users.loc[users["dropped"].eq("") & _repeated(users), "dropped"] = "dropped_repeated_users"
         frame = users[users["dropped"].eq("")].astype({"label": int, "gender": int, "age": int})
         if frame.empty:
@@ -100,7 +101,11 @@ class TrustpilotCountry:
         parts = divide(frame.drop(columns="user"), self.dev_share, self.test_share, self.split_seed)
         splits = {name: frame.loc[part.index] for name, part in parts.items()}
         checks = {reason: int(users["dropped"].eq(reason).sum()) for reason in REASONS}
-        checks |= {"dropped_rows": read.dropped, "implausible_ages": int(frame["implausible"].sum())}
+        checks |= {
+            "source_rows": len(users) + read.dropped,
+            "dropped_rows": read.dropped,
+            "implausible_ages": int(frame["implausible"].sum()),
+        }
         return build_corpus("trustpilot_country", splits, SECRETS, STARS, checks, self.show_secrets)
 
 
@@ -134,8 +139,12 @@ def _read(line: str) -> Row:
     Raises:
         ValueError: the line is malformed.
     """
+    if not line.strip():
+        return {"dropped": "blank_lines"}
+    if not re.match(r"\s*\{.*\}\s*$", line):
+        raise ValueError("not one literal in braces")
     if "gender" not in line or "birth_year" not in line:  # most users; parsing is slow
-        return {"dropped": "dropped_without_demographics" if line.strip() else "blank"}
+        return {"dropped": "dropped_without_demographics"}
     user = _parse(line)
     if user.get("gender") in (None, "") or user.get("birth_year") in (None, ""):
         return {"dropped": "dropped_without_demographics"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import io
 import lzma
 import zipfile
 import zlib
@@ -33,22 +32,17 @@ def open_bytes(path: Path, member: str = "") -> Iterator[IO[bytes]]:
     openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".bz": bz2.open, ".xz": lzma.open}
     try:
         if path.suffix.lower() == ".zip":
-            with zipfile.ZipFile(path) as archive, archive.open(_member(path, archive, member)) as stream:
+            with zipfile.ZipFile(path) as archive, archive.open(_member(path, _plain(path, archive), member)) as stream:
                 yield stream
         else:
             with openers.get(path.suffix.lower(), open)(path, "rb") as stream:
                 yield stream
     except FileNotFoundError:
         raise RequestError(f"{path}: no such file") from None
+    except PermissionError as error:
+        raise RequestError(f"{path}: cannot be read ({error.strerror})") from None
     except _BROKEN as error:
         raise RequestError(f"{path}: truncated or damaged ({one_line(error)[:120]})") from None
-
-
-@contextmanager
-def open_text(path: Path, member: str = "", encoding: str = "utf-8-sig") -> Iterator[IO[str]]:
-    """Open a file as `open_bytes` does, as text; bytes that are not of the encoding come as surrogates."""
-    with open_bytes(path, member) as stream, io.TextIOWrapper(stream, encoding, "surrogateescape", newline="") as text:
-        yield text
 
 
 def members(path: Path, suffix: str) -> list[str]:
@@ -82,7 +76,7 @@ def read_members(path: Path, suffix: str) -> Iterator[tuple[str, bytes]]:
             yield from ((name, files[name].read_bytes()) for name in names)
         else:
             with zipfile.ZipFile(path) as archive:
-                names = _shown(name for name in archive.namelist() if name.endswith(suffix))
+                names = _shown(name for name in _plain(path, archive) if name.endswith(suffix))
                 yield from ((name, archive.read(name)) for name in names)
     except _BROKEN as error:
         raise RequestError(f"{path}: truncated or damaged ({one_line(error)[:120]})") from None
@@ -94,8 +88,15 @@ def _shown(names: Iterable[str]) -> list[str]:
     return sorted(name for name in names if not PurePosixPath(name).name.startswith("."))
 
 
-def _member(path: Path, archive: zipfile.ZipFile, member: str) -> str:
-    names = [name for name in archive.namelist() if not name.endswith("/")]
+def _plain(path: Path, archive: zipfile.ZipFile) -> list[str]:
+    """Return the names of an archive's entries, all of which can be read without a password."""
+    if any(entry.flag_bits & 1 for entry in archive.infolist()):
+        raise RequestError(f"{path}: encrypted; allowed are archives without a password")
+    return archive.namelist()
+
+
+def _member(path: Path, entries: list[str], member: str) -> str:
+    names = [name for name in entries if not name.endswith("/")]
     if not member and len(names) == 1:
         return names[0]
     if member not in names:

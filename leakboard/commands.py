@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Annotated, Optional
@@ -12,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from leakboard.errors import RequestError, nearest
+from leakboard.store import file_checksum
 
 app = typer.Typer(
     help="LeakBoard: how much private information does a published text representation give away?",
@@ -59,11 +61,13 @@ def run(
 ) -> None:
     """Compute a leaderboard; what is already computed is kept."""
     from leakboard import reports, runner
+    from leakboard.downloads import without_network
 
-    opened = _open(suite, out, only, seeds, plugin, reuse=not force)
     if dry_run:
-        reports.print_plan(console, opened)
+        with without_network():
+            reports.print_plan(console, _open(suite, out, only, seeds, plugin, reuse=not force))
         return
+    opened = _open(suite, out, only, seeds, plugin, reuse=not force)
     reports.warn_about_threads(console, opened, jobs)
     try:
         runner.execute(opened, console, jobs, force)
@@ -89,8 +93,10 @@ def report(
 ) -> None:
     """Write the tables again from the cell records, without computing anything."""
     from leakboard import reports
+    from leakboard.downloads import without_network
 
-    opened = _open(suite, out, None, None, plugin)
+    with without_network():
+        opened = _open(suite, out, None, None, plugin)
     records = opened.records()
     if not records:
         raise RequestError(f"{opened.folder}: no finished cells; `run {suite}` computes them")
@@ -228,12 +234,19 @@ def _suite_rows() -> list[tuple[str, str, str]]:
     rows = []
     for name in suite_names():
         path = find_suite(name)
-        state = "published" if (path.parent / "leaderboard.csv").is_file() else "to be computed"
         try:
-            rows.append((name, str(yaml.safe_load(path.read_text("utf-8"))["description"]), state))
+            rows.append((name, str(yaml.safe_load(path.read_text("utf-8"))["description"]), _published(path)))
         except (OSError, ValueError, yaml.YAMLError, TypeError, KeyError) as error:
             rows.append((name, "", f"broken: {' '.join(str(error).split())[:100]}"))
     return rows
+
+
+def _published(suite: Path) -> str:
+    meta = suite.with_name("meta.json")
+    if not meta.is_file():
+        return "to be computed"
+    same = json.loads(meta.read_text("utf-8"))["suite_sha256"] == file_checksum(suite)
+    return "published" if same else "published before the suite was changed"
 
 
 def _plugin_rows(registry, kind):  # type: ignore[no-untyped-def]

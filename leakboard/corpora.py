@@ -46,7 +46,7 @@ def build_corpus(
         numeric_targets: columns of finite numbers to keep.
 
     Raises:
-        RequestError: a split is empty.
+        RequestError: a split is empty, or a numeric target is not a finite number.
     """
     from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 
@@ -59,6 +59,8 @@ def build_corpus(
         frame = splits[split]
         if not len(frame):
             raise RequestError(f"{name}: the {split} split has no texts")
+        if wrong := [c for c in numeric_targets if c not in frame or not np.isfinite(frame[c].astype(float)).all()]:
+            raise RequestError(f"{name}: {wrong[0]} is not a finite number for every text of {split}")
         columns = [c for c in frame.columns if c in kinds or c.startswith(POSTERIOR)]
         features = Features({c: kinds.get(c, List(Value("float64"))) for c in columns})
         parts[split] = Dataset.from_dict({c: frame[c].tolist() for c in columns}, features=features)
@@ -162,7 +164,7 @@ def load_corpus(folder: Path) -> Corpus:
     about = json.loads((folder / "corpus.json").read_text("utf-8"))
     secrets = tuple(Secret(s["name"], tuple(s["values"]), s["kind"]) for s in about["secrets"])
     splits = DatasetDict.load_from_disk(str(folder / "splits"))
-    return Corpus(about["name"], secrets, splits, about["checks"], tuple(about["numeric_targets"]))
+    return Corpus(about["name"], secrets, splits, about["checks"], tuple(about.get("numeric_targets", ())))
 
 
 def posterior(corpus: Corpus, split: str, secret: str) -> np.ndarray | None:

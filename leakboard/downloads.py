@@ -4,13 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from leakboard.errors import RequestError, one_line
 from leakboard.store import file_checksum
+
+_network = ContextVar("network", default=True)
+
+
+@contextmanager
+def without_network() -> Iterator[None]:
+    """Fetch nothing in this block: for what only looks at what is there."""
+    token = _network.set(False)
+    try:
+        yield
+    finally:
+        _network.reset(token)
 
 
 @dataclass(frozen=True)
@@ -23,7 +38,7 @@ class PublicFile:
     url: str
     """Where it is published; a page where it cannot be fetched without an account or a form."""
     checksum: str = ""
-    """``sha256:...``, ``md5:...``, or ``git:...`` for the id of a git blob (SHA-1 of its header and content).
+    """``sha256:...``, or ``git:...`` for the id of a git blob (SHA-1 of its header and content).
 
     Empty where the publisher changes the file: what is found is taken, and its own checksum is what identifies it.
     """
@@ -32,18 +47,25 @@ class PublicFile:
 
     def found(self) -> Path | None:
         """Return the file in ``LEAKBOARD_DATA`` or in the download cache, if it is there; nothing is checked."""
+        cached = self._cache / self.name
+        return self._given() or (cached if cached.is_file() else None)
+
+    def _given(self) -> Path | None:
         root = os.environ.get("LEAKBOARD_DATA")
         candidates = [Path(root, self.folder, self.name), Path(root, self.name)] if root else []
-        return next((path for path in [*candidates, self._cache / self.name] if path.is_file()), None)
+        return next((path for path in candidates if path.is_file()), None)
 
     def fetch(self) -> Path:
-        """Return the verified local file, downloaded if need be.
+        """Return the verified local file, downloaded if need be; a damaged one in the cache is fetched anew.
 
         Raises:
             RequestError: the file cannot be reached, or its checksum is another.
         """
-        path = self.found() or self._download()
-        if self.checksum and (found := self._checksum(path)) != self.checksum:
+        given = self._given()
+        path = given or self._download()
+        if self.checksum and (found := _checksum(path, self.checksum.partition(":")[0])) != self.checksum:
+            if not given:
+                path.unlink()
             raise RequestError(f"{path}: checksum {found}, expected {self.checksum}; not the published file")
         return path
 
@@ -53,20 +75,17 @@ class PublicFile:
         Raises:
             RequestError: none is pinned, and the file cannot be reached.
         """
-        return self.checksum or f"sha256:{file_checksum(self.fetch())}"
+        if self.checksum:
+            return self.checksum
+        path = self.fetch()
+        status = path.stat()
+        return _identity(path, status.st_mtime_ns, status.st_size)
 
     @property
     def how(self) -> str:
         """How to get it, as part of a sentence."""
         place = f"put the file at {self.folder}/{self.name} in a folder and set LEAKBOARD_DATA to that folder"
         return f"get it from {self.url} and {place}" if self.by_hand else place
-
-    def _checksum(self, path: Path) -> str:
-        kind = self.checksum.partition(":")[0]
-        if kind == "git":
-            content = path.read_bytes()
-            return "git:" + hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
-        return f"{kind}:{file_checksum(path, kind)}"
 
     @property
     def _cache(self) -> Path:
@@ -79,11 +98,28 @@ class PublicFile:
 
         if self.by_hand:
             raise RequestError(f"{self.folder}/{self.name} cannot be fetched without you: {self.how}")
-        known = None if self.checksum.startswith("git:") else self.checksum or None
+        known = self.checksum if self.checksum.startswith("sha256:") else None
+        cached = self._cache / self.name
+        if not _network.get():
+            if cached.is_file():
+                return cached
+            raise RequestError(f"{self.folder}/{self.name} is not here: `run` fetches it; elsewhere {self.how}")
         try:
             return Path(pooch.retrieve(self.url, known, fname=self.name, path=self._cache, progressbar=True))
         except Exception as error:  # pooch passes on whatever its transport raises
             raise RequestError(f"{self.url}: cannot be fetched ({one_line(error)[:200]}); {self.how}") from error
+
+
+def _checksum(path: Path, kind: str) -> str:
+    if kind == "git":
+        content = path.read_bytes()
+        return "git:" + hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+    return f"sha256:{file_checksum(path)}"
+
+
+@cache
+def _identity(path: Path, modified: int, size: int) -> str:
+    return _checksum(path, "sha256")
 
 
 def state(files: Sequence[PublicFile]) -> str:
@@ -92,7 +128,7 @@ def state(files: Sequence[PublicFile]) -> str:
     if not missing:
         return "there"
     first = missing[0]
-    count = f"{len(missing)} of {len(files)} files missing" if len(files) > 1 else "missing"
+    names = f"missing {', '.join(file.name for file in missing)}" if len(files) > 1 else "missing"
     if first.by_hand:
-        return f"{count}: {first.how}"
-    return f"{count}: fetched from {urlsplit(first.url).hostname} when first used; elsewhere {first.how}"
+        return f"{names}: {first.how}"
+    return f"{names}: fetched from {urlsplit(first.url).hostname} when first used; elsewhere {first.how}"

@@ -179,14 +179,17 @@ def _examine(path: Path, kind: str, module: str = "") -> Listing:
 
 
 def _has_state(tree: ast.Module) -> bool:
-    bodies = [node.body for node in tree.body if isinstance(node, ast.ClassDef)]
-    return any(isinstance(item, ast.FunctionDef) and item.name == "state" for body in bodies for item in body)
+    plugins = [node for node in tree.body if isinstance(node, ast.ClassDef) and _kinds_of(node)]
+    return any(isinstance(item, ast.FunctionDef) and item.name == "state" for node in plugins for item in node.body)
 
 
 def _declared_kinds(tree: ast.Module) -> list[str]:
+    return [kind for node in tree.body if isinstance(node, ast.ClassDef) for kind in _kinds_of(node)]
+
+
+def _kinds_of(node: ast.ClassDef) -> list[str]:
     names = {kind[:-1]: kind for kind in KINDS}
-    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
-    decorators = [decorator for node in classes for decorator in node.decorator_list]
+    decorators = node.decorator_list
     found = [d.id if isinstance(d, ast.Name) else d.attr if isinstance(d, ast.Attribute) else "" for d in decorators]
     return [names[name] for name in found if name in names]
 

@@ -61,15 +61,15 @@ def folder_name(readable: str, key: str) -> str:
     return f"{slug}-{key[:8]}"
 
 
-def file_checksum(path: Path, algorithm: str = "sha256") -> str:
-    """Return the checksum of a file, in hexadecimal digits.
+def file_checksum(path: Path) -> str:
+    """Return the SHA-256 of a file.
 
     Raises:
         RequestError: it cannot be read.
     """
     try:
         with path.open("rb") as stream:
-            return hashlib.file_digest(stream, algorithm).hexdigest()
+            return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise RequestError(f"{path}: cannot be read ({error.strerror})") from None
 

@@ -18,6 +18,7 @@ from safetensors.torch import load_file, save_file
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Floats, Integers, PublishedWords, Texts
+from leakboard.notes import note
 from leakboard.randomness import seeded
 from leakboard.training import Keep, Opponent, train
 
@@ -219,11 +220,22 @@ def fit_task_model(
     """
     if not corpus.has_labels:
         raise RequestError(f"{name}: {corpus.name} has no task label to train on; sentence_encoder needs none")
+    candidates = getattr(victim, "candidates", (victim,))
     fitted: list[tuple[TaskModel, float]] = []
-    for candidate in getattr(victim, "candidates", (victim,)):
-        with seeded(seed):
-            fitted.append(_fit(candidate, corpus, seed, defend or (lambda *_: Defence())))
-    return min(fitted, key=lambda entry: entry[1])[0]
+    for candidate in candidates:
+        try:
+            with seeded(seed):
+                fitted.append(_fit(candidate, corpus, seed, defend or (lambda *_: Defence())))
+        except FloatingPointError as error:
+            if len(candidates) == 1:
+                raise
+            note(str(error))
+    if not fitted:
+        raise FloatingPointError(f"the dev loss is not finite with any of {len(candidates)} recipes")
+    model, least = min(fitted, key=lambda entry: entry[1])
+    if len(candidates) > 1:
+        note(f"kept of {len(candidates)}: {model.encoder.dimension} dimensions, {least:.4f} on dev")
+    return model
 
 
 def _fit(

@@ -224,3 +224,17 @@ def copied(finished, tmp_path):
     """Return a copy of the finished bench, to change."""
     shutil.copytree(finished.folder, tmp_path, dirs_exist_ok=True)
     return Bench(tmp_path)
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    """Return an empty folder for published files, with a cache of its own; nothing leaves the machine."""
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.setenv(name, "")
+    folder = tmp_path / "data"
+    folder.mkdir()
+    monkeypatch.setenv("LEAKBOARD_DATA", str(folder))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return folder

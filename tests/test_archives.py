@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from leakboard.archives import members, open_bytes, open_text
+from leakboard.archives import members, open_bytes, read_members
 from leakboard.errors import RequestError
 
 TEXT = "one\ntwo ä\n"
@@ -26,17 +26,17 @@ def zipped(path, **files):
 def test_a_file_and_its_compressed_forms_read_alike(tmp_path, suffix, pack):
     path = tmp_path / f"a.txt{suffix}"
     path.write_bytes(pack(TEXT.encode()))
-    with open_text(path) as stream:
-        assert stream.read() == TEXT
+    with open_bytes(path) as stream:
+        assert stream.read().decode() == TEXT
 
 
 def test_a_member_of_a_zip(tmp_path):
     path = zipped(tmp_path / "a.zip", a__b="first", c=TEXT)
-    with open_text(path, "c") as stream:
-        assert stream.read() == TEXT
+    with open_bytes(path, "c") as stream:
+        assert stream.read().decode() == TEXT
     assert members(path, "b") == ["a/b"]
-    with open_text(zipped(tmp_path / "b.zip", only=TEXT)) as stream:
-        assert stream.read() == TEXT
+    with open_bytes(zipped(tmp_path / "b.zip", only=TEXT)) as stream:
+        assert stream.read().decode() == TEXT
     with pytest.raises(RequestError, match=r"a\.zip: no file '' in it \(there are: a/b, c\)"), open_bytes(path):
         pass
     with pytest.raises(RequestError, match=r"no file in it ends in \.xml"):
@@ -49,8 +49,8 @@ def test_a_member_that_names_another_folder_is_read_and_never_written(tmp_path):
     zipped(path, **{"..__evil.txt": TEXT, "__evil.txt": TEXT})
     before = sorted(tmp_path.rglob("*"))
     for name in members(path, ".txt"):
-        with open_text(path, name) as stream:
-            assert stream.read() == TEXT
+        with open_bytes(path, name) as stream:
+            assert stream.read().decode() == TEXT
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -81,3 +81,15 @@ def test_a_damaged_zip_and_a_missing_file(tmp_path):
         stream.read()
     with pytest.raises(RequestError, match="no such file"), open_bytes(tmp_path / "b.txt"):
         pass
+
+
+def test_an_encrypted_zip_is_refused(tmp_path):
+    path = zipped(tmp_path / "a.zip", a=TEXT)
+    content = bytearray(path.read_bytes())
+    for header, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        content[content.index(header) + flags] |= 1
+    path.write_bytes(content)
+    with pytest.raises(RequestError, match=r"a\.zip: encrypted"), open_bytes(path):
+        pass
+    with pytest.raises(RequestError, match=r"a\.zip: encrypted"):
+        list(read_members(path, ""))

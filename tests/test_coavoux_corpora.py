@@ -24,17 +24,7 @@ from leakboard.datasets.trustpilot_country import TrustpilotCountry
 from leakboard.errors import RequestError
 from leakboard.options import build
 
-
-@pytest.fixture(autouse=True)
-def data(tmp_path, monkeypatch):
-    """Keep published files, downloads and their cache in a folder of the test's own; nothing leaves the machine."""
-    folder = tmp_path / "data"
-    folder.mkdir()
-    monkeypatch.setenv("LEAKBOARD_DATA", str(folder))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
-    return folder
+pytestmark = pytest.mark.usefixtures("data")
 
 
 def refused(load):
@@ -107,7 +97,7 @@ class TestTrustpilot:
             ("age", ("over 45", "under 35")),
         ]
         assert rows["split"].value_counts().to_dict() == {"train": 32, "dev": 4, "test": 4}
-        assert {name: count for name, count in corpus.checks.items() if count} == {}
+        assert {name: count for name, count in corpus.checks.items() if count} == {"source_rows": 40}
 
     def test_only_the_first_review_counts_and_a_missing_title_is_no_text(self, data):
         first = USERS[0]["reviews"][0] | {"title": None, "rating": 2}
@@ -145,6 +135,8 @@ class TestTrustpilot:
         assert checks["dropped_without_demographics"] == 3
         assert checks["dropped_without_review"] == 4
         assert checks["dropped_repeated_users"] == 1
+        assert checks["blank_lines"] == 1
+        assert checks["source_rows"] == 51 == 42 + 3 + 4 + 1 + 1
         assert checks["implausible_ages"] == 2  # 213 years and -2: kept, as in the paper
         assert sum(map(len, denmark().splits.values())) == 42
 
@@ -179,9 +171,11 @@ class TestTrustpilot:
     @pytest.mark.parametrize(
         ("line", "reason"),
         [
-            ("{'gender': 'F', 'birth_year': ", "neither a Python literal nor JSON"),
+            ("{'gender': 'F', 'birth_year': ", "not one literal in braces"),
+            ("{'user_id': 'cut befo", "not one literal in braces"),
+            ("no line of this corpus", "not one literal in braces"),
             ("{'gender': 'F', 'birth_year': __import__('os')}", "neither a Python literal nor JSON"),
-            ("'gender birth_year'", "a str, not a dict"),
+            ("{'gender birth_year'}", "a set, not a dict"),
             (user(41, gender="X"), "gender 'X', birth_year '1990'; allowed: M or F, a year"),
             (user(41, birth_year="about 1950"), "birth_year 'about 1950'"),
             (user(41, reviews={}), "reviews is dict, not a list"),
@@ -191,7 +185,7 @@ class TestTrustpilot:
             (user(41, review={"date": None}), "date is missing"),
             (user(41, review={"text": [1]}), "title or text is not text"),
             ("{'gender': 'F', 'birth_year': 1990, 'x': 'na\udcefve'}", "bytes that are not UTF-8"),
-            ("[" * 3000 + "gender birth_year", "neither a Python literal nor JSON"),
+            ("{" * 3000 + "gender birth_year}", "neither a Python literal nor JSON"),
         ],
     )
     def test_a_malformed_line_is_named_or_dropped(self, data, line, reason):
@@ -227,11 +221,13 @@ class TestTrustpilot:
         assert f"{archived}: truncated or damaged" in refused(denmark)
 
     def test_a_missing_file_and_what_is_there(self, data):
-        assert TrustpilotCountry.state().startswith("5 of 5 files missing: fetched from bitbucket.org when first used")
+        assert TrustpilotCountry.state().startswith(
+            "missing denmark.auto-adjusted_gender.NUTS-regions.jsonl.zip, france"
+        )
         message = refused(TrustpilotCountry(country="us").load)
         assert "WWW2015/data/united_states.auto-adjusted_gender.geocoded.jsonl.zip: cannot be fetched" in message
         path = write_users(data, USERS)
-        assert TrustpilotCountry.state().startswith("4 of 5 files missing")
+        assert TrustpilotCountry.state().startswith("missing france")
         checksum = hashlib.sha256(path.read_bytes()).hexdigest()
         assert TrustpilotCountry(country="denmark").fingerprint() == f"sha256:{checksum}"
 
@@ -338,6 +334,8 @@ class TestPersons:
         assert refused(_persons.identity).startswith(line)
         assert AgNewsspace.state().endswith(_persons.missing())
         assert Dw.state().endswith(_persons.missing())
+        for made in (AgNewsspace(), Dw()):  # before a corpus is fetched that could not be used
+            assert refused(made.fingerprint) == refused(made.load) == _persons.missing()
 
     def test_an_old_nltk_is_not_used(self, monkeypatch):
         nltk = pytest.importorskip("nltk")

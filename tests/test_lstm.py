@@ -127,6 +127,23 @@ class TestVictim:
         fitted.save(tmp_path)
         assert np.array_equal(both.load(tmp_path).publish_documents(reviews.texts("dev"), RNG), vectors[best])
 
+    def test_a_dimension_that_diverges_loses_no_other(self, reviews, monkeypatch):
+        fit, told = task_model._fit, []
+
+        def diverging(candidate, *given):
+            if candidate.dimension == 4:
+                raise FloatingPointError("the dev loss is not finite in any of 1 epochs")
+            return fit(candidate, *given)
+
+        monkeypatch.setattr(task_model, "_fit", diverging)
+        monkeypatch.setattr(task_model, "note", told.append)
+        fitted = Lstm(dimension=(4, 8), epochs=1).fit(reviews.only("train", "dev"), 0)
+        assert fitted.model.encoder.dimension == 8
+        assert told[0] == "the dev loss is not finite in any of 1 epochs"
+        assert told[1].startswith("kept of 2: 8 dimensions, 0.")
+        with pytest.raises(FloatingPointError, match="not finite with any of 2 recipes"):
+            Lstm(dimension=(4, 4), epochs=1).fit(reviews.only("train", "dev"), 0)
+
     @pytest.mark.parametrize("wrong", [1, [], [8, 1], "8"])
     def test_dimensions_that_are_not_allowed(self, wrong):
         with pytest.raises(RequestError, match=r"lstm\.dimension.*not allowed"):

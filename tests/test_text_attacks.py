@@ -128,7 +128,7 @@ class TestMounting:
         ("wrong", "message"),
         [
             (lambda texts: TextGuesses(texts[:-1]), "the attack wrote 2 texts of 3 vectors"),
-            (lambda texts: SecretGuesses({}), "an attack on text secrets returns TextGuesses, not SecretGuesses"),
+            (lambda texts: SecretGuesses({}), "an attack on text returns TextGuesses, not SecretGuesses"),
         ],
     )
     def test_guesses_of_another_shape_are_refused(self, wrong, message):
@@ -192,7 +192,6 @@ class TestBagOfWords:
         view, held = world(any_words, nothing)
         found = scored(BAG, view, held)
         assert found["attack_score"].low <= 1 - found["privacy_majority"].value
-        assert found["empirical_privacy"].value == pytest.approx(found["privacy_majority"].value, abs=0.02)
 
     def test_a_hidden_layer_reads_too(self):
         view, held = world(any_words, bags)
@@ -230,7 +229,7 @@ class TestReconstruction:
         view, held = world(sentences, nothing)
         found = scored(WRITER, view, held)
         assert found["exact_matches"].value < 1 / 64 + 4 * np.sqrt(1 / 64 / 200)
-        assert found["attack_score"].value < 1 - found["privacy_majority"].value + 0.1
+        assert found["attack_score"].low <= 1 - found["privacy_majority"].value
 
     def test_the_loss_is_that_of_one_unit_after_the_other_whatever_the_padding(self):
         with torch.random.fork_rng():

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from pydantic import Field
 
+from leakboard import checkpoints
 from leakboard.interfaces import Corpus, Floats, PrivacyClaim, Publication, Texts
 from leakboard.options import Strings, part, reset, victim
 from leakboard.privacy.masking import check_sensitive, hide_words
@@ -66,6 +67,12 @@ class Dpnr:
     def __post_init__(self) -> None:
         check_release(self.mechanism, self.calibration, self.sampling)
         check_sensitive(self.sensitive_words)
+
+    @staticmethod
+    def state() -> str:
+        """Return whether the default encoder's checkpoint is here; other encoders need none."""
+        found = checkpoints.state()
+        return found if found == "ready" else f"ready but for encoder: bert; {found}"
 
     def fingerprint(self) -> str:
         """Identify the encoder's pretrained weights."""

@@ -161,9 +161,8 @@ class LstmEncoder(torch.nn.Module):
         vectors = vectors * torch.nn.functional.dropout(
             torch.ones_like(vectors[:, :1]), self.dropout, training=self.training
         )
-        states = self.lstm(vectors)[
-            0
-        ]  # of padded sequences, which torch computes several times faster than packed ones
+        # Padded sequences, which torch computes several times faster than packed ones
+        states = self.lstm(vectors)[0]
         last = torch.tensor([len(entry) - 1 for entry in prepared], device=self.device)
         return states[torch.arange(len(prepared), device=self.device), last]
 

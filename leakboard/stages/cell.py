@@ -142,9 +142,7 @@ def _guess_shuffled(attack: Attack, guess: Guess, vectors: Floats, names: Names)
     order = names.stream("shuffle").permutation(len(vectors))
     guesses, expected = guess(vectors[order]), TextGuesses if attack.target == "text" else SecretGuesses
     if not isinstance(guesses, expected):
-        raise RequestError(
-            f"an attack on {attack.target} secrets returns {expected.__name__}, not {type(guesses).__name__}"
-        )
+        raise RequestError(f"an attack on {attack.target} returns {expected.__name__}, not {type(guesses).__name__}")
     back = np.argsort(order)
     if isinstance(guesses, TextGuesses):
         if len(guesses.texts) != len(back):
