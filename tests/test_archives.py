@@ -93,3 +93,19 @@ def test_an_encrypted_zip_is_refused(tmp_path):
         pass
     with pytest.raises(RequestError, match=r"a\.zip: encrypted"):
         list(read_members(path, ""))
+
+
+def test_members_of_a_folder_and_of_a_zip_read_alike(tmp_path):
+    (tmp_path / "tree/sub").mkdir(parents=True)
+    for name, content in {"b.txt": b"2", "sub/a.txt": b"1", ".hidden.txt": b"x", "c.xml": b"3"}.items():
+        (tmp_path / "tree" / name).write_bytes(content)
+    with zipfile.ZipFile(tmp_path / "tree.zip", "w") as archive:
+        for file in (tmp_path / "tree").rglob("*.*"):
+            archive.write(file, file.relative_to(tmp_path / "tree").as_posix())
+    expected = [("b.txt", b"2"), ("sub/a.txt", b"1")]
+    assert (
+        list(read_members(tmp_path / "tree", ".txt")) == list(read_members(tmp_path / "tree.zip", ".txt")) == expected
+    )
+    for name, reason in (("tree.zip", r"no file in it ends in \.csv"), ("missing.zip", "damaged")):
+        with pytest.raises(RequestError, match=reason):
+            list(read_members(tmp_path / name, ".csv"))

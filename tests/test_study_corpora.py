@@ -9,8 +9,8 @@ import zipfile
 import pandas as pd
 import pytest
 import yaml
+from loading import by_row, refused, sizes
 
-from leakboard.corpora import load_corpus, save_corpus
 from leakboard.datasets import ag_news, quora, text8, yelp_polarity
 from leakboard.datasets._sampling import sample
 from leakboard.datasets.ag_news import AgNews
@@ -20,32 +20,12 @@ from leakboard.datasets.tatoeba import Tatoeba
 from leakboard.datasets.text8 import Text8
 from leakboard.datasets.tweets import Tweets
 from leakboard.datasets.yelp_polarity import YelpPolarity
-from leakboard.errors import RequestError
 from leakboard.options import build
 from leakboard.plugins import Registry
 from leakboard.suites import load_suite
 from leakboard.tabular import read_lines, read_rows
 
 pytestmark = pytest.mark.usefixtures("data")
-
-
-def sizes(corpus):
-    return {split: len(part) for split, part in corpus.splits.items()}
-
-
-def by_row(corpus, column="text"):
-    """Return a column of all splits, in the order of the source."""
-    found = {}
-    for split in corpus.splits.values():
-        found |= dict(zip(split["row"], split[column], strict=True))
-    return {row: found[row] for row in sorted(found)}
-
-
-def message(call):
-    with pytest.raises(RequestError) as caught:
-        call()
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 CORPORA = {
@@ -68,7 +48,7 @@ CORPORA = {
 @pytest.mark.parametrize("name", CORPORA)
 def test_without_network_one_line_says_what_to_get_and_where_to_put_it(name):
     dataset, address, place = CORPORA[name]
-    told = message(dataset.load)
+    told = refused(dataset.load)
     assert "cannot be fetched" in told
     assert address in told
     assert f"put the file at {place} in a folder and set LEAKBOARD_DATA to that folder" in told
@@ -81,7 +61,7 @@ def test_a_file_that_is_not_the_published_one_is_refused(name, data):
     path = data / place
     path.parent.mkdir()
     path.write_text("forged")
-    assert message(dataset.load).endswith("not the published file")
+    assert refused(dataset.load).endswith("not the published file")
 
 
 @pytest.mark.parametrize("name", ["yelp_polarity", "tatoeba", "tweets", "tweets_big", "statuses", "quora_kaggle"])
@@ -120,7 +100,7 @@ def test_a_known_checksum_identifies_a_corpus_without_its_file():
     ],
 )
 def test_a_wrong_option_is_told(cls, options, reason):
-    assert reason in message(lambda: build(cls, options, "suite"))
+    assert reason in refused(lambda: build(cls, options, "suite"))
 
 
 class TestSample:
@@ -190,7 +170,7 @@ class TestHub:
         other = cls(train_rows=20, split_seed=1).load()
         assert other.texts("dev").rows.tolist() != corpus.texts("dev").rows.tolist()
         assert sizes(cls(train_rows=40, dev_share=0.25).load()) == {"train": 30, "dev": 10, "test": 6}
-        assert message(cls(train_rows=41).load).endswith("40 rows; train_rows=41 is not allowed")
+        assert refused(cls(train_rows=41).load).endswith("40 rows; train_rows=41 is not allowed")
 
     def test_copies_of_the_test_file(self, case):
         cls, _, write = case
@@ -221,7 +201,7 @@ class TestHub:
     def test_bad_rows(self, case, row, reason):
         cls, _, write = case
         folder = write([*self.TRAIN, row], self.TEST)
-        told = message(cls().load)
+        told = refused(cls().load)
         assert reason in told
         assert str(folder) in told
         corpus = cls(on_bad_rows="drop").load()
@@ -234,9 +214,9 @@ class TestHub:
         (path,) = folder.glob("*_train.parquet")
         whole = path.read_bytes()
         path.write_bytes(whole[: len(whole) // 2])
-        assert "not a readable Parquet file" in message(cls().load)
+        assert "not a readable Parquet file" in refused(cls().load)
         pd.DataFrame({"text": ["a"], "labels": [0]}).to_parquet(path)
-        assert "did you mean 'labels'?" in message(cls().load)
+        assert "did you mean 'labels'?" in refused(cls().load)
 
     def test_addresses_are_pinned(self):
         assert ag_news.FILES["test"].url == (
@@ -313,7 +293,7 @@ class TestQuora:
     def test_bad_rows(self, folder, line, reason):
         path = self.write(folder / "quora_duplicate_questions.tsv")
         path.write_bytes(path.read_bytes() + line)
-        assert reason in message(Quora().load)
+        assert reason in refused(Quora().load)
         corpus = Quora(on_bad_rows="drop").load()
         assert (corpus.checks["source_rows"], corpus.checks["dropped_rows"]) == (41, 1)
         assert len(by_row(corpus)) == 40
@@ -321,9 +301,9 @@ class TestQuora:
     def test_broken_files(self, folder):
         path = self.write(folder / "quora_duplicate_questions.tsv")
         path.write_bytes(path.read_bytes() + b'40\t81\t82\t"never closed\tWhat?\t0\n')
-        assert "line 43: unexpected end of data" in message(Quora().load)  # one question has two lines
+        assert "line 43: unexpected end of data" in refused(Quora().load)  # one question has two lines
         path.write_text("id\tquestion\n1\tWhat?\n")
-        assert "no column 'question1' (there are: id, question)" in message(Quora().load)
+        assert "no column 'question1' (there are: id, question)" in refused(Quora().load)
 
     def test_the_suite_of_the_docstring(self, tmp_path):
         block = quora.__doc__.split("\n\n")[2]
@@ -380,7 +360,7 @@ class TestTatoeba:
     )
     def test_bad_lines(self, data, line, reason):
         self.write(data, "\n".join([*self.LINES, ""]).encode() + line)
-        told = message(Tatoeba().load)
+        told = refused(Tatoeba().load)
         assert f"fra-eng.zip: 1 bad lines ({reason}" in told
         corpus = Tatoeba(on_bad_rows="drop").load()
         assert (corpus.checks["source_rows"], corpus.checks["dropped_rows"]) == (41, 1)
@@ -388,10 +368,10 @@ class TestTatoeba:
 
     def test_broken_archives(self, data):
         self.write(data, self.LINES, member="deu.txt")
-        assert "no file 'fra.txt' in it (there are: _about.txt, deu.txt)" in message(Tatoeba().load)
+        assert "no file 'fra.txt' in it (there are: _about.txt, deu.txt)" in refused(Tatoeba().load)
         path = self.write(data, self.LINES)
         path.write_bytes(path.read_bytes()[:-40])
-        assert "truncated or damaged" in message(Tatoeba().load)
+        assert "truncated or damaged" in refused(Tatoeba().load)
 
 
 class TestTweets:
@@ -424,15 +404,15 @@ class TestTweets:
         corpus = Tweets().load()
         assert by_row(corpus) == {0: "first"} | {i + 3: line for i, line in enumerate(self.LINES)}
         assert (corpus.checks["source_rows"], corpus.checks["dropped_rows"]) == (43, 2)
-        told = message(Tweets(on_bad_rows="error").load)
+        told = refused(Tweets(on_bad_rows="error").load)
         assert "2 bad lines (line 2: tweet is empty; line 3: bytes that are not UTF-8)" in told
 
     def test_broken_archives(self, data):
         path = self.write(data, "\n".join(self.LINES).encode())
         path.write_bytes(path.read_bytes()[:-20])
-        assert "truncated or damaged" in message(Tweets().load)
+        assert "truncated or damaged" in refused(Tweets().load)
         self.write(data, b"\n\n")
-        assert "no usable lines" in message(Tweets().load)
+        assert "no usable lines" in refused(Tweets().load)
 
 
 class TestText8:
@@ -475,151 +455,15 @@ class TestText8:
 
     def test_broken_files(self, data, monkeypatch):
         self.write(data, " " + " ".join(self.WORDS))
-        assert "100 words, fewer than words=101" in message(Text8(words_per_text=10, words=101).load)
+        assert "100 words, fewer than words=101" in refused(Text8(words_per_text=10, words=101).load)
         monkeypatch.setattr(text8, "BLOCK", 4)
         self.write(data, "abc def Ghi")
-        assert "byte 8 of text8 is b'G'; allowed: a to z and blanks" in message(Text8().load)
+        assert "byte 8 of text8 is b'G'; allowed: a to z and blanks" in refused(Text8().load)
         self.write(data, "")
-        assert "0 words" in message(Text8().load)
+        assert "0 words" in refused(Text8().load)
         path = self.write(data, " ".join(self.WORDS) * 50)
         path.write_bytes(path.read_bytes()[:100])
-        assert "truncated or damaged" in message(Text8().load)
-
-
-NO = {"EXT": "1", "NEU": "9", "AGR": "5", "CON": "7", "OPN": "3"}
-YES = {"EXT": "0", "NEU": "8", "AGR": "4", "CON": "6", "OPN": "2"}
-TRAITS = ("extraversion", "neuroticism", "agreeableness", "conscientiousness", "openness")
-
-
-def author(number, text=None, scores=None, classes=None):
-    """Return a row of the file: odd authors have every trait, even ones none."""
-    text = f'is at the mill {number}\nsaid "no;" to plan {number}' if text is None else text
-    codes = (YES if number % 2 else NO) | (classes or {})
-    points = dict.fromkeys(NO, f"{1 + number / 4:g}") | (scores or {})
-    ends = ["01/02/03 04:05 AM", "141.0", "8399.66", "86.33", "0.07", "9196.0", "0.47", "0.31", "0.5"]
-    return [str(number), f"user{number}", text, *points.values(), *codes.values(), *ends]
-
-
-class TestStatuses:
-    """One row an author."""
-
-    HEADER = ("", "AUTHID", "STATUS", *("s" + e for e in NO), *("c" + e for e in NO), "DATE", "NETWORKSIZE")
-    HEADER += ("BETWEENNESS", "NBETWEENNESS", "DENSITY", "BROKERAGE", "NBROKERAGE", "TRANSITIVITY", "Linear")
-
-    def write(self, data, authors=None):
-        (data / "statuses").mkdir(exist_ok=True)
-        path = data / "statuses" / "Full_Data.csv"
-        with path.open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.writer(stream, delimiter=";", lineterminator="\n")
-            writer.writerow(self.HEADER)
-            writer.writerows([author(i) for i in range(10)] if authors is None else authors)
-        return path
-
-    def test_every_status_is_a_text_of_its_user(self, data):
-        self.write(data)
-        corpus = Statuses().load()
-        expected = [text for i in range(10) for text in (f"is at the mill {i}", f'said "no;" to plan {i}')]
-        assert by_row(corpus) == dict(enumerate(expected))
-        assert by_row(corpus, "user") == {row: f"user{row // 2}" for row in range(20)}
-        assert [(s.name, s.values, s.kind) for s in corpus.secrets] == [
-            (trait, ("no", "yes"), "attribute") for trait in TRAITS
-        ]
-        for trait in TRAITS:
-            assert by_row(corpus, trait) == {row: row // 2 % 2 for row in range(20)}
-            assert by_row(corpus, f"{trait}_score") == {row: 1 + row // 2 / 4 for row in range(20)}
-        assert corpus.numeric_targets == tuple(f"{trait}_score" for trait in TRAITS)
-        assert corpus.splits["train"].features["openness_score"].dtype == "float64"
-        assert not corpus.has_labels
-
-    def test_users_stay_together(self, data):
-        self.write(data)
-        users = {split: set(part["user"]) for split, part in Statuses().load().splits.items()}
-        assert {split: len(names) for split, names in users.items()} == {"train": 7, "dev": 1, "test": 2}
-        assert len(set.union(*users.values())) == 10
-
-    def test_a_user_as_one_text(self, data):
-        self.write(data)
-        corpus = Statuses(unit="user").load()
-        assert by_row(corpus) == {2 * i: f'is at the mill {i}\nsaid "no;" to plan {i}' for i in range(10)}
-        assert sizes(corpus) == {"train": 7, "dev": 1, "test": 2}
-        assert by_row(corpus, "neuroticism") == {2 * i: i % 2 for i in range(10)}
-
-    def test_a_class_as_the_task(self, data):
-        self.write(data)
-        corpus = Statuses(task="agreeableness").load()
-        assert corpus.values("label") == ("no", "yes")
-        assert by_row(corpus, "label") == {row: row // 2 % 2 for row in range(20)}
-        assert [secret.name for secret in corpus.secrets] == [trait for trait in TRAITS if trait != "agreeableness"]
-        assert "agreeableness" not in corpus.splits["train"].features
-        assert "agreeableness_score" in corpus.numeric_targets
-
-    def test_letters_for_classes_and_commas_in_scores(self, data):
-        letters = {"EXT": "y", "NEU": "n", "AGR": "y", "CON": "n", "OPN": "y"}
-        odd = author(10, classes=letters, scores={"EXT": "3,25", "OPN": "5"})
-        self.write(data, [*(author(i) for i in range(10)), odd])
-        corpus = Statuses().load()
-        assert [by_row(corpus, trait)[20] for trait in TRAITS] == [1, 0, 1, 0, 1]
-        assert by_row(corpus, "extraversion_score")[20] == 3.25
-        assert by_row(corpus, "openness_score")[20] == 5.0
-
-    def test_remains_of_other_rows_and_blank_lines_are_counted(self, data):
-        text = "good line\n\nglued line\t3.2\t3.6\tn\ty\nuser10\tsecond remains\r\nlast line\n "
-        self.write(data, [*(author(i) for i in range(10)), author(10, text)])
-        corpus = Statuses().load()
-        found = {row: line for row, line in by_row(corpus).items() if row >= 20}
-        assert found == {20: "good line", 24: "last line"}
-        assert (corpus.checks["glued_lines"], corpus.checks["blank_lines"]) == (2, 2)
-        assert by_row(Statuses(unit="user").load())[20] == "good line\nlast line"
-
-    def test_a_status_of_users_in_two_splits_is_left_out_of_one(self, data):
-        self.write(data, [author(i, f"same words\nown words {i}") for i in range(10)])
-        corpus = Statuses().load()
-        assert [part["text"][:].count("same words") for part in corpus.splits.values()] == [0, 0, 2]
-        assert corpus.checks["dropped_copies"] == 8
-        assert corpus.checks["test_copies"] == corpus.checks["test_users"] == 0
-
-    @pytest.mark.parametrize(
-        ("row", "reason"),
-        [
-            (author(10, scores={"EXT": "nan"}), "row 11: sEXT is 'nan'; allowed: a number from 0 to 5.5"),
-            (author(10, scores={"NEU": "inf"}), "row 11: sNEU is 'inf'"),
-            (author(10, scores={"AGR": "-0.5"}), "row 11: sAGR is '-0.5'"),
-            (author(10, scores={"CON": "38.4"}), "row 11: sCON is '38.4'"),
-            (author(10, scores={"OPN": "high"}), "row 11: sOPN is 'high'"),
-            (author(10, scores={"OPN": ""}), "row 11: sOPN is ''"),
-            (author(10, classes={"EXT": "2"}), "row 11: cEXT is '2'; allowed: 1, 0, n, y"),
-            (author(10, classes={"OPN": ""}), "row 11: cOPN is empty"),
-            (author(10, text=" \n "), "row 11: STATUS is empty"),
-            (author(10)[:8], "row 11: too few fields"),
-        ],
-    )
-    def test_bad_rows(self, data, row, reason):
-        self.write(data, [*(author(i) for i in range(10)), row])
-        assert reason in message(Statuses().load)
-        corpus = Statuses(on_bad_rows="drop").load()
-        assert (corpus.checks["source_rows"], corpus.checks["dropped_rows"]) == (11, 1)
-        assert len(by_row(corpus)) == 20
-
-    def test_broken_files(self, data):
-        self.write(data, [*(author(i) for i in range(10)), author(3)])
-        assert "Full_Data.csv: author 'user3' has more than one row" in message(Statuses().load)
-        path = self.write(data)
-        whole = path.read_bytes()
-        path.write_bytes(whole.replace(b"mill 9", b"m\xefll 9"))
-        assert "row 10: STATUS has bytes that are not UTF-8" in message(Statuses().load)
-        path.write_bytes(whole + b'10;user10;"never closed;')
-        assert "unexpected end of data" in message(Statuses().load)
-        path.write_bytes(whole.replace(b";", b","))
-        assert "no column 'AUTHID'" in message(Statuses().load)
-
-    def test_a_stored_corpus_keeps_its_scores(self, data, tmp_path):
-        self.write(data)
-        corpus = Statuses().load()
-        (tmp_path / "stored").mkdir()
-        save_corpus(corpus, tmp_path / "stored")
-        again = load_corpus(tmp_path / "stored")
-        assert again.numeric_targets == corpus.numeric_targets
-        assert by_row(again, "extraversion_score") == by_row(corpus, "extraversion_score")
+        assert "truncated or damaged" in refused(Text8().load)
 
 
 class TestReading:

@@ -1,0 +1,36 @@
+"""What tests of loaders share: the one line of a refusal, and a corpus as plain rows."""
+
+import pandas as pd
+import pytest
+
+from leakboard.errors import RequestError
+
+
+def refused(load):
+    """Return the one line that a load is refused with."""
+    with pytest.raises(RequestError) as caught:
+        load()
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def everything(corpus):
+    return {split: part.to_dict() for split, part in corpus.splits.items()}
+
+
+def rows_of(corpus):
+    """Return all rows of a corpus as one frame, by their place in the source."""
+    parts = [part.to_pandas().assign(split=split) for split, part in corpus.splits.items()]
+    return pd.concat(parts).set_index("row").sort_index()
+
+
+def sizes(corpus):
+    return {split: len(part) for split, part in corpus.splits.items()}
+
+
+def by_row(corpus, column="text"):
+    """Return a column of all splits, in the order of the source."""
+    found = {}
+    for split in corpus.splits.values():
+        found |= dict(zip(split["row"], split[column], strict=True))
+    return {row: found[row] for row in sorted(found)}
