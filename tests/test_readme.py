@@ -112,3 +112,39 @@ def test_its_table_of_dpnr_is_the_published_one():
             "" if pd.isna(audited) else f"at least {audited:.3g}",
             "" if pd.isna(audited) else papers["verdict"],
         ]
+
+
+CORPORA = {
+    "AG": "ag(duplicates=keep)",
+    "Trustpilot English": "trustpilot",
+    "Trustpilot English, +DEMO": "trustpilot(show_secrets=true)",
+    "Trustpilot German": "trustpilot(language=german)",
+    "Trustpilot German, +DEMO": "trustpilot(language=german, show_secrets=true)",
+}
+METHODS = ("multidetasking", "generation", "declustering", "gradient_reversal", "erasure")
+
+
+def rows_of_defences(table, attacker):
+    """Return a line a corpus: accuracy and privacy of the LSTM, what each defence adds, and what bounds them (%)."""
+
+    def percent(row, names=("task_accuracy", "empirical_privacy"), less=None):
+        return [f"{100 * (row[n] - (0 if less is None else less[n])):{'' if less is None else '+'}.1f}" for n in names]
+
+    for corpus, dataset in CORPORA.items():
+        kind = "entity_presence" if corpus == "AG" else "attribute_inference"
+        rows = table[(table["dataset"] == dataset) & (table["attack"] == kind + attacker)]
+        plain = rows[rows["victim"].str.startswith("lstm")].iloc[0]
+        defended = [rows[rows["victim"].str.contains(f"method={method}")].iloc[0] for method in METHODS]
+        cells = [*percent(plain), *(" ".join(percent(row, less=plain)) for row in defended)]
+        bounds = percent(plain, ("task_majority", "privacy_majority", "privacy_floor"))
+        yield "| " + " | ".join([corpus, *cells, *bounds]) + " |"
+
+
+@pytest.mark.parametrize(("heading", "attacker"), [("the paper's", "(portfolio=mlp)"), ("the portfolio", "")])
+def test_the_tables_of_defences_are_the_published_ones(heading, attacker):
+    folder = ROOT / "leaderboards" / "defences"
+    page = (
+        (folder / "README.md").read_text(encoding="utf-8").partition(f"Attacker: {heading}")[2].partition("\n\n## ")[0]
+    )
+    expected = list(rows_of_defences(pd.read_csv(folder / "leaderboard.csv"), attacker))
+    assert [line for line in page.splitlines() if line.startswith(("| AG", "| Trustpilot"))] == expected
