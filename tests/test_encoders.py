@@ -45,7 +45,7 @@ class TestBert:
 
     def test_learns_the_task(self, tiny_bert, corpus, monkeypatch):
         histories, train = [], task_model.train
-        monkeypatch.setattr(task_model, "train", lambda *a, **k: histories.append(train(*a, **k)))
+        monkeypatch.setattr(task_model, "train", lambda *a, **k: histories.append(train(*a, **k)) or histories[-1])
         fitted = recipe(tiny_bert, epochs=6, learning_rate=0.01).fit(corpus.only("train", "dev"), 0)
         assert min(histories[0]) < histories[0][0] - 0.5
         assert min(histories[0]) < np.log(5) - 0.5
