@@ -5,6 +5,7 @@ word of the vocabulary on one linear layer, trained on the attacker's own texts 
 guessed above a threshold that is chosen on dev for token F1. It says nothing of order or counts.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -16,7 +17,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from leakboard.attacks._denoising import Scaling
 from leakboard.attacks._texts import Vocabulary, own_vectors
-from leakboard.interfaces import AttackerView, Floats, Publication, TextGuesses, Texts
+from leakboard.interfaces import AttackerView, Floats, Publication, TextGuesses
 from leakboard.options import attack
 from leakboard.randomness import seeded
 from leakboard.thresholds import best_offset
@@ -93,7 +94,7 @@ class BagOfWords:
         return torch.nn.Sequential(torch.nn.Linear(dimension, self.hidden), torch.nn.ReLU(), output)
 
 
-def _codes(texts: Texts | list[str], vocabulary: Vocabulary) -> list[list[int]]:
+def _codes(texts: Sequence[str], vocabulary: Vocabulary) -> list[list[int]]:
     codes = vocabulary.codes
     return [[codes[word] for word in set(words(text)) if word in codes] for text in texts]
 

@@ -1,11 +1,10 @@
 """Public files that lie around in more than one form: packed otherwise, or unpacked to a folder."""
 
 import dataclasses
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from leakboard.downloads import PublicFile
+from leakboard.downloads import PublicFile, given_places
 from leakboard.store import digest, file_checksum
 
 
@@ -17,9 +16,7 @@ def first_found(file: PublicFile, names: Iterable[str]) -> PublicFile:
 
 def unpacked(file: PublicFile, name: str) -> Path | None:
     """Return the folder ``name`` beside where the file would lie in ``LEAKBOARD_DATA``, if it is there."""
-    root = os.environ.get("LEAKBOARD_DATA")
-    folders = [Path(root, file.folder, name), Path(root, name)] if root else []
-    return next((folder for folder in folders if folder.is_dir()), None)
+    return next((folder for folder in given_places(file.folder, name) if folder.is_dir()), None)
 
 
 def folder_checksum(folder: Path, suffix: str) -> str:

@@ -42,7 +42,7 @@ def open_bytes(path: Path, member: str = "") -> Iterator[IO[bytes]]:
     except PermissionError as error:
         raise RequestError(f"{path}: cannot be read ({error.strerror})") from None
     except _BROKEN as error:
-        raise RequestError(f"{path}: truncated or damaged ({one_line(error)[:120]})") from None
+        raise _damaged(path, error) from None
 
 
 def members(path: Path, suffix: str) -> list[str]:
@@ -55,7 +55,7 @@ def members(path: Path, suffix: str) -> list[str]:
         with zipfile.ZipFile(path) as archive:
             names = sorted(name for name in archive.namelist() if name.endswith(suffix))
     except _BROKEN as error:
-        raise RequestError(f"{path}: truncated or damaged ({one_line(error)[:120]})") from None
+        raise _damaged(path, error) from None
     if not names:
         raise RequestError(f"{path}: no file in it ends in {suffix}")
     return names
@@ -79,9 +79,13 @@ def read_members(path: Path, suffix: str) -> Iterator[tuple[str, bytes]]:
                 names = _shown(name for name in _plain(path, archive) if name.endswith(suffix))
                 yield from ((name, archive.read(name)) for name in names)
     except _BROKEN as error:
-        raise RequestError(f"{path}: truncated or damaged ({one_line(error)[:120]})") from None
+        raise _damaged(path, error) from None
     if not names:
         raise RequestError(f"{path}: no file in it ends in {suffix}")
+
+
+def _damaged(path: Path, error: Exception) -> RequestError:
+    return RequestError(f"{path}: truncated or damaged ({one_line(error)[:120]})")
 
 
 def _shown(names: Iterable[str]) -> list[str]:

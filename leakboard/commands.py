@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from leakboard.downloads import without_network
 from leakboard.errors import RequestError, nearest
 from leakboard.store import file_checksum
 
@@ -61,7 +62,6 @@ def run(
 ) -> None:
     """Compute a leaderboard; what is already computed is kept."""
     from leakboard import reports, runner
-    from leakboard.downloads import without_network
 
     if dry_run:
         with without_network():
@@ -93,7 +93,6 @@ def report(
 ) -> None:
     """Write the tables again from the cell records, without computing anything."""
     from leakboard import reports
-    from leakboard.downloads import without_network
 
     with without_network():
         opened = _open(suite, out, None, None, plugin)

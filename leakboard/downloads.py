@@ -28,6 +28,12 @@ def without_network() -> Iterator[None]:
         _network.reset(token)
 
 
+def given_places(folder: str, name: str) -> list[Path]:
+    """Return where ``LEAKBOARD_DATA`` may hold something: in the folder of that name, or beside it."""
+    root = os.environ.get("LEAKBOARD_DATA")
+    return [Path(root, folder, name), Path(root, name)] if root else []
+
+
 @dataclass(frozen=True)
 class PublicFile:
     """A file of somebody else's, pinned by its checksum where that is known."""
@@ -51,9 +57,7 @@ class PublicFile:
         return self._given() or (cached if cached.is_file() else None)
 
     def _given(self) -> Path | None:
-        root = os.environ.get("LEAKBOARD_DATA")
-        candidates = [Path(root, self.folder, self.name), Path(root, self.name)] if root else []
-        return next((path for path in candidates if path.is_file()), None)
+        return next((path for path in given_places(self.folder, self.name) if path.is_file()), None)
 
     def fetch(self) -> Path:
         """Return the verified local file, downloaded if need be; a damaged one in the cache is fetched anew.
@@ -99,9 +103,8 @@ class PublicFile:
         if self.by_hand:
             raise RequestError(f"{self.folder}/{self.name} cannot be fetched without you: {self.how}")
         known = self.checksum if self.checksum.startswith("sha256:") else None
-        cached = self._cache / self.name
         if not _network.get():
-            if cached.is_file():
+            if cached := self.found():
                 return cached
             raise RequestError(f"{self.folder}/{self.name} is not here: `run` fetches it; elsewhere {self.how}")
         try:
