@@ -9,7 +9,6 @@ as in the study's section on noise: claimed for a changed word is epsilon, prove
 of fresh releases of its words. Without ``epsilon`` there is no privacy claim.
 """
 
-import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -17,15 +16,15 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from leakboard.classifier import LinearClassifier
 from leakboard.errors import RequestError
-from leakboard.interfaces import Corpus, Floats, Integers, PrivacyClaim, Publication, PublishedWords, Texts
+from leakboard.interfaces import Corpus, Floats, PrivacyClaim, Publication, PublishedWords, Texts
 from leakboard.options import victim
 from leakboard.privacy.mechanisms import Positive
 from leakboard.privacy.normalisation import min_max
 from leakboard.privacy.releases import CubeRelease
 from leakboard.randomness import stream
 from leakboard.tokens import words
+from leakboard.victims._word_vectors import WordVectors
 
 Count = Annotated[int, Field(ge=1)]
 
@@ -88,20 +87,11 @@ class Word2Vec:
         model.train(sentences, total_examples=model.corpus_count, epochs=self.epochs)
         vectors = np.asarray(model.wv.vectors, np.float32)
         fitted = FittedWord2Vec(vocabulary, vectors if self.epsilon is None else min_max(vectors), None, self.epsilon)
-        if not corpus.has_labels:
-            return fitted
-        documents = fitted.publish_documents(corpus.texts("train"), stream(seed, "word2vec", "noise"))
-        return dataclasses.replace(fitted, classifier=LinearClassifier.fit(documents, corpus.column("train", "label")))
+        return fitted.with_classifier(corpus, stream(seed, "word2vec", "noise"))
 
     def load(self, folder: Path) -> "FittedWord2Vec":
         """Return saved word vectors and their task classifier."""
-        path = folder / "classifier.npz"
-        return FittedWord2Vec(
-            (folder / "words.txt").read_text("utf-8").split("\n"),
-            np.load(folder / "vectors.npy", allow_pickle=False),
-            LinearClassifier.load(path) if path.is_file() else None,
-            self.epsilon,
-        )
+        return FittedWord2Vec(**WordVectors.saved(folder), epsilon=self.epsilon)
 
 
 def _start_vector(word: str, size: int) -> Floats:
@@ -110,11 +100,9 @@ def _start_vector(word: str, size: int) -> Floats:
 
 
 @dataclass(frozen=True)
-class FittedWord2Vec:
-    vocabulary: list[str]
-    vectors: Floats
-    """float32 (V, d), in [0, 1] where there is noise."""
-    classifier: LinearClassifier | None
+class FittedWord2Vec(WordVectors):
+    """A table that lies in [0, 1] where there is noise."""
+
     epsilon: float | None = None
 
     @property
@@ -130,16 +118,6 @@ class FittedWord2Vec:
     def inputs(self, texts: Texts) -> None:
         """Return None: a text is several releases, one a word."""
         return
-
-    def mean_vectors(self, texts: Texts) -> Floats:
-        """Return the mean of each text's word vectors, float32 (n, d); zeros for a text without a known word."""
-        rows = {word: row for row, word in enumerate(self.vocabulary)}
-        means = np.zeros((len(texts), self.vectors.shape[1]), np.float32)
-        for i, text in enumerate(texts):
-            known = [rows[word] for word in words(text) if word in rows]
-            if known:
-                means[i] = self.vectors[known].mean(0)
-        return means
 
     def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
         """Return mean word vectors; under noise those of fresh releases of whatever stands between blanks.
@@ -161,20 +139,3 @@ class FittedWord2Vec:
         """Return the whole table, each vector released once where there is noise."""
         vectors = self.vectors if self.mechanism is None else self.mechanism.release(self.vectors, rng)
         return PublishedWords(self.vocabulary, vectors)
-
-    def coverage(self, texts: Texts) -> dict[str, float]:
-        """Return the share of texts without a known word: zeros are published, under noise the centre of the cube."""
-        known = set(self.vocabulary)
-        return {"unknown_texts": float(np.mean([known.isdisjoint(words(text)) for text in texts]))}
-
-    def predict(self, vectors: Floats) -> Integers:
-        """Return the logistic regression's labels."""
-        assert self.classifier is not None, "a corpus without labels has no task"
-        return self.classifier.predict(vectors)
-
-    def save(self, folder: Path) -> None:
-        """Write words (text), vectors and classifier (NumPy)."""
-        (folder / "words.txt").write_text("\n".join(self.vocabulary), encoding="utf-8")
-        np.save(folder / "vectors.npy", self.vectors)
-        if self.classifier:
-            self.classifier.save(folder / "classifier.npz")
