@@ -8,11 +8,14 @@ one record where there is sampling, and assume that every step samples by itself
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 from leakboard.privacy.mechanisms import Gaussian, Laplace
 
 Method = Literal["pld", "rdp"]
+MOST_NOISE = 1e6
+"""Noise multiplier beyond which none is looked for."""
 
 
 def composition(mechanism: Laplace | Gaussian, times: int = 1, sampling_probability: float = 1.0) -> Any:
@@ -28,15 +31,62 @@ def composition(mechanism: Laplace | Gaussian, times: int = 1, sampling_probabil
     """
     import dp_accounting
 
+    kind = dp_accounting.GaussianDpEvent if isinstance(mechanism, Gaussian) else dp_accounting.LaplaceDpEvent
+    return _repeated(kind(mechanism.scale / mechanism.sensitivity), times, sampling_probability)
+
+
+def gaussian_releases(noise_multiplier: float, times: int = 1, sampling_probability: float = 1.0) -> Any:
+    """Return what is accounted for: releases with Gaussian noise of so many times the sensitivity (`composition`).
+
+    Raises:
+        ValueError: a number is out of range.
+    """
+    import dp_accounting
+
+    if not noise_multiplier > 0:
+        raise ValueError(f"noise multiplier {noise_multiplier!r} is not allowed: above 0")
+    return _repeated(dp_accounting.GaussianDpEvent(noise_multiplier), times, sampling_probability)
+
+
+def together(*events: Any) -> Any:
+    """Return several kinds of releases as one."""
+    import dp_accounting
+
+    return dp_accounting.ComposedDpEvent(list(events))
+
+
+def _repeated(event: Any, times: int, sampling_probability: float) -> Any:
+    import dp_accounting
+
     if times < 1 or not 0 < sampling_probability <= 1:
         raise ValueError(
             f"{times} releases with sampling probability {sampling_probability}; allowed: >= 1, and (0, 1]"
         )
-    kind = dp_accounting.GaussianDpEvent if isinstance(mechanism, Gaussian) else dp_accounting.LaplaceDpEvent
-    event = kind(mechanism.scale / mechanism.sensitivity)
     if sampling_probability < 1:
         event = dp_accounting.PoissonSampledDpEvent(sampling_probability, event)
     return dp_accounting.SelfComposedDpEvent(event, times)
+
+
+def least_noise(make_event: Callable[[float], Any], epsilon: float, delta: float) -> float:
+    """Return the least noise multiplier, to 1e-4, whose releases are (epsilon, delta)-private by RDP.
+
+    Args:
+        make_event: maps a noise multiplier to what is released with it; more noise is more private.
+        epsilon: target.
+        delta: target.
+
+    Raises:
+        ValueError: no noise multiplier below a million does it.
+    """
+    import dp_accounting
+    from dp_accounting import rdp
+
+    if epsilon_at(make_event(MOST_NOISE), delta, "rdp") > epsilon:
+        raise ValueError(f"no noise gives epsilon {epsilon:g} at delta {delta:g}")
+    found = dp_accounting.calibrate_dp_mechanism(
+        rdp.RdpAccountant, make_event, epsilon, delta, dp_accounting.LowerEndpointAndGuess(1e-3, 1.0), tol=1e-4
+    )
+    return float(found)
 
 
 def epsilon_at(event: Any, delta: float, method: Method = "pld") -> float:
