@@ -140,9 +140,13 @@ class Store:
             os.rename(path, doomed)
         shutil.rmtree(doomed, ignore_errors=True)
 
+    def unfinished(self, readable: str, key: str) -> Path:
+        """Return where the state of unfinished work is kept; `discard` removes it."""
+        return self.root / "unfinished" / folder_name(readable, key)
+
     def sweep(self, age: float = 7 * 86_400.0) -> None:
-        """Remove what interrupted runs left half written, if it is older than ``age`` (seconds)."""
-        for path in self.root.glob("*/.*"):
+        """Remove what interrupted runs left half written or unfinished, if it is older than ``age`` (seconds)."""
+        for path in [*self.root.glob("*/.*"), *self.root.glob("unfinished/*")]:
             with contextlib.suppress(OSError):
                 if time.time() - path.stat().st_mtime > age:
                     shutil.rmtree(path, ignore_errors=True)

@@ -21,6 +21,7 @@ from leakboard.plan import Identities, Job, identify_dataset, identify_fit, iden
 from leakboard.plugins import Registry, source_revision
 from leakboard.provenance import environment
 from leakboard.records import Record, read_costs, write_costs, write_failure, write_record
+from leakboard.resuming import resumable
 from leakboard.store import Store, digest
 from leakboard.suites import Choice
 
@@ -52,6 +53,7 @@ def fit_victim(job: Job, place: Workplace, force: bool, warn: Callable[[str], No
     stages = _Stages(job, place, warn)
     if force:
         stages.store.discard(stages.store.path("victims", job.victim_slug, job.fit_key))
+        stages.store.discard(stages.store.unfinished(job.victim_slug, job.fit_key))
     stages.fitted_folder()
 
 
@@ -152,14 +154,18 @@ class _Stages:
 
         job = self.job
 
+        unfinished = self.store.unfinished(job.victim_slug, job.fit_key)
+
         def make(folder: Path) -> None:
             notes.note("fitting the victim")
-            with _measured("fit", self.job.threads) as cost:
+            with _measured("fit", self.job.threads) as cost, resumable(unfinished):
                 fit(self.victim, self.sides()[0], self.names()).save(folder)
             write_costs(folder, [cost])
             self.check_unchanged(job.fit_key, lambda identities: identify_fit(job.cell, job.threads, identities)[1])
 
-        return self.store.obtain("victims", job.victim_slug, job.fit_key, make, self.warn)
+        fitted = self.store.obtain("victims", job.victim_slug, job.fit_key, make, self.warn)
+        self.store.discard(unfinished)
+        return fitted
 
     def fitted(self) -> FittedVictim:
         return self.victim.load(self.fitted_folder())
