@@ -157,6 +157,8 @@ class PrivacyClaim:
     """The epsilon that is proved for the code, with its true sensitivity, at ``delta``; infinite where none is."""
     releases: int = 1
     """How many publications of the same input the numbers are for."""
+    protects: Literal["text", "training"] = "text"
+    """Whose neighbours: a published text or vector, or the training data that word vectors were made from."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.epsilon < math.inf:

@@ -1,0 +1,257 @@
+"""From the options of ``dp_word2vec`` and a corpus to a run that is ready to start, and what it may claim."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from leakboard.errors import RequestError
+from leakboard.interfaces import Corpus, Integers, PrivacyClaim
+from leakboard.notes import note
+from leakboard.privacy.training_budget import TrainingBudget
+from leakboard.randomness import derived_seed, stream
+from leakboard.skip_gram import vocabulary
+from leakboard.skip_gram.lots import FixedLots, PoissonLots
+from leakboard.skip_gram.pairs import Pairs, pairs_of
+from leakboard.skip_gram.personal import AsInThePaper, Filtered
+from leakboard.skip_gram.training import Descent, Training
+from leakboard.skip_gram.vocabulary import Vocabulary
+from leakboard.tokens import words
+
+if TYPE_CHECKING:
+    from leakboard.victims.dp_word2vec import DPWord2Vec
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A run, and what is claimed after so many of its steps."""
+
+    words: list[str]
+    training: Training
+    steps: int
+    claim: Callable[[int], PrivacyClaim | None]
+
+
+@dataclass(frozen=True)
+class _Units:
+    """The texts of train by unit."""
+
+    texts: list[list[str]]
+    owners: Integers | None
+    """int64 (texts,), the unit of each text; None where every pair is one."""
+    names: list[str]
+    """Of the users; empty for other units."""
+
+
+def plan(options: DPWord2Vec, corpus: Corpus, seed: int) -> Planned:
+    """Count the vocabulary, make the pairs, and work out noise and steps; nothing is trained yet.
+
+    Raises:
+        RequestError: as `DPWord2Vec.fit` says.
+    """
+    units = _units(options, corpus)
+    counting = options.vocabulary_noise if options.noisy_vocabulary else None
+    cost = TrainingBudget(options.noise_multiplier or 1.0, 1.0, options.delta, counting)
+    budgets = _budgets(options, corpus, units, seed)
+    found = _vocabulary(options, cost, units, budgets, seed)
+    pairs = pairs_of(units.texts, units.owners, found.words, options.window)
+    if not len(pairs.centres):
+        raise RequestError(
+            f"dp_word2vec: {corpus.name} has no two known words within window={options.window}; the vocabulary has "
+            f"{len(found.words)} (vocabulary: {options.vocabulary}, vocabulary_noise: {options.vocabulary_noise:g})"
+        )
+    size = min(options.lot_size, pairs.units)
+    cost, steps = _cost_and_steps(options, replace(cost, sampling_probability=size / pairs.units))
+    lots = FixedLots(pairs.units, size) if options.fixed else PoissonLots(pairs.units, size / pairs.units)
+    stays = _stays(options, cost, budgets, size, steps)
+    training = Training(
+        pairs,
+        found.frequencies,
+        lots,
+        _descent(options, cost.noise_multiplier, size),
+        dimensions=options.vector_size,
+        negatives=options.negative,
+        seed=derived_seed(seed, "dp_word2vec"),
+        stays=stays,
+    )
+    claims = _Claims(options, cost, pairs.units, len(found.words), size, budgets, stays)
+    _tell(options, pairs, cost, steps)
+    return Planned(found.words, training, steps, claims)
+
+
+def _units(options: DPWord2Vec, corpus: Corpus) -> _Units:
+    texts = [words(text) for text in corpus.texts("train")]
+    if options.unit == "pair":
+        return _Units(texts, None, [])
+    if options.unit == "document":
+        return _Units(texts, np.arange(len(texts)), [])
+    train = corpus.splits["train"]
+    if "user" not in train.features:
+        raise RequestError(f"dp_word2vec: unit: 'user' is not allowed (pair, document): {corpus.name} names no users")
+    names, owners = np.unique(train["user"][:], return_inverse=True)
+    return _Units(texts, owners, names.tolist())
+
+
+def _budgets(options: DPWord2Vec, corpus: Corpus, units: _Units, seed: int) -> np.ndarray | None:
+    """Return the epsilon of each user, float64 (users,); None where all share one."""
+    if options.budgets is None:
+        return None
+    if not isinstance(options.budgets, str):  # by name, so that another user changes nobody's
+        return np.array([stream(seed, "budget", name).choice(options.budgets) for name in units.names])
+    if options.budgets not in corpus.numeric_targets:
+        there = ", ".join(corpus.numeric_targets) or "there are none"
+        raise RequestError(f"dp_word2vec: budgets: {options.budgets!r} is no numeric column of {corpus.name} ({there})")
+    values = np.asarray(corpus.splits["train"][options.budgets][:], np.float64)
+    lowest, highest = np.full(len(units.names), np.inf), np.full(len(units.names), -np.inf)
+    assert units.owners is not None, "budgets are of users"
+    np.minimum.at(lowest, units.owners, values)
+    np.maximum.at(highest, units.owners, values)
+    for name, low, high in zip(units.names, lowest, highest, strict=True):
+        if not 0 < low == high:
+            raise RequestError(f"dp_word2vec: budgets: user {name!r} has {low:g} to {high:g}; allowed: one, above 0")
+    return lowest
+
+
+def _vocabulary(
+    options: DPWord2Vec, cost: TrainingBudget, units: _Units, budgets: np.ndarray | None, seed: int
+) -> Vocabulary:
+    """Return the vocabulary; a user whose budget does not pay for being counted is not counted."""
+    if not options.noisy_vocabulary:
+        if options.exact_vocabulary:
+            return vocabulary.exact(units.texts, options.min_count, options.max_words)
+        return vocabulary.given(Path(options.vocabulary))
+    texts, owners = units.texts, units.owners
+    if budgets is not None and owners is not None:
+        counted = (budgets >= cost.epsilon(0))[owners]
+        texts, owners = [text for text, kept in zip(texts, counted, strict=True) if kept], owners[counted]
+    return vocabulary.counted(
+        texts,
+        None if owners is None else owners.tolist(),
+        options.window,
+        noise_multiplier=options.vocabulary_noise,
+        failure=cost.failure,
+        most=options.max_words,
+        generator=stream(seed, "dp_word2vec", "vocabulary"),
+    )
+
+
+def _cost_and_steps(options: DPWord2Vec, cost: TrainingBudget) -> tuple[TrainingBudget, int]:
+    """Return what a step costs, and how many there are: the noise for the target, or the steps that it pays for."""
+    if options.noise_multiplier is None and options.target is not None and options.steps:
+        return cost.calibrated(options.target, options.steps), options.steps
+    if options.epsilon is None or not options.noise_multiplier:
+        return cost, options.steps
+    if (steps := cost.steps_within(options.epsilon, options.steps)) < min(1, options.steps):
+        raise RequestError(
+            f"dp_word2vec: epsilon {options.epsilon:g} cannot be reached: one step with noise_multiplier "
+            f"{options.noise_multiplier:g} costs {cost.epsilon(1):.4g} at delta {options.delta:g}"
+        )
+    return cost, steps
+
+
+def _descent(options: DPWord2Vec, noise_multiplier: float, size: int) -> Descent:
+    rate, clipping_norm = options.learning_rate / size, options.clipping_norm
+    if options.as_released:  # of the mean of a batch: clipped to C, noise s C**2; here of its sum
+        return Descent(rate, clipping_norm * size, noise_multiplier * clipping_norm**2 * size, of_lot=True)
+    deviation = 0.0 if options.noise_multiplier == 0 else noise_multiplier * clipping_norm
+    return Descent(rate, clipping_norm, deviation)
+
+
+def _stays(
+    options: DPWord2Vec, cost: TrainingBudget, budgets: np.ndarray | None, size: int, steps: int
+) -> Filtered | AsInThePaper | None:
+    if budgets is None:
+        return None
+    if options.accounting == "filter":
+        return Filtered.within(budgets, cost, steps)
+    spent = np.array([cost.epsilon(step) for step in range(steps + 1)])
+    return AsInThePaper(budgets, np.diff(spent), size)
+
+
+@dataclass(frozen=True)
+class _Claims:
+    """What is claimed and what is proved after so many steps."""
+
+    options: DPWord2Vec
+    cost: TrainingBudget
+    units: int
+    words: int
+    size: int
+    budgets: np.ndarray | None
+    stays: Filtered | AsInThePaper | None
+
+    def __call__(self, steps: int) -> PrivacyClaim | None:
+        """Return the claim; None without noise."""
+        options = self.options
+        if options.noise_multiplier == 0:
+            return None
+        return PrivacyClaim(
+            epsilon=self._claimed(steps),
+            delta=options.delta,
+            unit=options.unit,
+            mechanism=self._mechanism(steps),
+            sensitivity=f"2-norm of the gradient of one {options.unit} at most {options.clipping_norm:g}, by clipping",
+            proved=self._proved(steps),
+            protects="training",
+        )
+
+    def _claimed(self, steps: int) -> float:
+        if self.budgets is not None:
+            return float(self.budgets.max())
+        if self.options.as_released:  # told the number of words for that of pairs
+            return replace(self.cost, sampling_probability=min(1.0, self.size / self.words)).epsilon(steps)
+        spent = self.cost.epsilon(steps)
+        target = self.options.target
+        return target if target is not None and 0.99 * target < spent else spent
+
+    def _proved(self, steps: int) -> float:
+        if self.options.exact_vocabulary:
+            return math.inf
+        if isinstance(self.stays, AsInThePaper):
+            return self.cost.visited(min(steps, self.stays.visits()))
+        if isinstance(self.stays, Filtered):
+            longest = int(min(steps, self.stays.last.max()))
+            return self.cost.epsilon(longest, "pld")
+        if self.options.fixed:
+            cost = self.cost
+            if self.options.as_released:
+                # One pair can turn each table's clipped mean around: 2 C apart in each, sqrt(8) C together.
+                true = cost.noise_multiplier * self.options.clipping_norm / math.sqrt(8)
+                cost = replace(cost, noise_multiplier=true)
+            return cost.visited(FixedLots(self.units, self.size).visits(steps))
+        return self.cost.epsilon(steps, "pld")
+
+    def _mechanism(self, steps: int) -> str:
+        options = self.options
+        lots = (
+            f"batches of {self.size} in order" if options.fixed else f"Poisson samples, q={self.size / self.units:.4g}"
+        )
+        if options.as_released:
+            lots += ", the batch's mean gradient clipped and noise s C**2 on it"
+        source = "counted exactly, which nothing pays for" if options.exact_vocabulary else f"from {options.vocabulary}"
+        if options.noisy_vocabulary:
+            source = f"counted with {options.vocabulary_noise:g} times the noise of what a unit adds"
+        personal = ""
+        if self.budgets is not None:
+            personal = f"; budgets {self.budgets.min():g} to {self.budgets.max():g}, by the {options.accounting}"
+        return (
+            f"{steps} steps of gradient descent on {lots}, Gaussian noise {self.cost.noise_multiplier:.4g} times the "
+            f"clipping norm; {self.units} units, a public number; vocabulary {source}{personal}"
+        )
+
+
+def _tell(options: DPWord2Vec, pairs: Pairs, cost: TrainingBudget, steps: int) -> None:
+    note(f"{pairs.units} units, {len(pairs.centres)} pairs, {steps} steps")
+    if options.noise_multiplier != 0 and options.delta >= 1 / pairs.units:
+        note(
+            f"warning: delta {options.delta:g} is not below 1/{pairs.units}: it allows one unit to be given away whole"
+        )
+    if pairs.starts is not None and (silent := int((np.diff(pairs.starts) == 0).sum())):
+        note(
+            f"warning: {silent} of {pairs.units} units have no pair of known words; they count, and contribute nothing"
+        )

@@ -1,0 +1,191 @@
+"""Word2Vec trained with differential privacy (DP-Embedding; Vu, Tran and Jiang 2019, Algorithms 1-a and 1-b).
+
+The model is word2vec's skip-gram with negative sampling. What differs is how it learns, so that nobody who reads the
+published word vectors can tell well whether one unit of the training data was there:
+
+- A *unit* is what is protected: one (centre, context) *pair*, as in the paper; a *document*; or a *user* with all
+  texts. A user of 1,000 words is in thousands of pairs, so an epsilon for pairs says next to nothing about people.
+- Each step takes a random *lot*: every unit by itself with the same probability (Poisson sampling). Not knowing who
+  was drawn is part of the protection, and the accountant counts on it. ``sampling: fixed`` takes batches in the order
+  of the text instead, as the paper's code does; then the claim that counts on chance is ``unproven``.
+- Each unit's gradient is scaled down to length C (*clipping norm*) where it is longer, so that no unit moves the sum by
+  more. The sum gets Gaussian noise of s times C on every coordinate of both tables (s: *noise multiplier*).
+- The *accountant* adds up what the steps give away: (epsilon, delta). Epsilon 1 at delta 1e-5 means that whatever is
+  published is at most e (2.7) times as likely with the unit as without it, but for a chance of 1e-5. Claimed is what
+  Renyi differential privacy proves; proved is the tighter of the two accountants (privacy loss distributions).
+- The *vocabulary*, its order and the law of the negatives come from the texts too. ``noisy`` counts with noise and pays
+  for it; a path names a public list, which is free; ``exact`` counts as usual, and then nothing is proved.
+
+Neighbours differ in one unit's contribution, which is there or not; how many units there are is public. Whoever sees
+the published vectors of *texts* is outside of the claim: it is about the training data.
+
+With ``noise_multiplier: 0`` it is the paper's None-DP: the same code, clipped, without noise or claim. ``budgets``
+gives every user an epsilon of its own; users leave when theirs is spent (Algorithm 1-b). ``as_released`` does what the
+paper's code does and claims what it claims: the sum of a whole batch is clipped, not each pair's gradient; its noise is
+s C**2 on the mean; batches follow each other; and the accountant is told the number of words for that of pairs.
+
+A step costs what its lot touches, however large the vocabulary: noise is drawn when a row is next read or published
+(``leakboard/skip_gram/tables.py``). Published are the input vectors, and for texts the means of their words'.
+"""
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from leakboard.errors import RequestError
+from leakboard.interfaces import Corpus, PrivacyClaim, Publication
+from leakboard.options import victim
+from leakboard.privacy.mechanisms import Positive
+from leakboard.randomness import stream
+from leakboard.resuming import state_folder
+from leakboard.skip_gram.pairs import TrainingUnit
+from leakboard.store import file_checksum, finite, numbers
+from leakboard.victims._private_training import plan
+from leakboard.victims._word_vectors import WordVectors
+
+Count = Annotated[int, Field(ge=1)]
+Epsilons = Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)]
+
+
+@victim
+class DPWord2Vec:
+    unit: TrainingUnit = "pair"
+    """What is protected as one: a pair of words, a document, or a user with all texts."""
+    epsilon: Positive | None = None
+    """Target: sets the noise, or with a noise_multiplier ends training when spent; null: 1, or what the noise costs."""
+    delta: Annotated[float, Field(gt=0, lt=1)] = 1e-6
+    """Chance that the guarantee fails; below 1 over the number of units, or it means little."""
+    noise_multiplier: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    """s, the noise's standard deviation over the clipping norm; 0 trains without noise; null: what epsilon needs."""
+    clipping_norm: Positive = 1.0
+    """C, the largest 2-norm of a unit's gradient, over both tables."""
+    sampling: Literal["poisson", "fixed"] = "poisson"
+    """Lots drawn at random, as the accountant assumes, or batches in the order of the data (then unproven)."""
+    lot_size: Count = 4096
+    """L, expected number of units a step; all take part where there are fewer (units)."""
+    steps: Annotated[int, Field(ge=0)] = 2000
+    """Steps at most; 0 publishes the random start (steps)."""
+    checkpoints: Annotated[tuple[Count, ...], Field(strict=False)] = ()
+    """Steps after which the vectors are kept as well, each with what was spent by then (steps)."""
+    published_step: Count | None = None
+    """Which checkpoint is published; null: the last step (steps)."""
+    learning_rate: Positive = 10.0
+    """Of a lot's mean gradient: a pair's own is this over lot_size, 0.025 in word2vec; noise bears less (0.002)."""
+    vector_size: Count = 100
+    """Dimensions d."""
+    window: Count = 1
+    """Largest distance between a word and its context, all of it (words)."""
+    negative: Count = 5
+    """Negatives for each pair."""
+    vocabulary: str = "noisy"
+    """Counted with noise (noisy), as it is (exact), or the path of a public list: a word a line, a tab, its count."""
+    vocabulary_noise: Positive = 5.0
+    """Noise of the counts over what a unit adds to them; about 6 times as much a word must reach to be in."""
+    min_count: Count = 5
+    """Exact vocabulary: rarer words are left out (occurrences)."""
+    max_words: Count = 50_000
+    """Largest vocabulary: the most frequent words by the (noisy) counts (words)."""
+    budgets: Epsilons | str | None = None
+    """Users' own epsilons: each draws one of these, or a column of the data holds it; users leave when it is spent."""
+    accounting: Literal["filter", "paper"] = "filter"
+    """Of budgets: an individual Renyi filter, or the paper's split of each step by the lot (unproven)."""
+    as_released: bool = False
+    """Broken control, what the paper's code does to pairs; sampling is fixed."""
+
+    publishes: ClassVar[tuple[Publication, ...]] = ("documents", "words")
+
+    def __post_init__(self) -> None:
+        """Refuse options that do not go together.
+
+        Raises:
+            RequestError: names the first such option.
+        """
+        if self.noise_multiplier == 0 and (self.epsilon or self.budgets):
+            raise RequestError("noise_multiplier: 0 reaches no epsilon; leave out epsilon and budgets")
+        if self.budgets is not None and (self.unit != "user" or not self.noise_multiplier):
+            raise RequestError("budgets: they are of users: give unit: user, and a noise_multiplier for all")
+        if self.as_released and (self.unit != "pair" or not self.noise_multiplier):
+            raise RequestError("as_released: the code is about pairs and needs its noise_multiplier (the paper's is 5)")
+        if self.published_step and self.published_step not in self.checkpoints:
+            allowed = ", ".join(map(str, self.checkpoints)) or "none is given"
+            raise RequestError(f"published_step: {self.published_step} is not among the checkpoints ({allowed})")
+
+    @property
+    def target(self) -> float | None:
+        """The epsilon that is asked for."""
+        return 1.0 if self.epsilon is None and self.noise_multiplier is None else self.epsilon
+
+    @property
+    def fixed(self) -> bool:
+        """Whether batches follow each other in the order of the data."""
+        return self.as_released or self.sampling == "fixed"
+
+    @property
+    def noisy_vocabulary(self) -> bool:
+        """Whether the vocabulary is counted with noise that the budget pays for."""
+        return self.vocabulary == "noisy"
+
+    @property
+    def exact_vocabulary(self) -> bool:
+        """Whether the vocabulary is counted without noise, which nothing pays for."""
+        return self.vocabulary == "exact"
+
+    def trained_as(self) -> "DPWord2Vec":
+        """Return the recipe whatever checkpoint is published."""
+        return dataclasses.replace(self, published_step=None)
+
+    def fingerprint(self) -> str:
+        """Return the checksum of a given vocabulary."""
+        return "" if self.vocabulary in ("noisy", "exact") else file_checksum(Path(self.vocabulary))
+
+    def fit(self, corpus: Corpus, seed: int) -> "FittedDPWord2Vec":
+        """Train on the words of train.
+
+        Raises:
+            RequestError: no pair of known words is left, users are asked for where there are none, a user has no text,
+                or the target cannot be reached.
+        """
+        planned = plan(self, corpus, seed)
+        published = planned.training.run(planned.steps, self.checkpoints, state_folder())
+        rng = stream(seed, "dp_word2vec", "documents")
+        tables = {
+            step: FittedDPWord2Vec(planned.words, vectors, None, planned.claim(step)).with_classifier(corpus, rng)
+            for step, vectors in published.items()
+        }
+        last = tables.pop(planned.steps)
+        return dataclasses.replace(last, checkpoints=tables)
+
+    def load(self, folder: Path) -> "FittedDPWord2Vec":
+        """Return the table that is published; the last where training ended before that step, its budget spent."""
+        chosen = folder / f"step {self.published_step}"
+        return _saved(chosen if chosen.is_dir() else folder)
+
+
+@dataclass(frozen=True)
+class FittedDPWord2Vec(WordVectors):
+    stated: PrivacyClaim | None = None
+    checkpoints: dict[int, "FittedDPWord2Vec"] = dataclasses.field(default_factory=dict)
+    """By step, the tables before the last."""
+
+    @property
+    def claim(self) -> PrivacyClaim | None:
+        """What is claimed for the training data; None without noise."""
+        return self.stated
+
+    def save(self, folder: Path) -> None:
+        """Write the table, its claim (JSON), and the checkpoints in folders of their own."""
+        super().save(folder)
+        stated = finite(dataclasses.asdict(self.stated)) if self.stated else None
+        (folder / "claim.json").write_text(json.dumps(stated), encoding="utf-8")
+        for step, table in self.checkpoints.items():
+            (folder / f"step {step}").mkdir()
+            table.save(folder / f"step {step}")
+
+
+def _saved(folder: Path) -> FittedDPWord2Vec:
+    stated = json.loads((folder / "claim.json").read_text("utf-8"))
+    return FittedDPWord2Vec(**WordVectors.saved(folder), stated=PrivacyClaim(**numbers(stated)) if stated else None)
