@@ -1,0 +1,207 @@
+"""A lower bound on a training's epsilon from one run with planted canaries (Steinke, Nasr and Jagielski 2023).
+
+Of m canaries each is included if a fair coin of its own says so. The model is trained once. An auditor, who sees
+everything but the coins, guesses the coins of r canaries and abstains on the others; v of its guesses are right.
+
+Theorem (Steinke, Nasr and Jagielski 2023, corollary 5.4 of theorem 5.2; arXiv 2305.08846, code in appendix D). Let
+what the auditor sees be (epsilon, delta)-private for flipping one coin, q = e**epsilon / (1 + e**epsilon), and
+f(k) = P[Binomial(r, q) >= k]. Then the number W of right guesses has
+
+    P[W >= v] <= f(v) + 2 m delta max over i = 1, ..., m of (f(v - i) - f(v)) / i.
+
+The right side is `p_value`: an epsilon at which it is below an error is refuted at that error. The paper calls f(v)
+beta and the maximum, with its factor 2, alpha. Every canary counts in m, those too that nothing is guessed about.
+
+What the theorem needs: the coins are independent and fair (a draw of exactly m/2 canaries is not); flipping one makes
+neighbours of the claim (a text added or removed, or put in another's place where that is the claim's neighbour); and
+neither scores nor order of the canaries nor the number of guesses looked at the coins.
+
+Groups. If one canary is g privacy units, flipping its coin changes g units, and the training is
+(g epsilon, delta (1 + e**epsilon + ... + e**((g - 1) epsilon)))-private for it (Vadhan 2017, lemma 2.2: a chain of g
+neighbours, P(E | x_0) <= e**epsilon P(E | x_1) + delta <= ...; the sum is delta (e**(g epsilon) - 1) / (e**epsilon -
+1)). With ``group=g`` the epsilon and delta of every function here are those of one unit, and this pair enters the
+theorem. With delta = 0 the bound for the unit is the bound for the canary over g.
+
+What it does not do: a low bound proves nothing, for one attack failed. And r right guesses of r prove no more than
+about ln(r / ln(1 / error)), so many canaries are needed to refute a large epsilon.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, special, stats
+
+Array = NDArray[Any]
+
+ERROR = 0.05
+"""Probability that a bound may be wrong."""
+TOLERANCE = 1e-6
+"""A bound is below the largest refuted epsilon by no more than this, and never above it."""
+SHARES = (0.9, 0.5, 0.25, 0.1, 0.05, 0.02)
+"""Shares of the canaries that are guessed. Not all: of m coins half come up only give or take sqrt(m) / 2."""
+
+
+@dataclass(frozen=True)
+class OneRunBound:
+    """What one run proves, and the number of guesses that proved most."""
+
+    epsilon: float
+    """Lower bound for one privacy unit at ``confidence``; 0 where nothing is proved."""
+    confidence: float
+    canaries: int
+    guesses: int
+    right: int
+    """Right guesses, of ``guesses``."""
+    tried: int
+    """Numbers of guesses that were tried; each got an equal share of the error."""
+
+
+def p_value(canaries: int, guesses: int, right: int, epsilon: float, delta: float, *, group: int = 1) -> float:
+    """Return a bound on the probability of so many right guesses or more where training is (epsilon, delta)-private.
+
+    Args:
+        canaries: m, each included by a fair coin of its own.
+        guesses: r, how many of the coins were guessed.
+        right: v, how many of these guesses are right.
+        epsilon: for one privacy unit, from 0, finite.
+        delta: for one privacy unit, from 0 to 1.
+        group: privacy units that one canary is made of.
+
+    Raises:
+        ValueError: a number is out of range.
+    """
+    _check(canaries, guesses, right, delta, group)
+    if not 0 <= epsilon < math.inf:
+        raise ValueError(f"epsilon={epsilon!r} is not allowed: a number from 0, not infinite")
+    q = special.expit(group * epsilon)
+    tail = float(stats.binom.sf(right - 1, guesses, q))
+    if delta == 0 or right == 0:
+        return tail
+    below = np.cumsum(stats.binom.pmf(np.arange(right - 1, -1, -1), guesses, q))  # f(v - i) - f(v) for i = 1, ..., v
+    steepest = float((below / np.arange(1, right + 1)).max())
+    return min(1.0, tail + 2 * canaries * _group_delta(epsilon, delta, group) * steepest)
+
+
+def _group_delta(epsilon: float, delta: float, group: int) -> float:
+    """Return delta (1 + e**epsilon + ... + e**((group - 1) epsilon)), at most 1; delta above 0."""
+    return math.exp(min(0.0, math.log(delta) + float(special.logsumexp(epsilon * np.arange(group)))))
+
+
+def one_run_bound(
+    canaries: int, guesses: int, right: int, delta: float, error: float = ERROR, *, group: int = 1
+) -> float:
+    """Return the largest epsilon that is refuted at ``error``, to `TOLERANCE`; 0 where none is.
+
+    It exceeds the true epsilon with probability ``error`` at most: a private training is private at every larger
+    epsilon too, and even the least v that refutes one of these is reached with no more than that probability.
+
+    Args:
+        canaries: m, each included by a fair coin of its own.
+        guesses: r, a number that was fixed without looking at the coins.
+        right: v, how many of these guesses are right.
+        delta: of the claim, for one privacy unit.
+        error: probability that the bound may be wrong, between 0 and 1.
+        group: privacy units that one canary is made of.
+
+    Raises:
+        ValueError: a number is out of range.
+    """
+    _check_error(error)
+
+    def excess(epsilon: float) -> float:
+        return p_value(canaries, guesses, right, epsilon, delta, group=group) - error
+
+    if excess(0.0) >= 0:
+        return 0.0
+    high = 1.0
+    while excess(high) < 0:
+        high *= 2
+    root = optimize.brentq(excess, 0.0, high, xtol=TOLERANCE / 2)
+    return max(0.0, root - TOLERANCE / 2)
+
+
+def guess(scores: Array, count: int) -> NDArray[np.int8]:
+    """Return guesses of the coins, int8 (m,): 1 included, -1 excluded, 0 none.
+
+    Half of ``count`` (and the odd one) are the highest scores, guessed to be included; half are the lowest. Of equal
+    scores the first given count as higher, so the order of the canaries must not depend on the coins: with the
+    included ones first, equal scores would give them away.
+
+    Args:
+        scores: float (m,), higher where a canary is more likely included.
+        count: how many to guess.
+
+    Raises:
+        ValueError: scores are not finite numbers in one row, or there are fewer than ``count``.
+    """
+    scores = np.asarray(scores, np.float64)
+    if scores.ndim != 1 or not np.isfinite(scores).all():
+        raise ValueError(f"scores of shape {scores.shape} are not one finite number a canary")
+    if not 0 <= count <= len(scores):
+        raise ValueError(f"count={count!r} is not allowed: from 0 to the {len(scores)} canaries")
+    order = np.argsort(-scores, kind="stable")
+    guesses = np.zeros(len(scores), np.int8)
+    guesses[order[: count - count // 2]] = 1
+    guesses[order[len(scores) - count // 2 :]] = -1
+    return guesses
+
+
+def audit_scores(
+    scores: Array,
+    included: Array,
+    delta: float,
+    error: float = ERROR,
+    shares: Sequence[float] = SHARES,
+    *,
+    group: int = 1,
+) -> OneRunBound:
+    """Return the largest bound over several numbers of guesses, each with an equal share of the error (Bonferroni).
+
+    Args:
+        scores: float (m,), higher where a canary is more likely included; made without the coins.
+        included: bool or 0 and 1 (m,), the coins.
+        delta: of the claim, for one privacy unit.
+        error: probability that the result may be wrong.
+        shares: of the canaries that are guessed, each above 0 and at most 1, chosen before the coins were seen.
+        group: privacy units that one canary is made of.
+
+    Raises:
+        ValueError: an array is of a wrong shape or not finite, a number is out of range, or no share makes a guess.
+    """
+    _check_error(error)
+    coins = np.asarray(included)
+    if coins.shape != np.shape(scores) or not np.isin(coins, (0, 1)).all():
+        raise ValueError(f"coins of shape {coins.shape} are not one bool for each of {np.shape(scores)} scores")
+    if not all(0 < share <= 1 for share in shares):
+        raise ValueError(f"shares={tuple(shares)!r} are not allowed: numbers above 0, at most 1")
+    counts = sorted({round(share * len(coins)) for share in shares} - {0}, reverse=True)
+    if not counts:
+        raise ValueError(f"shares={tuple(shares)!r} of {len(coins)} canaries make no guess")
+    truth = np.where(coins, 1, -1)
+
+    def bound(count: int) -> OneRunBound:
+        right = int(np.count_nonzero(guess(scores, count) == truth))
+        epsilon = one_run_bound(len(coins), count, right, delta, error / len(counts), group=group)
+        return OneRunBound(epsilon, 1 - error, len(coins), count, right, len(counts))
+
+    return max(map(bound, counts), key=lambda found: found.epsilon)
+
+
+def _check(canaries: int, guesses: int, right: int, delta: float, group: int) -> None:
+    if not 0 <= right <= guesses <= canaries:
+        raise ValueError(f"{right} right of {guesses} guesses of {canaries} canaries are not possible counts")
+    if not 0 <= delta <= 1:
+        raise ValueError(f"delta={delta!r} is not allowed: a number from 0 to 1")
+    if group < 1:
+        raise ValueError(f"group={group!r} is not allowed: a canary is at least 1 privacy unit")
+
+
+def _check_error(error: float) -> None:
+    if not 0 < error < 1:
+        raise ValueError(f"error={error!r} is not allowed: a number between 0 and 1")
