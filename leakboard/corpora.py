@@ -14,14 +14,36 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leakboard.errors import RequestError
-from leakboard.interfaces import POSTERIOR, Corpus, Secret
+from leakboard.interfaces import POSTERIOR, Corpus, Secret, Texts
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SPLITS = ("train", "dev", "test")
+
+
+def with_texts(corpus: Corpus, units: Sequence[Texts], present: Sequence[bool] | NDArray[np.bool_]) -> Corpus:
+    """Return train and dev of a corpus with the texts of more units in train, each unit a user of its own.
+
+    Where a unit is not ``present`` it has empty texts: it is there, and contributes nothing. What is known of the other
+    texts but their users is left out: nobody knows it of the new ones.
+    """
+    from datasets import DatasetDict, concatenate_datasets
+
+    kept = [name for name in ("text", "row", "user") if name in corpus.splits["train"].features]
+    parts = {split: corpus.splits[split].select_columns(kept) for split in ("train", "dev")}
+    rows = [
+        (text if there else "", f"added {n}")
+        for n, (u, there) in enumerate(zip(units, present, strict=True))
+        for text in u
+    ]
+    columns = {"text": [text for text, _ in rows], "row": [-1] * len(rows), "user": [user for _, user in rows]}
+    added = type(parts["train"]).from_dict({name: columns[name] for name in kept}, features=parts["train"].features)
+    parts["train"] = concatenate_datasets([parts["train"], added])
+    return dataclasses.replace(corpus, splits=DatasetDict(parts), secrets=(), numeric_targets=())
 
 
 def build_corpus(

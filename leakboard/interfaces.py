@@ -34,6 +34,9 @@ Publication = Literal["documents", "words", "releases"]
 Unit = Literal["word", "pair", "document", "user", "coordinate", "vector"]
 """What neighbouring inputs differ in."""
 
+TrainingUnit = Literal["pair", "document", "user"]
+"""What is protected as one in training data: a (centre, context) pair of words, a text, or all texts of a user."""
+
 POSTERIOR = "posterior:"
 """Prefix of the columns with the exact probability of each value of a secret given the text, where it is known."""
 
@@ -272,6 +275,13 @@ class KnownTexts:
     """float32 (n, d), or None where the victim publishes no documents."""
 
 
+class Imitate(Protocol):
+    """Trains the victim's public recipe."""
+
+    def __call__(self, seed: int, corpus: Corpus | None = None) -> FittedVictim:
+        """Train on train and dev of a corpus; None: of ``auxiliary``."""
+
+
 def _no_release(*_: Any) -> Any:
     raise RequestError("the victim publishes no releases")
 
@@ -293,8 +303,8 @@ class AttackerView:
     """Publish these texts again, with fresh noise."""
     query_words: Callable[[Texts], PublishedWords]
     """Publish the words of these texts; a static table comes whole."""
-    imitate: Callable[[int], FittedVictim]
-    """Train the victim's public recipe on ``auxiliary`` with this seed."""
+    imitate: Imitate
+    """Train the victim's public recipe."""
     contextual: bool | None
     """Whether published words depend on their context; None where no words are published."""
     claim: PrivacyClaim | None
@@ -303,6 +313,10 @@ class AttackerView:
     """The victim's last step, to try at will; where it publishes ``releases``."""
     inputs: Callable[[Texts], NDArray[Any] | None] = _no_release
     """What the mechanism is given for these texts; where the victim publishes ``releases``."""
+    unit: TrainingUnit = "document"
+    """Of the training data, for attacks on it: what candidates and canaries are."""
+    candidates: Sequence[Texts] = ()
+    """Units that may have been in the training data, for attacks on membership."""
 
 
 @dataclass(frozen=True)
@@ -337,6 +351,14 @@ class TextGuesses:
 
 
 @dataclass(frozen=True)
+class MembershipGuesses:
+    """How likely each candidate was in the training data: float64 (n,), higher is likelier, as the view orders them."""
+
+    scores: NDArray[np.float64]
+    note: str = ""
+
+
+@dataclass(frozen=True)
 class Distinguisher:
     """A way to tell from one release which of two neighbouring inputs it came from, fixed before the referee draws.
 
@@ -364,6 +386,35 @@ class FittedAudit(Protocol):
         """Releases of either input for the sanity check of Habernal (2022), which has one event only; 0 for none."""
 
 
+class FittedCanaryAudit(Protocol):
+    """What an attack whose target is a claim about training data is fitted to.
+
+    The referee tosses a coin for each canary, trains the victim on its corpus with those that came up, and counts.
+    """
+
+    @property
+    def canaries(self) -> Sequence[Texts]:
+        """The texts of each unit that is planted or not."""
+
+    @property
+    def group(self) -> int:
+        """How many units of the claim a canary is made of."""
+
+    @property
+    def delta(self) -> float:
+        """Of the bound, where the victim claims nothing."""
+
+    def score(self, published: PublishedWords) -> NDArray[Any]:
+        """Return how likely each canary was planted, float (m,), higher is likelier."""
+
+
+class FittedMembershipAttack(Protocol):
+    """A trained attacker who tells members of the training data from others."""
+
+    def guess_members(self, published: PublishedWords) -> MembershipGuesses:
+        """Score the view's candidates by the published table."""
+
+
 class FittedAttack(Protocol):
     """A trained attacker."""
 
@@ -379,14 +430,20 @@ class Attack(Protocol):
 
     It may have ``observations`` (int): how many publications of the same test text it sees. The claim that its score
     stands beside is then that of as many releases.
+
+    An attack on training data (membership, or a claim where it has ``audits = "training"``) reads static word tables.
+    It may have ``unit`` (`TrainingUnit` or None: what the claim protects) and ``candidates`` (int, at most so many).
     """
 
     needs: ClassVar[Publication]
-    target: ClassVar[Literal["attribute", "entity", "words", "text", "claim"]]
+    target: ClassVar[Literal["attribute", "entity", "words", "text", "membership", "claim"]]
     """What it guesses: it is skipped where the corpus has no such secrets, or the victim claims nothing.
 
-    ``words`` names published word vectors, ``text`` reads the text from its vector.
+    ``words`` names published word vectors, ``text`` reads the text from its vector, ``membership`` tells which texts
+    a word table was trained on.
     """
 
-    def fit(self, view: AttackerView, seed: int) -> FittedAttack | FittedAudit:
+    def fit(
+        self, view: AttackerView, seed: int
+    ) -> FittedAttack | FittedMembershipAttack | FittedAudit | FittedCanaryAudit:
         """Learn from the view."""

@@ -215,8 +215,7 @@ class _Claims:
         if isinstance(self.stays, AsInThePaper):
             return self.cost.visited(min(steps, self.stays.visits()))
         if isinstance(self.stays, Filtered):
-            longest = int(min(steps, self.stays.last.max()))
-            return self.cost.epsilon(longest, "pld")
+            steps = int(min(steps, self.stays.last.max()))
         if self.options.fixed:
             cost = self.cost
             if self.options.as_released:

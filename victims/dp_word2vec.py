@@ -37,12 +37,11 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from leakboard.errors import RequestError
-from leakboard.interfaces import Corpus, PrivacyClaim, Publication
+from leakboard.interfaces import Corpus, PrivacyClaim, Publication, TrainingUnit
 from leakboard.options import victim
 from leakboard.privacy.mechanisms import Positive
 from leakboard.randomness import stream
 from leakboard.resuming import state_folder
-from leakboard.skip_gram.pairs import TrainingUnit
 from leakboard.store import file_checksum, finite, numbers
 from leakboard.victims._private_training import plan
 from leakboard.victims._word_vectors import WordVectors

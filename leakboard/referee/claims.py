@@ -1,4 +1,4 @@
-"""Judging an audit: the referee draws fresh releases of both inputs and counts what the audit's event tells."""
+"""Judging an audit: the referee draws fresh releases, or tosses the coins of canaries, and counts what is told."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 
 from leakboard.interfaces import Distinguisher, FittedAudit, Floats, PrivacyClaim, ReleaseMechanism, Texts, Unit
 from leakboard.privacy.audit import counts, lower_bound
+from leakboard.privacy.one_run import audit_scores, one_run_bound
 from leakboard.privacy.sanity import PlugIn, plug_in
 from leakboard.referee.measures import Metric
 
 BOUND, HITS, MISSES, DELTA = "attack_score", "audit_hits", "audit_misses", "audit_delta"
 """Names of the metrics from which a bound is worked out again, for a share of the error."""
+CANARIES, GUESSES, RIGHT, TRIED, GROUP = "canaries", "canary_guesses", "canary_right", "canary_tried", "canary_group"
+"""Likewise, of a bound from one training run."""
 PLUG_IN = "plug_in_loss"
 UNSEEN = "infinite: one kind of error was never seen"
 ERROR = 0.05
@@ -63,6 +66,24 @@ def judge_claim(
     if audit.repeats and claim.unit != "coordinate":  # zeros and ones differ in all
         metrics.append(_plug_in(plug_in(mechanism, mechanism.dimension, audit.repeats, rng)))
     return metrics
+
+
+def canary_metrics(scores: NDArray[Any], planted: NDArray[np.bool_], delta: float, group: int) -> list[Metric]:
+    """Return the bound on epsilon that scores of canaries prove, with what it is worked out from.
+
+    Args:
+        scores: float64 (m,), higher where a canary was likelier planted; their order does not depend on the coins.
+        planted: bool (m,), the coins.
+        delta: of the claim.
+        group: units of the claim that a canary is made of.
+    """
+    found = audit_scores(scores, planted, delta, ERROR, group=group)
+    counts = {GUESSES: found.guesses, RIGHT: found.right, TRIED: found.tried, GROUP: group, DELTA: delta}
+    return [
+        Metric(BOUND, found.epsilon, n=found.canaries),
+        Metric(CANARIES, found.canaries, n=found.canaries),
+        *(Metric(name, value, n=found.canaries) for name, value in counts.items()),
+    ]
 
 
 def _check_texts(first: str, second: str, unit: Unit) -> None:
@@ -122,19 +143,21 @@ def corrected_bound(cells: Sequence[Sequence[Metric]], error: float = ERROR) -> 
         cells: the metrics of each audit.
         error: probability that the result may be wrong.
     """
-    counted = [{m.name: m for m in cell if m.name in (HITS, MISSES, DELTA) and m.value is not None} for cell in cells]
-    audits = [found for found in counted if len(found) == 3]
-    bounds = [
-        lower_bound(
-            int(found[HITS].value or 0),
-            int(found[MISSES].value or 0),
-            int(found[HITS].n or 0),
-            float(found[DELTA].value or 0),
-            error / len(audits),
-        )
-        for found in audits
-    ]
-    return max(bounds, default=None)
+    bounds = [bound for cell in cells if (bound := _bound_of(cell))]
+    return max((bound(error / len(bounds)) for bound in bounds), default=None)
+
+
+def _bound_of(cell: Sequence[Metric]) -> Callable[[float], float] | None:
+    """Return what maps an error to the bound that an audit's counts give at it; None where a cell is no audit."""
+    counts = {metric.name: metric.value for metric in cell if metric.value is not None}
+    draws = next((metric.n for metric in cell if metric.name == HITS), None) or 0
+    if counts.keys() >= {HITS, MISSES, DELTA}:
+        hits, misses = int(counts[HITS]), int(counts[MISSES])
+        return lambda error: lower_bound(hits, misses, draws, counts[DELTA], error)
+    if counts.keys() >= {CANARIES, GUESSES, RIGHT, TRIED, GROUP, DELTA}:
+        m, r, v, tried, group = (int(counts[name]) for name in (CANARIES, GUESSES, RIGHT, TRIED, GROUP))
+        return lambda error: one_run_bound(m, r, v, counts[DELTA], error / tried, group=group)
+    return None
 
 
 def verdict(claimed: float, proved: float, audited: float | None) -> str:

@@ -5,16 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leakboard.interfaces import Integers
 from leakboard.skip_gram import kernels
-
-TrainingUnit = Literal["pair", "document", "user"]
-"""What is sampled, clipped and protected as one: a (centre, context) pair, a text, or all texts of a user."""
 
 
 @dataclass(frozen=True)

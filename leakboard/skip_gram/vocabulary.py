@@ -28,7 +28,6 @@ import numpy as np
 from scipy import stats
 
 from leakboard.errors import RequestError
-from leakboard.skip_gram.pairs import TrainingUnit
 from leakboard.tabular import Row, read_lines
 
 MOST_WORDS = 10_000
@@ -136,11 +135,6 @@ def _entry(line: str) -> Row:
     if number is not None and not 0 < number < math.inf:
         raise ValueError(f"count {count!r} is not allowed: a number above 0")
     return {"word": word, "count": number}
-
-
-def about(unit: TrainingUnit) -> str:
-    """Return what a unit adds to the histogram, in words."""
-    return "1 for its centre" if unit == "pair" else "its word counts, scaled to 2-norm 1"
 
 
 def _ordered(words: Sequence[str], counts: np.ndarray, most: int | None) -> Vocabulary:

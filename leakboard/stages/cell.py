@@ -18,6 +18,7 @@ from leakboard.interfaces import (
     Floats,
     Integers,
     KnownTexts,
+    MembershipGuesses,
     PrivacyClaim,
     PublishedWords,
     Secret,
@@ -31,6 +32,7 @@ from leakboard.randomness import seed_libraries
 from leakboard.referee import SCORES, judge, judge_task
 from leakboard.referee.claims import AUDITED, composed, judge_claim
 from leakboard.referee.measures import Metric
+from leakboard.referee.membership import membership_metrics
 from leakboard.referee.texts import recovered_texts, text_metrics
 from leakboard.referee.words import (
     ASKED,
@@ -43,7 +45,11 @@ from leakboard.referee.words import (
 )
 from leakboard.stages.fitting import Names
 from leakboard.stages.publications import Publications, publisher
+from leakboard.stages.training_data import Candidates, draw_candidates, judge_canaries, training_unit, without
 from leakboard.tokens import words
+
+CANDIDATES = 4_000
+"""Units that an attack on membership is asked about, where it does not say."""
 
 Guess = Callable[[Floats], SecretGuesses | WordGuesses | TextGuesses]
 
@@ -89,11 +95,19 @@ def mismatch(attack: Attack, corpus: Corpus) -> str:
 
 
 def unclaimed(attack: Attack, published: Publications) -> str:
-    """Return why there is nothing to audit, or an empty string."""
+    """Return why there is nothing to audit or to infer from, or an empty string."""
+    if on_training(attack):
+        if published.words is not None and published.words.text_index is not None:
+            return "it reads static word tables; this victim's words depend on their context"
+        protected = published.claim.protects if published.claim else "training"
+        audits = attack.target == "claim" and protected != "training"
+        return "the claim is about what is published, not about training data" if audits else ""
     if attack.target != "claim":
         return ""
     if published.claim is None:
         return "the victim claims no privacy"
+    if published.claim.protects == "training":
+        return "the claim is about training data, not about what is published"
     unit = published.claim.unit
     return "" if unit in AUDITED else f"the claim is about one {unit}; audited are {', '.join(AUDITED)}"
 
@@ -110,7 +124,8 @@ def mount(attack: Attack, scene: Scene, names: Names, floor: np.ndarray | None) 
     asked: set[str] = set()
     seed = names.seed_for("attack")
     seed_libraries(seed)
-    fitted: Any = attack.fit(_view(attack, scene, names, asked), seed)
+    asked_about = _candidates(attack, scene, names)
+    fitted: Any = attack.fit(_view(attack, scene, names, asked, asked_about), seed)
     n = len(scene.corpus.splits["test"])
     metrics = judge_task(scene.corpus, scene.published.predicted)
     for name, share in scene.published.coverage.items():
@@ -118,7 +133,10 @@ def mount(attack: Attack, scene: Scene, names: Names, floor: np.ndarray | None) 
             raise ValueError(f"coverage: {name}={share!r} is not allowed: a share of texts, named ..._texts")
         metrics.append(Metric(name, share, n=n))
     if attack.target == "claim":
-        return _judge_audit(fitted, scene, names, metrics)
+        judge_audit = _judge_training_audit if on_training(attack) else _judge_audit
+        return judge_audit(fitted, scene, names, metrics)
+    if attack.target == "membership":
+        return _judge_members(fitted, scene, asked_about, metrics)
     if attack.needs == "words":
         return _judge_words(fitted.guess, scene, names, asked, metrics)
     guesses = _guess_shuffled(attack, fitted.guess, _observed(attack, scene, names), names)
@@ -131,6 +149,39 @@ def mount(attack: Attack, scene: Scene, names: Names, floor: np.ndarray | None) 
     metrics += judge(scene.corpus, secrets, guesses, floor)
     metric = SCORES[attack.target][0]
     return Judged(tuple(secret.name for secret in secrets), metric, n, metrics, guesses.note, [], claim)
+
+
+def on_training(attack: Attack) -> bool:
+    """Return whether an attack is on what a word table was trained on, not on what is encoded."""
+    return attack.target == "membership" or getattr(attack, "audits", "text") == "training"
+
+
+def _candidates(attack: Attack, scene: Scene, names: Names) -> Candidates | None:
+    if attack.target != "membership":
+        return None
+    unit = training_unit(attack, scene.published.claim, scene.corpus)
+    most = int(getattr(attack, "candidates", CANDIDATES))
+    return draw_candidates(scene.corpus, unit, most, names.stream("candidates"))
+
+
+def _judge_members(fitted: Any, scene: Scene, asked_about: Candidates | None, metrics: list[Metric]) -> Judged:
+    """Let an attack score candidates by the published table, words included: it is published whole."""
+    published = scene.published.words
+    assert published is not None, "attacks on membership meet only victims that publish words"
+    assert asked_about is not None, "they are asked about somebody"
+    guesses = fitted.guess_members(published)
+    if not isinstance(guesses, MembershipGuesses):
+        raise RequestError(f"an attack on membership returns MembershipGuesses, not {type(guesses).__name__}")
+    metrics += membership_metrics(guesses.scores, asked_about.members)
+    n = len(asked_about.members)
+    return Judged(("membership",), "auc", n, metrics, guesses.note, [], scene.published.claim)
+
+
+def _judge_training_audit(fitted: Any, scene: Scene, names: Names, metrics: list[Metric]) -> Judged:
+    """Train the victim with canaries and without, and count what the audit tells."""
+    claim, corpus = scene.published.claim, scene.corpus.only("train", "dev")
+    metrics += judge_canaries(fitted, scene.victim, corpus, claim, names)
+    return Judged(("claim",), "epsilon", len(fitted.canaries), metrics, "", [], claim)
 
 
 def _guess_shuffled(attack: Attack, guess: Guess, vectors: Floats, names: Names) -> SecretGuesses | TextGuesses:
@@ -177,7 +228,9 @@ def _judge_audit(fitted: Any, scene: Scene, names: Names, metrics: list[Metric])
     return Judged(("claim",), "epsilon", event.draws, metrics, event.note, [], claim)
 
 
-def _view(attack: Attack, scene: Scene, names: Names, asked: set[str]) -> AttackerView:
+def _view(
+    attack: Attack, scene: Scene, names: Names, asked: set[str], asked_about: Candidates | None = None
+) -> AttackerView:
     secrets = targets(attack, scene.corpus)
     query_stream, publish = names.stream("query"), publisher(scene.victim, scene.fitted)
     published = scene.published.words
@@ -198,14 +251,18 @@ def _view(attack: Attack, scene: Scene, names: Names, asked: set[str]) -> Attack
         rows = [row for row, word in enumerate(answer.words) if word in wanted]
         return PublishedWords([answer.words[row] for row in rows], answer.vectors[rows])
 
-    def imitate(seed: int) -> FittedVictim:
-        return scene.victim.fit(scene.auxiliary.only("train", "dev"), seed)
+    auxiliary = scene.auxiliary.only("train", "dev")
+    if asked_about:
+        auxiliary = without(auxiliary, asked_about)
+
+    def imitate(seed: int, corpus: Corpus | None = None) -> FittedVictim:
+        return scene.victim.fit(corpus or auxiliary, seed)
 
     return AttackerView(
         secrets=secrets,
         train=_known(attack, scene, "train"),
         dev=_known(attack, scene, "dev"),
-        auxiliary=scene.auxiliary.only("train", "dev"),
+        auxiliary=auxiliary,
         query=query,
         query_words=query_words,
         imitate=imitate,
@@ -213,6 +270,8 @@ def _view(attack: Attack, scene: Scene, names: Names, asked: set[str]) -> Attack
         claim=scene.published.claim,
         mechanism=lambda: releasing(scene.fitted()).mechanism,
         inputs=lambda texts: releasing(scene.fitted()).inputs(texts),
+        unit=training_unit(attack, scene.published.claim, scene.corpus) if on_training(attack) else "document",
+        candidates=asked_about.units if asked_about else (),
     )
 
 

@@ -1,0 +1,62 @@
+"""Membership inference: was this user's (document's, pair's) text among those that a word table was trained on?
+
+The attacker holds the published table, the text in question, texts of its own, and the victim's recipe. Two scores:
+
+- ``loss``: the loss of skip-gram on the text under the attacker's own model of the recipe minus that under the
+  published table (the difference calibrates for texts that are easy anyway; Watson et al. 2022).
+- ``likelihood_ratio``: shadow models of the recipe are trained with and without each text, and tell how likely its
+  loss and the norms of its words are in either case (LiRA, online; Carlini et al. 2022).
+
+Candidates are as many units of train as of test, which the victim never saw; the attacker's own texts hold none of
+them. For a pair they are neighbouring words that occur once in train, and some of test that do not occur there.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from leakboard.attacks._training_data import LikelihoodRatio, Reader, Score, shadow_features, table
+from leakboard.interfaces import AttackerView, MembershipGuesses, Publication, PublishedWords
+from leakboard.options import attack
+
+Even = Annotated[int, Field(ge=2, multiple_of=2)]
+
+
+@attack
+class MembershipInference:
+    unit: Literal["pair", "document", "user"] | None = None
+    """What is asked about; null: what the victim's claim protects, else users where there are any, else documents."""
+    candidates: Even = 4000
+    """How many units are asked about at most, half of them members."""
+    score: Literal["loss", "likelihood_ratio"] = "loss"
+    """The difference of losses, or a likelihood ratio with shadow models."""
+    shadows: Annotated[int, Field(ge=4, multiple_of=2)] = 8
+    """Shadow models of the likelihood ratio; each unit is in half of them."""
+    window: Annotated[int, Field(ge=1)] = 1
+    """Distance of the pairs whose loss is taken (words)."""
+    ridge: Annotated[float, Field(gt=0)] = 1e-3
+    """Penalty of the output vectors that the attacker makes, over the mean square of a coordinate."""
+
+    needs: ClassVar[Publication] = "words"
+    target: ClassVar[str] = "membership"
+
+    def fit(self, view: AttackerView, seed: int) -> "FittedMembershipInference":
+        """Train the attacker's own models."""
+        own = view.auxiliary
+        read = Reader(own.texts("train"), self.window, self.ridge)
+        if self.score == "loss":
+            reference = read(table(view.imitate(seed), np.random.default_rng(seed)), view.candidates)
+            return FittedMembershipInference(lambda found: reference[:, 0] - read(found, view.candidates)[:, 0])
+        ratio = LikelihoodRatio.of(*shadow_features(view, own, view.candidates, read, self.shadows, seed))
+        return FittedMembershipInference(lambda found: ratio(read(found, view.candidates)))
+
+
+@dataclass(frozen=True)
+class FittedMembershipInference:
+    score: Score
+
+    def guess_members(self, published: PublishedWords) -> MembershipGuesses:
+        """Score every candidate by the published table."""
+        return MembershipGuesses(self.score(published))
