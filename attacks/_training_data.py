@@ -117,14 +117,15 @@ class Reader:
 class LikelihoodRatio:
     """How likely a unit's features are with it and without it in training (LiRA; Carlini et al. 2022, algorithm 1).
 
-    Normal laws, with a mean of each unit of its own for both cases; few shadow models cannot tell a covariance of
-    each unit's own, so all share one.
+    Normal laws that share a covariance. What training on a unit changes is estimated unit by unit and drawn towards the
+    mean over all units, the more the fewer the shadow models and the more alike the units (James and Stein 1961, as
+    empirical Bayes, feature by feature): two models with a unit and two without tell hardly more than noise of it.
     """
 
-    inside: Array
-    """float64 (n, f), means over the shadow models that hold the unit."""
-    outside: Array
-    """float64 (n, f), over those that do not."""
+    middle: Array
+    """float64 (n, f), half way between the means with and without the unit."""
+    change: Array
+    """float64 (n, f), what training on the unit adds."""
     precision: Array
     """float64 (f, f), inverse of the shared covariance."""
 
@@ -143,12 +144,15 @@ class LikelihoodRatio:
         freedom = max(included.size - 2 * included.shape[1], 1)
         covariance = rest.T @ rest / freedom
         covariance += 1e-9 * (np.trace(covariance) + 1e-12) * np.eye(len(covariance))
-        return cls(inside, outside, np.linalg.inv(covariance))
+        change = inside - outside
+        by_chance = np.diag(covariance) * (1 / held.sum(0) + 1 / (~held).sum(0)).mean(0)
+        own = np.clip(1 - by_chance / (change.var(0) + 1e-300), 0.0, 1.0)
+        change = change.mean(0) + own * (change - change.mean(0))
+        return cls((inside + outside) / 2, change, np.linalg.inv(covariance))
 
     def __call__(self, features: Array) -> Array:
         """Return ln p(features | inside) - ln p(features | outside) of each unit, float64 (n,)."""
-        middle, direction = (self.inside + self.outside) / 2, self.inside - self.outside
-        return np.einsum("nf,fg,ng->n", features - middle, self.precision, direction)
+        return np.einsum("nf,fg,ng->n", features - self.middle, self.precision, self.change)
 
 
 def shadow_features(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from leakboard import options
 from leakboard.errors import RequestError, one_line
 from leakboard.plugins import Registry, source_revision
 from leakboard.store import digest, folder_name
-from leakboard.suites import Cell, Choice, Suite
+from leakboard.suites import Cell, Choice, Conditions, Suite
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,7 @@ class Job:
     """A cell with the identities of everything on its way; plain data that can be sent to another process."""
 
     cell: Cell
-    threads: int
-    floor: bool
+    conditions: Conditions
     key: str
     """Identity of the result."""
     corpus_key: str = ""
@@ -49,6 +48,11 @@ class Job:
         return folder_name(f"{cell.source.corpus.name}-{cell.victim.name}-{cell.attack.name}-s{cell.seed}", self.key)
 
     @property
+    def threads(self) -> int:
+        """Of every stage."""
+        return self.conditions.threads
+
+    @property
     def victim_slug(self) -> str:
         """Readable part of the name of the victim's artefacts."""
         return f"{self.cell.source.corpus.name}-{self.cell.victim.name}-s{self.cell.seed}"
@@ -61,7 +65,7 @@ def plan(suite: Suite, cells: Sequence[Cell], identities: Identities) -> list[Jo
         RequestError: a dataset's or victim's file is missing.
     """
     try:
-        return [make_job(cell, suite.file.threads, suite.file.floor, identities) for cell in cells]
+        return [make_job(cell, suite.conditions, identities) for cell in cells]
     except RequestError as error:
         raise RequestError(f"{suite.path}: {error}") from None
 
@@ -100,7 +104,7 @@ class Identities:
         return options.label(choice.name, trained), {**self(choice), "options": options.as_dict(trained)}
 
 
-def make_job(cell: Cell, threads: int, floor: bool, identities: Identities) -> Job:
+def make_job(cell: Cell, conditions: Conditions, identities: Identities) -> Job:
     """Return a cell's job; a plugin that cannot even be identified gives a job that fails with the reason.
 
     Raises:
@@ -110,28 +114,31 @@ def make_job(cell: Cell, threads: int, floor: bool, identities: Identities) -> J
     problem = next((choice.problem for choice in asked if choice.problem), "")
     if not problem:
         try:
-            return _identified_job(cell, threads, floor, identities)
+            return _identified_job(cell, conditions, identities)
         except RequestError:
             raise
         except Exception as error:
             problem = one_line(error)
-    return Job(cell, threads, floor, digest({"cell": cell.label, "problem": problem}), problem=problem)
+    return Job(cell, conditions, digest({"cell": cell.label, "problem": problem}), problem=problem)
 
 
-def _identified_job(cell: Cell, threads: int, floor: bool, identities: Identities) -> Job:
-    source, registry = cell.source, identities.registry
+def _identified_job(cell: Cell, conditions: Conditions, identities: Identities) -> Job:
+    source, registry, threads = cell.source, identities.registry, conditions.threads
     corpus_key = identify_dataset(source.corpus, identities)
     other_key = identify_dataset(source.other, identities) if source.other else ""
     fit_label, fit_key = identify_fit(cell, threads, identities)
     victim_key = identify_victim(cell, threads, identities)
-    attacked = {"victim": victim_key, "other": other_key, "floor": floor, "stage": _revision("cell")}
+    attacked = {"victim": victim_key, "other": other_key, "floor": conditions.floor, "stage": _revision("cell")}
+    if conditions.gold:
+        gold = identify_victim(replace(cell, victim=conditions.gold), threads, identities)
+        attacked |= {"gold": gold, "queries": list(conditions.queries)}
     key = digest({**attacked, "attack": identities(cell.attack)})
     needs = registry.load("attacks", cell.attack.name).needs
     publishes = registry.load("victims", cell.victim.name).publishes
     skip = "" if needs in publishes else f"{cell.attack.name} attacks {needs}, {cell.victim.name} publishes none"
     own, other = (str(identities(c)["fingerprint"]) if c else "" for c in (source.corpus, source.other))
     keys = (key, corpus_key, other_key, fit_key, fit_label, victim_key)
-    return Job(cell, threads, floor, *keys, own, other, skip=skip)
+    return Job(cell, conditions, *keys, own, other, skip=skip)
 
 
 def identify_dataset(choice: Choice, identities: Identities) -> str:
@@ -145,6 +152,14 @@ def identify_fit(cell: Cell, threads: int, identities: Identities) -> tuple[str,
     corpus = {"corpus": identify_dataset(cell.source.corpus, identities), "situation": cell.source.situation}
     stage = {"stage": _revision("fitting"), "threads": threads}
     return label, digest({**corpus, **stage, "victim": victim, "seed": cell.seed})
+
+
+def publishing_job(job: Job, victim: Choice, identities: Identities) -> Job:
+    """Return what publishes another victim in the place of a job's own."""
+    cell = replace(job.cell, victim=victim)
+    fit_label, fit_key = identify_fit(cell, job.threads, identities)
+    victim_key = identify_victim(cell, job.threads, identities)
+    return replace(job, cell=cell, fit_label=fit_label, fit_key=fit_key, victim_key=victim_key)
 
 
 def identify_victim(cell: Cell, threads: int, identities: Identities) -> str:

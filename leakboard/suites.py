@@ -43,6 +43,10 @@ class SuiteFile(BaseModel):
     """Whether records are published too, so that later runs compute only what is new."""
     floor: bool = True
     """Whether to train a classifier on the text itself for every secret, as the floor of privacy."""
+    gold: str | dict[str, Any] | None = None
+    """A victim with word vectors: how near every victim's neighbours of words come to its own is measured."""
+    queries: Annotated[list[str], Field(min_length=1)] | None = None
+    """The words whose neighbours are compared with the gold model's; null: the eleven of Vu, Tran and Jiang (2019)."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,18 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Conditions:
+    """What holds for all cells of a suite."""
+
+    threads: int = 2
+    floor: bool = True
+    gold: Choice | None = None
+    """The victim whose neighbours of words count as right."""
+    queries: tuple[str, ...] = ()
+    """Words whose neighbours are compared; empty: those of Vu, Tran and Jiang (2019)."""
+
+
+@dataclass(frozen=True)
 class Cell:
     """One question: this attack against this victim on this dataset with this seed."""
 
@@ -114,6 +130,7 @@ class Suite:
     sources: tuple[Source, ...]
     victims: tuple[Choice, ...]
     attacks: tuple[Choice, ...]
+    conditions: Conditions = Conditions()
 
     @property
     def home(self) -> Path:
@@ -250,7 +267,11 @@ def load_suite(name: str, registry: Registry) -> Suite:
     _refuse_seeds_twice(file.seeds, f"{path}: seeds")
     whole = path.resolve()
     suite_name = whole.parent.name if whole.name == "suite.yaml" else whole.stem
-    return Suite(suite_name, path, file, tuple(sources), victims, attacks)
+    gold = (
+        _choice(registry, "victims", *_split_entry(file.gold, f"{path}: gold"), f"{path}: gold") if file.gold else None
+    )
+    conditions = Conditions(file.threads, file.floor, gold, tuple(file.queries or ()))
+    return Suite(suite_name, path, file, tuple(sources), victims, attacks, conditions)
 
 
 def _split_entry(entry: str | dict[str, Any], place: str) -> tuple[str, dict[str, Any]]:

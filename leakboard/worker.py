@@ -17,7 +17,7 @@ from leakboard import notes
 from leakboard.corpora import load_corpus, save_corpus
 from leakboard.errors import DataError, RequestError, StopRun, one_line
 from leakboard.interfaces import Corpus, FittedVictim
-from leakboard.plan import Identities, Job, identify_dataset, identify_fit, identify_victim, make_job
+from leakboard.plan import Identities, Job, identify_dataset, identify_fit, identify_victim, make_job, publishing_job
 from leakboard.plugins import Registry, source_revision
 from leakboard.provenance import environment
 from leakboard.records import Record, read_costs, write_costs, write_failure, write_record
@@ -71,7 +71,7 @@ def run_cell(job: Job, place: Workplace, warn: Callable[[str], None]) -> str:
     try:
         stages = _Stages(job, place, warn)
         record, costs = stages.attacked()
-        stages.check_unchanged(job.key, lambda identities: make_job(job.cell, job.threads, job.floor, identities).key)
+        stages.check_unchanged(job.key, lambda identities: make_job(job.cell, job.conditions, identities).key)
     except StopRun:
         raise
     except (Exception, SystemExit) as error:  # a plugin that ends its process fails its own cell
@@ -204,6 +204,20 @@ class _Stages:
         folder = self.store.obtain("floors", f"{self.job.cell.source.corpus.name}-{kind}", key, make, self.warn)
         return np.load(folder / "guesses.npy", allow_pickle=False)
 
+    def gold(self) -> Any:
+        """Return what neighbours of words are compared with; None where the suite names no gold model."""
+        from leakboard.stages.cell import Gold
+        from leakboard.stages.publications import load_publications
+
+        conditions = self.job.conditions
+        if conditions.gold is None:
+            return None
+        job = publishing_job(self.job, conditions.gold, Identities(self.registry))
+        words = load_publications(_Stages(job, self.place, self.warn).publications()).words
+        if words is None:
+            raise RequestError(f"gold: {conditions.gold.label} publishes no words")
+        return Gold(words, conditions.queries)
+
     def attacked(self) -> tuple[Record, list[dict[str, Any]]]:
         """Return the cell's record, and what each stage took."""
         from leakboard.stages.cell import Scene, mismatch, mount, unclaimed
@@ -219,8 +233,8 @@ class _Stages:
         published = load_publications(folder)
         if reason := unclaimed(attack, published):
             return _record(job, "skipped", reason, checks=own.checks), []
-        floor = self.floor(attack.target) if job.floor and attack.target in ("attribute", "entity") else None
-        scene = Scene(own, auxiliary, self.victim, lru_cache(self.fitted), published)
+        floor = self.floor(attack.target) if job.conditions.floor and attack.target in ("attribute", "entity") else None
+        scene = Scene(own, auxiliary, self.victim, lru_cache(self.fitted), published, self.gold())
         notes.note("attacking")
         with _measured("attack", job.threads) as cost:
             judged = mount(attack, scene, self.names(job.cell.attack.name), floor)

@@ -33,6 +33,8 @@ from leakboard.referee import SCORES, judge, judge_task
 from leakboard.referee.claims import AUDITED, composed, judge_claim
 from leakboard.referee.measures import Metric
 from leakboard.referee.membership import membership_metrics
+from leakboard.referee.neighbours import QUERIES, neighbour_metrics
+from leakboard.referee.regression import judge_regression
 from leakboard.referee.texts import recovered_texts, text_metrics
 from leakboard.referee.words import (
     ASKED,
@@ -69,6 +71,14 @@ class Judged:
 
 
 @dataclass(frozen=True)
+class Gold:
+    """A word table whose neighbours count as right."""
+
+    words: PublishedWords
+    queries: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Scene:
     """Everything on the victim's side of an attack."""
 
@@ -80,6 +90,7 @@ class Scene:
     fitted: Callable[[], FittedVictim]
     """Loads the fitted victim, for attacks that ask it again."""
     published: Publications
+    gold: Gold | None = None
 
 
 def targets(attack: Attack, corpus: Corpus) -> tuple[Secret, ...]:
@@ -128,6 +139,9 @@ def mount(attack: Attack, scene: Scene, names: Names, floor: np.ndarray | None) 
     fitted: Any = attack.fit(_view(attack, scene, names, asked, asked_about), seed)
     n = len(scene.corpus.splits["test"])
     metrics = judge_task(scene.corpus, scene.published.predicted)
+    metrics += judge_regression(scene.corpus, scene.published.documents)
+    if scene.gold and scene.published.words:
+        metrics += neighbour_metrics(scene.published.words, scene.gold.words, scene.gold.queries or QUERIES)
     for name, share in scene.published.coverage.items():
         if not (name.endswith("_texts") and 0 <= share <= 1):
             raise ValueError(f"coverage: {name}={share!r} is not allowed: a share of texts, named ..._texts")

@@ -1,0 +1,295 @@
+"""Attacks on training data: planted memories are found, tables that never saw the data give nothing away."""
+
+import itertools
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.linear_model import Ridge
+
+from leakboard.attacks._training_data import ContextModel, LikelihoodRatio
+from leakboard.attacks.canary_audit import CanaryAudit
+from leakboard.attacks.membership_inference import MembershipInference
+from leakboard.corpora import with_texts
+from leakboard.datasets.generated_reviews import GeneratedReviews
+from leakboard.errors import RequestError
+from leakboard.interfaces import PrivacyClaim, PublishedWords, Texts
+from leakboard.privacy.one_run import one_run_bound
+from leakboard.referee.claims import canary_metrics, corrected_bound
+from leakboard.stages.cell import Scene, mount, unclaimed
+from leakboard.stages.fitting import Names, victim_and_attacker_corpus
+from leakboard.stages.publications import Publications
+from leakboard.stages.training_data import draw_candidates, training_unit, without
+from leakboard.tokens import words
+from leakboard.victims.dp_word2vec import DPWord2Vec
+
+CLAIM = PrivacyClaim(1.0, 1e-6, "user", "noise", "2-norm", protects="training")
+TWIN = {"noise_multiplier": 0, "vocabulary": "exact", "min_count": 1, "vector_size": 32, "lot_size": 1024}
+TRAINED = DPWord2Vec(**TWIN, steps=300, learning_rate=100)
+UNTRAINED = DPWord2Vec(**TWIN, steps=0)
+PRIVATE = DPWord2Vec(
+    unit="user", noise_multiplier=3, vocabulary_noise=0.3, delta=1e-3, vector_size=32, lot_size=50, steps=30
+)
+
+
+@pytest.fixture(scope="module")
+def corpora():
+    whole = GeneratedReviews(users=240, leak=1.0, test_share=0.4).load()
+    return victim_and_attacker_corpus(whole, "disjoint", 0)
+
+
+def mounted(attack, victim, corpora, seed=0):
+    own, other = corpora
+    names = Names(seed, own.name, "victim", "attack", "label")
+    fitted = victim.fit(own.only("train", "dev"), 3)
+    table = fitted.publish_words(Texts([]), np.random.default_rng(0))
+    scene = Scene(own, other, victim, lambda: fitted, Publications({}, None, table, fitted.claim))
+    judged = mount(attack, scene, names, None)
+    return {m.name: m for m in judged.metrics if not m.variable}, judged
+
+
+@pytest.mark.parametrize("score", ["loss", "likelihood_ratio"])
+class TestMembership:
+    OPTIONS: ClassVar = {"unit": "document", "shadows": 4}
+
+    def test_members_of_a_trained_table_are_found(self, score, corpora):
+        found, judged = mounted(MembershipInference(score=score, **self.OPTIONS), TRAINED, corpora)
+        assert found["attack_auc"].low > 0.6
+        assert judged.secrets == ("membership",)
+        assert judged.attack_metric == "auc"
+        assert judged.test_size == found["attack_auc"].n >= 500
+
+    def test_a_random_start_gives_nothing_away(self, score, corpora):
+        found, _ = mounted(MembershipInference(score=score, **self.OPTIONS), UNTRAINED, corpora)
+        assert found["attack_auc"].low < 0.5 + 0.02
+        assert found["attack_auc"].high > 0.5 - 0.02
+
+
+def test_users_are_asked_about_where_there_are_any(corpora):
+    found, _ = mounted(MembershipInference(), TRAINED, corpora)
+    assert found["attack_auc"].n == 2 * min(
+        len(set(corpora[0].splits[split]["user"][:])) for split in ("train", "test")
+    )
+    assert found["attack_auc"].value > 0.6
+
+
+class TestCanaries:
+    def test_training_without_noise_is_caught(self, corpora):
+        found, judged = mounted(CanaryAudit(unit="document", shadows=4, repeats=10), TRAINED, corpora)
+        assert found["attack_score"].value > 1.5
+        assert judged.attack_metric == "epsilon"
+        assert found["canaries"].value == judged.test_size >= 50
+
+    def test_a_table_that_never_saw_them_proves_nothing(self, corpora):
+        found, _ = mounted(CanaryAudit(unit="document", shadows=4), UNTRAINED, corpora)
+        assert found["attack_score"].value < 0.5
+
+    def test_a_private_table_does_not_exceed_its_claim(self, corpora):
+        found, judged = mounted(CanaryAudit(shadows=4), PRIVATE, corpora)
+        assert judged.claim.unit == "user"
+        assert found["attack_score"].value <= judged.claim.epsilon
+        assert found["audit_delta"].value == 1e-3
+
+    def test_a_pair_is_a_group_of_two(self, corpora):
+        found, _ = mounted(CanaryAudit(unit="pair", shadows=4, canaries=40), TRAINED, corpora)
+        assert found["canary_group"].value == 2
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Publishes vectors that say of each word how often it stood in train."""
+
+    vocabulary: tuple
+    counts: dict = field(default_factory=dict)
+    publishes = ("words",)
+    claim = None
+
+    def fit(self, corpus, seed):
+        texts = [word for text in corpus.texts("train") for word in words(text)]
+        return Memory(self.vocabulary, {word: texts.count(word) for word in self.vocabulary})
+
+    def publish_words(self, texts, rng):
+        vectors = np.array([[1 + self.counts[word], 1.0] for word in self.vocabulary], np.float32)
+        return PublishedWords(list(self.vocabulary), vectors)
+
+
+def test_canaries_in_a_perfect_memory_prove_as_much_as_their_number_can(make_corpus):
+    vocabulary = tuple(f"word{i}" for i in range(400))
+    texts = [" ".join(vocabulary[i : i + 20]) for i in range(0, 400, 20)]
+    splits = {split: {"text": texts, "s": [0] * 20} for split in ("train", "dev", "test")}
+    corpus = make_corpus(splits, [("s", ("a",), "attribute")])
+    found, _ = mounted(CanaryAudit(canaries=200, shadows=4), Memory(vocabulary), (corpus, corpus))
+    assert found["canaries"].value == 200
+    assert found["canary_right"].value == found["canary_guesses"].value
+    guesses, tried = int(found["canary_guesses"].value), int(found["canary_tried"].value)
+    assert found["attack_score"].value == one_run_bound(200, guesses, guesses, 1e-6, 0.05 / tried) > 3
+
+
+class TestCandidates:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def corpus(cls, make_corpus):
+        splits = {
+            "train": {"text": ["a b c", "a b d", "e f", "g"], "user": ["u", "u", "v", "w"]},
+            "dev": {"text": ["x"], "user": ["x"]},
+            "test": {"text": ["e f", "b a", "f h", "h i j"], "user": ["y", "y", "z", "z"]},
+        }
+        return make_corpus(
+            {k: v | {"s": [0] * len(v["text"])} for k, v in splits.items()}, [("s", ("a",), "attribute")]
+        )
+
+    def drawn(self, corpus, unit, most=100):
+        found = draw_candidates(corpus, unit, most, np.random.default_rng(0))
+        sides = (
+            [list(u) for u, m in zip(found.units, found.members, strict=True) if m == side] for side in (True, False)
+        )
+        return tuple(sorted(side) for side in sides)
+
+    def test_documents(self, corpus):
+        members, others = self.drawn(corpus, "document")
+        assert others == [["b a"], ["f h"], ["h i j"]]  # "e f" stands in train
+        assert len(members) == 3
+        assert {text for (text,) in members} <= set(corpus.texts("train"))
+
+    def test_users_come_with_all_their_texts(self, corpus):
+        members, others = self.drawn(corpus, "user")
+        assert others == [["e f", "b a"], ["f h", "h i j"]]
+        assert all(texts in (["a b c", "a b d"], ["e f"], ["g"]) for texts in members)
+
+    def test_pairs_stand_once_in_train_or_in_test_alone(self, corpus):
+        members, others = self.drawn(corpus, "pair")
+        assert all(pair in (["b c"], ["b d"], ["e f"]) for pair in members)
+        assert others == [["f h"], ["h i"], ["i j"]]  # "a b" is in train twice, the other way round
+
+    def test_as_many_of_either_kind_as_asked_for(self, corpus):
+        assert [len(side) for side in self.drawn(corpus, "document", most=2)] == [1, 1]
+
+    def test_order_tells_nothing(self):
+        corpus = GeneratedReviews(users=100).load()
+        members = draw_candidates(corpus, "document", 200, np.random.default_rng(1)).members
+        assert abs(members[:100].sum() - 50) < 4 * 5
+
+    def test_the_attackers_texts_hold_none_of_them(self, corpus):
+        found = draw_candidates(corpus, "document", 2, np.random.default_rng(0))
+        asked = {text for unit in found.units for text in unit}
+        assert asked.isdisjoint(without(corpus, found).texts("train"))
+
+    def test_nobody_is_left(self, corpus):
+        with pytest.raises(RequestError, match="no document in test that is not in train"):
+            draw_candidates(corpus.with_train([]), "document", 0, np.random.default_rng(0))
+
+    def test_planted_units_are_users_of_their_own_and_empty_where_they_are_not_there(self, corpus):
+        planted = with_texts(corpus, [Texts(["p q", "r"]), Texts(["s"])], [False, True]).splits["train"]
+        assert planted["text"][-3:] == ["", "", "s"]
+        assert planted["user"][-3:] == ["added 0", "added 0", "added 1"]
+        assert len(planted) == 7
+
+
+class TestUnit:
+    def test_what_the_claim_protects_else_whoever_wrote(self, corpora, make_corpus):
+        attack = MembershipInference()
+        assert training_unit(attack, CLAIM, corpora[0]) == "user"
+        assert training_unit(MembershipInference(unit="pair"), CLAIM, corpora[0]) == "pair"
+        assert training_unit(attack, None, corpora[0]) == "user"
+        plain = {split: {"text": [split], "s": [0]} for split in ("train", "dev", "test")}
+        made = make_corpus(plain, [("s", ("a",), "attribute")])
+        assert training_unit(attack, None, made) == "document"
+        with pytest.raises(RequestError, match="names no users"):
+            training_unit(attack, CLAIM, made)
+
+    def test_an_audit_is_of_the_claims_unit(self, corpora):
+        with pytest.raises(RequestError, match="the claim is about one user"):
+            training_unit(CanaryAudit(unit="pair"), CLAIM, corpora[0])
+
+    def test_claims_about_what_is_published_are_another_audits(self):
+        text = PrivacyClaim(1.0, 0.0, "document", "noise", "L1")
+        static = PublishedWords(["a"], np.zeros((1, 2), np.float32))
+        contextual = PublishedWords(["a"], np.zeros((1, 2), np.float32), np.zeros(1, np.int64))
+        assert "not about training data" in unclaimed(CanaryAudit(), SimpleNamespace(claim=text, words=static))
+        assert unclaimed(CanaryAudit(), SimpleNamespace(claim=CLAIM, words=static)) == ""
+        assert unclaimed(CanaryAudit(), SimpleNamespace(claim=None, words=static)) == ""
+        assert "context" in unclaimed(MembershipInference(), SimpleNamespace(claim=None, words=contextual))
+        audit = SimpleNamespace(target="claim")
+        assert "not about what is published" in unclaimed(audit, SimpleNamespace(claim=CLAIM, words=static))
+
+
+def test_bounds_of_several_runs_share_the_error():
+    rng = np.random.default_rng(0)
+    planted = rng.random(400) < 0.5
+    cells = [canary_metrics(planted + rng.normal(0, spread, 400), planted, 1e-6, 1) for spread in (0.5, 0.3)]
+    alone = [corrected_bound([cell]) for cell in cells]
+    assert alone == [next(m.value for m in cell if m.name == "attack_score") for cell in cells]
+    assert 0 < corrected_bound(cells) < max(alone)
+
+
+def test_the_likelihood_ratio_is_that_of_normal_laws():
+    rng = np.random.default_rng(0)
+    included = np.array([[True, False, True], [False, True, True], [True, False, False], [False, True, False]] * 500)
+    covariance = np.array([[1.0, 0.6], [0.6, 2.0]])
+    means = rng.normal(size=(2, 3, 2))
+    noise = rng.multivariate_normal(np.zeros(2), covariance, size=(2000, 3))
+    features = np.where(included[:, :, None], means[1], means[0]) + noise
+    ratio = LikelihoodRatio.of(features, included)
+    for unit in range(3):
+        at = rng.normal(size=2)
+        laws = [stats.multivariate_normal(means[side, unit], covariance) for side in (1, 0)]
+        expected = laws[0].logpdf(at) - laws[1].logpdf(at)
+        assert ratio(np.tile(at, (3, 1)))[unit] == pytest.approx(expected, abs=0.25)
+
+
+def test_few_models_share_what_they_see_of_all_units():
+    """With four models and units that change alike, the shared change tells members better than each one's own."""
+    rng = np.random.default_rng(0)
+    units, spread = 2000, 1.5
+    included = np.array([[True, True, False, False]] * units).T
+    members = rng.random(units) < 0.5
+    features = included[:, :, None] + rng.normal(0, spread, (4, units, 1))
+    target = members[:, None] + rng.normal(0, spread, (units, 1))
+    ratio = LikelihoodRatio.of(features, included)
+    own = ratio.middle, features[:2].mean(0) - features[2:].mean(0)
+    alone = ((target - own[0]) * own[1])[:, 0]
+
+    def area(scores):
+        return stats.mannwhitneyu(scores[members], scores[~members]).statistic / (members.sum() * (~members).sum())
+
+    error = 1 / np.sqrt(3 * units)
+    assert area(ratio(target)) > area(alone) + 4 * error
+    assert ratio.change.std() < 0.3 * own[1].std()
+
+
+class TestContextModel:
+    TEXTS = ("a b a b a b", "c d c d", "a c")
+
+    def model(self, ridge=1e-3):
+        vectors = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
+        return ContextModel.of(PublishedWords(list("abcd"), vectors), list(self.TEXTS), 1, ridge), vectors
+
+    def test_output_vectors_are_a_ridge_regression_of_pointwise_mutual_information(self):
+        ridge = 0.3
+        model, vectors = self.model(ridge)
+        counts = np.zeros((4, 4))
+        for text in self.TEXTS:
+            known = ["abcd".index(word) for word in text.split()]
+            for first, second in itertools.pairwise(known):
+                counts[first, second] += 1
+                counts[second, first] += 1
+        drawn = counts.sum(0) ** 0.75 / (counts.sum(0) ** 0.75).sum()
+        with np.errstate(divide="ignore"):
+            information = np.log(counts / (counts.sum(1)[:, None] * drawn))
+        penalty = ridge * np.trace(vectors.T @ vectors) / 3
+        fitted = Ridge(alpha=penalty, fit_intercept=False).fit(vectors, np.maximum(information, 0))
+        np.testing.assert_allclose(model.outputs, fitted.coef_, atol=1e-4)
+
+    def test_features_are_the_mean_loss_and_the_mean_log_norm(self):
+        model, vectors = self.model()
+        found = model.features([Texts(["a b", "c x d"]), Texts(["c d"]), Texts(["x"])])
+        for row, (first, second) in ((0, (0, 1)), (1, (2, 3))):
+            products = [vectors[first] @ model.outputs[second], vectors[second] @ model.outputs[first]]
+            assert found[row, 0] == pytest.approx(np.mean(np.log1p(np.exp(-np.array(products)))), rel=1e-4)
+            assert found[row, 1] == pytest.approx(
+                np.log(np.linalg.norm(vectors[[first, second]], axis=1)).mean(), rel=1e-4
+            )
+        assert found[2, 0] == pytest.approx(np.log(2))
