@@ -253,6 +253,9 @@ class Victim(Protocol):
 
     It may have a method ``trained_as() -> Victim``: the same recipe with every option that acts only when it publishes
     at its default. Victims that are trained alike share one fit, and ``load`` brings the options back.
+
+    It may have a method ``mismatch(corpus) -> str``: why it cannot be trained on a corpus (no users), else an empty
+    string; its cells are then skipped with that reason.
     """
 
     publishes: ClassVar[tuple[Publication, ...]]

@@ -51,6 +51,8 @@ def fit_victim(job: Job, place: Workplace, force: bool, warn: Callable[[str], No
     What is cached is checked by its checksums.
     """
     stages = _Stages(job, place, warn)
+    if stages.mismatch():
+        return
     if force:
         stages.store.discard(stages.store.path("victims", job.victim_slug, job.fit_key))
         stages.store.discard(stages.store.unfinished(job.victim_slug, job.fit_key))
@@ -60,6 +62,8 @@ def fit_victim(job: Job, place: Workplace, force: bool, warn: Callable[[str], No
 def publish_victim(job: Job, place: Workplace, force: bool, warn: Callable[[str], None]) -> None:
     """Publish with a job's fitted victim, unless the store has it and ``force`` is not set."""
     stages = _Stages(job, place, warn)
+    if stages.mismatch():
+        return
     if force:
         stages.store.discard(stages.store.path("publications", job.victim_slug, job.victim_key))
     stages.publications()
@@ -149,6 +153,10 @@ class _Stages:
         cell = self.job.cell
         return Names(cell.seed, cell.source.corpus.name, cell.victim.name, attack, cell.label)
 
+    def mismatch(self) -> str:
+        """Return why the victim cannot be trained on the corpus, or an empty string."""
+        return str(self.victim.mismatch(self.whole())) if hasattr(self.victim, "mismatch") else ""
+
     def fitted_folder(self) -> Path:
         from leakboard.stages.fitting import fit
 
@@ -227,7 +235,7 @@ class _Stages:
         attack = job.cell.attack.build(self.registry)
         own, auxiliary = self.sides()
         auxiliary = auxiliary or self.other()
-        if reason := job.skip or mismatch(attack, own):
+        if reason := job.skip or self.mismatch() or mismatch(attack, own):
             return _record(job, "skipped", reason, checks=own.checks), []
         folder = self.publications()
         published = load_publications(folder)

@@ -141,6 +141,11 @@ class DPWord2Vec:
         """Return the checksum of a given vocabulary."""
         return "" if self.vocabulary in ("noisy", "exact") else file_checksum(Path(self.vocabulary))
 
+    def mismatch(self, corpus: Corpus) -> str:
+        """Return why it cannot be trained on a corpus: users are protected, and it names none."""
+        named = self.unit != "user" or "user" in corpus.splits["train"].features
+        return "" if named else f"unit: user, but {corpus.name} names no users"
+
     def fit(self, corpus: Corpus, seed: int) -> "FittedDPWord2Vec":
         """Train on the words of train.
 

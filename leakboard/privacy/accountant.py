@@ -8,7 +8,9 @@ one record where there is sampling, and assume that every step samples by itself
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Literal
 
 from leakboard.privacy.mechanisms import Gaussian, Laplace
@@ -83,9 +85,9 @@ def least_noise(make_event: Callable[[float], Any], epsilon: float, delta: float
 
     if epsilon_at(make_event(MOST_NOISE), delta, "rdp") > epsilon:
         raise ValueError(f"no noise gives epsilon {epsilon:g} at delta {delta:g}")
-    found = dp_accounting.calibrate_dp_mechanism(
-        rdp.RdpAccountant, make_event, epsilon, delta, dp_accounting.LowerEndpointAndGuess(1e-3, 1.0), tol=1e-4
-    )
+    bracket = dp_accounting.LowerEndpointAndGuess(1e-3, 1.0)
+    with _without_remarks():
+        found = dp_accounting.calibrate_dp_mechanism(rdp.RdpAccountant, make_event, epsilon, delta, bracket, tol=1e-4)
     return float(found)
 
 
@@ -118,4 +120,17 @@ def _accountant(event: Any, method: Method) -> Any:
     accountant = pld.PLDAccountant() if method == "pld" else rdp.RdpAccountant()
     if not accountant.supports(event):
         raise ValueError(f"method: {method!r} is not allowed for sampled Laplace noise (allowed: pld)")
-    return accountant.compose(event)
+    with _without_remarks():
+        return accountant.compose(event)
+
+
+@contextmanager
+def _without_remarks() -> Iterator[None]:
+    """Keep the library from telling which orders its series did not converge for: leaving them out is sound."""
+    logger = logging.getLogger("absl")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)

@@ -47,7 +47,14 @@ from leakboard.referee.words import (
 )
 from leakboard.stages.fitting import Names
 from leakboard.stages.publications import Publications, publisher
-from leakboard.stages.training_data import Candidates, draw_candidates, judge_canaries, training_unit, without
+from leakboard.stages.training_data import (
+    Candidates,
+    draw_candidates,
+    has_users,
+    judge_canaries,
+    training_unit,
+    without,
+)
 from leakboard.tokens import words
 
 CANDIDATES = 4_000
@@ -102,6 +109,8 @@ def mismatch(attack: Attack, corpus: Corpus) -> str:
     """Return why attack and corpus cannot meet, or an empty string."""
     if attack.target in ("attribute", "entity") and not targets(attack, corpus):
         return f"{corpus.name} has no {attack.target} secrets"
+    if getattr(attack, "unit", None) == "user" and not has_users(corpus):
+        return f"{corpus.name} names no users"
     return ""
 
 

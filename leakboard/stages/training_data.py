@@ -37,13 +37,18 @@ def training_unit(attack: Any, claim: PrivacyClaim | None, corpus: Corpus) -> Tr
         RequestError: the attack asks for users where there are none, or audits a claim about another unit.
     """
     claimed: Any = claim.unit if claim and claim.protects == "training" else None
-    users = "user" in corpus.splits["train"].features
+    users = has_users(corpus)
     unit: TrainingUnit = getattr(attack, "unit", None) or claimed or ("user" if users else "document")
     if unit == "user" and not users:
         raise RequestError(f"unit: 'user' is not allowed (pair, document): {corpus.name} names no users")
     if attack.target == "claim" and claimed and unit != claimed:
         raise RequestError(f"unit: {unit!r} is not allowed: the claim is about one {claimed}")
     return unit
+
+
+def has_users(corpus: Corpus) -> bool:
+    """Return whether a corpus says who wrote each text."""
+    return "user" in corpus.splits["train"].features
 
 
 def draw_candidates(corpus: Corpus, unit: TrainingUnit, most: int, rng: np.random.Generator) -> Candidates:
