@@ -70,14 +70,14 @@ def read_rows(
     return result
 
 
-def read_lines(path: Path, clean: Callable[[str], Row], on_bad_rows: OnBadRows, member: str = "") -> Rows:
+def read_lines(path: Path, clean: Callable[[str], Row], on_bad_rows: OnBadRows | None, member: str = "") -> Rows:
     """Read all lines of a UTF-8 file, through its archive where it is one.
 
     Args:
         path: the file.
         clean: applied to every line, without its line break.
         on_bad_rows: ``error`` refuses the file and names its first bad lines, counted from 1; ``drop`` counts and
-            leaves them out.
+            leaves them out; None refuses the file where a user has no such choice.
         member: of a zip, the file in it.
 
     Raises:
@@ -99,7 +99,7 @@ def _line(line: bytes) -> Row | str:
 
 
 def _take(
-    result: Rows, path: Path, noun: str, rows: Iterable[Row | str], clean: Cleaner, on_bad_rows: OnBadRows
+    result: Rows, path: Path, noun: str, rows: Iterable[Row | str], clean: Cleaner, on_bad_rows: OnBadRows | None
 ) -> None:
     """Add a file's good rows to the result; a row that is a string is the reason why there is none."""
     first = len(result.rows) + result.dropped
@@ -112,10 +112,11 @@ def _take(
             result.numbers.append(first + in_file)
         except ValueError as error:
             faults.append((in_file + 1, str(error)))
-    if faults and on_bad_rows == "error":
+    if faults and on_bad_rows != "drop":
         shown = "; ".join(f"{noun} {n}: {reason}" for n, reason in faults[:3])
         more = f"; and {len(faults) - 3} more" if len(faults) > 3 else ""
-        raise RequestError(f"{path}: {len(faults)} bad {noun}s ({shown}{more}); on_bad_rows: drop leaves them out")
+        advice = "; on_bad_rows: drop leaves them out" if on_bad_rows else ""
+        raise RequestError(f"{path}: {len(faults)} bad {noun}s ({shown}{more}){advice}")
     result.dropped += len(faults)
 
 

@@ -28,7 +28,7 @@ from leakboard.victims.dp_word2vec import DPWord2Vec
 
 CLAIM = PrivacyClaim(1.0, 1e-6, "user", "noise", "2-norm", protects="training")
 TWIN = {"noise_multiplier": 0, "vocabulary": "exact", "min_count": 1, "vector_size": 32, "lot_size": 1024}
-TRAINED = DPWord2Vec(**TWIN, steps=300, learning_rate=100)
+TRAINED = DPWord2Vec(**TWIN, steps=300, learning_rate=0.1)
 UNTRAINED = DPWord2Vec(**TWIN, steps=0)
 PRIVATE = DPWord2Vec(
     unit="user", noise_multiplier=3, vocabulary_noise=0.3, delta=1e-3, vector_size=32, lot_size=50, steps=30

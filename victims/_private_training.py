@@ -60,11 +60,8 @@ def plan(options: DPWord2Vec, corpus: Corpus, seed: int) -> Planned:
     budgets = _budgets(options, corpus, units, seed)
     found = _vocabulary(options, cost, units, budgets, seed)
     pairs = pairs_of(units.texts, units.owners, found.words, options.window)
-    if not len(pairs.centres):
-        raise RequestError(
-            f"dp_word2vec: {corpus.name} has no two known words within window={options.window}; the vocabulary has "
-            f"{len(found.words)} (vocabulary: {options.vocabulary}, vocabulary_noise: {options.vocabulary_noise:g})"
-        )
+    if len(found.words) < 2 or not len(pairs.centres):
+        raise RequestError(_too_little(options, corpus, cost, found, budgets))
     size = min(options.lot_size, pairs.units)
     cost, steps = _cost_and_steps(options, replace(cost, sampling_probability=size / pairs.units))
     lots = FixedLots(pairs.units, size) if options.fixed else PoissonLots(pairs.units, size / pairs.units)
@@ -82,6 +79,22 @@ def plan(options: DPWord2Vec, corpus: Corpus, seed: int) -> Planned:
     claims = _Claims(options, cost, pairs.units, len(found.words), size, budgets, stays)
     _tell(options, pairs, cost, steps)
     return Planned(found.words, training, steps, claims)
+
+
+def _too_little(
+    options: DPWord2Vec, corpus: Corpus, cost: TrainingBudget, found: Vocabulary, budgets: np.ndarray | None
+) -> str:
+    told = (
+        f"dp_word2vec: {corpus.name} has no two known words within window={options.window}; the vocabulary has "
+        f"{len(found.words)}"
+    )
+    if not options.noisy_vocabulary:
+        return told
+    least = vocabulary.threshold(options.vocabulary_noise, cost.failure)
+    share = "pairs" if options.unit == "pair" else f"{options.unit}s (of which each adds at most 1 to all words)"
+    left = "" if budgets is None else f"; {int((budgets < cost.epsilon(0)).sum())} budgets do not pay for counting"
+    advice = "lower vocabulary_noise, or give a list"
+    return f"{told}; a word is kept above a noisy count of {least:.0f} {share}; {advice}{left}"
 
 
 def _units(options: DPWord2Vec, corpus: Corpus) -> _Units:
@@ -142,20 +155,21 @@ def _vocabulary(
 
 def _cost_and_steps(options: DPWord2Vec, cost: TrainingBudget) -> tuple[TrainingBudget, int]:
     """Return what a step costs, and how many there are: the noise for the target, or the steps that it pays for."""
-    if options.noise_multiplier is None and options.target is not None and options.steps:
-        return cost.calibrated(options.target, options.steps), options.steps
-    if options.epsilon is None or not options.noise_multiplier:
+    if options.target is None or options.noise_multiplier == 0:
         return cost, options.steps
-    if (steps := cost.steps_within(options.epsilon, options.steps)) < min(1, options.steps):
+    cost.check(options.target)
+    if options.noise_multiplier is None:
+        return (cost.calibrated(options.target, options.steps) if options.steps else cost), options.steps
+    if (steps := cost.steps_within(options.target, options.steps)) < min(1, options.steps):
         raise RequestError(
-            f"dp_word2vec: epsilon {options.epsilon:g} cannot be reached: one step with noise_multiplier "
+            f"epsilon {options.target:g} cannot be reached: one step with noise_multiplier "
             f"{options.noise_multiplier:g} costs {cost.epsilon(1):.4g} at delta {options.delta:g}"
         )
     return cost, steps
 
 
 def _descent(options: DPWord2Vec, noise_multiplier: float, size: int) -> Descent:
-    rate, clipping_norm = options.learning_rate / size, options.clipping_norm
+    rate, clipping_norm = options.learning_rate, options.clipping_norm
     if options.as_released:  # of the mean of a batch: clipped to C, noise s C**2; here of its sum
         return Descent(rate, clipping_norm * size, noise_multiplier * clipping_norm**2 * size, of_lot=True)
     deviation = 0.0 if options.noise_multiplier == 0 else noise_multiplier * clipping_norm
@@ -201,7 +215,9 @@ class _Claims:
         )
 
     def _claimed(self, steps: int) -> float:
-        if self.budgets is not None:
+        if isinstance(self.stays, Filtered):
+            steps = int(min(steps, self.stays.last.max()))
+        elif self.budgets is not None:
             return float(self.budgets.max())
         if self.options.as_released:  # told the number of words for that of pairs
             return replace(self.cost, sampling_probability=min(1.0, self.size / self.words)).epsilon(steps)

@@ -36,7 +36,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from leakboard.errors import RequestError
+from leakboard.errors import RequestError, nearest
 from leakboard.interfaces import Corpus, PrivacyClaim, Publication, TrainingUnit
 from leakboard.options import victim
 from leakboard.privacy.mechanisms import Positive
@@ -47,6 +47,9 @@ from leakboard.victims._private_training import plan
 from leakboard.victims._word_vectors import WordVectors
 
 Count = Annotated[int, Field(ge=1)]
+KINDS = ("noisy", "exact")
+LEAST_NOISE = 1e-3
+"""Smallest noise multiplier: below it an epsilon is beyond what accountants can work out."""
 Epsilons = Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)]
 
 
@@ -72,8 +75,8 @@ class DPWord2Vec:
     """Steps after which the vectors are kept as well, each with what was spent by then (steps)."""
     published_step: Count | None = None
     """Which checkpoint is published; null: the last step (steps)."""
-    learning_rate: Positive = 10.0
-    """Of a lot's mean gradient: a pair's own is this over lot_size, 0.025 in word2vec; noise bears less (0.002)."""
+    learning_rate: Positive = 0.01
+    """Of the sum of a lot's clipped gradients (the paper divides its own by the lot; word2vec's is 0.025)."""
     vector_size: Count = 100
     """Dimensions d."""
     window: Count = 1
@@ -109,6 +112,12 @@ class DPWord2Vec:
             raise RequestError("budgets: they are of users: give unit: user, and a noise_multiplier for all")
         if self.as_released and (self.unit != "pair" or not self.noise_multiplier):
             raise RequestError("as_released: the code is about pairs and needs its noise_multiplier (the paper's is 5)")
+        if self.noise_multiplier and self.noise_multiplier < LEAST_NOISE:
+            raise RequestError(
+                f"noise_multiplier: {self.noise_multiplier:g} is not allowed: 0, or from {LEAST_NOISE:g}"
+            )
+        if late := [step for step in self.checkpoints if step > self.steps]:
+            raise RequestError(f"checkpoints: {late[0]} is not allowed: at most steps, {self.steps}")
         if self.published_step and self.published_step not in self.checkpoints:
             allowed = ", ".join(map(str, self.checkpoints)) or "none is given"
             raise RequestError(f"published_step: {self.published_step} is not among the checkpoints ({allowed})")
@@ -138,8 +147,17 @@ class DPWord2Vec:
         return dataclasses.replace(self, published_step=None)
 
     def fingerprint(self) -> str:
-        """Return the checksum of a given vocabulary."""
-        return "" if self.vocabulary in ("noisy", "exact") else file_checksum(Path(self.vocabulary))
+        """Return the checksum of a given vocabulary.
+
+        Raises:
+            RequestError: there is no such file.
+        """
+        if self.vocabulary in KINDS:
+            return ""
+        if not Path(self.vocabulary).is_file():
+            hint = nearest(self.vocabulary, KINDS)
+            raise RequestError(f"vocabulary: {self.vocabulary!r} is no file; allowed: noisy, exact, or a file{hint}")
+        return file_checksum(Path(self.vocabulary))
 
     def mismatch(self, corpus: Corpus) -> str:
         """Return why it cannot be trained on a corpus: users are protected, and it names none."""
@@ -150,8 +168,8 @@ class DPWord2Vec:
         """Train on the words of train.
 
         Raises:
-            RequestError: no pair of known words is left, users are asked for where there are none, a user has no text,
-                or the target cannot be reached.
+            RequestError: fewer than two words or no pair of them is left, users are asked for where there are none, or
+                the target cannot be reached.
         """
         planned = plan(self, corpus, seed)
         published = planned.training.run(planned.steps, self.checkpoints, state_folder())

@@ -13,6 +13,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from leakboard.privacy.mechanisms import Gaussian, Laplace
 
 Method = Literal["pld", "rdp"]
@@ -101,6 +104,22 @@ def epsilon_at(event: Any, delta: float, method: Method = "pld") -> float:
     if not 0 < delta < 1:
         raise ValueError(f"delta={delta!r} is not allowed: above 0 and below 1; without delta sum the epsilons")
     return float(_accountant(event, method).get_epsilon(delta))
+
+
+def renyi_divergences(event: Any) -> NDArray[np.float64]:
+    """Return the Renyi divergence of the releases at each order of the cheap accountant: n times them n times as much.
+
+    Raises:
+        ValueError: the accountant does not know these releases (sampled Laplace noise).
+    """
+    return np.asarray(_accountant(event, "rdp").rdp)
+
+
+def epsilon_of(divergences: NDArray[np.float64], delta: float) -> float:
+    """Return the epsilon at delta that `renyi_divergences`, or a sum of several, give: an upper bound."""
+    from dp_accounting import rdp
+
+    return float(rdp.compute_epsilon(rdp.RdpAccountant().orders, divergences, delta)[0])
 
 
 def delta_at(event: Any, epsilon: float, method: Method = "pld") -> float:

@@ -17,13 +17,19 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from leakboard.errors import RequestError
 from leakboard.privacy import accountant
 from leakboard.privacy.accountant import Method
 from leakboard.privacy.mechanisms import gaussian_epsilon
 
+TIGHT_BELOW = 100.0
+"""Beyond it (epsilon by RDP) privacy loss distributions take minutes, for a number that protects nobody."""
 FAILURE_SHARE = 0.1
 """Share of delta for the words of one unit alone that a counted vocabulary may let out."""
 
@@ -46,11 +52,27 @@ class TrainingBudget:
         return 0.0 if self.vocabulary_noise is None else FAILURE_SHARE * self.delta
 
     def epsilon(self, steps: int, method: Method = "rdp") -> float:
-        """Return the epsilon at ``delta`` after so many sampled steps: an upper bound."""
+        """Return the epsilon at ``delta`` after so many sampled steps: an upper bound, by PLD the tighter of both."""
         if not steps and self.vocabulary_noise is None:
             return 0.0
-        found = accountant.epsilon_at(self._releases(self.noise_multiplier, steps), self.delta - self.failure, method)
+        delta = self.delta - self.failure
+        found = accountant.epsilon_of(self._counting + (steps * self._step if steps else 0.0), delta)
+        if method == "pld" and found < TIGHT_BELOW:
+            # Both are upper bounds; for a tiny epsilon the grid of the tight one is too coarse.
+            found = min(found, accountant.epsilon_at(self._releases(self.noise_multiplier, steps), delta, "pld"))
         return found - math.log1p(-self.failure)
+
+    @cached_property
+    def _step(self) -> NDArray[np.float64]:
+        return accountant.renyi_divergences(
+            accountant.gaussian_releases(self.noise_multiplier, 1, self.sampling_probability)
+        )
+
+    @cached_property
+    def _counting(self) -> NDArray[np.float64]:
+        if self.vocabulary_noise is None:
+            return np.zeros_like(self._step)
+        return accountant.renyi_divergences(accountant.gaussian_releases(self.vocabulary_noise))
 
     def visited(self, visits: int) -> float:
         """Return the epsilon at ``delta`` of a unit that is known to take part ``visits`` times.
@@ -78,11 +100,11 @@ class TrainingBudget:
             low, high = (middle, high) if self.epsilon(middle) <= epsilon else (low, middle)
         return low
 
-    def calibrated(self, epsilon: float, steps: int) -> TrainingBudget:
-        """Return the budget with the least noise multiplier for which so many steps cost at most ``epsilon`` by RDP.
+    def check(self, epsilon: float) -> None:
+        """Refuse a target that the vocabulary alone exceeds.
 
         Raises:
-            RequestError: counting the vocabulary alone costs more.
+            RequestError: says what it costs.
         """
         if (counting := self.epsilon(0)) >= epsilon:
             raise RequestError(
@@ -90,6 +112,14 @@ class TrainingBudget:
                 f"{self.vocabulary_noise:g} alone costs {counting:.4g} at delta {self.delta:g}; "
                 "raise vocabulary_noise, or give a public vocabulary"
             )
+
+    def calibrated(self, epsilon: float, steps: int) -> TrainingBudget:
+        """Return the budget with the least noise multiplier for which so many steps cost at most ``epsilon`` by RDP.
+
+        Raises:
+            RequestError: counting the vocabulary alone costs more.
+        """
+        self.check(epsilon)
         target, delta = epsilon + math.log1p(-self.failure), self.delta - self.failure
         try:
             least = accountant.least_noise(lambda noise: self._releases(noise, steps), target, delta)

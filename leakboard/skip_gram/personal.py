@@ -12,6 +12,7 @@ could have been drawn is exposed in full. `TrainingBudget.visited` with the visi
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -71,5 +72,5 @@ class AsInThePaper:
 
     def visits(self) -> int:
         """Return how often a user can take part at most before it leaves."""
-        cheapest = float(self.prices.min()) / self.lot_size
+        cheapest = float(self.prices.min(initial=math.inf)) / self.lot_size
         return len(self.prices) if cheapest <= 0 else min(len(self.prices), int(self.budgets.max() / cheapest) + 1)

@@ -27,6 +27,7 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
+from leakboard import tokens
 from leakboard.errors import RequestError
 from leakboard.tabular import Row, read_lines
 
@@ -116,18 +117,28 @@ def given(path: Path) -> Vocabulary:
     Raises:
         RequestError: the file cannot be read, a word is there twice, or a count is no number above 0.
     """
-    rows = read_lines(path, _entry, "error").rows
-    words = [row["word"] for row in rows]
-    if len(set(words)) < len(words):
-        twice, _ = Counter(words).most_common(1)[0]
-        raise RequestError(f"{path}: {twice!r} is there twice; allowed: each word once")
-    return Vocabulary(words, np.array([row["count"] or 1 / place for place, row in enumerate(rows, start=1)]))
+    lines: dict[str, int] = {}
+
+    def entry(line: str) -> Row:
+        row = _entry(line)
+        if (first := lines.setdefault(row["word"], len(lines) + 1)) <= len(lines) - 1:
+            raise ValueError(f"{row['word']!r} is there twice, first as word {first}")
+        return row
+
+    rows = read_lines(path, entry, None).rows
+    counts = [row["count"] for row in rows]
+    if None in counts and any(counts):
+        raise RequestError(
+            f"{path}: {sum(map(bool, counts))} of {len(counts)} words have a count; allowed: all or none"
+        )
+    numbers = counts if any(counts) else [1 / place for place in range(1, len(rows) + 1)]
+    return Vocabulary([row["word"] for row in rows], np.array(numbers, np.float64))
 
 
 def _entry(line: str) -> Row:
-    word, _, count = line.strip().partition("\t")
-    if not word:
-        raise ValueError("no word")
+    word, _, count = line.rstrip().partition("\t")
+    if tokens.words(word) != [word]:
+        raise ValueError(f"{word!r} is no word as texts are read: lower case, without punctuation or blanks")
     try:
         number = float(count) if count else None
     except ValueError:
