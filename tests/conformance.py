@@ -22,6 +22,9 @@ from leakboard.plugins import KINDS, Registry
 SMALL = {
     "batch_size": 16,
     "sentences": 20,
+    "canaries": 40,
+    "steps": 10,
+    "lot_size": 50,
     "checkpoint": "{tiny_bert}",
     "draws": 2000,
     "epochs": 1,
@@ -41,6 +44,7 @@ REQUIRED = {
     "datasets/table": {"path": "{table}", "label": "label", "secrets": ["age"], "entities": ["person"]},
     "victims/precomputed": {"vectors": "{vectors}"},
     "victims/adversarial": {"encoder": {"embedding_bag": {"epochs": 1}}, "method": "multidetasking"},
+    "victims/dp_word2vec": {"noise_multiplier": 1.0, "vocabulary_noise": 0.5},
     "victims/dpnr": {"encoder": {"embedding_bag": {"epochs": 1}}, "epsilon": 1.0},
     "victims/mechanism": {"name": "laplace", "epsilon": 1.0},
 }
@@ -81,10 +85,11 @@ def scene(given, epsilon=None):
 
 def view(attack, given, names=None):
     """Return what the attack may see of a scene."""
-    from leakboard.stages.cell import _view
+    from leakboard.stages.cell import _candidates, _view
     from leakboard.stages.fitting import Names
 
-    return _view(attack, given, names or Names(0, given.corpus.name, "word2vec", "attack"), set())
+    names = names or Names(0, given.corpus.name, "word2vec", "attack")
+    return _view(attack, given, names, set(), _candidates(attack, given, names))
 
 
 def challenge(attack, given):
@@ -136,11 +141,19 @@ def published(victim, fitted, given, seed=0):
 
 def guesses(attack, given):
     """Return the guesses of a newly fitted attack as plain values; of an audit what it tells of some releases."""
-    fitted = attack.fit(view(attack, given), 0)
+    seen = view(attack, given)
+    fitted = attack.fit(seen, 0)
+    if attack.target == "membership":
+        return fitted.guess_members(given.published.words)
     if attack.target == "claim":
-        return told(fitted)
+        return planted(fitted, given) if hasattr(fitted, "canaries") else told(fitted)
     found = fitted.guess(challenge(attack, given).copy())
     return dict(found.scores) if isinstance(found, SecretGuesses) else found
+
+
+def planted(fitted, given):
+    """Return an audit's canaries, and what it makes of the published table."""
+    return [[list(unit) for unit in fitted.canaries], fitted.group, np.asarray(fitted.score(given.published.words))]
 
 
 def told(fitted):
@@ -150,9 +163,10 @@ def told(fitted):
 
 
 def scenes():
-    """Return a function that gives each attack its scene: audits need a victim with a claim."""
+    """Return a function that gives each attack its scene: audits of what is published need a victim with a claim."""
     plain, private = scene(corpus()), scene(corpus(), 1.0)
-    return lambda attack: private if getattr(attack, "target", "") == "claim" else plain
+    text = {"claim": private}
+    return lambda attack: plain if hasattr(attack, "audits") else text.get(getattr(attack, "target", ""), plain)
 
 
 def answer(kind, name, places, given):

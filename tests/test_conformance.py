@@ -14,7 +14,7 @@ import pytest
 from conformance import content, digest, example, published
 
 from leakboard.errors import RequestError
-from leakboard.interfaces import PrivacyClaim, SecretGuesses, TextGuesses, WordGuesses
+from leakboard.interfaces import MembershipGuesses, PrivacyClaim, SecretGuesses, TextGuesses, WordGuesses
 from leakboard.options import describe
 from leakboard.plugins import KINDS, Registry
 from leakboard.stages.cell import mount
@@ -148,9 +148,10 @@ class TestForm:
     def test_an_attack_says_what_it_needs(self, kind, name):
         attack = Registry().load(kind, name)
         assert attack.needs in ("documents", "words", "releases")
-        assert attack.target in ("attribute", "entity", "words", "text", "claim")
-        assert (attack.needs == "words") == (attack.target == "words")
-        assert (attack.needs == "releases") == (attack.target == "claim")
+        on_training = getattr(attack, "audits", "") == "training"
+        needs = {"words": "words", "membership": "words", "claim": "words" if on_training else "releases"}
+        assert attack.target in ("attribute", "entity", "text", *needs)
+        assert attack.needs == needs.get(attack.target, "documents")
 
 
 @pytest.mark.usefixtures("_surrounded")
@@ -262,8 +263,13 @@ class TestAttacks:
         seen = [view.train.texts, view.train.vectors, view.train.secrets, view.dev.vectors, view.dev.secrets, vectors]
         before = digest([seen, content(view.auxiliary)])
         fitted = attack.fit(view, 0)
-        guesses = fitted.guess(vectors)
-        if attack.target == "text":
+        if attack.target == "membership":
+            guesses = fitted.guess_members(scene.published.words)
+            assert isinstance(guesses, MembershipGuesses)
+            assert guesses.scores.shape == (len(view.candidates),)
+            assert np.isfinite(guesses.scores).all()
+            again, whole = fitted.guess_members(scene.published.words), guesses
+        elif isinstance(guesses := fitted.guess(vectors), TextGuesses) or attack.target == "text":
             assert isinstance(guesses, TextGuesses)
             assert len(guesses.texts) == len(vectors)
             again, whole = fitted.guess(vectors), guesses
@@ -294,7 +300,10 @@ class TestAttacks:
         attack = example(kind, name, places)
         judged = mount(attack, scenes(attack), Names(0, "generated_reviews", "word2vec", name), None)
         found = {metric.name: metric.value for metric in judged.metrics if not metric.variable}
-        if attack.target == "claim":
+        if hasattr(attack, "audits"):
+            assert 0 <= found["attack_score"] < np.inf
+            assert 0 <= found["canary_right"] <= found["canary_guesses"] <= found["canaries"]
+        elif attack.target == "claim":
             assert 0 <= found["attack_score"] < np.inf
             assert 0 <= found["audit_misses"] <= found["audit_hits"]
         else:
@@ -308,9 +317,15 @@ class TestAttacks:
         if attack.target != "claim":
             pytest.skip("guesses secrets")
         told = conformance.guesses(attack, scenes(attack))
-        assert told[2] >= 1
-        assert told[4].dtype == bool
-        assert 0 < told[4].mean() < 1
+        if hasattr(attack, "audits"):
+            canaries, group, scores = told
+            assert len(scores) == len(canaries)
+            assert np.isfinite(scores).all()
+            assert group >= 1
+        else:
+            assert told[2] >= 1
+            assert told[4].dtype == bool
+            assert 0 < told[4].mean() < 1
         assert digest(conformance.guesses(attack, scenes(attack))) == digest(told)
         assert elsewhere[f"{kind}/{name}"] == digest(told)
 

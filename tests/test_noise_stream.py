@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakboard.skip_gram.noise import _BLOCK, _LANES, NoiseStream, _philox
+from leakboard.skip_gram.noise import NoiseStream
+from leakboard.skip_gram.normals import BLOCK, LANES, philox
 
 
 def draw(key, size, block=0):
@@ -29,17 +30,17 @@ def draw(key, size, block=0):
 def test_philox_gives_the_published_answers(counter, key, expected):
     """The known answers that Random123 is shipped with."""
     with np.errstate(over="ignore"):
-        found = _philox.py_func(*map(np.uint32, (*counter, *key)))
+        found = philox.py_func(*map(np.uint32, (*counter, *key)))
     assert " ".join(f"{int(word):08x}" for word in found) == expected
 
 
 def test_numbers_are_box_and_muller_of_these_words_in_double_precision():
     key, block = 0x0123456789ABCDEF, 5
-    found, _ = draw(key, _BLOCK, block)
+    found, _ = draw(key, BLOCK, block)
     with np.errstate(over="ignore"):
         words = [
-            _philox.py_func(*(np.uint32(w) for w in (lane, block, 0, 0, key & 0xFFFFFFFF, key >> 32)))
-            for lane in range(_LANES)
+            philox.py_func(*(np.uint32(w) for w in (lane, block, 0, 0, key & 0xFFFFFFFF, key >> 32)))
+            for lane in range(LANES)
         ]
     a, b, c, d = np.array(words, dtype=np.float64).T
 
@@ -74,7 +75,7 @@ class TestLaw:
         expected = 2 * stats.norm.sf(beyond) * self.N
         assert abs((np.abs(numbers) > beyond).sum() - expected) < 4 * expected**0.5
 
-    @pytest.mark.parametrize("lag", [1, _LANES, 2 * _LANES, _BLOCK])
+    @pytest.mark.parametrize("lag", [1, LANES, 2 * LANES, BLOCK])
     def test_neighbours_are_uncorrelated_also_in_size(self, numbers, lag):
         for values in (numbers, numbers**2):
             assert abs(np.corrcoef(values[:-lag], values[lag:])[0, 1]) < 4 / self.N**0.5
@@ -85,15 +86,15 @@ class TestLaw:
 
 
 def test_goes_on_where_it_stopped():
-    whole, _ = draw(7, 3 * _BLOCK)
-    first, stream = draw(7, _BLOCK)
-    later = np.empty(2 * _BLOCK, np.float32)
+    whole, _ = draw(7, 3 * BLOCK)
+    first, stream = draw(7, BLOCK)
+    later = np.empty(2 * BLOCK, np.float32)
     stream.fill(later)
     assert stream.block == 3
     np.testing.assert_array_equal(np.concatenate([first, later]), whole)
-    np.testing.assert_array_equal(draw(7, 2 * _BLOCK, block=1)[0], later)
+    np.testing.assert_array_equal(draw(7, 2 * BLOCK, block=1)[0], later)
 
 
 def test_a_part_of_a_block_uses_it_up():
-    _, stream = draw(7, _BLOCK + 1)
+    _, stream = draw(7, BLOCK + 1)
     assert stream.block == 2

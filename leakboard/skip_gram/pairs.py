@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakboard.interfaces import Integers
-from leakboard.skip_gram import kernels
 
 
 @dataclass(frozen=True)
@@ -52,6 +51,8 @@ def pairs_of(texts: Sequence[Sequence[str]], owners: Integers | None, words: Seq
         words: the vocabulary.
         window: largest distance between a word and its context (words).
     """
+    from leakboard.skip_gram import kernels  # compiled: importing it writes a cache
+
     order = range(len(texts)) if owners is None else np.argsort(owners, kind="stable").tolist()
     code = {word: number for number, word in enumerate(words)}
     lengths = [len(texts[i]) for i in order]

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakboard.interfaces import Floats, Integers
-from leakboard.skip_gram import kernels
 from leakboard.skip_gram.noise import NoiseStream
 
 BLOCK = 1 << 16
@@ -110,6 +109,8 @@ class Workspace:
         Returns:
             The norm of each unit's gradient before it was clipped, float64 (units,): private, for tests alone.
         """
+        from leakboard.skip_gram import kernels  # compiled: importing it writes a cache
+
         tables = self.tables
         targets = targets + np.int32(tables.words)
         references = np.concatenate([centres, targets.ravel()])
