@@ -214,8 +214,8 @@ class _Stages:
 
     def gold(self) -> Any:
         """Return what neighbours of words are compared with; None where the suite names no gold model."""
-        from leakboard.stages.cell import Gold
         from leakboard.stages.publications import load_publications
+        from leakboard.stages.scene import Gold
 
         conditions = self.job.conditions
         if conditions.gold is None:
@@ -228,8 +228,9 @@ class _Stages:
 
     def attacked(self) -> tuple[Record, list[dict[str, Any]]]:
         """Return the cell's record, and what each stage took."""
-        from leakboard.stages.cell import Scene, mismatch, mount, unclaimed
+        from leakboard.stages.cell import mismatch, mount, unclaimed
         from leakboard.stages.publications import load_publications
+        from leakboard.stages.scene import Scene
 
         job = self.job
         attack = job.cell.attack.build(self.registry)

@@ -72,9 +72,9 @@ def corpus(victim=""):
 
 def scene(given, epsilon=None):
     """Return an attacker's scene on a victim that publishes documents and words, and with an epsilon releases."""
-    from leakboard.stages.cell import Scene
     from leakboard.stages.fitting import Names, fit
     from leakboard.stages.publications import publish
+    from leakboard.stages.scene import Scene
     from leakboard.victims.word2vec import Word2Vec
 
     names = Names(0, given.name, "word2vec", "attack")
@@ -85,11 +85,12 @@ def scene(given, epsilon=None):
 
 def view(attack, given, names=None):
     """Return what the attack may see of a scene."""
-    from leakboard.stages.cell import _candidates, _view
     from leakboard.stages.fitting import Names
+    from leakboard.stages.scene import candidates
+    from leakboard.stages.scene import view as seen_by
 
     names = names or Names(0, given.corpus.name, "word2vec", "attack")
-    return _view(attack, given, names, set(), _candidates(attack, given, names))
+    return seen_by(attack, given, names, set(), candidates(attack, given, names))
 
 
 def challenge(attack, given):

@@ -8,9 +8,10 @@ from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.attacks.entity_presence import EntityPresence
 from leakboard.interfaces import PrivacyClaim
 from leakboard.referee.claims import composed
-from leakboard.stages.cell import Scene, mount
+from leakboard.stages.cell import mount
 from leakboard.stages.fitting import Names
 from leakboard.stages.publications import publish
+from leakboard.stages.scene import Scene
 
 N = 900
 

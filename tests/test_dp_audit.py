@@ -14,9 +14,10 @@ from leakboard.privacy.audit import audit, corners, lower_bound
 from leakboard.privacy.releases import CubeRelease
 from leakboard.referee.claims import composed, corrected_bound, judge_claim, verdict
 from leakboard.referee.measures import Metric
-from leakboard.stages.cell import Scene, _view, mount, unclaimed
+from leakboard.stages.cell import mount, unclaimed
 from leakboard.stages.fitting import Names, fit
 from leakboard.stages.publications import publish, publisher
+from leakboard.stages.scene import Scene, view
 from leakboard.victims.dpnr import Dpnr
 from leakboard.victims.mechanism import CONTROLS, Mechanism
 
@@ -97,7 +98,7 @@ class TestSanityCheck:
         for dimension, repeats in [(16, 10_000_000), (32, 1_000_000)]:
             corpus = ZerosAndOnes(dimension=dimension).load()
             scene, names = scene_of(Mechanism(name="copy", epsilon=1.0), corpus)
-            found = fitted.fit(_view(fitted, scene, names, set()), 0)
+            found = fitted.fit(view(fitted, scene, names, set()), 0)
             assert (found.distinguisher.draws, found.repeats) == (500, repeats)
 
 

@@ -148,3 +148,83 @@ def test_the_tables_of_defences_are_the_published_ones(heading, attacker):
     )
     expected = list(rows_of_defences(pd.read_csv(folder / "leaderboard.csv"), attacker))
     assert [line for line in page.splitlines() if line.startswith(("| AG", "| Trustpilot"))] == expected
+
+
+PAIRS = "learning_rate=0.005, lot_size=8192, "
+BY_USER = (
+    "clipping_norm=0.1, delta=1e-05, {}learning_rate=0.5, lot_size=100, {}steps=100, unit=user, vocabulary_noise={}"
+)
+TABLES = {
+    "gensim": "word2vec(sg=1)",
+    "random start": "dp_word2vec(noise_multiplier=0.0, steps=0, vocabulary=exact)",
+    "None-DP: clipped, no noise": "dp_word2vec(learning_rate=0.05, lot_size=8192, noise_multiplier=0.0, steps=300, "
+    "vocabulary=exact)",
+    "pairs, epsilon 1": f"dp_word2vec(epsilon=1.0, {PAIRS}steps=300)",
+    "pairs, epsilon 8": f"dp_word2vec(epsilon=8.0, {PAIRS}steps=300)",
+    "pairs, epsilon 8, batches in order": f"dp_word2vec(epsilon=8.0, {PAIRS}sampling=fixed, steps=300)",
+    "pairs, epsilon 64": f"dp_word2vec(epsilon=64.0, {PAIRS}steps=300)",
+    "pairs, as released": "dp_word2vec(as_released=true, clipping_norm=0.01, delta=1e-05, learning_rate=0.0078125, "
+    "lot_size=128, noise_multiplier=5.0, steps=10000)",
+    "documents, epsilon 8": "dp_word2vec(clipping_norm=0.1, delta=1e-05, epsilon=8.0, learning_rate=0.2, lot_size=500, "
+    "steps=100, unit=document, vocabulary_noise=2.0)",
+    "users, epsilon 8": f"dp_word2vec({BY_USER.format('epsilon=8.0, ', '', '2.0')})",
+    "users, epsilon 64": f"dp_word2vec({BY_USER.format('epsilon=64.0, ', '', '2.0')})",
+    "users, budgets 2 to 8, filter": "dp_word2vec(budgets=[2.0, 4.0, 8.0], "
+    f"{BY_USER.format('', 'noise_multiplier=1.0, ', '4.0')})",
+    "users, budgets 2 to 8, the paper's shares": "dp_word2vec(accounting=paper, budgets=[2.0, 4.0, 8.0], "
+    f"{BY_USER.format('', 'noise_multiplier=1.0, ', '4.0')})",
+}
+"""What the page of dp_word_vectors calls each victim."""
+SITUATIONS = {
+    "AG": ("ag(auxiliary=overlap)", "ag(auxiliary=disjoint)", "ag(auxiliary=trustpilot)"),
+    "generated reviews": tuple(
+        f"generated_reviews(auxiliary={name}, users=2000)" for name in ("overlap", "disjoint", "ag")
+    ),
+}
+ALIGNED, ASKED = "nearest_neighbour(align=anchors)", "membership_inference({}unit={})"
+
+
+def rows_of_word_vectors(folder, corpus, kind):
+    """Return a line a victim of the page of dp_word_vectors: what it is good for, gives away, or claims."""
+    board = pd.read_csv(folder / "leaderboard.csv").set_index(["dataset", "victim", "attack"])
+    cells = pd.read_csv(folder / "cells.csv", low_memory=False)
+    cells = cells[cells["variable"].isna()].set_index(["dataset", "victim", "attack", "metric"])["value"]
+    datasets = SITUATIONS[corpus]
+
+    def score(dataset, victim, attack, column="attack_score"):
+        key = (dataset, victim, attack)
+        value = board[column].get(key, float("nan")) if key in board.index else float("nan")
+        return "" if pd.isna(value) else f"{value:.2f}"
+
+    def metric(victim, name):
+        value = cells.get((datasets[1], victim, ALIGNED, name), float("nan"))
+        return "" if pd.isna(value) else f"{float(value):.2f}"
+
+    for name, victim in TABLES.items():
+        if board.xs(datasets[1]).xs(victim)["status"].str.startswith("skipped").all():
+            continue
+        if kind == "use":
+            found = [score(datasets[1], victim, ALIGNED, "task_accuracy")]
+            found += [metric(victim, n) for n in ("map_word", "map_char", "average_precision@100", "gold_queries")]
+        elif kind == "attacks":
+            found = [score(dataset, victim, ALIGNED) for dataset in datasets]
+            found += [score(datasets[1], victim, ASKED.format("", unit)) for unit in ("document", "user")]
+            found += [score(datasets[1], victim, ASKED.format("score=likelihood_ratio, shadows=4, ", "document"))]
+            found += [score(datasets[1], victim, "canary_audit(canaries=500, shadows=4)")]
+        else:
+            row = board.loc[(datasets[1], victim, ALIGNED)]
+            if pd.isna(row["epsilon_claimed"]):
+                continue
+            numbers = [f"{row[f'epsilon_{which}']:.3g}" for which in ("claimed", "proved")]
+            audited = row["epsilon_audited"]
+            found = [row["privacy_unit"], *numbers, "" if pd.isna(audited) else f"{audited:.2g}", row["verdict"]]
+        yield "| " + " | ".join([name, *found]) + " |"
+
+
+@pytest.mark.parametrize("kind", ["use", "attacks", "claims"])
+@pytest.mark.parametrize("corpus", SITUATIONS)
+def test_the_tables_of_word_vectors_are_the_published_ones(corpus, kind):
+    folder = ROOT / "leaderboards" / "dp_word_vectors"
+    page = (folder / "README.md").read_text(encoding="utf-8")
+    table = page.partition(f"<!-- {kind}: {corpus} -->")[2].partition("\n\n")[0]
+    assert table.splitlines()[3:] == list(rows_of_word_vectors(folder, corpus, kind))

@@ -103,9 +103,10 @@ class Oracle:
 
 class TestMounting:
     def mounted(self, corpus, wrong=TextGuesses):
-        from leakboard.stages.cell import Scene, mount
+        from leakboard.stages.cell import mount
         from leakboard.stages.fitting import Names
         from leakboard.stages.publications import Publications
+        from leakboard.stages.scene import Scene
 
         documents = {
             split: np.arange(2 * len(part), dtype=np.float32).reshape(-1, 2) for split, part in corpus.splits.items()

@@ -19,9 +19,10 @@ from leakboard.errors import RequestError
 from leakboard.interfaces import PrivacyClaim, PublishedWords, Texts
 from leakboard.privacy.one_run import one_run_bound
 from leakboard.referee.claims import canary_metrics, corrected_bound
-from leakboard.stages.cell import Scene, mount, unclaimed
+from leakboard.stages.cell import mount, unclaimed
 from leakboard.stages.fitting import Names, victim_and_attacker_corpus
 from leakboard.stages.publications import Publications
+from leakboard.stages.scene import Scene
 from leakboard.stages.training_data import draw_candidates, training_unit, without
 from leakboard.tokens import words
 from leakboard.victims.dp_word2vec import DPWord2Vec

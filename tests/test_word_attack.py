@@ -9,9 +9,10 @@ from scipy import stats
 from leakboard.attacks.nearest_neighbour import NearestNeighbour
 from leakboard.errors import RequestError
 from leakboard.interfaces import PublishedWords
-from leakboard.stages.cell import Scene, mount
+from leakboard.stages.cell import mount
 from leakboard.stages.fitting import Names
 from leakboard.stages.publications import Publications
+from leakboard.stages.scene import Scene, view
 
 WORDS = [f"word{i:03d}" for i in range(300)]
 SIZE = 20
@@ -176,10 +177,8 @@ class TestContextual:
         victim = Contextual(own, 1.0)
         words = victim.publish_words(corpus.texts("test"), np.random.default_rng(0))
         scene = Scene(corpus, corpus, victim, lambda: victim, Publications({}, None, words, None))
-        from leakboard.stages import cell
-
-        view = cell._view(attack, scene, Names(0, "made", "fake", "nn"), set())
-        guesses = attack.fit(view, 0).guess(words.vectors)
+        seen = view(attack, scene, Names(0, "made", "fake", "nn"), set())
+        guesses = attack.fit(seen, 0).guess(words.vectors)
         for row in guesses.ranked.tolist():
             assert min(row) >= 0
             assert len(set(row)) == len(row) == 5

@@ -1,1 +1,1 @@
-"""The way of a cell: a fitted victim (`fitting`), what it publishes (`publications`), guesses and scores (`cell`)."""
+"""The way of a cell: `fitting` a victim, its `publications`, an attack's `scene` and `training_data`, scores in `cell`."""

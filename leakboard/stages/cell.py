@@ -12,20 +12,14 @@ import numpy as np
 from leakboard.errors import RequestError
 from leakboard.interfaces import (
     Attack,
-    AttackerView,
     Corpus,
-    FittedVictim,
     Floats,
     Integers,
-    KnownTexts,
     MembershipGuesses,
     PrivacyClaim,
     PublishedWords,
-    Secret,
     SecretGuesses,
     TextGuesses,
-    Texts,
-    Victim,
     WordGuesses,
 )
 from leakboard.randomness import seed_libraries
@@ -47,18 +41,13 @@ from leakboard.referee.words import (
 )
 from leakboard.stages.fitting import Names
 from leakboard.stages.publications import Publications, publisher
+from leakboard.stages.scene import Scene, candidates, observations, on_training, releasing, targets, view
 from leakboard.stages.training_data import (
     Candidates,
-    draw_candidates,
     has_users,
     judge_canaries,
-    training_unit,
-    without,
 )
 from leakboard.tokens import words
-
-CANDIDATES = 4_000
-"""Units that an attack on membership is asked about, where it does not say."""
 
 Guess = Callable[[Floats], SecretGuesses | WordGuesses | TextGuesses]
 
@@ -75,34 +64,6 @@ class Judged:
     sentences: list[RecoveredSentence]
     claim: PrivacyClaim | None
     """The victim's, for as many publications of a text as the attack saw."""
-
-
-@dataclass(frozen=True)
-class Gold:
-    """A word table whose neighbours count as right."""
-
-    words: PublishedWords
-    queries: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Scene:
-    """Everything on the victim's side of an attack."""
-
-    corpus: Corpus
-    """The victim's; its train split is what the victim was trained on."""
-    auxiliary: Corpus
-    """The attacker's own texts."""
-    victim: Victim
-    fitted: Callable[[], FittedVictim]
-    """Loads the fitted victim, for attacks that ask it again."""
-    published: Publications
-    gold: Gold | None = None
-
-
-def targets(attack: Attack, corpus: Corpus) -> tuple[Secret, ...]:
-    """Return the secrets of the corpus that an attack guesses; none for attacks on words or whole texts."""
-    return tuple(secret for secret in corpus.secrets if secret.kind == attack.target)
 
 
 def mismatch(attack: Attack, corpus: Corpus) -> str:
@@ -144,8 +105,8 @@ def mount(attack: Attack, scene: Scene, names: Names, floor: np.ndarray | None) 
     asked: set[str] = set()
     seed = names.seed_for("attack")
     seed_libraries(seed)
-    asked_about = _candidates(attack, scene, names)
-    fitted: Any = attack.fit(_view(attack, scene, names, asked, asked_about), seed)
+    asked_about = candidates(attack, scene, names)
+    fitted: Any = attack.fit(view(attack, scene, names, asked, asked_about), seed)
     n = len(scene.corpus.splits["test"])
     metrics = judge_task(scene.corpus, scene.published.predicted)
     metrics += judge_regression(scene.corpus, scene.published.documents)
@@ -172,19 +133,6 @@ def mount(attack: Attack, scene: Scene, names: Names, floor: np.ndarray | None) 
     metrics += judge(scene.corpus, secrets, guesses, floor)
     metric = SCORES[attack.target][0]
     return Judged(tuple(secret.name for secret in secrets), metric, n, metrics, guesses.note, [], claim)
-
-
-def on_training(attack: Attack) -> bool:
-    """Return whether an attack is on what a word table was trained on, not on what is encoded."""
-    return attack.target == "membership" or getattr(attack, "audits", "text") == "training"
-
-
-def _candidates(attack: Attack, scene: Scene, names: Names) -> Candidates | None:
-    if attack.target != "membership":
-        return None
-    unit = training_unit(attack, scene.published.claim, scene.corpus)
-    most = int(getattr(attack, "candidates", CANDIDATES))
-    return draw_candidates(scene.corpus, unit, most, names.stream("candidates"))
 
 
 def _judge_members(fitted: Any, scene: Scene, asked_about: Candidates | None, metrics: list[Metric]) -> Judged:
@@ -236,11 +184,6 @@ def _observed(attack: Attack, scene: Scene, names: Names) -> Floats:
     return np.stack([first, *(publish(texts, stream) for _ in range(times - 1))], axis=1)
 
 
-def observations(attack: Attack) -> int:
-    """Return how many publications of a test text an attack sees."""
-    return int(getattr(attack, "observations", 1))
-
-
 def _judge_audit(fitted: Any, scene: Scene, names: Names, metrics: list[Metric]) -> Judged:
     """Draw fresh releases and count what the audit's events tell."""
     claim = scene.published.claim
@@ -249,72 +192,6 @@ def _judge_audit(fitted: Any, scene: Scene, names: Names, metrics: list[Metric])
     metrics += judge_claim(fitted, claim, mechanism, publisher(scene.victim, scene.fitted), rng)
     event = fitted.distinguisher
     return Judged(("claim",), "epsilon", event.draws, metrics, event.note, [], claim)
-
-
-def _view(
-    attack: Attack, scene: Scene, names: Names, asked: set[str], asked_about: Candidates | None = None
-) -> AttackerView:
-    secrets = targets(attack, scene.corpus)
-    query_stream, publish = names.stream("query"), publisher(scene.victim, scene.fitted)
-    published = scene.published.words
-
-    def ask(texts: Texts) -> None:
-        asked.update(word for text in texts for word in words(text))
-
-    def query(texts: Texts) -> Floats:
-        ask(texts)
-        return publish(texts, query_stream)
-
-    def query_words(texts: Texts) -> PublishedWords:
-        answer = scene.fitted().publish_words(texts, query_stream)
-        if answer.text_index is not None:
-            return answer
-        ask(texts)
-        wanted = {word for text in texts for word in words(text)}
-        rows = [row for row, word in enumerate(answer.words) if word in wanted]
-        return PublishedWords([answer.words[row] for row in rows], answer.vectors[rows])
-
-    auxiliary = scene.auxiliary.only("train", "dev")
-    if asked_about:
-        auxiliary = without(auxiliary, asked_about)
-
-    def imitate(seed: int, corpus: Corpus | None = None) -> FittedVictim:
-        return scene.victim.fit(corpus or auxiliary, seed)
-
-    return AttackerView(
-        secrets=secrets,
-        train=_known(attack, scene, "train"),
-        dev=_known(attack, scene, "dev"),
-        auxiliary=auxiliary,
-        query=query,
-        query_words=query_words,
-        imitate=imitate,
-        contextual=None if published is None else published.text_index is not None,
-        claim=scene.published.claim,
-        mechanism=lambda: releasing(scene.fitted()).mechanism,
-        inputs=lambda texts: releasing(scene.fitted()).inputs(texts),
-        unit=training_unit(attack, scene.published.claim, scene.corpus) if on_training(attack) else "document",
-        candidates=asked_about.units if asked_about else (),
-    )
-
-
-def releasing(fitted: FittedVictim) -> Any:
-    """Return a fitted victim that publishes releases.
-
-    Raises:
-        RequestError: it has no mechanism.
-    """
-    if getattr(fitted, "mechanism", None) is None:
-        raise RequestError(f"{type(fitted).__name__} has no mechanism to release other vectors by")
-    return fitted
-
-
-def _known(attack: Attack, scene: Scene, split: str) -> KnownTexts:
-    if attack.needs != "documents":  # whose texts these are is the auxiliary corpus's to say
-        return KnownTexts(Texts([]), {}, None)
-    vectors = scene.published.documents.get(split)
-    values = {secret.name: scene.corpus.column(split, secret.name) for secret in targets(attack, scene.corpus)}
-    return KnownTexts(scene.corpus.texts(split), values, None if vectors is None else vectors.copy())
 
 
 def _judge_words(
