@@ -1,9 +1,10 @@
 """What a published word table shows of the texts that it was trained on: losses, norms, and likelihood ratios of them.
 
 The loss of skip-gram needs output vectors, which are not published. `ContextModel` makes its own: skip-gram with
-negative sampling factorises a matrix of shifted pointwise mutual information (Levy and Goldberg 2014), so the output
-vectors that go with published input vectors W are about the ridge regression of that matrix, counted in the
-attacker's own texts, on W. A pair that was trained on has a higher product than one that was not.
+negative sampling factorises a matrix of pointwise mutual information (Levy and Goldberg 2014; they subtract the log of
+the number of negatives), so output vectors that go with published input vectors W are about the ridge regression of the
+positive part of that matrix, counted in the attacker's own texts, on W. A pair that was trained on has a higher product
+than one that was not.
 """
 
 from __future__ import annotations
@@ -23,8 +24,6 @@ from leakboard.skip_gram.pairs import Pairs, pairs_of
 from leakboard.skip_gram.vocabulary import POWER
 from leakboard.tokens import words
 
-NEGATIVES = 5
-"""Negatives a pair that the attacker takes for granted: word2vec's usual number."""
 CHUNK = 1 << 18
 """Pairs whose products are worked out at once."""
 
@@ -60,9 +59,8 @@ class ContextModel:
         of_centre = np.bincount(counts.row, counts.data, size)
         drawn = np.bincount(counts.col, counts.data, size) ** POWER
         drawn /= max(drawn.sum(), 1.0)
-        information = np.log(counts.data / (of_centre[counts.row] * drawn[counts.col] * NEGATIVES))
-        shifted = np.maximum(information + math.log(NEGATIVES), 0.0)
-        matrix = sparse.csr_matrix((shifted, (counts.row, counts.col)), (size, size))
+        information = np.log(counts.data / (of_centre[counts.row] * drawn[counts.col]))
+        matrix = sparse.csr_matrix((np.maximum(information, 0.0), (counts.row, counts.col)), (size, size))
         square = inputs.T @ inputs
         square += (ridge * np.trace(square) / len(square) + 1e-12) * np.eye(len(square))
         outputs = np.linalg.solve(square, (matrix.T @ inputs).T).T

@@ -4,12 +4,14 @@ Steinke, Nasr and Jagielski (2023): half of the canaries, by coin tosses of the 
 The attack scores each by what is published, and the referee turns the number of right guesses into a lower bound on
 epsilon (`leakboard.privacy.one_run`). Every guess counts, so one training run is enough.
 
-A canary is one unit: a text in which two words take turns, words that are rare, occur in no other canary and hardly
-near each other. Without noise they leave a trace that shadow models with and without them make plain. For a claim
-about pairs the text is the two words, which is two pairs (a, b) and (b, a): a group of two, which the bound accounts
-for. A victim that claims nothing is audited all the same: its bound says how much more than any claim is given away.
+A canary is one unit: a text in which two words take turns, published ones of the rarer half, each in no other canary.
+Without noise they leave a trace that shadow models with and without them make plain. For a claim about pairs the text
+is the two words, which is two pairs (a, b) and (b, a): a group of two, which the bound accounts for; how many pairs
+there are changes with the coins by as many. A victim that claims nothing is audited all the same: its bound says what
+no claim could be.
 
-A low bound proves nothing: this attack failed. No bound exceeds about ln of the number of canaries.
+A low bound proves nothing: this attack failed. ``audit_ceiling`` is the bound where every guess is right: what is
+claimed beyond it, so many canaries cannot refute.
 """
 
 from collections import Counter
@@ -19,7 +21,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from leakboard.attacks._training_data import LikelihoodRatio, Reader, Score, shadow_features, table
+from leakboard.attacks._training_data import LikelihoodRatio, Reader, Score, shadow_features
 from leakboard.errors import RequestError
 from leakboard.interfaces import AttackerView, Floats, Publication, PublishedWords, Texts
 from leakboard.options import attack
@@ -31,7 +33,7 @@ class CanaryAudit:
     unit: Literal["pair", "document", "user"] | None = None
     """What a canary is; null: what the victim's claim protects, else users where there are any, else documents."""
     canaries: Annotated[int, Field(ge=10)] = 1000
-    """How many are planted or not; fewer where the vocabulary has not two words for each."""
+    """How many are planted or not; fewer where half of the published words are not two for each."""
     repeats: Annotated[int, Field(ge=1)] = 20
     """How often the two words take turns in a document or user."""
     shadows: Annotated[int, Field(ge=4, multiple_of=2)] = 8
@@ -49,29 +51,29 @@ class CanaryAudit:
         """Choose the canaries, and train shadow models with and without them.
 
         Raises:
-            RequestError: the attacker's own model knows too few words.
+            RequestError: too few words are published.
         """
         own, rng = view.auxiliary, np.random.default_rng(seed)
         counts = Counter(word for text in own.texts("train") for word in words(text))
-        known = table(view.imitate(seed), rng).words
-        rare = sorted(known, key=lambda word: (counts[word], word))[: 2 * self.canaries]
-        if len(rare) < 20:
-            raise RequestError(f"canary_audit: {len(known)} known words; 10 canaries need 20, two each")
+        most = min(2 * self.canaries, len(view.words) // 2)
+        rare = sorted(view.words, key=lambda word: (counts[word], word))[:most]
+        if most < 20:
+            raise RequestError(
+                f"canary_audit: {len(view.words)} published words; 10 canaries need 40, half of them rare"
+            )
         chosen = rng.permutation(rare)
         pairs = list(zip(chosen[::2].tolist(), chosen[1::2].tolist(), strict=False))
         times = 1 if view.unit == "pair" else self.repeats
         units = [Texts([" ".join([first, second] * times)]) for first, second in pairs]
         read = Reader(own.texts("train"), 1, self.ridge)
         ratio = LikelihoodRatio.of(*shadow_features(view, own, units, read, self.shadows, seed))
-        group = 2 if view.unit == "pair" else 1
-        return FittedCanaryAudit(units, lambda found: ratio(read(found, units)), group, self.delta)
+        return FittedCanaryAudit(units, lambda found: ratio(read(found, units)), self.delta)
 
 
 @dataclass(frozen=True)
 class FittedCanaryAudit:
     canaries: list[Texts]
     by_table: Score
-    group: int
     delta: float
 
     def score(self, published: PublishedWords) -> Floats:

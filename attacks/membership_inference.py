@@ -7,8 +7,8 @@ The attacker holds the published table, the text in question, texts of its own, 
 - ``likelihood_ratio``: shadow models of the recipe are trained with and without each text, and tell how likely its
   loss and the norms of its words are in either case (LiRA, online; Carlini et al. 2022).
 
-Candidates are as many units of train as of test, which the victim never saw; the attacker's own texts hold none of
-them. For a pair they are neighbouring words that occur once in train, and some of test that do not occur there.
+Candidates are as many units of train as of test, which the victim never saw, drawn by the same rule on both sides; the
+attacker's own texts hold none of them. Pairs are neighbouring words that occur once in both splits together.
 """
 
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class MembershipInference:
         own = view.auxiliary
         read = Reader(own.texts("train"), self.window, self.ridge)
         if self.score == "loss":
-            reference = read(table(view.imitate(seed), np.random.default_rng(seed)), view.candidates)
+            reference = read(table(view.imitate(seed, noise=False), np.random.default_rng(seed)), view.candidates)
             return FittedMembershipInference(lambda found: reference[:, 0] - read(found, view.candidates)[:, 0])
         ratio = LikelihoodRatio.of(*shadow_features(view, own, view.candidates, read, self.shadows, seed))
         return FittedMembershipInference(lambda found: ratio(read(found, view.candidates)))

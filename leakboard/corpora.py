@@ -28,22 +28,34 @@ SPLITS = ("train", "dev", "test")
 def with_texts(corpus: Corpus, units: Sequence[Texts], present: Sequence[bool] | NDArray[np.bool_]) -> Corpus:
     """Return train and dev of a corpus with the texts of more units in train, each unit a user of its own.
 
-    Where a unit is not ``present`` it has empty texts: it is there, and contributes nothing. What is known of the other
-    texts but their users is left out: nobody knows it of the new ones.
+    Where a unit is not ``present`` it has empty texts: it is there, and contributes nothing. Of what is known of the
+    other texts, users and numeric targets are kept; a new unit has the numbers of somebody else.
     """
     from datasets import DatasetDict, concatenate_datasets
 
-    kept = [name for name in ("text", "row", "user") if name in corpus.splits["train"].features]
+    known = corpus.splits["train"].features
+    kept = [name for name in ("text", "row", "user", *corpus.numeric_targets) if name in known]
     parts = {split: corpus.splits[split].select_columns(kept) for split in ("train", "dev")}
-    rows = [
-        (text if there else "", f"added {n}")
-        for n, (u, there) in enumerate(zip(units, present, strict=True))
-        for text in u
-    ]
-    columns = {"text": [text for text, _ in rows], "row": [-1] * len(rows), "user": [user for _, user in rows]}
+    texts = [text if there else "" for unit, there in zip(units, present, strict=True) for text in unit]
+    users = [f"added {number}" for number, unit in enumerate(units) for _ in unit]
+    columns: dict[str, Any] = {"text": texts, "row": [-1] * len(texts), "user": users}
+    for target in corpus.numeric_targets:  # each unit has the value of somebody else
+        values = parts["train"][target][:]
+        columns[target] = [values[number % len(values)] for number, unit in enumerate(units) for _ in unit]
     added = type(parts["train"]).from_dict({name: columns[name] for name in kept}, features=parts["train"].features)
     parts["train"] = concatenate_datasets([parts["train"], added])
-    return dataclasses.replace(corpus, splits=DatasetDict(parts), secrets=(), numeric_targets=())
+    return dataclasses.replace(corpus, splits=DatasetDict(parts), secrets=())
+
+
+def one_user_a_text(corpus: Corpus) -> Corpus:
+    """Return a corpus that names no users with each text by a user of its own."""
+    from datasets import DatasetDict
+
+    parts = {
+        split: part.add_column("user", [f"author {row}" for row in range(len(part))])
+        for split, part in corpus.splits.items()
+    }
+    return dataclasses.replace(corpus, splits=DatasetDict(parts))
 
 
 def build_corpus(

@@ -254,6 +254,8 @@ class Victim(Protocol):
     It may have a method ``trained_as() -> Victim``: the same recipe with every option that acts only when it publishes
     at its default. Victims that are trained alike share one fit, and ``load`` brings the options back.
 
+    It may have a method ``without_noise() -> Victim``: the same recipe less what protects its training data.
+
     It may have a method ``mismatch(corpus) -> str``: why it cannot be trained on a corpus (no users), else an empty
     string; its cells are then skipped with that reason.
     """
@@ -281,8 +283,11 @@ class KnownTexts:
 class Imitate(Protocol):
     """Trains the victim's public recipe."""
 
-    def __call__(self, seed: int, corpus: Corpus | None = None) -> FittedVictim:
-        """Train on train and dev of a corpus; None: of ``auxiliary``."""
+    def __call__(self, seed: int, corpus: Corpus | None = None, *, noise: bool = True) -> FittedVictim:
+        """Train on train and dev of a corpus; None: of ``auxiliary``.
+
+        Without noise it is the recipe less what protects its training data: an attacker's own texts need none.
+        """
 
 
 def _no_release(*_: Any) -> Any:
@@ -318,6 +323,8 @@ class AttackerView:
     """What the mechanism is given for these texts; where the victim publishes ``releases``."""
     unit: TrainingUnit = "document"
     """Of the training data, for attacks on it: what candidates and canaries are."""
+    words: Sequence[str] = ()
+    """The words of the published table, for attacks on training data."""
     candidates: Sequence[Texts] = ()
     """Units that may have been in the training data, for attacks on membership."""
 
@@ -398,10 +405,6 @@ class FittedCanaryAudit(Protocol):
     @property
     def canaries(self) -> Sequence[Texts]:
         """The texts of each unit that is planted or not."""
-
-    @property
-    def group(self) -> int:
-        """How many units of the claim a canary is made of."""
 
     @property
     def delta(self) -> float:

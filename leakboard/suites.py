@@ -267,9 +267,10 @@ def load_suite(name: str, registry: Registry) -> Suite:
     _refuse_seeds_twice(file.seeds, f"{path}: seeds")
     whole = path.resolve()
     suite_name = whole.parent.name if whole.name == "suite.yaml" else whole.stem
-    gold = (
-        _choice(registry, "victims", *_split_entry(file.gold, f"{path}: gold"), f"{path}: gold") if file.gold else None
-    )
+    if file.queries and not file.gold:
+        raise RequestError(f"{path}: queries: without gold there is nothing to compare their neighbours with")
+    place = f"{path}: gold"
+    gold = _choice(registry, "victims", *_split_entry(file.gold, place), place) if file.gold else None
     conditions = Conditions(file.threads, file.floor, gold, tuple(file.queries or ()))
     return Suite(suite_name, path, file, tuple(sources), victims, attacks, conditions)
 

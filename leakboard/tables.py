@@ -122,12 +122,12 @@ def _leaderboard_row(records: Sequence[Record], audited: float | None) -> Row:
         row |= {
             "epsilon_claimed": first.claim["epsilon"],
             "epsilon_proved": first.claim["proved"],
-            "epsilon_audited": audited,
             "delta": first.claim["delta"],
             "privacy_unit": first.claim["unit"],
             "verdict": _verdict(first.claim, audited),
             "releases": first.claim.get("releases", 1),
         }
+    row["epsilon_audited"] = audited
     row["fairness_gap"], row["fairness_variable"] = _widest_gap(done)
     return row
 

@@ -68,18 +68,21 @@ class TestClaims:
         cost = TrainingBudget(NOISE, LOT / 13, DELTA)
         assert cost.epsilon(steps) <= 0.7 < cost.epsilon(steps + 1)
         assert fitted.claim.proved <= fitted.claim.epsilon <= 0.7
-        np.testing.assert_array_equal(fitted.vectors, DPWord2Vec(**listed | {"steps": steps}).fit(reviews, 0).vectors)
+        planned = plan(DPWord2Vec(**listed | {"epsilon": 0.7, "steps": 300}), reviews, 0)
+        assert planned.steps == steps
+        np.testing.assert_array_equal(fitted.vectors, planned.training.run(steps)[steps])
 
-    @pytest.mark.parametrize("budgets", [None, (100.0,), (0.5,)])
-    def test_batches_in_order_hide_nobody(self, reviews, listed, budgets):
-        asked = listed | {"budgets": budgets}
-        fixed, sampled = (DPWord2Vec(**asked, sampling=how).fit(reviews, 0).claim for how in ("fixed", "poisson"))
+    def test_batches_in_order_hide_nobody(self, reviews, listed):
+        fixed, sampled = (DPWord2Vec(**listed, sampling=how).fit(reviews, 0).claim for how in ("fixed", "poisson"))
         cost = TrainingBudget(NOISE, LOT / 13, DELTA)
-        steps = cost.steps_within(0.5, STEPS) if budgets == (0.5,) else STEPS
-        assert fixed.proved == pytest.approx(cost.visited(math.ceil(steps * LOT / 13)), rel=1e-9)
-        assert sampled.proved == pytest.approx(cost.epsilon(steps, "pld"), rel=1e-9)
-        assert fixed.epsilon == sampled.epsilon >= sampled.proved
-        assert budgets == (100.0,) or fixed.proved > fixed.epsilon
+        assert fixed.proved == pytest.approx(cost.visited(math.ceil(STEPS * LOT / 13)), rel=1e-9)
+        assert sampled.proved == pytest.approx(cost.epsilon(STEPS, "pld"), rel=1e-9)
+        assert fixed.proved > fixed.epsilon == sampled.epsilon >= sampled.proved
+
+    def test_recipes_that_differ_share_no_noise(self, reviews, listed):
+        """Else the difference of two published tables would take the noise off."""
+        loud, louder = (DPWord2Vec(**listed | {"noise_multiplier": s}).fit(reviews, 0).vectors for s in (100.0, 200.0))
+        assert abs(np.corrcoef(loud.ravel(), louder.ravel())[0, 1]) < 5 / np.sqrt(loud.size)
 
     def test_a_counted_vocabulary_is_paid_for_and_a_given_one_is_free(self, reviews, listed):
         asked = listed | {"unit": "pair", "lot_size": 64, "vocabulary": "noisy", "vocabulary_noise": 1.0}
@@ -163,7 +166,10 @@ class TestSaved:
             self.same(chosen.load(tmp_path), expected, texts)
             spent.append((expected.claim.epsilon, expected.claim.proved))
         assert (np.diff(spent, axis=0) > 0).all()
-        self.same(fitted.checkpoints[5], DPWord2Vec(**listed | {"steps": 5}).fit(reviews, 0), texts)
+        np.testing.assert_array_equal(fitted.checkpoints[5].vectors, plan(recipe, reviews, 0).training.run(5)[5])
+        late = DPWord2Vec(**listed | {"checkpoints": (5, 10, 15), "published_step": 15})
+        with pytest.raises(RequestError, match="published_step: 15 was not reached"):
+            late.load(tmp_path)
 
     @pytest.mark.parametrize("options", [{"noise_multiplier": 0.0}, {"vocabulary": "exact", "min_count": 1}])
     def test_no_claim_and_one_that_nothing_proves_are_read_back(self, reviews, listed, tmp_path, options):
@@ -234,7 +240,7 @@ class TestBudgets:
     @pytest.mark.parametrize(("other", "found"), [(0.6, "0.5 to 0.6"), (-0.5, "-0.5 to 0.5")])
     def test_a_user_has_one_budget(self, listed, other, found):
         corpus = made([("u", "the was", 0.5), ("u", "a the", other)])
-        with pytest.raises(RequestError, match=f"budgets: user 'u' has {found}; allowed: one, above 0"):
+        with pytest.raises(RequestError, match=f"budgets: a user has {found}; allowed: one, above 0"):
             DPWord2Vec(**listed | {"budgets": "budget"}).fit(corpus, 0)
 
     def test_a_column_that_is_not_there(self, listed):
@@ -280,6 +286,8 @@ class TestRefused:
             ({"noise_multiplier": 1.0, "budgets": [1.0]}, "budgets: they are of users"),
             ({"unit": "user", "budgets": "column"}, "budgets: .* a noise_multiplier for all"),
             ({"as_released": True}, "as_released: .* needs its noise_multiplier"),
+            ({"as_released": True, "noise_multiplier": 5.0, "epsilon": 1.0}, "as_released: its claim follows from"),
+            ({"unit": "user", "noise_multiplier": 5.0, "budgets": [1.0], "sampling": "fixed"}, "counts on Poisson"),
             ({"as_released": True, "noise_multiplier": 5.0, "unit": "user"}, "as_released: the code is about pairs"),
             ({"published_step": 5, "checkpoints": [4, 6]}, "5 is not among the checkpoints \\(4, 6\\)"),
         ],

@@ -165,8 +165,11 @@ TABLES = {
     "pairs, epsilon 64": f"dp_word2vec(epsilon=64.0, {PAIRS}steps=300)",
     "pairs, as released": "dp_word2vec(as_released=true, clipping_norm=0.01, delta=1e-05, learning_rate=0.0078125, "
     "lot_size=128, noise_multiplier=5.0, steps=10000)",
+    "documents, epsilon 1": "dp_word2vec(clipping_norm=0.1, delta=1e-05, epsilon=1.0, learning_rate=0.2, lot_size=500, "
+    "steps=100, unit=document, vocabulary_noise=6.0)",
     "documents, epsilon 8": "dp_word2vec(clipping_norm=0.1, delta=1e-05, epsilon=8.0, learning_rate=0.2, lot_size=500, "
     "steps=100, unit=document, vocabulary_noise=2.0)",
+    "users, epsilon 1": f"dp_word2vec({BY_USER.format('epsilon=1.0, ', '', '6.0')})",
     "users, epsilon 8": f"dp_word2vec({BY_USER.format('epsilon=8.0, ', '', '2.0')})",
     "users, epsilon 64": f"dp_word2vec({BY_USER.format('epsilon=64.0, ', '', '2.0')})",
     "users, budgets 2 to 8, filter": "dp_word2vec(budgets=[2.0, 4.0, 8.0], "
@@ -225,6 +228,8 @@ def rows_of_word_vectors(folder, corpus, kind):
 @pytest.mark.parametrize("corpus", SITUATIONS)
 def test_the_tables_of_word_vectors_are_the_published_ones(corpus, kind):
     folder = ROOT / "leaderboards" / "dp_word_vectors"
+    if not (folder / "leaderboard.csv").is_file():
+        pytest.skip("this leaderboard is not published yet")
     page = (folder / "README.md").read_text(encoding="utf-8")
     table = page.partition(f"<!-- {kind}: {corpus} -->")[2].partition("\n\n")[0]
     assert table.splitlines()[3:] == list(rows_of_word_vectors(folder, corpus, kind))

@@ -305,8 +305,25 @@ class TestTraining:
         for step, vectors in make().run(12, [5]).items():
             np.testing.assert_array_equal(found[step], vectors)
 
-    def test_a_damaged_state_is_told_and_left(self, tmp_path):
-        (tmp_path / training_module.STATE).write_bytes(b"no archive")
+    @pytest.mark.parametrize(
+        "fault", ["no archive", "empty", "truncated", "flipped", "of another seed", "without steps"]
+    )
+    def test_a_state_that_cannot_be_read_whole_changes_nothing(self, tmp_path, fault):
+        saved = make(seed=1 if fault == "of another seed" else 0)
+        for _ in range(3):
+            saved.advance()
+        saved.save(tmp_path)
+        path = tmp_path / training_module.STATE
+        whole = path.read_bytes()
+        content = {"no archive": b"no archive", "empty": b"", "truncated": whole[:-200]}.get(fault, whole)
+        if fault == "flipped":
+            content = whole[:900] + bytes([whole[900] ^ 255]) + whole[901:]
+        path.write_bytes(content)
+        if fault == "without steps":
+            with np.load(path) as file:
+                arrays = dict(file)
+            arrays["state"] = np.frombuffer(arrays["state"].tobytes().replace(b'"step"', b'"pets"'), np.uint8)
+            np.savez(path, **arrays)
         np.testing.assert_array_equal(make().run(5, folder=tmp_path)[5], make().run(5)[5])
 
     def test_a_checkpoint_is_what_a_shorter_run_publishes(self):

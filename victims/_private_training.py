@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +22,7 @@ from leakboard.skip_gram.personal import AsInThePaper, Filtered
 from leakboard.skip_gram.training import Descent, Training
 from leakboard.skip_gram.vocabulary import Vocabulary
 from leakboard.tokens import words
+from leakboard.victims._private_claims import Claims
 
 if TYPE_CHECKING:
     from leakboard.victims.dp_word2vec import DPWord2Vec
@@ -73,10 +74,10 @@ def plan(options: DPWord2Vec, corpus: Corpus, seed: int) -> Planned:
         _descent(options, cost.noise_multiplier, size),
         dimensions=options.vector_size,
         negatives=options.negative,
-        seed=derived_seed(seed, "dp_word2vec"),
+        seed=derived_seed(seed, "dp_word2vec", *_named(options)),
         stays=stays,
     )
-    claims = _Claims(options, cost, pairs.units, len(found.words), size, budgets, stays)
+    claims = Claims(options, cost, pairs.units, len(found.words), size, budgets, stays)
     _tell(options, pairs, cost, steps)
     return Planned(found.words, training, steps, claims)
 
@@ -95,6 +96,11 @@ def _too_little(
     left = "" if budgets is None else f"; {int((budgets < cost.epsilon(0)).sum())} budgets do not pay for counting"
     advice = "lower vocabulary_noise, or give a list"
     return f"{told}; a word is kept above a noisy count of {least:.0f} {share}; {advice}{left}"
+
+
+def _named(options: DPWord2Vec) -> tuple[object, ...]:
+    """Return what random streams are named after: two recipes that differ must not share their noise."""
+    return dataclasses.astuple(dataclasses.replace(options, checkpoints=(), published_step=None))
 
 
 def _units(options: DPWord2Vec, corpus: Corpus) -> _Units:
@@ -124,9 +130,9 @@ def _budgets(options: DPWord2Vec, corpus: Corpus, units: _Units, seed: int) -> n
     assert units.owners is not None, "budgets are of users"
     np.minimum.at(lowest, units.owners, values)
     np.maximum.at(highest, units.owners, values)
-    for name, low, high in zip(units.names, lowest, highest, strict=True):
+    for low, high in zip(lowest, highest, strict=True):
         if not 0 < low == high:
-            raise RequestError(f"dp_word2vec: budgets: user {name!r} has {low:g} to {high:g}; allowed: one, above 0")
+            raise RequestError(f"dp_word2vec: budgets: a user has {low:g} to {high:g}; allowed: one, above 0")
     return lowest
 
 
@@ -149,7 +155,7 @@ def _vocabulary(
         noise_multiplier=options.vocabulary_noise,
         failure=cost.failure,
         most=options.max_words,
-        generator=stream(seed, "dp_word2vec", "vocabulary"),
+        generator=stream(seed, "dp_word2vec", "vocabulary", *_named(options)),
     )
 
 
@@ -187,81 +193,8 @@ def _stays(
     return AsInThePaper(budgets, np.diff(spent), size)
 
 
-@dataclass(frozen=True)
-class _Claims:
-    """What is claimed and what is proved after so many steps."""
-
-    options: DPWord2Vec
-    cost: TrainingBudget
-    units: int
-    words: int
-    size: int
-    budgets: np.ndarray | None
-    stays: Filtered | AsInThePaper | None
-
-    def __call__(self, steps: int) -> PrivacyClaim | None:
-        """Return the claim; None without noise."""
-        options = self.options
-        if options.noise_multiplier == 0:
-            return None
-        return PrivacyClaim(
-            epsilon=self._claimed(steps),
-            delta=options.delta,
-            unit=options.unit,
-            mechanism=self._mechanism(steps),
-            sensitivity=f"2-norm of the gradient of one {options.unit} at most {options.clipping_norm:g}, by clipping",
-            proved=self._proved(steps),
-            protects="training",
-        )
-
-    def _claimed(self, steps: int) -> float:
-        if isinstance(self.stays, Filtered):
-            steps = int(min(steps, self.stays.last.max()))
-        elif self.budgets is not None:
-            return float(self.budgets.max())
-        if self.options.as_released:  # told the number of words for that of pairs
-            return replace(self.cost, sampling_probability=min(1.0, self.size / self.words)).epsilon(steps)
-        spent = self.cost.epsilon(steps)
-        target = self.options.target
-        return target if target is not None and 0.99 * target < spent else spent
-
-    def _proved(self, steps: int) -> float:
-        if self.options.exact_vocabulary:
-            return math.inf
-        if isinstance(self.stays, AsInThePaper):
-            return self.cost.visited(min(steps, self.stays.visits()))
-        if isinstance(self.stays, Filtered):
-            steps = int(min(steps, self.stays.last.max()))
-        if self.options.fixed:
-            cost = self.cost
-            if self.options.as_released:
-                # One pair can turn each table's clipped mean around: 2 C apart in each, sqrt(8) C together.
-                true = cost.noise_multiplier * self.options.clipping_norm / math.sqrt(8)
-                cost = replace(cost, noise_multiplier=true)
-            return cost.visited(FixedLots(self.units, self.size).visits(steps))
-        return self.cost.epsilon(steps, "pld")
-
-    def _mechanism(self, steps: int) -> str:
-        options = self.options
-        lots = (
-            f"batches of {self.size} in order" if options.fixed else f"Poisson samples, q={self.size / self.units:.4g}"
-        )
-        if options.as_released:
-            lots += ", the batch's mean gradient clipped and noise s C**2 on it"
-        source = "counted exactly, which nothing pays for" if options.exact_vocabulary else f"from {options.vocabulary}"
-        if options.noisy_vocabulary:
-            source = f"counted with {options.vocabulary_noise:g} times the noise of what a unit adds"
-        personal = ""
-        if self.budgets is not None:
-            personal = f"; budgets {self.budgets.min():g} to {self.budgets.max():g}, by the {options.accounting}"
-        return (
-            f"{steps} steps of gradient descent on {lots}, Gaussian noise {self.cost.noise_multiplier:.4g} times the "
-            f"clipping norm; {self.units} units, a public number; vocabulary {source}{personal}"
-        )
-
-
 def _tell(options: DPWord2Vec, pairs: Pairs, cost: TrainingBudget, steps: int) -> None:
-    note(f"{pairs.units} units, {len(pairs.centres)} pairs, {steps} steps")
+    note(f"{pairs.units} units, {steps} steps with noise {cost.noise_multiplier:.4g} times the clipping norm")
     if options.noise_multiplier != 0 and options.delta >= 1 / pairs.units:
         note(
             f"warning: delta {options.delta:g} is not below 1/{pairs.units}: it allows one unit to be given away whole"

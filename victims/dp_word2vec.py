@@ -16,13 +16,19 @@ published word vectors can tell well whether one unit of the training data was t
 - The *vocabulary*, its order and the law of the negatives come from the texts too. ``noisy`` counts with noise and pays
   for it; a path names a public list, which is free; ``exact`` counts as usual, and then nothing is proved.
 
-Neighbours differ in one unit's contribution, which is there or not; how many units there are is public. Whoever sees
-the published vectors of *texts* is outside of the claim: it is about the training data.
+Neighbours differ in one unit's contribution, which is there or not; how many units there are, the options, and the
+users' budgets are public. The claim is about the word table alone. What else is measured is outside of it: the vectors
+of texts, and the task's classifier, which learns from train without noise and is not published.
+
+Noise comes from the run's seed: whoever knows it takes the noise off. A seed that anybody can guess is fit for
+measuring, not for publishing a table of private texts; nor may two tables with the same seed and options be published.
 
 With ``noise_multiplier: 0`` it is the paper's None-DP: the same code, clipped, without noise or claim. ``budgets``
 gives every user an epsilon of its own; users leave when theirs is spent (Algorithm 1-b). ``as_released`` does what the
-paper's code does and claims what it claims: the sum of a whole batch is clipped, not each pair's gradient; its noise is
-s C**2 on the mean; batches follow each other; and the accountant is told the number of words for that of pairs.
+paper's code does to the gradients and claims what it claims: the mean of a whole batch is clipped, not each pair's
+gradient; its noise is s C**2 on that mean; batches follow each other; and the accountant is told the number of words
+for that of pairs. (The code's model differs: sampled softmax with 64 negatives shared by a batch, three tensors, 300
+dimensions, an exact vocabulary.) With ``vocabulary: exact`` nothing is proved, else the true cost of such steps is.
 
 A step costs what its lot touches, however large the vocabulary: noise is drawn when a row is next read or published
 (``leakboard/skip_gram/tables.py``). Published are the input vectors, and for texts the means of their words'.
@@ -110,6 +116,10 @@ class DPWord2Vec:
             raise RequestError("noise_multiplier: 0 reaches no epsilon; leave out epsilon and budgets")
         if self.budgets is not None and (self.unit != "user" or not self.noise_multiplier):
             raise RequestError("budgets: they are of users: give unit: user, and a noise_multiplier for all")
+        if self.as_released and self.epsilon:
+            raise RequestError("as_released: its claim follows from noise_multiplier and steps; leave out epsilon")
+        if self.budgets is not None and self.accounting == "filter" and self.sampling == "fixed":
+            raise RequestError("budgets: a filter counts on Poisson samples; leave out sampling: fixed")
         if self.as_released and (self.unit != "pair" or not self.noise_multiplier):
             raise RequestError("as_released: the code is about pairs and needs its noise_multiplier (the paper's is 5)")
         if self.noise_multiplier and self.noise_multiplier < LEAST_NOISE:
@@ -121,6 +131,12 @@ class DPWord2Vec:
         if self.published_step and self.published_step not in self.checkpoints:
             allowed = ", ".join(map(str, self.checkpoints)) or "none is given"
             raise RequestError(f"published_step: {self.published_step} is not among the checkpoints ({allowed})")
+
+    def without_noise(self) -> "DPWord2Vec":
+        """Return the recipe less what protects the training data; what an attacker trains on texts of its own."""
+        vocabulary = "exact" if self.noisy_vocabulary else self.vocabulary
+        bare = dataclasses.replace(self, epsilon=None, budgets=None, as_released=False, noise_multiplier=0.0)
+        return dataclasses.replace(bare, vocabulary=vocabulary, sampling="poisson", unit=self.unit)
 
     @property
     def target(self) -> float | None:
@@ -182,9 +198,16 @@ class DPWord2Vec:
         return dataclasses.replace(last, checkpoints=tables)
 
     def load(self, folder: Path) -> "FittedDPWord2Vec":
-        """Return the table that is published; the last where training ended before that step, its budget spent."""
-        chosen = folder / f"step {self.published_step}"
-        return _saved(chosen if chosen.is_dir() else folder)
+        """Return the table that is published.
+
+        Raises:
+            RequestError: training ended before the step that is asked for, its budget spent.
+        """
+        if not self.published_step:
+            return _saved(folder)
+        if not (chosen := folder / f"step {self.published_step}").is_dir():
+            raise RequestError(f"published_step: {self.published_step} was not reached: epsilon was spent before")
+        return _saved(chosen)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from leakboard.interfaces import Distinguisher, FittedAudit, Floats, PrivacyClaim, ReleaseMechanism, Texts, Unit
 from leakboard.privacy.audit import counts, lower_bound
-from leakboard.privacy.one_run import audit_scores, one_run_bound
+from leakboard.privacy.one_run import SHARES, audit_scores, one_run_bound
 from leakboard.privacy.sanity import PlugIn, plug_in
 from leakboard.referee.measures import Metric
 
@@ -20,6 +20,8 @@ BOUND, HITS, MISSES, DELTA = "attack_score", "audit_hits", "audit_misses", "audi
 """Names of the metrics from which a bound is worked out again, for a share of the error."""
 CANARIES, GUESSES, RIGHT, TRIED, GROUP = "canaries", "canary_guesses", "canary_right", "canary_tried", "canary_group"
 """Likewise, of a bound from one training run."""
+CEILING = "audit_ceiling"
+"""The bound that as many canaries give where every guess is right: a larger claim they cannot refute."""
 PLUG_IN = "plug_in_loss"
 UNSEEN = "infinite: one kind of error was never seen"
 ERROR = 0.05
@@ -77,12 +79,14 @@ def canary_metrics(scores: NDArray[Any], planted: NDArray[np.bool_], delta: floa
         delta: of the claim.
         group: units of the claim that a canary is made of.
     """
-    found = audit_scores(scores, planted, delta, ERROR, group=group)
+    found, m = audit_scores(scores, planted, delta, ERROR, group=group), len(planted)
+    most = max(round(share * m) for share in SHARES)
     counts = {GUESSES: found.guesses, RIGHT: found.right, TRIED: found.tried, GROUP: group, DELTA: delta}
     return [
-        Metric(BOUND, found.epsilon, n=found.canaries),
-        Metric(CANARIES, found.canaries, n=found.canaries),
-        *(Metric(name, value, n=found.canaries) for name, value in counts.items()),
+        Metric(BOUND, found.epsilon, n=m),
+        Metric(CEILING, one_run_bound(m, most, most, delta, ERROR / found.tried, group=group), n=m),
+        Metric(CANARIES, m, n=m),
+        *(Metric(name, value, n=m) for name, value in counts.items()),
     ]
 
 
@@ -124,7 +128,12 @@ def _plug_in(found: PlugIn) -> Metric:
 
 
 def composed(claim: PrivacyClaim, times: int) -> PrivacyClaim:
-    """Return the claim for publishing the same input so many times (Dwork and Roth 2014, theorem 3.16: sums)."""
+    """Return the claim for publishing the same input so many times (Dwork and Roth 2014, theorem 3.16: sums).
+
+    One about training data is not touched: what is made from published vectors costs nothing more.
+    """
+    if claim.protects == "training":
+        return claim
     return dataclasses.replace(
         claim,
         epsilon=times * claim.epsilon,

@@ -5,9 +5,9 @@ Loss of a pair (centre c, context o) with negatives n_1..n_M (Mikolov et al. 201
 y = 1, 0, ..., 0 its gradient is (s(u_j . w_c) - y_j) w_c for u_j, and the sum over j of (s(u_j . w_c) - y_j) u_j for
 w_c. A word that occurs twice in a unit has one row, and its gradients add up before the norm is taken.
 
-A lot works on copies of the rows that it touches, so its cost does not depend on the size of the tables. The norm is
-summed in float64 and the clipped contribution rounded to float32: it exceeds the clipping norm by one part in a
-million at most.
+A lot works on copies of the rows that it touches, so its cost does not depend on the size of the tables. Norms and
+sums are in float64, a clipped contribution is rounded to float32: it exceeds the clipping norm by one part in a million
+at most. Sums are in whichever order suits the processor: the same seed gives the same vectors on one machine.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def summed_gradients(
         clipping_norm: largest 2-norm C of a unit's contribution; infinite to leave it.
         each_table: clip the two tables' parts by themselves, each to C.
         unit: float32 like ``work``, all 0, and again all 0 afterwards.
-        total: float32 like ``work``, all 0; receives the sum.
+        total: float64 like ``work``, all 0; receives the sum.
         norms: float64 (units,), receives the norm of each unit's gradient before it is clipped.
     """
     d = work.shape[1]
@@ -168,7 +168,7 @@ def summed_gradients(
             norm = math.sqrt(squares[int(of_output[slot])])
             scale = np.float32(clipping_norm / norm if norm > clipping_norm else 1.0)
             for k in range(d):
-                total[slot, k] += scale * unit[slot, k]
+                total[slot, k] += np.float64(scale * unit[slot, k])
                 unit[slot, k] = np.float32(0.0)
             marked[slot] = False
             of_output[slot] = False
@@ -181,6 +181,6 @@ def write_rows(table: Array, distinct: Array, count: int, slots: Array, work: Ar
     for slot in range(count):
         row = distinct[slot]
         for k in range(table.shape[1]):
-            table[row, k] = work[slot, k] - step * total[slot, k]
-            total[slot, k] = np.float32(0.0)
+            table[row, k] = work[slot, k] - step * np.float32(total[slot, k])
+            total[slot, k] = 0.0
         slots[row] = -1

@@ -80,7 +80,7 @@ class Workspace:
             self.rows = rows
             shape = (rows, self.tables.values.shape[1])
             self.noise, self.work = np.empty(shape, np.float32), np.empty(shape, np.float32)
-            self.unit, self.total = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
+            self.unit, self.total = np.zeros(shape, np.float32), np.zeros(shape)
 
     def descend(
         self,
@@ -100,7 +100,7 @@ class Workspace:
             centres: int32 (pairs,), words.
             targets: int32 (pairs, 1 + negatives), words: the context, then the negatives.
             starts: int64 (units + 1,), where each unit's pairs start.
-            rate: learning rate over lot size.
+            rate: learning rate of the sum.
             clipping_norm: C, of a unit's gradient.
             each_table: clip input and output part by themselves.
             deviation: standard deviation of the noise on each coordinate of the sum.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import time
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ from leakboard.randomness import derived_seed, stream
 from leakboard.skip_gram.noise import NoiseStream
 from leakboard.skip_gram.pairs import Pairs
 from leakboard.skip_gram.tables import NoisyTables, Workspace
+from leakboard.store import digest
 
 STATE = "training.npz"
 TELL, SAVE = 5.0, 60.0
@@ -53,7 +55,7 @@ class Descent:
     """What a step does with the gradients of its lot."""
 
     rate: float
-    """Learning rate over the expected size of a lot."""
+    """Learning rate of the sum of a lot's contributions."""
     clipping_norm: float
     """C; infinite to clip nothing."""
     deviation: float
@@ -96,6 +98,10 @@ class Training:
         self.tables = NoisyTables.start(len(frequencies), dimensions, stream(seed, "start"))
         self.workspace = Workspace(self.tables)
         self.generators = {name: stream(seed, name) for name in ("lots", "negatives")}
+        self.identity = digest(
+            {"seed": seed, "descent": repr(descent), "lots": repr(lots), "pairs": len(pairs.centres)}
+        )
+        """What a saved state must be of; the engine keeps it apart by code, options and data besides."""
         self.noise = NoiseStream(derived_seed(seed, "noise") << 31 | derived_seed(seed, "noise", "more"))
 
     def advance(self) -> None:
@@ -145,7 +151,7 @@ class Training:
             try:
                 self.load(folder)
                 note(f"goes on after step {self.step} of {steps}")
-            except (ValueError, OSError, KeyError) as error:
+            except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile) as error:
                 note(f"starts anew: the saved state cannot be read ({one_line(error)[:80]})")
         wanted = {step for step in checkpoints if step <= steps} | {steps}
         told = saved = start = time.monotonic()
@@ -168,6 +174,7 @@ class Training:
     def save(self, folder: Path) -> None:
         """Write the state, the noise that is due included, in one piece; it is no private release."""
         state = {
+            "run": self.identity,
             "step": self.step,
             "due": self.tables.due,
             "block": self.noise.block,
@@ -176,26 +183,33 @@ class Training:
         arrays: dict[str, Any] = {"values": self.tables.values, "applied": self.tables.applied}
         arrays |= {"spent": self.stays.spent} if self.stays else {}
         arrays |= {f"after {step}": vectors for step, vectors in self.published.items()}
+        folder.mkdir(parents=True, exist_ok=True)
         temporary = folder / f".{os.getpid()}.{STATE}"  # two runs may train the same at once
         with temporary.open("wb") as file:
             np.savez(file, state=np.frombuffer(json.dumps(state).encode(), np.uint8), **arrays)
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(temporary, folder / STATE)
 
     def load(self, folder: Path) -> None:
-        """Go on from what `save` wrote.
+        """Go on from what `save` wrote; the run is as it was where that cannot be read whole.
 
         Raises:
-            ValueError, OSError, KeyError: it is not whole, or of another run.
+            ValueError, OSError, KeyError, EOFError, BadZipFile: it is not whole, or of another run.
         """
         with np.load(folder / STATE, allow_pickle=False) as file:
             arrays = dict(file)
         state: dict[str, Any] = json.loads(arrays["state"].tobytes())
-        if arrays["values"].shape != self.tables.values.shape:
-            raise ValueError(f"tables of shape {arrays['values'].shape}, not {self.tables.values.shape}")
-        self.tables.values[:], self.tables.applied[:] = arrays["values"], arrays["applied"]
-        if self.stays:
-            self.stays.spent[:] = arrays["spent"]
-        self.published = {int(name.split()[1]): array for name, array in arrays.items() if name.startswith("after ")}
-        self.step, self.tables.due, self.noise.block = state["step"], state["due"], state["block"]
-        for name, generator in self.generators.items():
+        if state["run"] != self.identity:
+            raise ValueError("it is of another run")
+        tables = NoisyTables(arrays["values"], arrays["applied"], state["due"])
+        spent = arrays["spent"] if self.stays else None
+        published = {int(name.split()[1]): array for name, array in arrays.items() if name.startswith("after ")}
+        generators = {name: np.random.default_rng() for name in self.generators}
+        for name, generator in generators.items():
             generator.bit_generator.state = state["generators"][name]
+        step, block = int(state["step"]), int(state["block"])
+        if self.stays and spent is not None:
+            self.stays.spent[:] = spent
+        self.tables, self.generators, self.published = tables, generators, published
+        self.workspace, self.step, self.noise.block = Workspace(tables), step, block

@@ -1,1 +1,1 @@
-"""The way of a cell: `fitting` a victim, its `publications`, an attack's `scene` and `training_data`, scores in `cell`."""
+"""The way of a cell: `fitting`, `publications`, what an attack sees (`scene`, `training_data`), scores (`cell`)."""

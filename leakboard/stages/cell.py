@@ -42,11 +42,7 @@ from leakboard.referee.words import (
 from leakboard.stages.fitting import Names
 from leakboard.stages.publications import Publications, publisher
 from leakboard.stages.scene import Scene, candidates, observations, on_training, releasing, targets, view
-from leakboard.stages.training_data import (
-    Candidates,
-    has_users,
-    judge_canaries,
-)
+from leakboard.stages.training_data import Candidates, has_users, judge_canaries, training_unit
 from leakboard.tokens import words
 
 Guess = Callable[[Floats], SecretGuesses | WordGuesses | TextGuesses]
@@ -117,14 +113,18 @@ def mount(attack: Attack, scene: Scene, names: Names, floor: np.ndarray | None) 
             raise ValueError(f"coverage: {name}={share!r} is not allowed: a share of texts, named ..._texts")
         metrics.append(Metric(name, share, n=n))
     if attack.target == "claim":
-        judge_audit = _judge_training_audit if on_training(attack) else _judge_audit
-        return judge_audit(fitted, scene, names, metrics)
+        if on_training(attack):
+            return _judge_training_audit(attack, fitted, scene, names, metrics)
+        return _judge_audit(fitted, scene, names, metrics)
     if attack.target == "membership":
         return _judge_members(fitted, scene, asked_about, metrics)
     if attack.needs == "words":
         return _judge_words(fitted.guess, scene, names, asked, metrics)
     guesses = _guess_shuffled(attack, fitted.guess, _observed(attack, scene, names), names)
-    claim = scene.published.claim and composed(scene.published.claim, observations(attack))
+    claim = scene.published.claim
+    if claim and claim.protects == "training":
+        claim = None  # it is not about the vectors of texts, which anybody may have encoded
+    claim = claim and composed(claim, observations(attack))
     if isinstance(guesses, TextGuesses):
         metrics += text_metrics(guesses, scene.corpus)
         shown = recovered_texts(guesses, scene.corpus.texts("test")[:SENTENCES])
@@ -143,15 +143,16 @@ def _judge_members(fitted: Any, scene: Scene, asked_about: Candidates | None, me
     guesses = fitted.guess_members(published)
     if not isinstance(guesses, MembershipGuesses):
         raise RequestError(f"an attack on membership returns MembershipGuesses, not {type(guesses).__name__}")
-    metrics += membership_metrics(guesses.scores, asked_about.members)
+    metrics += membership_metrics(guesses.scores, asked_about.members, asked_about.owners)
     n = len(asked_about.members)
     return Judged(("membership",), "auc", n, metrics, guesses.note, [], scene.published.claim)
 
 
-def _judge_training_audit(fitted: Any, scene: Scene, names: Names, metrics: list[Metric]) -> Judged:
+def _judge_training_audit(attack: Attack, fitted: Any, scene: Scene, names: Names, metrics: list[Metric]) -> Judged:
     """Train the victim with canaries and without, and count what the audit tells."""
     claim, corpus = scene.published.claim, scene.corpus.only("train", "dev")
-    metrics += judge_canaries(fitted, scene.victim, corpus, claim, names)
+    unit = training_unit(attack, claim, scene.corpus)
+    metrics += judge_canaries(fitted, unit, scene.victim, corpus, claim, names)
     return Judged(("claim",), "epsilon", len(fitted.canaries), metrics, "", [], claim)
 
 

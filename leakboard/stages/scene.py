@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from leakboard.corpora import one_user_a_text
 from leakboard.errors import RequestError
 from leakboard.interfaces import (
     Attack,
@@ -21,7 +22,7 @@ from leakboard.interfaces import (
 )
 from leakboard.stages.fitting import Names
 from leakboard.stages.publications import Publications, publisher
-from leakboard.stages.training_data import Candidates, draw_candidates, training_unit, without
+from leakboard.stages.training_data import Candidates, draw_candidates, has_users, training_unit, without
 from leakboard.tokens import words
 
 CANDIDATES = 4_000
@@ -103,8 +104,11 @@ def view(
     if asked_about:
         auxiliary = without(auxiliary, asked_about)
 
-    def imitate(seed: int, corpus: Corpus | None = None) -> FittedVictim:
-        return scene.victim.fit(corpus or auxiliary, seed)
+    def imitate(seed: int, corpus: Corpus | None = None, *, noise: bool = True) -> FittedVictim:
+        bare = hasattr(scene.victim, "without_noise") and not noise
+        victim: Victim = scene.victim.without_noise() if bare else scene.victim  # type: ignore[attr-defined]
+        own = corpus or auxiliary
+        return victim.fit(own if has_users(own) or not has_users(scene.corpus) else one_user_a_text(own), seed)
 
     return AttackerView(
         secrets=secrets,
@@ -118,6 +122,7 @@ def view(
         claim=scene.published.claim,
         mechanism=lambda: releasing(scene.fitted()).mechanism,
         inputs=lambda texts: releasing(scene.fitted()).inputs(texts),
+        words=tuple(published.words) if on_training(attack) and published else (),
         unit=training_unit(attack, scene.published.claim, scene.corpus) if on_training(attack) else "document",
         candidates=asked_about.units if asked_about else (),
     )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from leakboard.corpora import with_texts
 from leakboard.errors import RequestError
-from leakboard.interfaces import Corpus, FittedCanaryAudit, PrivacyClaim, Texts, TrainingUnit, Victim
+from leakboard.interfaces import Corpus, FittedCanaryAudit, Integers, PrivacyClaim, Texts, TrainingUnit, Victim
 from leakboard.notes import note
 from leakboard.referee.claims import canary_metrics
 from leakboard.referee.measures import Metric
@@ -25,9 +25,12 @@ from leakboard.tokens import words
 class Candidates:
     """Units that an attacker asks about, in random order."""
 
+    unit: TrainingUnit
     units: Sequence[Texts]
     members: NDArray[np.bool_]
     """bool (n,): in train, or in test, which the victim never saw."""
+    owners: Integers
+    """int64 (n,), who wrote each, or its number: those of one author are not independent."""
 
 
 def training_unit(attack: Any, claim: PrivacyClaim | None, corpus: Corpus) -> TrainingUnit:
@@ -52,55 +55,74 @@ def has_users(corpus: Corpus) -> bool:
 
 
 def draw_candidates(corpus: Corpus, unit: TrainingUnit, most: int, rng: np.random.Generator) -> Candidates:
-    """Draw as many units of train as of test.
+    """Draw as many units of train as of test, by the same rule on both sides.
 
-    Units of test whose texts all stand in train are left out. Pairs are two words in a row that do so once in train,
-    and such of test that never do in train.
+    Documents are distinct texts of one of the splits alone; users have a text that the other split has not; pairs are
+    two words that stand next to each other once in both splits together.
 
     Raises:
-        RequestError: no unit of test is left.
+        RequestError: one side has none.
     """
-    if unit == "pair":
-        inside, outside = (
-            Counter(pair for text in corpus.texts(s) for pair in _pairs(text)) for s in ("train", "test")
-        )
-        members = [Texts([pair]) for pair, count in inside.items() if count == 1]
-        others = [Texts([pair]) for pair in outside if pair not in inside]
-    else:
-        members, others = (_units(corpus, split, unit) for split in ("train", "test"))
-        known = set(corpus.texts("train"))
-        others = [texts for texts in others if not known.issuperset(texts)]
-    if not (half := min(len(members), len(others), most // 2)):
-        raise RequestError(f"{corpus.name} has no {unit} in test that is not in train too")
-    chosen = [units[i] for units in (members, others) for i in rng.choice(len(units), half, replace=False)]
+    sides = _pairs_once(corpus) if unit == "pair" else [_units(corpus, split, unit) for split in ("train", "test")]
+    if not (half := min(*map(len, sides), most // 2)):
+        raise RequestError(f"{corpus.name} has no {unit} that is in train or in test alone")
+    chosen = [side[i] for side in sides for i in rng.choice(len(side), half, replace=False)]
     order = rng.permutation(2 * half)
-    return Candidates([chosen[i] for i in order], order < half)
+    names = [chosen[i][0] for i in order]
+    owners = np.unique(names, return_inverse=True)[1] if all(names) else np.arange(2 * half)
+    return Candidates(unit, [chosen[i][1] for i in order], order < half, owners.astype(np.int64))
+
+
+def _pairs_once(corpus: Corpus) -> list[list[tuple[str, Texts]]]:
+    found = [Counter(pair for text in corpus.texts(split) for pair in _pairs(text)) for split in ("train", "test")]
+    both = found[0] + found[1]
+    return [[("", Texts([pair])) for pair in side if both[pair] == 1] for side in found]
 
 
 def _pairs(text: str) -> list[str]:
-    found = words(text)
-    return [" ".join(sorted(pair)) for pair in itertools.pairwise(found)]
+    return [" ".join(sorted(pair)) for pair in itertools.pairwise(words(text))]
 
 
-def _units(corpus: Corpus, split: str, unit: TrainingUnit) -> list[Texts]:
-    texts = corpus.texts(split)
+def _units(corpus: Corpus, split: str, unit: TrainingUnit) -> list[tuple[str, Texts]]:
+    """Return author and texts of a split's units that the other split has not."""
+    other = set(corpus.texts("test" if split == "train" else "train"))
+    users = corpus.splits[split]["user"][:] if has_users(corpus) else [""] * len(corpus.splits[split])
+    texts = list(zip(users, corpus.texts(split), strict=True))
     if unit == "document":
-        return [Texts([text]) for text in texts]
+        return [
+            (user, Texts([text])) for text, user in {text: user for user, text in texts}.items() if text not in other
+        ]
     of_user: dict[str, list[str]] = {}
-    for user, text in zip(corpus.splits[split]["user"][:], texts, strict=True):
+    for user, text in texts:
         of_user.setdefault(user, []).append(text)
-    return [Texts(own) for own in of_user.values()]
+    return [(user, Texts(own)) for user, own in of_user.items() if not other.issuperset(own)]
 
 
 def without(corpus: Corpus, candidates: Candidates) -> Corpus:
-    """Return an attacker's corpus without the texts that it asks about."""
+    """Return an attacker's corpus without the texts that it asks about, or those in which an asked pair stands."""
     asked = {text for unit in candidates.units for text in unit}
     texts = corpus.texts("train")
-    return corpus.with_train([row for row, text in enumerate(texts) if text not in asked])
+    if candidates.unit == "pair":
+        kept = [row for row, text in enumerate(texts) if asked.isdisjoint(_pairs(text))]
+    else:
+        kept = [row for row, text in enumerate(texts) if text not in asked]
+    return corpus.with_train(kept)
+
+
+def units_in(canary: Texts, unit: TrainingUnit) -> int:
+    """Return how many units of a claim a canary is at most: ordered pairs at any distance, texts, or one user."""
+    if unit == "pair":
+        return sum(n * (n - 1) for n in (len(words(text)) for text in canary))
+    return len(canary) if unit == "document" else 1
 
 
 def judge_canaries(
-    audit: FittedCanaryAudit, victim: Victim, corpus: Corpus, claim: PrivacyClaim | None, names: Names
+    audit: FittedCanaryAudit,
+    unit: TrainingUnit,
+    victim: Victim,
+    corpus: Corpus,
+    claim: PrivacyClaim | None,
+    names: Names,
 ) -> list[Metric]:
     """Toss the coins, train the victim with the canaries that came up, and return what the scores prove.
 
@@ -116,4 +138,5 @@ def judge_canaries(
         raise ValueError(
             f"scores of shape {scores.shape} are not one finite number for each of {len(planted)} canaries"
         )
-    return canary_metrics(scores, planted, claim.delta if claim else audit.delta, audit.group)
+    group = max(units_in(canary, unit) for canary in audit.canaries)
+    return canary_metrics(scores, planted, claim.delta if claim else audit.delta, group)
