@@ -154,7 +154,7 @@ def guesses(attack, given):
 
 def planted(fitted, given):
     """Return an audit's canaries, and what it makes of the published table."""
-    return [[list(unit) for unit in fitted.canaries], fitted.group, np.asarray(fitted.score(given.published.words))]
+    return [[list(unit) for unit in fitted.canaries], np.asarray(fitted.score(given.published.words))]
 
 
 def told(fitted):

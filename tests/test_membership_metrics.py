@@ -8,7 +8,7 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 from leakboard.errors import RequestError
-from leakboard.referee.membership import membership_metrics
+from leakboard.referee.membership import found_at, membership_metrics
 
 NAMES = ["attack_score", "attack_auc", "empirical_privacy", "privacy_majority", "tpr@fpr=0.001", "tpr@fpr=0.01"]
 
@@ -22,6 +22,15 @@ def planted(n, shift, seed=0):
     generator = np.random.default_rng(seed)
     members = np.arange(2 * n) < n
     return generator.normal(size=2 * n) + shift * members, members, stats.norm.cdf(shift / math.sqrt(2))
+
+
+RUNS = 300
+
+
+def covers(intervals, truth):
+    """Return whether so many hold the truth as intervals do that cover in 95 % of cases or more."""
+    covered = sum(found.low <= truth <= found.high for found in intervals)
+    return stats.binomtest(covered, len(intervals), 0.95, alternative="less").pvalue > 1e-3
 
 
 class TestArea:
@@ -51,7 +60,9 @@ class TestArea:
         for name in NAMES[-2:]:
             rate = found[name]
             assert (rate.value, rate.high, rate.n, rate.status) == (1, 1, 40, "")
-            assert rate.low == pytest.approx(0.025 ** (1 / 40))
+        # 2000 others say that the threshold at 0.01 is below some of them, of that at 0.001 they cannot be sure
+        assert found["tpr@fpr=0.01"].low == pytest.approx(0.0125 ** (1 / 40))
+        assert found["tpr@fpr=0.001"].low == 0
 
     def test_independent_scores_are_near_chance(self):
         scores, members, _ = planted(1000, 0.0)
@@ -107,6 +118,33 @@ class TestUnits:
             widths = [found[name].high - found[name].low for found in (pretended, copied)]
             assert widths[0] < 0.6 * widths[1]
 
+    def test_the_rate_found_covers_where_authors_repeat_themselves(self):
+        """Of 8 copies each, the interval of independent candidates is sure of far too much."""
+        truth = stats.norm.sf(stats.norm.isf(0.01) - 2.0)
+        units = np.repeat(np.arange(2000), 8)
+        drawn = [[np.repeat(kind, 8) for kind in planted(1000, 2.0, seed)[:2]] for seed in range(RUNS)]
+        assert covers([found_at(0.01, *both, units) for both in drawn], truth)
+        assert not covers([found_at(0.01, *both) for both in drawn], truth)
+
+    def test_copies_cost_the_rate_no_more_than_a_share_of_the_error(self):
+        scores, members, _ = planted(2000, 2.0)
+        copied = found_at(0.01, np.repeat(scores, 5), np.repeat(members, 5), np.repeat(np.arange(4000), 5))
+        once = found_at(0.01, scores, members, np.arange(4000))
+        assert once == found_at(0.01, scores, members)
+        assert copied.low < once.low < once.high < copied.high
+        assert copied.high - copied.low < 1.2 * (once.high - once.low)
+
+    def test_the_rate_found_covers_where_authors_have_both_kinds_and_differ_in_size(self):
+        truth = stats.norm.sf(stats.norm.isf(0.01) - 1.0)
+        intervals = []
+        for seed in range(RUNS):
+            generator = np.random.default_rng(seed)
+            units = np.repeat(np.arange(900), generator.integers(1, 6, 900))
+            members = generator.random(len(units)) < 0.5
+            common, own = generator.normal(size=900)[units], generator.normal(size=len(units))
+            intervals.append(found_at(0.01, 0.9**0.5 * common + 0.1**0.5 * own + members, members, units))
+        assert covers(intervals, truth)
+
     def test_an_author_may_have_members_and_others(self):
         """Authors shift the scores of both kinds alike, so the area is known better than from independent texts."""
         generator = np.random.default_rng(1)
@@ -130,9 +168,11 @@ class TestFoundAtALowRate:
         others = np.repeat([9.0, 8.0, 0.0], [2, 3, 195])
         inside = np.array([10.0, 9.0, 8.5, 8.0, 0.0])
         found = judged(np.concatenate([inside, others]), np.repeat([1, 0], [5, 200]))["tpr@fpr=0.01"]
-        exact = stats.binomtest(3, 5).proportion_ci(method="exact")
-        assert (found.value, found.low, found.high, found.n) == (0.6, exact.low, exact.high, 5)
-        assert found.status == ""
+        assert (found.value, found.n, found.status) == (0.6, 5, "")
+        # P(B(200, 0.01) < 1) = 0.13 > 0.0125: the threshold may be above all others. P(B >= 6) = 0.016 and P(B >= 7) =
+        # 0.004: it is not below the seventh, at 0, which four members exceed
+        assert found.low == 0
+        assert found.high == pytest.approx(stats.binomtest(4, 5).proportion_ci(0.975, method="exact").high)
 
     def test_a_tie_that_would_exceed_the_rate_is_not_counted(self):
         others = np.repeat([9.0, 8.0, 0.0], [1, 2, 197])  # 3 of 200 reach 8: above 0.01
@@ -151,6 +191,32 @@ class TestFoundAtALowRate:
         inside = others + 0.5  # each just above one of the others
         found = judged(np.concatenate([inside, others]), np.repeat([1, 0], [n, n]))["tpr@fpr=0.01"]
         assert found.value == pytest.approx((n // 100 + 1) / n)
+
+    @pytest.mark.parametrize("target", [0.001, 0.01])
+    @pytest.mark.parametrize("shift", [0.5, 1.0, 2.0])
+    def test_coverage(self, shift, target):
+        truth = stats.norm.sf(stats.norm.isf(target) - shift)
+        intervals = [found_at(target, *planted(2000, shift, seed)[:2]) for seed in range(RUNS)]
+        assert covers(intervals, truth)
+        assert all(found.low <= found.value <= found.high for found in intervals)
+
+    def test_coverage_of_tied_scores(self):
+        """Only 2.5, 3, ... may be reported at 0.01: P(other >= 2.5) = 0.006, P(other >= 2) = 0.023."""
+        drawn = [planted(2000, 1.0, seed)[:2] for seed in range(RUNS)]
+        intervals = [found_at(0.01, np.floor(2 * scores) / 2, members) for scores, members in drawn]
+        assert covers(intervals, stats.norm.sf(2.5 - 1.0))
+
+    def test_the_interval_says_something(self):
+        found = found_at(0.01, *planted(2000, 2.0)[:2])  # the truth is 0.37
+        assert 0.2 < found.low < found.high < 0.55
+        narrow = found_at(0.01, *planted(200_000, 2.0)[:2])
+        assert narrow.high - narrow.low < (found.high - found.low) / 8
+
+    @pytest.mark.parametrize(("target", "enough"), [(0.01, 437), (0.001, 4380)])
+    def test_too_few_others_leave_the_lower_end_open(self, target, enough):
+        for n, known in ((enough - 1, False), (enough, True)):
+            scores, members = np.repeat([1.0, 0.0], [50, n]), np.repeat([True, False], [50, n])
+            assert (found_at(target, scores, members).low > 0) == known
 
     def test_too_few_others_are_told(self):
         scores, members, _ = planted(500, 3.0)

@@ -12,6 +12,7 @@ otherwise (in topic, in date) are told apart without any leak.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,14 @@ from scipy import sparse, stats
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Integers
-from leakboard.referee.measures import CONFIDENCE, RESAMPLES, Array, Metric, Ratio
+from leakboard.referee.measures import CONFIDENCE, RESAMPLES, Array, Metric
 
 TARGETS = (0.001, 0.01)
 """False positive rates at which the true positive rate is told."""
 CHANCE = 0.5
 """The area that is reached without looking."""
+SHARE = (1 - CONFIDENCE) / 4
+"""Probability of error of each of four bounds: of the threshold, and of the true positive rate, from either side."""
 
 
 def membership_metrics(scores: NDArray[Any], members: NDArray[Any], units: Integers | None = None) -> list[Metric]:
@@ -50,7 +53,7 @@ def membership_metrics(scores: NDArray[Any], members: NDArray[Any], units: Integ
         Metric("attack_auc", area, low=low, high=high, n=n),
         Metric("empirical_privacy", _left(area), low=_left(high), high=_left(low), n=n),
         Metric("privacy_majority", 1 - CHANCE, n=n),
-        *(_found_at(target, scores, members, units) for target in TARGETS),
+        *(found_at(target, scores, members, units) for target in TARGETS),
     ]
 
 
@@ -132,21 +135,78 @@ def _occurrences(drawn: Integers, units: int) -> Array:
     return found.reshape(*drawn.shape[:-1], units).astype(np.float64)
 
 
-def _found_at(target: float, scores: NDArray[np.float64], members: NDArray[np.bool_], units: Integers | None) -> Metric:
+def found_at(
+    target: float, scores: NDArray[np.float64], members: NDArray[np.bool_], units: Integers | None = None
+) -> Metric:
     """Return the share of members above a threshold that at most a share ``target`` of the others reaches.
 
     Of N others at most floor(target N) may: a member counts if it scores above the next of them, so a tie with that
-    one does not. The interval is Clopper and Pearson's at this threshold (with units: the bootstrap over them); it says
-    nothing of the threshold's own error.
+    one does not. Of new others about (floor(target N) + 1) / (N + 1) exceed that threshold, more than ``target``: the
+    value errs upwards. The 95 % interval is for the rate P(member > t) at the true threshold t, the least that at most
+    a share ``target`` of all possible others exceeds.
+
+    Theorem. Let X(r) be the r-th highest of N independent others, B binomial (N, target). At least ``target`` reach t:
+    P(X(j) < t) = P(fewer than j reach t) <= P(B < j). At most ``target`` exceed t: P(X(k) > t) = P(k or more exceed t)
+    <= P(B >= k). For the largest j and the least k that keep these within `SHARE`, X(j) >= t >= X(k) but for 2 `SHARE`.
+    Then no more members exceed X(j), and no fewer X(k), than t; and from those above t Clopper and Pearson (1934) bound
+    the rate, but for another 2 `SHARE`. Members and others may depend on each other. X(0) is infinite and X(N + 1)
+    minus infinite: the lower end is 0 with fewer than 437 others at 0.01 or 4380 at 0.001. The sum of four errors
+    (Bonferroni) is cautious: for normal scores the interval covers in about 99 % of cases.
+
+    Where units have several candidates the counts are not binomial; `_Trials` bounds them.
     """
-    others = np.sort(scores[~members])[::-1]
+    codes = np.arange(len(scores)) if units is None else units
+    inside, others = scores[members], np.sort(scores[~members])[::-1]
     allowed = math.floor(target * len(others) + 1e-9)  # 0.01 of 700 is 7 and a rounding error
-    hits = scores[members] > others[allowed]
-    if units is None:
-        interval = stats.binomtest(int(hits.sum()), len(hits)).proportion_ci(CONFIDENCE, method="exact")
-        low, high = float(interval.low), float(interval.high)
-    else:
-        low, high = Ratio(hits.astype(np.float64), np.ones(len(hits)), units[members]).interval()
+    value = float((inside > others[allowed]).mean())
+    thresholds = np.concatenate([[np.inf], others, [-np.inf]])[_Trials.of(codes[~members]).ranks(target)]
+    fewest, most = (int(np.count_nonzero(inside > threshold)) for threshold in thresholds)
+    low, high = _Trials.of(codes[members]).rates(fewest, most)
     few = len(others) < 1 / target
     status = f"threshold above every non-member: only {len(others)} non-members" if few else ""
-    return Metric(f"tpr@fpr={target}", float(hits.mean()), low=low, high=high, n=len(hits), status=status)
+    return Metric(f"tpr@fpr={target}", value, low=low, high=high, n=len(inside), status=status)
+
+
+@dataclass(frozen=True)
+class _Trials:
+    """How candidates of one kind count as binomial trials, where those of one unit depend on each other in any way.
+
+    Theorem. With m candidates in the largest of U units, a count of candidates over m is a sum of U independent numbers
+    in [0, 1]; its tail from a whole number on is at most e times that of a binomial (U, mean / U) (Bentkus 2004, On
+    Hoeffding's inequalities). So counts are taken in steps of m, and e times less error is allowed. With m = 1 the
+    count is binomial itself. Rates are over candidates, given the units' sizes. The price: where sizes differ, units
+    count for no more than would be full with m candidates each, and the bounds are wide.
+    """
+
+    candidates: int
+    units: int
+    largest: int
+
+    @classmethod
+    def of(cls, codes: Integers) -> _Trials:
+        """Return the trials of candidates whose units are ``codes``, int64 (n,)."""
+        sizes = np.unique(codes, return_counts=True)[1]
+        return cls(len(codes), len(sizes), int(sizes.max()))
+
+    @property
+    def error(self) -> float:
+        """The binomial tail that keeps the count's own within `SHARE`."""
+        return SHARE / math.e if self.largest > 1 else SHARE
+
+    @property
+    def fill(self) -> float:
+        """How full the units are, in (0, 1]: a trial succeeds at the candidates' rate times this."""
+        return self.candidates / (self.units * self.largest)
+
+    def ranks(self, target: float) -> list[int]:
+        """Return the ranks, highest score first, of an upper and a lower bound of the threshold at rate ``target``."""
+        count = stats.binom(self.units, target * self.fill)
+        j, k = int(count.ppf(self.error)), int(count.isf(self.error)) + 1
+        return [max(0, self.largest * (j - 1) + 1), min(self.largest * k, self.candidates + 1)]
+
+    def rates(self, fewest: int, most: int) -> tuple[float, float]:
+        """Return a lower bound of the rate where at least ``fewest`` were found, an upper one for at most ``most``."""
+        few, many, n = math.floor(fewest / self.largest), math.ceil(most / self.largest), self.units
+        low = stats.beta.ppf(self.error, few, n - few + 1) if few > 0 else 0.0
+        high = stats.beta.isf(self.error, many + 1, n - many) if many < n else 1.0
+        return float(low / self.fill), min(1.0, float(high / self.fill))
