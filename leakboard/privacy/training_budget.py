@@ -17,7 +17,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -56,23 +56,19 @@ class TrainingBudget:
         if not steps and self.vocabulary_noise is None:
             return 0.0
         delta = self.delta - self.failure
-        found = accountant.epsilon_of(self._counting + (steps * self._step if steps else 0.0), delta)
+        found = accountant.epsilon_of(np.add(self._counting, steps * self._step if steps else 0.0), delta)
         if method == "pld" and found < TIGHT_BELOW:
             # Both are upper bounds; for a tiny epsilon the grid of the tight one is too coarse.
             found = min(found, accountant.epsilon_at(self._releases(self.noise_multiplier, steps), delta, "pld"))
         return found - math.log1p(-self.failure)
 
-    @cached_property
+    @property
     def _step(self) -> NDArray[np.float64]:
-        return accountant.renyi_divergences(
-            accountant.gaussian_releases(self.noise_multiplier, 1, self.sampling_probability)
-        )
+        return _divergences(self.noise_multiplier, self.sampling_probability)
 
-    @cached_property
-    def _counting(self) -> NDArray[np.float64]:
-        if self.vocabulary_noise is None:
-            return np.zeros_like(self._step)
-        return accountant.renyi_divergences(accountant.gaussian_releases(self.vocabulary_noise))
+    @property
+    def _counting(self) -> NDArray[np.float64] | float:
+        return 0.0 if self.vocabulary_noise is None else _divergences(self.vocabulary_noise, 1.0)
 
     def visited(self, visits: int) -> float:
         """Return the epsilon at ``delta`` of a unit that is known to take part ``visits`` times.
@@ -126,3 +122,9 @@ class TrainingBudget:
         except ValueError as error:
             raise RequestError(f"epsilon {epsilon:g} cannot be reached: {error}") from None
         return dataclasses.replace(self, noise_multiplier=least)
+
+
+@lru_cache(maxsize=256)
+def _divergences(noise_multiplier: float, sampling_probability: float) -> NDArray[np.float64]:
+    """Return the Renyi divergences of one step; working them out takes long where many units are sampled."""
+    return accountant.renyi_divergences(accountant.gaussian_releases(noise_multiplier, 1, sampling_probability))
