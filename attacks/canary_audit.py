@@ -22,7 +22,7 @@ import numpy as np
 from pydantic import Field
 
 from leakboard.attacks._training_data import LikelihoodRatio, Reader, Score, shadow_features
-from leakboard.errors import RequestError
+from leakboard.errors import NotApplicable
 from leakboard.interfaces import AttackerView, Floats, Publication, PublishedWords, Texts
 from leakboard.options import attack
 from leakboard.tokens import words
@@ -51,14 +51,14 @@ class CanaryAudit:
         """Choose the canaries, and train shadow models with and without them.
 
         Raises:
-            RequestError: too few words are published.
+            NotApplicable: too few words are published.
         """
         own, rng = view.auxiliary, np.random.default_rng(seed)
         counts = Counter(word for text in own.texts("train") for word in words(text))
         most = min(2 * self.canaries, len(view.words) // 2)
         rare = sorted(view.words, key=lambda word: (counts[word], word))[:most]
         if most < 20:
-            raise RequestError(
+            raise NotApplicable(
                 f"canary_audit: {len(view.words)} published words; 10 canaries need 40, half of them rare"
             )
         chosen = rng.permutation(rare)

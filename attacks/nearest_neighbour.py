@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field
 from scipy.linalg import orthogonal_procrustes
 
-from leakboard.errors import RequestError
+from leakboard.errors import NotApplicable
 from leakboard.interfaces import AttackerView, Floats, Integers, Publication, PublishedWords, Texts, WordGuesses
 from leakboard.notes import note
 from leakboard.options import attack
@@ -56,7 +56,7 @@ class NearestNeighbour:
         """Build the attacker's own space, and ask for the anchors' published vectors if it is to be aligned.
 
         Raises:
-            RequestError: alignment is asked for, but no anchor is known to both.
+            NotApplicable: alignment is asked for, but no anchor is known to both.
         """
         if view.contextual:
             return self._contextual(view, seed)
@@ -84,7 +84,7 @@ class NearestNeighbour:
         published = view.query_words(Texts(known))
         shared = [i for i, word in enumerate(published.words) if word in rows]
         if not shared:
-            raise RequestError("nearest_neighbour: no anchor word is known to attacker and victim")
+            raise NotApplicable("nearest_neighbour: no anchor word is known to attacker and victim")
         return Anchors(published.vectors[shared], np.array([rows[published.words[i]] for i in shared]))
 
     def _contextual(self, view: AttackerView, seed: int) -> "FittedNearestNeighbour":

@@ -10,6 +10,10 @@ class RequestError(ValueError):
     """The request itself is wrong: a suite, an option, a name, a data file. Exit status 2, no traceback."""
 
 
+class NotApplicable(RequestError):
+    """An attack cannot be mounted on what a victim published; its cell is skipped, with this reason."""
+
+
 class StopRun(RequestError):
     """The run as a whole cannot go on; what was finished is kept."""
 

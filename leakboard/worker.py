@@ -15,7 +15,7 @@ from typing import Any
 
 from leakboard import notes
 from leakboard.corpora import load_corpus, save_corpus
-from leakboard.errors import DataError, RequestError, StopRun, one_line
+from leakboard.errors import DataError, NotApplicable, RequestError, StopRun, one_line
 from leakboard.interfaces import Corpus, FittedVictim
 from leakboard.plan import Identities, Job, identify_dataset, identify_fit, identify_victim, make_job, publishing_job
 from leakboard.plugins import Registry, source_revision
@@ -245,8 +245,11 @@ class _Stages:
         floor = self.floor(attack.target) if job.conditions.floor and attack.target in ("attribute", "entity") else None
         scene = Scene(own, auxiliary, self.victim, lru_cache(self.fitted), published, self.gold())
         notes.note("attacking")
-        with _measured("attack", job.threads) as cost:
-            judged = mount(attack, scene, self.names(job.cell.attack.name), floor)
+        try:
+            with _measured("attack", job.threads) as cost:
+                judged = mount(attack, scene, self.names(job.cell.attack.name), floor)
+        except NotApplicable as error:
+            return _record(job, "skipped", one_line(error), checks=own.checks), []
         record = _record(
             job,
             "ok",

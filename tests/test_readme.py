@@ -200,14 +200,14 @@ def rows_of_word_vectors(folder, corpus, kind):
         return "" if pd.isna(value) else f"{value:.2f}"
 
     def metric(victim, name):
-        value = cells.get((datasets[1], victim, ALIGNED, name), float("nan"))
+        value = cells.get((datasets[1], victim, ASKED.format("", "document"), name), float("nan"))
         return "" if pd.isna(value) else f"{float(value):.2f}"
 
     for name, victim in TABLES.items():
         if board.xs(datasets[1]).xs(victim)["status"].str.startswith("skipped").all():
             continue
         if kind == "use":
-            found = [score(datasets[1], victim, ALIGNED, "task_accuracy")]
+            found = [score(datasets[1], victim, ASKED.format("", "document"), "task_accuracy")]
             found += [metric(victim, n) for n in ("map_word", "map_char", "average_precision@100", "gold_queries")]
         elif kind == "attacks":
             found = [score(dataset, victim, ALIGNED) for dataset in datasets]
@@ -215,7 +215,7 @@ def rows_of_word_vectors(folder, corpus, kind):
             found += [score(datasets[1], victim, ASKED.format("score=likelihood_ratio, shadows=4, ", "document"))]
             found += [score(datasets[1], victim, "canary_audit(canaries=500, shadows=4)")]
         else:
-            row = board.loc[(datasets[1], victim, ALIGNED)]
+            row = board.loc[(datasets[1], victim, ASKED.format("", "document"))]
             if pd.isna(row["epsilon_claimed"]):
                 continue
             numbers = [f"{row[f'epsilon_{which}']:.3g}" for which in ("claimed", "proved")]

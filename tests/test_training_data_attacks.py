@@ -17,7 +17,7 @@ from leakboard.attacks.canary_audit import CanaryAudit
 from leakboard.attacks.membership_inference import MembershipInference
 from leakboard.corpora import build_corpus, one_user_a_text, with_texts
 from leakboard.datasets.generated_reviews import GeneratedReviews
-from leakboard.errors import RequestError
+from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import PrivacyClaim, PublishedWords, Texts
 from leakboard.privacy.one_run import one_run_bound
 from leakboard.referee.claims import canary_metrics, composed, corrected_bound
@@ -208,7 +208,7 @@ class TestCandidates:
         assert asked.isdisjoint(without(corpus, found).texts("train"))
 
     def test_nobody_is_left(self, corpus):
-        with pytest.raises(RequestError, match="no document that is in train or in test alone"):
+        with pytest.raises(NotApplicable, match="no document that is in train or in test alone"):
             draw_candidates(corpus.with_train([]), "document", 0, np.random.default_rng(0))
 
     def test_planted_units_are_users_of_their_own_and_empty_where_they_are_not_there(self, corpus):

@@ -83,6 +83,23 @@ def test_what_cannot_meet_is_skipped_with_its_reason(bench, command_line):
     assert reasons.iloc[-1] == "ok" or (reasons == "ok").any() or reasons.str.contains("no better").any()
 
 
+def test_attacks_with_nothing_left_to_ask_are_skipped(bench, command_line):
+    """Of three published words the attacker has every one embedded, and two of them make no canaries."""
+    (bench.folder / "words.txt").write_text("the\nwas\nand\n", encoding="utf-8")
+    bench.suite(
+        datasets=[REVIEWS],
+        victims=[{"dp_word2vec": PRIVATE | {"vocabulary": str(bench.folder / "words.txt")}}],
+        attacks=[{"nearest_neighbour": {"align": "anchors"}}, "canary_audit"],
+        floor=False,
+    )
+    status, out, _ = command_line(*bench.arguments("run"))
+    assert status == 0, out
+    reasons = bench.leaderboard()["status"]
+    assert reasons.str.startswith("skipped: ").all()
+    assert reasons.str.contains("no published word is left to name").sum() == 1
+    assert reasons.str.contains("3 published words; 10 canaries need 40").sum() == 1
+
+
 def test_a_gold_model_without_words_fails_its_cells_and_a_wrong_name_is_refused(bench, command_line):
     bench.suite(victims=[{"dp_word2vec": TWIN}], attacks=["nearest_neighbour"], gold="hashed")
     status, out, _ = command_line(*bench.arguments("run"))

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from leakboard.attacks.nearest_neighbour import NearestNeighbour
-from leakboard.errors import RequestError
+from leakboard.errors import NotApplicable
 from leakboard.interfaces import PublishedWords
 from leakboard.stages.cell import mount
 from leakboard.stages.fitting import Names
@@ -130,9 +130,9 @@ def test_iterating_makes_up_for_few_anchors(corpus):
 def test_no_common_anchor_and_no_word_left_are_told(corpus):
     own, _, _ = tables()
     strange = Static(own, own, words=tuple(f"x{word}" for word in WORDS))
-    with pytest.raises(RequestError, match="no anchor word is known to attacker and victim"):
+    with pytest.raises(NotApplicable, match="no anchor word is known to attacker and victim"):
         recovered(strange, corpus, align="anchors")
-    with pytest.raises(RequestError, match="no published word is left"):
+    with pytest.raises(NotApplicable, match="no published word is left"):
         recovered(Static(own, own), corpus, align="anchors", anchors=300)
 
 

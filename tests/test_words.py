@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from leakboard.errors import RequestError
+from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import WordGuesses
 from leakboard.referee.words import ASKED, UNPUBLISHED, RecoveredSentence, recovered_sentences, true_ranks, word_metrics
 
@@ -53,7 +53,7 @@ def test_the_constant_guess_caps_privacy():
 
 def test_one_word_and_none():
     assert values(word_metrics(guesses([[3, 0, 1, 2, 4]]), ["word3"], ()))["recall@1"] == 1
-    with pytest.raises(RequestError, match="no published word is left to name"):
+    with pytest.raises(NotApplicable, match="no published word is left to name"):
         word_metrics(guesses(np.empty((0, 5))), [], ())
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leakboard.errors import RequestError
+from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Integers, WordGuesses
 from leakboard.referee.measures import Array, Metric, Ratio, remaining_privacy
 
@@ -44,10 +44,11 @@ def word_metrics(
         units: int64 (V,), the text that each vector comes from, since words of one text are not independent.
 
     Raises:
-        RequestError: there is no vector to name, or the guesses are of a wrong shape, out of range or not finite.
+        NotApplicable: there is no vector to name.
+        RequestError: the guesses are of a wrong shape, out of range or not finite.
     """
     if not len(published):
-        raise RequestError("no published word is left to name: the attacker asked for every one (fewer anchors?)")
+        raise NotApplicable("no published word is left to name: the attacker asked for every one (fewer anchors?)")
     ranks = true_ranks(guesses, published)
     words, every = np.asarray(published), np.ones(len(ranks))
     hits = {k: Ratio((ranks < k).astype(np.float64), every, units) for k in (1, HEADLINE)}

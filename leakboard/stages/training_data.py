@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakboard.corpora import with_texts
-from leakboard.errors import RequestError
+from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Corpus, FittedCanaryAudit, Integers, PrivacyClaim, Texts, TrainingUnit, Victim
 from leakboard.notes import note
 from leakboard.referee.claims import canary_metrics
@@ -61,11 +61,11 @@ def draw_candidates(corpus: Corpus, unit: TrainingUnit, most: int, rng: np.rando
     two words that stand next to each other once in both splits together.
 
     Raises:
-        RequestError: one side has none.
+        NotApplicable: one side has none.
     """
     sides = _pairs_once(corpus) if unit == "pair" else [_units(corpus, split, unit) for split in ("train", "test")]
     if not (half := min(*map(len, sides), most // 2)):
-        raise RequestError(f"{corpus.name} has no {unit} that is in train or in test alone")
+        raise NotApplicable(f"{corpus.name} has no {unit} that is in train or in test alone")
     chosen = [side[i] for side in sides for i in rng.choice(len(side), half, replace=False)]
     order = rng.permutation(2 * half)
     names = [chosen[i][0] for i in order]
