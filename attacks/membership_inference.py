@@ -8,7 +8,8 @@ The attacker holds the published table, the text in question, texts of its own, 
   loss and the norms of its words are in either case (LiRA, online; Carlini et al. 2022).
 
 Candidates are as many units of train as of test, which the victim never saw, drawn by the same rule on both sides; the
-attacker's own texts hold none of them. Pairs are neighbouring words that occur once in both splits together.
+attacker's own texts hold none of them, nor any other text of a user who is asked about (of a document's author it may
+have others). Pairs are neighbouring words that occur once in both splits together.
 """
 
 from dataclasses import dataclass

@@ -53,7 +53,7 @@ def coded(tokens: int) -> tuple[np.ndarray, np.ndarray]:
 
 def pairs_in(codes: np.ndarray) -> Pairs:
     starts = np.append(np.arange(0, len(codes), SENTENCE), len(codes))
-    return Pairs(*make_pairs(codes, starts, WINDOW)[:2])
+    return Pairs(*make_pairs(codes, starts, WINDOW)[:2])  # of known words
 
 
 class CountedLots:

@@ -14,6 +14,8 @@ import numpy as np
 from leakboard.interfaces import Corpus
 
 Situation = Literal["within", "overlap", "disjoint"]
+VICTIMS_SHARE: dict[str, float] = {"within": 1.0, "overlap": 0.5, "disjoint": 0.5}
+"""Share of the distinct texts of train that the victim has."""
 SITUATIONS: tuple[Situation, ...] = ("within", "overlap", "disjoint")
 
 
@@ -22,17 +24,26 @@ def divide(corpus: Corpus, situation: Situation, rng: np.random.Generator) -> tu
 
     Texts are drawn by distinct text, so that copies stay together.
     """
-    texts = np.array(corpus.texts("train"), dtype=object)
-    distinct = np.array(sorted(set(texts)), dtype=object)
+    distinct = _distinct(corpus, "train")
     half = len(distinct) // 2
     first, second = rng.permutation(distinct), rng.permutation(distinct)
     if situation == "within":
-        return corpus, _keep(corpus, texts, first[:half])
+        return corpus, _keep(corpus, "train", first[:half])
     if situation == "overlap":
-        return _keep(corpus, texts, first[:half]), _keep(corpus, texts, second[:half])
-    return _keep(corpus, texts, first[:half]), _keep(corpus, texts, first[half:])
+        return _keep(corpus, "train", first[:half]), _keep(corpus, "train", second[:half])
+    return _keep(corpus, "train", first[:half]), _keep(corpus, "train", first[half:])
 
 
-def _keep(corpus: Corpus, texts: np.ndarray, wanted: np.ndarray) -> Corpus:
+def thinned(corpus: Corpus, split: str, share: float, rng: np.random.Generator) -> Corpus:
+    """Return a corpus with a share of the distinct texts of a split, drawn as `divide` draws the victim's."""
+    distinct = _distinct(corpus, split)
+    return _keep(corpus, split, rng.permutation(distinct)[: int(share * len(distinct))])
+
+
+def _distinct(corpus: Corpus, split: str) -> np.ndarray:
+    return np.array(sorted(set(corpus.texts(split))), dtype=object)
+
+
+def _keep(corpus: Corpus, split: str, wanted: np.ndarray) -> Corpus:
     chosen = set(wanted)
-    return corpus.with_train([row for row, text in enumerate(texts) if text in chosen])
+    return corpus.with_rows(split, [row for row, text in enumerate(corpus.texts(split)) if text in chosen])

@@ -110,13 +110,11 @@ class Corpus:
         kept = kept.remove_columns(sorted(hidden))
         return dataclasses.replace(self, splits=kept)
 
-    def with_train(self, rows: Sequence[int]) -> Corpus:
-        """Return the corpus with just these rows of train."""
+    def with_rows(self, split: str, rows: Sequence[int]) -> Corpus:
+        """Return the corpus with just these rows of a split."""
         from datasets import DatasetDict
 
-        return dataclasses.replace(
-            self, splits=DatasetDict({**self.splits, "train": self.splits["train"].select(rows)})
-        )
+        return dataclasses.replace(self, splits=DatasetDict({**self.splits, split: self.splits[split].select(rows)}))
 
 
 class Dataset(Protocol):

@@ -99,9 +99,13 @@ class Identities:
 
     def as_trained(self, choice: Choice) -> tuple[str, dict[str, Any]]:
         """Return label and identity of a victim without the options that act only when it publishes."""
-        plugin = choice.build(self.registry)
-        trained = plugin.trained_as() if hasattr(plugin, "trained_as") else plugin
+        trained = as_trained(choice.build(self.registry))
         return options.label(choice.name, trained), {**self(choice), "options": options.as_dict(trained)}
+
+
+def as_trained(victim: Any) -> Any:
+    """Return the recipe that is fitted: without the options that act only when it publishes."""
+    return victim.trained_as() if hasattr(victim, "trained_as") else victim
 
 
 def make_job(cell: Cell, conditions: Conditions, identities: Identities) -> Job:

@@ -17,7 +17,16 @@ from leakboard import notes
 from leakboard.corpora import load_corpus, save_corpus
 from leakboard.errors import DataError, NotApplicable, RequestError, StopRun, one_line
 from leakboard.interfaces import Corpus, FittedVictim
-from leakboard.plan import Identities, Job, identify_dataset, identify_fit, identify_victim, make_job, publishing_job
+from leakboard.plan import (
+    Identities,
+    Job,
+    as_trained,
+    identify_dataset,
+    identify_fit,
+    identify_victim,
+    make_job,
+    publishing_job,
+)
 from leakboard.plugins import Registry, source_revision
 from leakboard.provenance import environment
 from leakboard.records import Record, read_costs, write_costs, write_failure, write_record
@@ -167,7 +176,7 @@ class _Stages:
         def make(folder: Path) -> None:
             notes.note("fitting the victim")
             with _measured("fit", self.job.threads) as cost, resumable(unfinished):
-                fit(self.victim, self.sides()[0], self.names()).save(folder)
+                fit(as_trained(self.victim), self.sides()[0], self.names()).save(folder)
             write_costs(folder, [cost])
             self.check_unchanged(job.fit_key, lambda identities: identify_fit(job.cell, job.threads, identities)[1])
 
@@ -228,6 +237,7 @@ class _Stages:
 
     def attacked(self) -> tuple[Record, list[dict[str, Any]]]:
         """Return the cell's record, and what each stage took."""
+        from leakboard.auxiliary import VICTIMS_SHARE
         from leakboard.stages.cell import mismatch, mount, unclaimed
         from leakboard.stages.publications import load_publications
         from leakboard.stages.scene import Scene
@@ -243,7 +253,8 @@ class _Stages:
         if reason := unclaimed(attack, published):
             return _record(job, "skipped", reason, checks=own.checks), []
         floor = self.floor(attack.target) if job.conditions.floor and attack.target in ("attribute", "entity") else None
-        scene = Scene(own, auxiliary, self.victim, lru_cache(self.fitted), published, self.gold())
+        share = VICTIMS_SHARE.get(job.cell.source.situation or "", 1.0)
+        scene = Scene(own, auxiliary, self.victim, lru_cache(self.fitted), published, self.gold(), share)
         notes.note("attacking")
         try:
             with _measured("attack", job.threads) as cost:

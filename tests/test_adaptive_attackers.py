@@ -114,7 +114,7 @@ class TestIndependentNoise:
 
     def test_more_queries_teach_more(self, planted):
         """With few texts and much noise the learned direction itself is noisy."""
-        few = planted.with_train(range(60))
+        few = planted.with_rows("train", range(60))
         scores = [
             accuracy(few, independent, portfolio="logistic", inputs="standardised", queries=q, observations=8)[0]
             for q in (1, 20)

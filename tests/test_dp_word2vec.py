@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from leakboard.corpora import build_corpus
 from leakboard.datasets.generated_reviews import GeneratedReviews
@@ -84,6 +85,14 @@ class TestClaims:
         loud, louder = (DPWord2Vec(**listed | {"noise_multiplier": s}).fit(reviews, 0).vectors for s in (100.0, 200.0))
         assert abs(np.corrcoef(loud.ravel(), louder.ravel())[0, 1]) < 5 / np.sqrt(loud.size)
 
+    def test_nor_do_trainings_with_other_checkpoints(self, reviews, listed):
+        """A checkpoint brings all rows up to date, so the same numbers would land on other rows."""
+        asked = listed | {"noise_multiplier": 1000.0, "steps": 3}
+        tables = [DPWord2Vec(**asked, checkpoints=steps).fit(reviews, 0).vectors for steps in ((), (2,))]
+        rows = [table / np.linalg.norm(table, axis=1, keepdims=True) for table in tables]
+        by_chance = stats.beta(3.5, 3.5, loc=-1, scale=2).isf(1e-4 / len(rows[0]) ** 2)  # of two vectors in R^8
+        assert np.abs(rows[0] @ rows[1].T).max() < by_chance
+
     def test_a_counted_vocabulary_is_paid_for_and_a_given_one_is_free(self, reviews, listed):
         asked = listed | {"unit": "pair", "lot_size": 64, "vocabulary": "noisy", "vocabulary_noise": 1.0}
         planned = plan(DPWord2Vec(**asked), reviews, 0)
@@ -104,7 +113,12 @@ class TestClaims:
         fitted = DPWord2Vec(**listed | asked).fit(reviews, 0)
         deviation = NOISE * 0.25 / (math.sqrt(8) * 0.5) / math.sqrt(math.ceil(100 * 128 / UNITS["pair"]))
         assert fitted.claim.proved == pytest.approx(gaussian_epsilon(DELTA, deviation, 1.0), rel=1e-9)
-        assert fitted.claim.epsilon == TrainingBudget(NOISE, 128 / len(fitted.vocabulary), DELTA).epsilon(100)
+        told = TrainingBudget(NOISE, 128 / len(fitted.vocabulary), DELTA).epsilon(100)
+        assert fitted.claim.epsilon == told
+        counted = {"vocabulary": "noisy", "vocabulary_noise": 0.5}
+        planned = plan(DPWord2Vec(**listed | asked | counted), reviews, 0)  # what counting costs is ours to prove
+        assert planned.claim(100).epsilon == TrainingBudget(NOISE, 128 / len(planned.words), DELTA).epsilon(100)
+        assert planned.claim(100).proved > fitted.claim.proved
         assert fitted.claim.proved > 2 * fitted.claim.epsilon
 
 
@@ -140,7 +154,7 @@ class TestLearning:
         assert abs(np.mean([self.gap(fitted) for fitted in drowned])) < 0.25
 
     def test_the_start_does_not_depend_on_the_data(self, reviews, listed):
-        half = reviews.with_train(range(20))
+        half = reviews.with_rows("train", range(20))
         starts = [DPWord2Vec(**listed | {"steps": 0}).fit(corpus, 0) for corpus in (reviews, half)]
         np.testing.assert_array_equal(starts[0].vectors, starts[1].vectors)
         assert (starts[0].claim.epsilon, starts[0].claim.proved) == (0.0, 0.0)
@@ -170,6 +184,15 @@ class TestSaved:
         late = DPWord2Vec(**listed | {"checkpoints": (5, 10, 15), "published_step": 15})
         with pytest.raises(RequestError, match="published_step: 15 was not reached"):
             late.load(tmp_path)
+
+    def test_a_training_for_one_checkpoint_gives_its_table(self, reviews, listed):
+        """So an attacker who imitates the recipe, and an audit that plants canaries, meet what is published."""
+        asked = listed | {"checkpoints": (5, 10), "steps": STEPS}
+        fitted, alone = DPWord2Vec(**asked).fit(reviews, 0), DPWord2Vec(**asked, published_step=10).fit(reviews, 0)
+        self.same(alone, fitted.checkpoints[10], reviews.texts("dev"))
+        spent = DPWord2Vec(**asked | {"epsilon": 0.3, "checkpoints": (STEPS,)}, published_step=STEPS)
+        with pytest.raises(RequestError, match=f"published_step: {STEPS} was not reached"):
+            spent.fit(reviews, 0)
 
     @pytest.mark.parametrize("options", [{"noise_multiplier": 0.0}, {"vocabulary": "exact", "min_count": 1}])
     def test_no_claim_and_one_that_nothing_proves_are_read_back(self, reviews, listed, tmp_path, options):
@@ -217,14 +240,39 @@ class TestBudgets:
         assert set(drawn.tolist()) == {0.3, 0.5}
         users = reviews.splits["train"]["user"][:]
         others = [i for i, user in enumerate(users) if user != min(users)]
-        fewer = plan(DPWord2Vec(**options), reviews.with_train(others), 0).claim.budgets
+        fewer = plan(DPWord2Vec(**options), reviews.with_rows("train", others), 0).claim.budgets
         np.testing.assert_array_equal(fewer, drawn[1:])
 
     def test_a_filter_is_valid_and_the_shares_of_the_paper_are_not(self, reviews, listed):
         asked = listed | {"budgets": (0.2, 0.4)}
         filtered, shared = (DPWord2Vec(**asked, accounting=how).fit(reviews, 0).claim for how in ("filter", "paper"))
         assert 0.2 < filtered.proved <= filtered.epsilon <= shared.epsilon == 0.4
-        assert shared.proved > 3 * shared.epsilon
+        assert shared.proved == math.inf
+
+    @pytest.mark.parametrize(
+        ("budgets", "steps", "kept"), [((0.2, 0.4), STEPS, False), ((0.5, 50.0), STEPS, False), ((0.5,), 3, True)]
+    )
+    def test_users_of_every_budget_must_be_served(self, reviews, listed, budgets, steps, kept):
+        """Nobody leaves in so few steps: all lose what sampled steps cost, which the large budgets alone allow."""
+        asked = listed | {"budgets": budgets, "steps": steps, "noise_multiplier": 4.0, "accounting": "paper"}
+        claim = DPWord2Vec(**asked).fit(reviews, 0).claim
+        cost = TrainingBudget(4.0, LOT / 13, DELTA)
+        sampled = cost.epsilon(steps, "pld")
+        assert (sampled <= min(budgets)) == kept
+        assert claim.epsilon == max(budgets)
+        assert claim.proved == (pytest.approx(sampled) if kept else math.inf)
+        told = claim.mechanism.rpartition("by budget: ")[2]
+        assert told == ", ".join(f"{budget:g}: {sampled:.3g}" for budget in budgets)
+
+    def test_who_leaves_soon_loses_what_its_visits_cost(self, reviews, listed):
+        """With batches in the order of users a share of 1/13 a visit is spent after so many whole releases."""
+        asked = listed | {"budgets": (0.05,), "lot_size": 13, "accounting": "paper", "sampling": "fixed", "steps": 60}
+        planned = plan(DPWord2Vec(**asked), reviews, 0)
+        cost = TrainingBudget(NOISE, 1.0, DELTA)
+        prices = np.diff([cost.epsilon(step) for step in range(61)]) / 13
+        visits = int(0.05 / prices.min()) + 1
+        assert 1 < visits < 60
+        assert f"0.05: {cost.visited(visits):.3g}" in planned.claim(60).mechanism
 
     def test_a_user_whose_budget_does_not_pay_is_not_counted(self, listed):
         """30 poor users share words that come out where their budgets pay."""

@@ -186,16 +186,28 @@ class TestPairs:
         texts = [["a", "b", "x", "a"], ["b"], [], ["c", "c", "b"]]
         for window in (1, 2, 3):
             pairs = pairs_of(texts, None, ["a", "b", "c"], window)
-            expected = [
+            every = [
                 (text[i], text[j])
                 for text in texts
                 for i in range(len(text))
                 for j in range(max(0, i - window), min(len(text), i + window + 1))
-                if j != i and "x" not in (text[i], text[j])
+                if j != i
             ]
+            known = [unit for unit, pair in enumerate(every) if "x" not in pair]
             words = ["a", "b", "c"]
-            assert [(words[c], words[o]) for c, o in zip(pairs.centres, pairs.contexts, strict=True)] == expected
-            assert pairs.units == len(expected)
+            named = [(words[c], words[o]) for c, o in zip(pairs.centres, pairs.contexts, strict=True)]
+            assert named == [every[unit] for unit in known]
+            assert (pairs.units, pairs.silent) == (len(every), len(every) - len(known))
+            drawn = np.array([0, 2, 3, len(every) - 1])
+            centres, contexts, starts = pairs.lot(drawn)
+            found = [(words[c], words[o]) for c, o in zip(centres, contexts, strict=True)]
+            assert found == [every[unit] for unit in drawn if unit in known]
+            assert starts.tolist() == list(range(len(found) + 1))
+
+    def test_how_many_pairs_there_are_does_not_depend_on_the_vocabulary(self):
+        texts = [["a", "b", "x", "a"], ["c", "c", "b"]]
+        assert {pairs_of(texts, None, listed, 1).units for listed in ("", "a", "ab", "abc", "abcx")} == {10}
+        assert len(pairs_of(texts, None, "", 1).lot(np.arange(10))[0]) == 0
 
     def test_texts_of_a_unit_stand_together(self):
         texts = [["a", "b"], ["b", "c"], ["c", "a"], ["z"]]
@@ -365,7 +377,8 @@ class TestPersonalBudgets:
         visits = [sum(user in lot for lot in read) for user in range(4)]
         assert visits[:3] == [3, 8, 8]  # 1/16 a visit, until the budget is reached
         np.testing.assert_allclose(stays.spent, np.array(visits) / 16)
-        assert max(visits) <= stays.visits()
+        assert [stays.visits(budget) for budget in (0.15, 0.5, 10.0, 99.0)] == [3, 9, 161, 200]
+        assert visits[3] <= 161
 
     def test_what_was_spent_is_saved(self, tmp_path):
         def stays():

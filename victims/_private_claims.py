@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -34,13 +35,14 @@ class Claims:
         options = self.options
         if options.noise_multiplier == 0:
             return None
+        by_budget = self._by_budget(steps)
         return PrivacyClaim(
             epsilon=self._claimed(steps),
             delta=options.delta,
             unit=options.unit,
-            mechanism=self._mechanism(steps),
+            mechanism=self._mechanism(steps, by_budget),
             sensitivity=self._sensitivity(),
-            proved=self._proved(steps),
+            proved=self._proved(steps, by_budget),
             protects="training",
         )
 
@@ -49,19 +51,24 @@ class Claims:
             steps = int(min(steps, self.stays.last.max()))
         elif self.budgets is not None:
             return float(self.budgets.max())
-        if self.options.as_released:  # told the number of words for that of pairs
-            return replace(self.cost, sampling_probability=min(1.0, self.size / self.words)).epsilon(steps)
+        if self.options.as_released:  # told the number of words for that of pairs; nothing is said of the vocabulary
+            told = replace(self.cost, sampling_probability=min(1.0, self.size / self.words), vocabulary_noise=None)
+            return told.epsilon(steps)
         spent = self.cost.epsilon(steps)
         target = self.options.target
         return target if target is not None and 0.99 * target < spent else spent
 
-    def _proved(self, steps: int) -> float:
-        if self.options.exact_vocabulary:
+    def _proved(self, steps: int, by_budget: Mapping[float, float]) -> float:
+        if self.options.exact_vocabulary or any(proved > budget for budget, proved in by_budget.items()):
             return math.inf
-        if isinstance(self.stays, AsInThePaper):
-            return self.cost.visited(min(steps, self.stays.visits()))
+        if by_budget:
+            return max(by_budget.values())
         if isinstance(self.stays, Filtered):
             steps = int(min(steps, self.stays.last.max()))
+        return self._of_steps(steps)
+
+    def _of_steps(self, steps: int) -> float:
+        """Return what is proved of a unit that may take part in all steps."""
         if self.options.fixed:
             cost = self.cost
             if self.options.as_released:
@@ -71,13 +78,28 @@ class Claims:
             return cost.visited(FixedLots(self.units, self.size).visits(steps))
         return self.cost.epsilon(steps, "pld")
 
+    def _by_budget(self, steps: int) -> dict[float, float]:
+        """Return by budget what is proved of users who leave when the paper's shares are spent; empty for others.
+
+        Theorem. Let a unit's draws at each step be independent, and let it leave by its own earlier draws alone. Given
+        all that came out before, it takes part with a probability of at most q, since the draw of this step depends on
+        nothing before it; and a mixture in which it takes part more rarely is a mixture of the one at q and of the
+        neighbour's, whose divergences are no larger (joint convexity). So the steps cost no more than if it stayed; nor
+        more than as many whole releases as it can take part in.
+        """
+        if not isinstance(self.stays, AsInThePaper):
+            return {}
+        visits = {float(budget): min(steps, self.stays.visits(budget)) for budget in np.unique(self.stays.budgets)}
+        stayed = self._of_steps(steps)
+        return {budget: min(stayed, self.cost.visited(times)) for budget, times in visits.items()}
+
     def _sensitivity(self) -> str:
         norm = self.options.clipping_norm
         if self.options.as_released:
             return f"2-norm of what a pair changes in the batch's clipped mean, taken to be {norm:g}"
         return f"2-norm of the gradient of one {self.options.unit} at most {norm:g}, by clipping"
 
-    def _mechanism(self, steps: int) -> str:
+    def _mechanism(self, steps: int, by_budget: Mapping[float, float]) -> str:
         options, noise = self.options, self.cost.noise_multiplier
         lots = f"Poisson samples, q={self.size / self.units:.4g}"
         if options.fixed:
@@ -89,6 +111,9 @@ class Claims:
         parts.append(f"vocabulary {self._vocabulary()}")
         if self.budgets is not None:
             parts.append(f"public budgets {self.budgets.min():g} to {self.budgets.max():g}, {options.accounting}")
+        if by_budget and not options.exact_vocabulary:
+            proved = (f"{budget:g}: {epsilon:.3g}" for budget, epsilon in by_budget.items())
+            parts.append(f"proved of users by budget: {', '.join(proved)}")
         if options.delta >= 1 / self.units:
             parts.append("delta is not below 1 over the units")
         return "; ".join(parts)

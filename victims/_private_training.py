@@ -100,7 +100,7 @@ def _too_little(
 
 def _named(options: DPWord2Vec) -> tuple[object, ...]:
     """Return what random streams are named after: two recipes that differ must not share their noise."""
-    return dataclasses.astuple(dataclasses.replace(options, checkpoints=(), published_step=None))
+    return dataclasses.astuple(options.trained_as())
 
 
 def _units(options: DPWord2Vec, corpus: Corpus) -> _Units:
@@ -199,7 +199,7 @@ def _tell(options: DPWord2Vec, pairs: Pairs, cost: TrainingBudget, steps: int) -
         note(
             f"warning: delta {options.delta:g} is not below 1/{pairs.units}: it allows one unit to be given away whole"
         )
-    if pairs.starts is not None and (silent := int((np.diff(pairs.starts) == 0).sum())):
+    if silent := pairs.silent:
         note(
             f"warning: {silent} of {pairs.units} units have no pair of known words; they count, and contribute nothing"
         )

@@ -16,12 +16,14 @@ published word vectors can tell well whether one unit of the training data was t
 - The *vocabulary*, its order and the law of the negatives come from the texts too. ``noisy`` counts with noise and pays
   for it; a path names a public list, which is free; ``exact`` counts as usual, and then nothing is proved.
 
-Neighbours differ in one unit's contribution, which is there or not; how many units there are, the options, and the
-users' budgets are public. The claim is about the word table alone. What else is measured is outside of it: the vectors
-of texts, and the task's classifier, which learns from train without noise and is not published.
+Neighbours differ in one unit's contribution, which is there or not; how many units there are (pairs with unknown words
+included), the options, and the users' budgets are public. The claim is about the word table alone. What else is
+measured is outside of it: the vectors of texts, and the task's classifier, which learns from train without noise and is
+not published.
 
-Noise comes from the run's seed: whoever knows it takes the noise off. A seed that anybody can guess is fit for
-measuring, not for publishing a table of private texts; nor may two tables with the same seed and options be published.
+Noise comes from the run's seed: whoever knows it takes the noise off, and what is derived from it has 31 bits, which
+can be tried out one by one. That is fit for measuring, not for publishing a table of private texts; nor may two tables
+with the same seed and options be published.
 
 With ``noise_multiplier: 0`` it is the paper's None-DP: the same code, clipped, without noise or claim. ``budgets``
 gives every user an epsilon of its own; users leave when theirs is spent (Algorithm 1-b). ``as_released`` does what the
@@ -98,7 +100,7 @@ class DPWord2Vec:
     max_words: Count = 50_000
     """Largest vocabulary: the most frequent words by the (noisy) counts (words)."""
     budgets: Epsilons | str | None = None
-    """Users' own epsilons: each draws one of these, or a column of the data holds it; users leave when it is spent."""
+    """Users' own epsilons: each draws one of these, all as likely, or a column has it; users leave when it is spent."""
     accounting: Literal["filter", "paper"] = "filter"
     """Of budgets: an individual Renyi filter, or the paper's split of each step by the lot (unproven)."""
     as_released: bool = False
@@ -181,21 +183,26 @@ class DPWord2Vec:
         return "" if named else f"unit: user, but {corpus.name} names no users"
 
     def fit(self, corpus: Corpus, seed: int) -> "FittedDPWord2Vec":
-        """Train on the words of train.
+        """Train on the words of train, up to the step that is published.
 
         Raises:
-            RequestError: fewer than two words or no pair of them is left, users are asked for where there are none, or
-                the target cannot be reached.
+            RequestError: fewer than two words or no pair of them is left, users are asked for where there are none, the
+                target cannot be reached, or training ends before the step that is asked for.
         """
         planned = plan(self, corpus, seed)
-        published = planned.training.run(planned.steps, self.checkpoints, state_folder())
+        last = self.published_step or planned.steps
+        if last > planned.steps:
+            raise self._not_reached()
+        published = planned.training.run(last, self.checkpoints, state_folder())
         rng = stream(seed, "dp_word2vec", "documents")
         tables = {
             step: FittedDPWord2Vec(planned.words, vectors, None, planned.claim(step)).with_classifier(corpus, rng)
             for step, vectors in published.items()
         }
-        last = tables.pop(planned.steps)
-        return dataclasses.replace(last, checkpoints=tables)
+        return dataclasses.replace(tables.pop(last), checkpoints=tables)
+
+    def _not_reached(self) -> RequestError:
+        return RequestError(f"published_step: {self.published_step} was not reached: epsilon was spent before")
 
     def load(self, folder: Path) -> "FittedDPWord2Vec":
         """Return the table that is published.
@@ -206,7 +213,7 @@ class DPWord2Vec:
         if not self.published_step:
             return _saved(folder)
         if not (chosen := folder / f"step {self.published_step}").is_dir():
-            raise RequestError(f"published_step: {self.published_step} was not reached: epsilon was spent before")
+            raise self._not_reached()
         return _saved(chosen)
 
 

@@ -27,8 +27,8 @@ _FAST = {"reassoc", "contract", "nsz"}
 
 
 @numba.njit(cache=True)
-def make_pairs(codes: Array, starts: Array, window: int) -> tuple[Array, Array, Array]:
-    """Return all (centre, context) pairs at most ``window`` words apart in one text, in reading order.
+def make_pairs(codes: Array, starts: Array, window: int) -> tuple[Array, Array, Array, Array, int]:
+    """Return the (centre, context) pairs of known words at most ``window`` words apart in one text, in reading order.
 
     Args:
         codes: int32 (tokens,), the words of all texts one after the other; -1 for an unknown word, which keeps its
@@ -37,7 +37,8 @@ def make_pairs(codes: Array, starts: Array, window: int) -> tuple[Array, Array, 
         window: largest distance.
 
     Returns:
-        int32 (pairs,) centres and contexts, and int64 (texts,) the number of pairs of each text.
+        int32 (pairs,) centres and contexts; int64 (pairs,) the place of each among all pairs, unknown words included;
+        int64 (texts,) the number of pairs of each text; how many pairs there are, unknown words included.
     """
     counts = np.zeros(len(starts) - 1, np.int64)
     for text in range(len(counts)):
@@ -46,17 +47,19 @@ def make_pairs(codes: Array, starts: Array, window: int) -> tuple[Array, Array, 
                 continue
             for j in range(max(starts[text], i - window), min(starts[text + 1], i + window + 1)):
                 counts[text] += j != i and codes[j] >= 0
-    centres, contexts = np.empty(counts.sum(), np.int32), np.empty(counts.sum(), np.int32)
-    place = 0
+    known = counts.sum()
+    centres, contexts, places = np.empty(known, np.int32), np.empty(known, np.int32), np.empty(known, np.int64)
+    found = place = 0
     for text in range(len(counts)):
         for i in range(starts[text], starts[text + 1]):
-            if codes[i] < 0:
-                continue
             for j in range(max(starts[text], i - window), min(starts[text + 1], i + window + 1)):
-                if j != i and codes[j] >= 0:
-                    centres[place], contexts[place] = codes[i], codes[j]
-                    place += 1
-    return centres, contexts, counts
+                if j == i:
+                    continue
+                if codes[i] >= 0 and codes[j] >= 0:
+                    centres[found], contexts[found], places[found] = codes[i], codes[j], place
+                    found += 1
+                place += 1
+    return centres, contexts, places, counts, place
 
 
 @numba.njit(cache=True)

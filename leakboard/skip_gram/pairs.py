@@ -14,7 +14,7 @@ from leakboard.interfaces import Integers
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of words, those of a unit next to each other."""
+    """Pairs of known words, those of a unit next to each other."""
 
     centres: NDArray[np.int32]
     """int32 (pairs,)."""
@@ -22,15 +22,32 @@ class Pairs:
     """int32 (pairs,)."""
     starts: Integers | None = None
     """int64 (units + 1,), where each unit's pairs start; None where every pair is a unit."""
+    places: Integers | None = None
+    """Where every pair is a unit: int64 (pairs,), increasing, which unit each is; None where all words are known."""
+    all_pairs: int | None = None
+    """Where every pair is a unit: how many there are, those with an unknown word included; None likewise."""
 
     @property
     def units(self) -> int:
-        """Number of units, also those without a pair."""
-        return len(self.centres) if self.starts is None else len(self.starts) - 1
+        """Number of units, those without a pair of known words included: it does not depend on the vocabulary."""
+        if self.starts is not None:
+            return len(self.starts) - 1
+        return len(self.centres) if self.all_pairs is None else self.all_pairs
+
+    @property
+    def silent(self) -> int:
+        """Number of units without a pair of known words."""
+        return self.units - len(self.centres) if self.starts is None else int((np.diff(self.starts) == 0).sum())
 
     def lot(self, units: Integers) -> tuple[NDArray[np.int32], NDArray[np.int32], Integers]:
-        """Return centres and contexts of these units' pairs, and where each unit's pairs start, int64 (units + 1,)."""
+        """Return centres and contexts of these units' pairs, and where each unit's pairs start, int64 (units + 1,).
+
+        Where every pair is a unit, those with an unknown word are left out: so there are fewer of them.
+        """
         if self.starts is None:
+            if self.places is not None:
+                first, last = (np.searchsorted(self.places, units, side) for side in ("left", "right"))
+                units = first[first < last]
             return self.centres[units], self.contexts[units], np.arange(len(units) + 1)
         sizes = self.starts[units + 1] - self.starts[units]
         starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -42,8 +59,8 @@ def pairs_of(texts: Sequence[Sequence[str]], owners: Integers | None, words: Seq
     """Return the pairs of texts.
 
     Every word has all neighbours within the window, on both sides, not a random part of them as in word2vec. A word
-    outside the vocabulary keeps its place, so that which pairs there are does not depend on the vocabulary but by
-    leaving pairs out.
+    outside the vocabulary keeps its place, and a pair with such a word is still a unit, which contributes nothing: so
+    neither which pairs there are nor how many depends on the vocabulary.
 
     Args:
         texts: the words of each text.
@@ -57,8 +74,9 @@ def pairs_of(texts: Sequence[Sequence[str]], owners: Integers | None, words: Seq
     code = {word: number for number, word in enumerate(words)}
     lengths = [len(texts[i]) for i in order]
     codes = np.fromiter((code.get(w, -1) for i in order for w in texts[i]), np.int32, sum(lengths))
-    centres, contexts, counts = kernels.make_pairs(codes, np.array([0, *itertools.accumulate(lengths)]), window)
+    starts = np.array([0, *itertools.accumulate(lengths)])
+    centres, contexts, places, counts, every = kernels.make_pairs(codes, starts, window)
     if owners is None:
-        return Pairs(centres, contexts)
+        return Pairs(centres, contexts, places=places if len(places) < every else None, all_pairs=every)
     of_unit = np.bincount(owners[order], weights=counts).astype(np.int64)
     return Pairs(centres, contexts, np.concatenate([[0], np.cumsum(of_unit)]))

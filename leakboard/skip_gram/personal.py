@@ -7,7 +7,7 @@ part depends on its budget and the step alone, and each user has the guarantee o
 norm would need every user's gradient at every step, and gains nothing where contributions reach the clipping norm.
 
 `AsInThePaper` charges the users of a lot alone, and each a share 1/L of what the step costs. Neither is sound: whoever
-could have been drawn is exposed in full. `TrainingBudget.visited` with the visits that this allows is what is proved.
+could have been drawn is exposed in full. What is proved all the same stands in ``victims/_private_claims.py``.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class AsInThePaper:
         self.spent[units[present]] += self.prices[step] / self.lot_size
         return present
 
-    def visits(self) -> int:
-        """Return how often a user can take part at most before it leaves."""
+    def visits(self, budget: float) -> int:
+        """Return how often a user with this budget can take part at most before it leaves."""
         cheapest = float(self.prices.min(initial=math.inf)) / self.lot_size
-        return len(self.prices) if cheapest <= 0 else min(len(self.prices), int(self.budgets.max() / cheapest) + 1)
+        return len(self.prices) if cheapest <= 0 else min(len(self.prices), int(budget / cheapest) + 1)

@@ -50,6 +50,8 @@ class Scene:
     """Loads the fitted victim, for attacks that ask it again."""
     published: Publications
     gold: Gold | None = None
+    share: float = 1.0
+    """Of the distinct texts of train that the victim was given; the attacker may have the others."""
 
 
 def targets(attack: Attack, corpus: Corpus) -> tuple[Secret, ...]:
@@ -68,7 +70,7 @@ def candidates(attack: Attack, scene: Scene, names: Names) -> Candidates | None:
         return None
     unit = training_unit(attack, scene.published.claim, scene.corpus)
     most = int(getattr(attack, "candidates", CANDIDATES))
-    return draw_candidates(scene.corpus, unit, most, names.stream("candidates"))
+    return draw_candidates(scene.corpus, unit, most, names.stream("candidates"), scene.share)
 
 
 def observations(attack: Attack) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leakboard.auxiliary import thinned
 from leakboard.corpora import with_texts
 from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Corpus, FittedCanaryAudit, Integers, PrivacyClaim, Texts, TrainingUnit, Victim
@@ -29,8 +30,13 @@ class Candidates:
     units: Sequence[Texts]
     members: NDArray[np.bool_]
     """bool (n,): in train, or in test, which the victim never saw."""
-    owners: Integers
-    """int64 (n,), who wrote each, or its number: those of one author are not independent."""
+    authors: Sequence[str]
+    """Who wrote each; where nobody is named, the text that it is or stands in."""
+
+    @property
+    def owners(self) -> Integers:
+        """Return the number of each candidate's author, int64 (n,): those of one author are not independent."""
+        return np.unique(self.authors, return_inverse=True)[1].astype(np.int64)
 
 
 def training_unit(attack: Any, claim: PrivacyClaim | None, corpus: Corpus) -> TrainingUnit:
@@ -54,29 +60,50 @@ def has_users(corpus: Corpus) -> bool:
     return "user" in corpus.splits["train"].features
 
 
-def draw_candidates(corpus: Corpus, unit: TrainingUnit, most: int, rng: np.random.Generator) -> Candidates:
+def draw_candidates(
+    corpus: Corpus, unit: TrainingUnit, most: int, rng: np.random.Generator, share: float = 1.0
+) -> Candidates:
     """Draw as many units of train as of test, by the same rule on both sides.
 
     Documents are distinct texts of one of the splits alone; users have a text that the other split has not; pairs are
-    two words that stand next to each other once in both splits together.
+    two words that stand next to each other once in both splits together. Where the victim was given a share of the
+    texts of train, its users have fewer of them than they wrote: users of test then get as large a share of theirs, or
+    the number of texts would tell who is who.
+
+    Args:
+        corpus: the victim's.
+        unit: what is asked about.
+        most: how many units at most.
+        rng: of the draws.
+        share: of the distinct texts of train that the victim was given.
 
     Raises:
         NotApplicable: one side has none.
     """
+    if unit == "user" and share < 1:
+        corpus = thinned(corpus, "test", share, rng)
     sides = _pairs_once(corpus) if unit == "pair" else [_units(corpus, split, unit) for split in ("train", "test")]
     if not (half := min(*map(len, sides), most // 2)):
         raise NotApplicable(f"{corpus.name} has no {unit} that is in train or in test alone")
     chosen = [side[i] for side in sides for i in rng.choice(len(side), half, replace=False)]
     order = rng.permutation(2 * half)
-    names = [chosen[i][0] for i in order]
-    owners = np.unique(names, return_inverse=True)[1] if all(names) else np.arange(2 * half)
-    return Candidates(unit, [chosen[i][1] for i in order], order < half, owners.astype(np.int64))
+    return Candidates(unit, [chosen[i][1] for i in order], order < half, [chosen[i][0] for i in order])
+
+
+def _by_author(corpus: Corpus, split: str) -> list[tuple[str, str]]:
+    """Return author and text of each row; the text itself where nobody is named."""
+    texts = corpus.texts(split)
+    return list(zip(corpus.splits[split]["user"][:] if has_users(corpus) else texts, texts, strict=True))
 
 
 def _pairs_once(corpus: Corpus) -> list[list[tuple[str, Texts]]]:
-    found = [Counter(pair for text in corpus.texts(split) for pair in _pairs(text)) for split in ("train", "test")]
-    both = found[0] + found[1]
-    return [[("", Texts([pair])) for pair in side if both[pair] == 1] for side in found]
+    """Return author and words of the pairs of train and of test that stand once in both together."""
+    found = [
+        [(author, pair) for author, text in _by_author(corpus, split) for pair in _pairs(text)]
+        for split in ("train", "test")
+    ]
+    both = Counter(pair for side in found for _, pair in side)
+    return [[(author, Texts([pair])) for author, pair in side if both[pair] == 1] for side in found]
 
 
 def _pairs(text: str) -> list[str]:
@@ -86,8 +113,7 @@ def _pairs(text: str) -> list[str]:
 def _units(corpus: Corpus, split: str, unit: TrainingUnit) -> list[tuple[str, Texts]]:
     """Return author and texts of a split's units that the other split has not."""
     other = set(corpus.texts("test" if split == "train" else "train"))
-    users = corpus.splits[split]["user"][:] if has_users(corpus) else [""] * len(corpus.splits[split])
-    texts = list(zip(users, corpus.texts(split), strict=True))
+    texts = _by_author(corpus, split)
     if unit == "document":
         return [
             (user, Texts([text])) for text, user in {text: user for user, text in texts}.items() if text not in other
@@ -99,14 +125,19 @@ def _units(corpus: Corpus, split: str, unit: TrainingUnit) -> list[tuple[str, Te
 
 
 def without(corpus: Corpus, candidates: Candidates) -> Corpus:
-    """Return an attacker's corpus without the texts that it asks about, or those in which an asked pair stands."""
+    """Return an attacker's corpus without what it asks about.
+
+    That is the texts themselves, or those in which an asked pair stands; of asked users every other text too, since of
+    members alone the attacker may have some.
+    """
     asked = {text for unit in candidates.units for text in unit}
-    texts = corpus.texts("train")
+    rows = list(enumerate(_by_author(corpus, "train")))
     if candidates.unit == "pair":
-        kept = [row for row, text in enumerate(texts) if asked.isdisjoint(_pairs(text))]
+        kept = [row for row, (_, text) in rows if asked.isdisjoint(_pairs(text))]
     else:
-        kept = [row for row, text in enumerate(texts) if text not in asked]
-    return corpus.with_train(kept)
+        users = set(candidates.authors) if candidates.unit == "user" else set()
+        kept = [row for row, (author, text) in rows if text not in asked and author not in users]
+    return corpus.with_rows("train", kept)
 
 
 def units_in(canary: Texts, unit: TrainingUnit) -> int:
