@@ -53,7 +53,7 @@ def coded(tokens: int) -> tuple[np.ndarray, np.ndarray]:
 
 def pairs_in(codes: np.ndarray) -> Pairs:
     starts = np.append(np.arange(0, len(codes), SENTENCE), len(codes))
-    return Pairs(*make_pairs(codes, starts, WINDOW)[:2])  # of known words
+    return Pairs(*make_pairs(codes, starts, WINDOW)[:2])
 
 
 class CountedLots:
@@ -61,6 +61,9 @@ class CountedLots:
 
     def __init__(self, pairs: Pairs, lot: int):
         self.lots, self.steps, self.pairs = PoissonLots(pairs.units, lot / pairs.units), 0, 0
+
+    def __repr__(self) -> str:  # a saved state is of the same lots
+        return repr(self.lots)
 
     def draw(self, step: int, generator: np.random.Generator) -> np.ndarray:
         """Return the pairs of a step."""

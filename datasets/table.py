@@ -4,6 +4,7 @@ Without given splits the rows are divided at random, by user where there is one,
 neither crosses splits. It does not guess what is secret: name the columns.
 """
 
+import math
 import re
 from typing import Annotated, Literal
 
@@ -36,6 +37,8 @@ class Table:
     """Columns of the attribute secrets (gender, age group): one of several values a text."""
     entities: Strings = ()
     """Columns of the entity secrets: 0/1, true/false, no/yes or absent/present."""
+    numbers: Strings = ()
+    """Columns of finite numbers, of a user the same in all rows: predicted by regression, or a victim's budgets."""
     user: str | None = None
     """Column that says who wrote the text; drawn splits share no user, in given ones those shared are counted."""
     split: str | None = None
@@ -83,13 +86,15 @@ class Table:
         splits = self._splits(whole)
         copies = len(whole) - sum(map(len, splits.values()))
         checks = {"source_rows": first_row, "dropped_rows": dropped, "dropped_copies": copies}
-        return build_corpus("table", splits, secrets, labels, checks)
+        return build_corpus("table", splits, secrets, labels, checks, numeric_targets=self.numbers)
 
     def _columns(self) -> list[str]:
-        named = [self.text, self.label, self.user, self.split, *self.secrets, *self.entities]
-        taken = {"text", "label", "row", "user", "split", "file"} & {*self.secrets, *self.entities}
-        if taken or len({*self.secrets, *self.entities}) < len(self.secrets) + len(self.entities):
-            raise RequestError(f"table: a secret needs a name of its own: {sorted(taken) or 'one is named twice'}")
+        named = [self.text, self.label, self.user, self.split, *self.secrets, *self.entities, *self.numbers]
+        own = [*self.secrets, *self.entities, *self.numbers]
+        taken = {"text", "label", "row", "user", "split", "file"} & {*own}
+        if taken or len({*own}) < len(own):
+            told = sorted(taken) or "one is named twice"
+            raise RequestError(f"table: a column of secrets or numbers needs a name of its own: {told}")
         return [column for column in named if column]
 
     def _clean(self, row: Row) -> Row:
@@ -102,6 +107,8 @@ class Table:
             clean[secret] = clean_category(row[secret], secret)
         for entity in self.entities:
             clean[entity] = _look_up(PRESENCE, row[entity], entity)
+        for number in self.numbers:
+            clean[number] = _finite(row[number], number)
         if self.split:
             clean["split"] = _look_up(SPLIT_NAMES, row[self.split], self.split)
         return clean
@@ -137,3 +144,13 @@ def _look_up(table: dict[str, int] | dict[str, str], value: object, column: str)
         return table[name.lower()]
     except KeyError:
         raise ValueError(f"{column} is {name!r}; allowed: {', '.join(table)}") from None
+
+
+def _finite(value: object, column: str) -> float:
+    try:
+        number = float(str(value))
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"{column} is {str(value)[:40]!r}; allowed: a finite number")
+    return number

@@ -160,6 +160,8 @@ class PrivacyClaim:
     """How many publications of the same input the numbers are for."""
     protects: Literal["text", "training"] = "text"
     """Whose neighbours: a published text or vector, or the training data that word vectors were made from."""
+    caveat: str = ""
+    """What a reader must know before believing it, in one line; it stands in the ``status`` of every row."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.epsilon < math.inf:

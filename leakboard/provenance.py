@@ -33,6 +33,8 @@ PACKAGES = [
     "pyarrow",
     "dp-accounting",
     "concept-erasure",
+    "numba",
+    "llvmlite",
 ]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from leakboard.records import Record
-from leakboard.referee.claims import DELTA, corrected_bound, verdict
+from leakboard.referee.claims import DELTA, GROUP, corrected_bound, verdict
 from leakboard.referee.measures import Metric
 from leakboard.reference import COMPARISON
 from leakboard.store import write_file
@@ -87,17 +87,24 @@ def leaderboard(records: Sequence[Record]) -> list[Row]:
     ``..._sd`` hold the standard deviation over seeds (training), empty with one seed. ``epsilon_audited`` is the
     largest bound that the audits of the victim give, all seeds and pairs taken together (`corrected_bound`); it stands
     in every row of the victim. It and the verdict are on one release, at its own delta, also in rows of an attack that
-    sees several (``releases``), whose claimed and proved epsilons and delta are the sums.
+    sees several (``releases``), whose claimed and proved epsilons and delta are the sums. A victim that claims nothing
+    has it in the rows of its audits alone, for their unit and delta.
     """
     rows = []
     for of_victim in _grouped(records, lambda r: (r.dataset, r.victim)):
-        audits = [record.metrics for record in of_victim if record.attack_metric == "epsilon"]
-        audited = corrected_bound(audits)
-        rows += [_leaderboard_row(group, audited) for group in _grouped(of_victim, lambda r: r.attack)]
+        audits = _grouped([record for record in of_victim if record.attack_metric == "epsilon"], _audited_unit)
+        bounds = {_audited_unit(group[0]): corrected_bound([record.metrics for record in group]) for group in audits}
+        rows += [_leaderboard_row(group, bounds) for group in _grouped(of_victim, lambda r: r.attack)]
     return rows
 
 
-def _leaderboard_row(records: Sequence[Record], audited: float | None) -> Row:
+def _audited_unit(record: Record) -> str:
+    """Return the unit that a record's claim or audit is about; empty where it has neither."""
+    audited = next((metric.variable for metric in record.metrics if metric.name == GROUP), "")
+    return str(record.claim["unit"]) if record.claim else audited
+
+
+def _leaderboard_row(records: Sequence[Record], bounds: Mapping[str, float | None]) -> Row:
     done = [record for record in records if record.status == "ok"]
     first = done[0] if done else records[0]
     row: Row = {"dataset": first.dataset, "victim": first.victim, "attack": first.attack, "seeds": len(done)}
@@ -118,6 +125,7 @@ def _leaderboard_row(records: Sequence[Record], audited: float | None) -> Row:
         row[f"empirical_privacy_{end}"] = _mean(done, "empirical_privacy", end)
     for name in ("task_accuracy", "empirical_privacy"):
         row[f"{name}_sd"] = _deviation(done, name)
+    audited = bounds.get(_audited_unit(first))
     if first.claim:
         row |= {
             "epsilon_claimed": first.claim["epsilon"],
@@ -127,6 +135,8 @@ def _leaderboard_row(records: Sequence[Record], audited: float | None) -> Row:
             "verdict": _verdict(first.claim, audited),
             "releases": first.claim.get("releases", 1),
         }
+    elif audited is not None:
+        row |= {"delta": _mean(done, DELTA), "privacy_unit": _audited_unit(first)}
     row["epsilon_audited"] = audited
     row["fairness_gap"], row["fairness_variable"] = _widest_gap(done)
     return row
@@ -144,6 +154,8 @@ def _status(records: Sequence[Record], done: Sequence[Record]) -> str:
         assert other, "a group has at least one record"
         return f"{other.status}: {other.reason}"
     parts = [f"{len(records) - len(done)} of {len(records)} seeds failed: {other.reason}"] if other else []
+    caveat = (done[0].claim or {}).get("caveat", "")
+    parts += [f"claim: {caveat}"] if caveat else []
     score, ceiling = _mean(done, "attack_score"), _mean(done, "privacy_majority")
     if score is not None and ceiling is not None and score <= 1 - ceiling + ROUNDING:
         parts.append(LOST)

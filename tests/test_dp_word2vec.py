@@ -185,6 +185,12 @@ class TestSaved:
         with pytest.raises(RequestError, match="published_step: 15 was not reached"):
             late.load(tmp_path)
 
+    def test_the_last_step_may_be_a_checkpoint(self, reviews, listed, tmp_path):
+        recipe = DPWord2Vec(**listed | {"checkpoints": (5, STEPS)})
+        recipe.fit(reviews, 0).save(tmp_path)
+        last = DPWord2Vec(**listed | {"checkpoints": (5, STEPS), "published_step": STEPS})
+        self.same(last.load(tmp_path), recipe.load(tmp_path), reviews.texts("dev"))
+
     def test_a_training_for_one_checkpoint_gives_its_table(self, reviews, listed):
         """So an attacker who imitates the recipe, and an audit that plants canaries, meet what is published."""
         asked = listed | {"checkpoints": (5, 10), "steps": STEPS}
@@ -333,6 +339,7 @@ class TestRefused:
             ({"noise_multiplier": 0.0, "epsilon": 1.0}, "noise_multiplier: 0 reaches no epsilon"),
             ({"noise_multiplier": 1.0, "budgets": [1.0]}, "budgets: they are of users"),
             ({"unit": "user", "budgets": "column"}, "budgets: .* a noise_multiplier for all"),
+            ({"unit": "user", "accounting": "paper"}, "accounting: paper is about budgets; give budgets"),
             ({"as_released": True}, "as_released: .* needs its noise_multiplier"),
             ({"as_released": True, "noise_multiplier": 5.0, "epsilon": 1.0}, "as_released: its claim follows from"),
             ({"unit": "user", "noise_multiplier": 5.0, "budgets": [1.0], "sampling": "fixed"}, "counts on Poisson"),
@@ -346,16 +353,32 @@ class TestRefused:
 
 
 @pytest.mark.parametrize(
-    ("delta", "text", "expected"),
+    ("delta", "text", "caveat", "told"),
     [
-        (1 / 3.9, "i was", ["delta 0.25641 is not below 1/4: it allows one unit to be given away whole"]),
-        (1 / 4.1, " ", ["1 of 4 units have no pair of known words; they count, and contribute nothing"]),
-        (1 / 4.1, "of a", []),
+        (1 / 3.9, "i was", "delta 0.25641 is not below 1/4: it lets one user be given away", []),
+        (1 / 4.1, " ", "", ["1 of 4 users have no two known words together: they contribute nothing"]),
+        (1 / 4.1, "of a", "", []),
     ],
 )
-def test_what_means_little_is_told(monkeypatch, listed, delta, text, expected):
+def test_what_means_little_is_told(monkeypatch, listed, delta, text, caveat, told):
     heard = []
     monkeypatch.setattr("leakboard.victims._private_training.note", heard.append)
     rows = [(f"u{i}", text, 1.0) for i, text in enumerate(["the was", "i was", "a zzz it was", text])]
-    DPWord2Vec(**listed | {"delta": delta, "steps": 1}).fit(made(rows), 0)
-    assert [line.removeprefix("warning: ") for line in heard if line.startswith("warning")] == expected
+    fitted = DPWord2Vec(**listed | {"delta": delta, "steps": 1}).fit(made(rows), 0)
+    assert heard == ["4 users, 1 steps with noise 8 times the clipping norm", *told]
+    assert fitted.claim.caveat == caveat
+
+
+def test_a_training_that_ends_early_is_told(reviews, listed):
+    asked = listed | {"epsilon": 0.7, "steps": 300, "checkpoints": (1,)}
+    fitted = DPWord2Vec(**asked).fit(reviews, 0)
+    steps = fitted.claim.mechanism.split()[0]
+    assert fitted.claim.caveat == f"training ended after {steps} of 300 steps: epsilon was spent"
+    assert fitted.checkpoints[1].claim.caveat == ""
+
+
+def test_no_noise_is_called_so(monkeypatch, reviews, listed):
+    heard = []
+    monkeypatch.setattr("leakboard.victims._private_training.note", heard.append)
+    plan(DPWord2Vec(**listed | {"noise_multiplier": 0.0}), reviews, 0)
+    assert heard[0] == "13 users, 20 steps with no noise"

@@ -147,7 +147,17 @@ def test_the_fingerprint_is_that_of_the_bytes(files):
     assert before != Table(**files).fingerprint()
 
 
+def test_numbers_of_users_are_kept(tmp_path):
+    (tmp_path / "a.csv").write_text("text,who,joy\n" + "".join(f"text {i},u{i},{i / 4}\n" for i in range(40)))
+    corpus = Table(path=str(tmp_path / "a.csv"), user="who", numbers=("joy",)).load()
+    assert corpus.numeric_targets == ("joy",)
+    for part in corpus.splits.values():
+        assert [row / 4 for row in part["row"]] == part["joy"][:]
+
+
 REFUSED = {
+    "number": ("text,joy\nx,much\n", {"numbers": ("joy",)}, "row 1: joy is 'much'; allowed: a finite number"),
+    "no number": ("text,joy\nx,nan\n", {"numbers": ("joy",)}, "row 1: joy is 'nan'; allowed: a finite number"),
     "presence": ("text,e\nx,maybe\n", {"entities": ("e",)}, "row 1: e is 'maybe'; allowed: 0, 1, false"),
     "split name": ("text,part\nx,train\ny,holdout\n", {"split": "part"}, "row 2: part is 'holdout'; allowed: train"),
     "label": ("text,label\nx,\n", {"label": "label"}, "row 1: label is empty"),
@@ -155,8 +165,16 @@ REFUSED = {
     "user": ("text,user\nx,\n", {"user": "user"}, "row 1: user is empty"),
     "no column": ("text,gender\nx,f\n", {"secrets": ("gendr",)}, "no column 'gendr' (there are: text, gender)"),
     "nearest": ("text,gender\nx,f\n", {"secrets": ("gendr",)}, "did you mean 'gender'?"),
-    "reserved": ("text,label\nx,f\n", {"secrets": ("label",)}, "a secret needs a name of its own: ['label']"),
-    "text as secret": ("text,label\nx,f\n", {"secrets": ("text",)}, "a secret needs a name of its own: ['text']"),
+    "reserved": (
+        "text,label\nx,f\n",
+        {"secrets": ("label",)},
+        "needs a name of its own: ['label']",
+    ),
+    "text as secret": (
+        "text,label\nx,f\n",
+        {"secrets": ("text",)},
+        "needs a name of its own: ['text']",
+    ),
     "secret twice": ("text,g\nx,1\n", {"secrets": ("g",), "entities": ("g",)}, "one is named twice"),
     "one text": ("text\nx\n", {}, "split has no texts"),
     "many values": ("text,s\n" + "".join(f"t{i},{i}\n" for i in range(1001)), {"secrets": ("s",)}, "1001 values"),

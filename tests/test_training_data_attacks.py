@@ -19,7 +19,7 @@ from leakboard.attacks.membership_inference import MembershipInference
 from leakboard.auxiliary import SITUATIONS, VICTIMS_SHARE
 from leakboard.corpora import build_corpus, one_user_a_text, with_texts
 from leakboard.datasets.generated_reviews import GeneratedReviews
-from leakboard.errors import NotApplicable, RequestError
+from leakboard.errors import NotApplicable
 from leakboard.interfaces import PrivacyClaim, PublishedWords, Texts
 from leakboard.privacy.one_run import one_run_bound
 from leakboard.referee.claims import canary_metrics, composed, corrected_bound
@@ -143,8 +143,9 @@ class TestCanaries:
         assert first["attack_score"].value < 0.5 < 1.5 < last["attack_score"].value
 
     def test_a_pair_is_a_group_of_two(self, corpora):
-        found, _ = mounted(CanaryAudit(unit="pair", shadows=4, canaries=40), TRAINED, corpora)
-        assert found["canary_group"].value == 2
+        _, judged = mounted(CanaryAudit(unit="pair", shadows=4, canaries=40), TRAINED, corpora)
+        group = next(m for m in judged.metrics if m.name == "canary_group")
+        assert (group.value, group.variable) == (2, "pair")
 
 
 @dataclass(frozen=True)
@@ -302,11 +303,11 @@ class TestUnit:
         plain = {split: {"text": [split], "s": [0]} for split in ("train", "dev", "test")}
         made = make_corpus(plain, [("s", ("a",), "attribute")])
         assert training_unit(attack, None, made) == "document"
-        with pytest.raises(RequestError, match="names no users"):
+        with pytest.raises(NotApplicable, match="names no users"):
             training_unit(attack, CLAIM, made)
 
     def test_an_audit_is_of_the_claims_unit(self, corpora):
-        with pytest.raises(RequestError, match="the claim is about one user"):
+        with pytest.raises(NotApplicable, match="the claim is about one user"):
             training_unit(CanaryAudit(unit="pair"), CLAIM, corpora[0])
 
     def test_claims_about_what_is_published_are_another_audits(self):
@@ -330,7 +331,7 @@ def test_what_is_made_from_a_published_table_costs_nothing_more():
 def test_bounds_of_several_runs_share_the_error():
     rng = np.random.default_rng(0)
     planted = rng.random(400) < 0.5
-    cells = [canary_metrics(planted + rng.normal(0, spread, 400), planted, 1e-6, 1) for spread in (0.5, 0.3)]
+    cells = [canary_metrics(planted + rng.normal(0, spread, 400), planted, 1e-6, 1, "user") for spread in (0.5, 0.3)]
     alone = [corrected_bound([cell]) for cell in cells]
     assert alone == [next(m.value for m in cell if m.name == "attack_score") for cell in cells]
     assert 0 < corrected_bound(cells) < max(alone)

@@ -50,17 +50,27 @@ def test_claims_audits_and_neighbours_in_one_table(bench, command_line):
     assert "three epsilons" in out
     table = bench.leaderboard()
     assert (table["status"] == "ok").sum() >= 4
-    claimed = table[table["privacy_unit"] == "user"]
+    claimed = table[table["epsilon_claimed"] != ""]
     assert len(claimed) == 3
+    assert (claimed["privacy_unit"] == "user").all()
     assert (claimed["verdict"] == "holds").all()
     numbers = claimed[["epsilon_audited", "epsilon_proved", "epsilon_claimed"]].astype(float)
     assert (numbers["epsilon_audited"] <= numbers["epsilon_proved"]).all()
     assert (numbers["epsilon_proved"] <= numbers["epsilon_claimed"]).all()
-    twin = table[table["privacy_unit"] == ""]
+    twin = table[table["epsilon_claimed"] == ""]
     assert len(twin) == 3
+    audit = twin[twin["attack_metric"] == "epsilon"].iloc[0]
+    assert (audit["privacy_unit"], audit["delta"], audit["verdict"]) == ("user", "1e-06", "")
+    assert float(audit["epsilon_audited"]) == float(audit["attack_score"])
+    assert (twin[twin["attack_metric"] != "epsilon"][["epsilon_audited", "privacy_unit"]] == "").all(axis=None)
+    assert "nothing claimed" in out
     found = cells(bench)
     for name in ("map_word", "map_char", "average_precision@100", "map_word_random", "gold_queries"):
         assert len(found[found["metric"] == name]) == 6
+    for name, defect in (("map_word", "a mean over hits alone"), ("map_char_random", "it measures the alphabet")):
+        assert found[found["metric"] == name]["status"].str.contains(defect).all()
+    notes = found[(found["metric"] == "attack_score") & found["attack"].str.startswith("membership")]["note"]
+    assert notes.str.contains(r"the attacker has \d+ of \d+ texts of its own left").all()
     known = found[found["metric"] == "gold_queries"]["value"].astype(float)
     assert known.max() == 0.75  # "nowhere" is in no table
     for name in ("tpr@fpr=0.001", "tpr@fpr=0.01"):
@@ -98,6 +108,28 @@ def test_attacks_with_nothing_left_to_ask_are_skipped(bench, command_line):
     assert reasons.str.startswith("skipped: ").all()
     assert reasons.str.contains("no published word is left to name").sum() == 1
     assert reasons.str.contains("3 published words; 10 canaries need 40").sum() == 1
+
+
+def test_audits_of_different_units_are_not_mixed(bench, command_line):
+    """A victim that claims nothing is audited for two units; a claim is audited for its own alone, a caveat is told."""
+    weak = PRIVATE | {"delta": 0.9, "vocabulary": str(bench.folder / "words.txt")}
+    (bench.folder / "words.txt").write_text("\n".join(f"word{i}" for i in range(60)) + "\nthe\nwas\n", encoding="utf-8")
+    bench.suite(
+        datasets=[REVIEWS],
+        victims=[{"dp_word2vec": TWIN}, {"dp_word2vec": weak}],
+        attacks=[{"canary_audit": {"unit": unit, "canaries": 40, "shadows": 4}} for unit in ("document", "user")],
+        floor=False,
+    )
+    status, out, _ = command_line(*bench.arguments("run"))
+    assert status == 0, out
+    table = bench.leaderboard().reset_index()
+    without = table["victim"].str.contains("noise_multiplier=0.0")
+    twin, private = table[without], table[~without]
+    assert sorted(twin["privacy_unit"]) == ["document", "user"]
+    assert (twin["epsilon_audited"].astype(float) == twin["attack_score"].astype(float)).all()
+    reasons = sorted(private["status"])
+    assert reasons[0].startswith("claim: delta 0.9 is not below 1/")
+    assert reasons[1] == "skipped: unit: 'document' is not allowed: the claim is about one user"
 
 
 def test_a_gold_model_without_words_fails_its_cells_and_a_wrong_name_is_refused(bench, command_line):

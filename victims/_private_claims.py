@@ -25,10 +25,15 @@ class Claims:
     options: DPWord2Vec
     cost: TrainingBudget
     units: int
+    """How many there are."""
     words: int
+    """Of the vocabulary."""
     size: int
+    """Expected number of units in a lot."""
     budgets: np.ndarray | None
+    """float64 (units,), of users who have budgets of their own."""
     stays: Filtered | AsInThePaper | None
+    """Says which users still take part; None: all do."""
 
     def __call__(self, steps: int) -> PrivacyClaim | None:
         """Return the claim; None without noise."""
@@ -44,6 +49,7 @@ class Claims:
             sensitivity=self._sensitivity(),
             proved=self._proved(steps, by_budget),
             protects="training",
+            caveat=self._caveat(steps),
         )
 
     def _claimed(self, steps: int) -> float:
@@ -114,8 +120,16 @@ class Claims:
         if by_budget and not options.exact_vocabulary:
             proved = (f"{budget:g}: {epsilon:.3g}" for budget, epsilon in by_budget.items())
             parts.append(f"proved of users by budget: {', '.join(proved)}")
-        if options.delta >= 1 / self.units:
-            parts.append("delta is not below 1 over the units")
+        return "; ".join(parts)
+
+    def _caveat(self, steps: int) -> str:
+        parts = []
+        if self.options.delta >= 1 / self.units:
+            unit = self.options.unit
+            parts.append(f"delta {self.options.delta:g} is not below 1/{self.units}: it lets one {unit} be given away")
+        asked = self.options.published_step or self.options.steps
+        if steps < asked and steps not in self.options.checkpoints:
+            parts.append(f"training ended after {steps} of {asked} steps: epsilon was spent")
         return "; ".join(parts)
 
     def _vocabulary(self) -> str:

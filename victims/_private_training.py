@@ -194,12 +194,9 @@ def _stays(
 
 
 def _tell(options: DPWord2Vec, pairs: Pairs, cost: TrainingBudget, steps: int) -> None:
-    note(f"{pairs.units} units, {steps} steps with noise {cost.noise_multiplier:.4g} times the clipping norm")
-    if options.noise_multiplier != 0 and options.delta >= 1 / pairs.units:
-        note(
-            f"warning: delta {options.delta:g} is not below 1/{pairs.units}: it allows one unit to be given away whole"
-        )
+    noise = (
+        "no noise" if options.noise_multiplier == 0 else f"noise {cost.noise_multiplier:.4g} times the clipping norm"
+    )
+    note(f"{pairs.units} {options.unit}s, {steps} steps with {noise}")
     if silent := pairs.silent:
-        note(
-            f"warning: {silent} of {pairs.units} units have no pair of known words; they count, and contribute nothing"
-        )
+        note(f"{silent} of {pairs.units} {options.unit}s have no two known words together: they contribute nothing")

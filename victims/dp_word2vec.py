@@ -94,7 +94,7 @@ class DPWord2Vec:
     vocabulary: str = "noisy"
     """Counted with noise (noisy), as it is (exact), or the path of a public list: a word a line, a tab, its count."""
     vocabulary_noise: Positive = 5.0
-    """Noise of the counts over what a unit adds to them; about 6 times as much a word must reach to be in."""
+    """Noise on each count, over what a unit adds (1 in all); a word must reach about 7 times as much to be in."""
     min_count: Count = 5
     """Exact vocabulary: rarer words are left out (occurrences)."""
     max_words: Count = 50_000
@@ -118,6 +118,8 @@ class DPWord2Vec:
             raise RequestError("noise_multiplier: 0 reaches no epsilon; leave out epsilon and budgets")
         if self.budgets is not None and (self.unit != "user" or not self.noise_multiplier):
             raise RequestError("budgets: they are of users: give unit: user, and a noise_multiplier for all")
+        if self.accounting == "paper" and self.budgets is None:
+            raise RequestError("accounting: paper is about budgets; give budgets")
         if self.as_released and self.epsilon:
             raise RequestError("as_released: its claim follows from noise_multiplier and steps; leave out epsilon")
         if self.budgets is not None and self.accounting == "filter" and self.sampling == "fixed":
@@ -199,7 +201,8 @@ class DPWord2Vec:
             step: FittedDPWord2Vec(planned.words, vectors, None, planned.claim(step)).with_classifier(corpus, rng)
             for step, vectors in published.items()
         }
-        return dataclasses.replace(tables.pop(last), checkpoints=tables)
+        kept = {step: table for step, table in tables.items() if step in self.checkpoints}
+        return dataclasses.replace(tables[last], checkpoints=kept)
 
     def _not_reached(self) -> RequestError:
         return RequestError(f"published_step: {self.published_step} was not reached: epsilon was spent before")
@@ -221,7 +224,7 @@ class DPWord2Vec:
 class FittedDPWord2Vec(WordVectors):
     stated: PrivacyClaim | None = None
     checkpoints: dict[int, "FittedDPWord2Vec"] = dataclasses.field(default_factory=dict)
-    """By step, the tables before the last."""
+    """By step, the tables that are kept besides."""
 
     @property
     def claim(self) -> PrivacyClaim | None:

@@ -70,7 +70,9 @@ def judge_claim(
     return metrics
 
 
-def canary_metrics(scores: NDArray[Any], planted: NDArray[np.bool_], delta: float, group: int) -> list[Metric]:
+def canary_metrics(
+    scores: NDArray[Any], planted: NDArray[np.bool_], delta: float, group: int, unit: Unit
+) -> list[Metric]:
     """Return the bound on epsilon that scores of canaries prove, with what it is worked out from.
 
     Args:
@@ -78,14 +80,16 @@ def canary_metrics(scores: NDArray[Any], planted: NDArray[np.bool_], delta: floa
         planted: bool (m,), the coins.
         delta: of the claim.
         group: units of the claim that a canary is made of.
+        unit: of the claim, or of the audit where nothing is claimed; it stands as the variable of `GROUP`.
     """
     found, m = audit_scores(scores, planted, delta, ERROR, group=group), len(planted)
     most = max(round(share * m) for share in SHARES)
-    counts = {GUESSES: found.guesses, RIGHT: found.right, TRIED: found.tried, GROUP: group, DELTA: delta}
+    counts = {GUESSES: found.guesses, RIGHT: found.right, TRIED: found.tried, DELTA: delta}
     return [
         Metric(BOUND, found.epsilon, n=m),
         Metric(CEILING, one_run_bound(m, most, most, delta, ERROR / found.tried, group=group), n=m),
         Metric(CANARIES, m, n=m),
+        Metric(GROUP, group, unit, n=m),
         *(Metric(name, value, n=m) for name, value in counts.items()),
     ]
 

@@ -34,7 +34,7 @@ class Metric:
     high: float | None = None
     n: int | None = None
     status: str = ""
-    """Why there is no value or no interval; empty when all is well."""
+    """Why there is no value or no interval, or why not to rely on it; empty when all is well."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Compiled standard normal numbers from a counter: Philox 4x32-10 (Salmon et al. 2011), then Box and Muller (1958).
 
 The n-th number of a key depends on nothing but key and n, so the state of a noise stream is one integer. NumPy draws
-float32 normals one by one; here every step is arithmetic on whole vectors, about eight times as fast.
+float32 normals one by one; here every step is arithmetic on whole vectors. Logarithm, sine and cosine are polynomials
+of Moshier's Cephes (logf, sinf, cosf).
 
 A radius is made of 39 random bits, so no number is beyond 7.45 standard deviations (a true normal number is with
 probability 1e-13), and an angle of 24 bits. It draws floating-point numbers: ``docs/privacy.md`` says what that means.
@@ -38,7 +39,7 @@ def philox(c0, c1, c2, c3, k0, k1):  # type: ignore[no-untyped-def]
 
 @numba.njit(inline="always")
 def _logarithm(x):  # type: ignore[no-untyped-def]
-    """Return ln x of a normal float32 above 0, to about one unit in the last place (Moshier's Cephes, logf)."""
+    """Return ln x of a normal float32 above 0, to about one unit in the last place."""
     bits = np.float32(x).view(np.int32)
     exponent = np.int32((bits >> 23) - 126)
     m = np.int32((bits & 0x007FFFFF) | 0x3F000000).view(np.float32)  # in [1/2, 1)

@@ -152,10 +152,11 @@ class Training:
                 self.load(folder)
                 note(f"goes on after step {self.step} of {steps}")
             except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile) as error:
-                note(f"starts anew: the saved state cannot be read ({one_line(error)[:80]})")
+                note(f"starts anew: the saved state is of no use ({one_line(error)[:80]})")
         wanted = {step for step in checkpoints if step <= steps} | {steps}
         told = saved = start = time.monotonic()
         first = self.step
+        compiled = False
         while True:
             if self.step in wanted and self.step not in self.published:
                 self.publish()
@@ -163,8 +164,10 @@ class Training:
                 return self.published
             self.advance()
             now = time.monotonic()
+            if not compiled:  # the first step waits for the compiler
+                start, first, compiled = now, self.step, True
             if now - told > TELL:
-                left = (now - start) / (self.step - first) * (steps - self.step)
+                left = (now - start) / max(1, self.step - first) * (steps - self.step)
                 note(f"step {self.step}/{steps}, about {left:.0f} s left")
                 told = now
             if folder and now - saved > SAVE:

@@ -121,8 +121,9 @@ def given(path: Path) -> Vocabulary:
 
     def entry(line: str) -> Row:
         row = _entry(line)
-        if (first := lines.setdefault(row["word"], len(lines) + 1)) <= len(lines) - 1:
-            raise ValueError(f"{row['word']!r} is there twice, first as word {first}")
+        if row["word"] in lines:
+            raise ValueError(f"{row['word']!r} is there twice, first as word {lines[row['word']]}")
+        lines[row["word"]] = len(lines) + 1
         return row
 
     rows = read_lines(path, entry, None).rows

@@ -42,7 +42,7 @@ from leakboard.referee.words import (
 from leakboard.stages.fitting import Names
 from leakboard.stages.publications import Publications, publisher
 from leakboard.stages.scene import Scene, candidates, observations, on_training, releasing, targets, view
-from leakboard.stages.training_data import Candidates, has_users, judge_canaries, training_unit
+from leakboard.stages.training_data import Candidates, has_users, judge_canaries, training_unit, without
 from leakboard.tokens import words
 
 Guess = Callable[[Floats], SecretGuesses | WordGuesses | TextGuesses]
@@ -144,8 +144,10 @@ def _judge_members(fitted: Any, scene: Scene, asked_about: Candidates | None, me
     if not isinstance(guesses, MembershipGuesses):
         raise RequestError(f"an attack on membership returns MembershipGuesses, not {type(guesses).__name__}")
     metrics += membership_metrics(guesses.scores, asked_about.members, asked_about.owners)
-    n = len(asked_about.members)
-    return Judged(("membership",), "auc", n, metrics, guesses.note, [], scene.published.claim)
+    n, whole = len(asked_about.members), scene.auxiliary
+    left, all_texts = (len(corpus.splits["train"]) for corpus in (without(whole, asked_about), whole))
+    remark = "; ".join(filter(None, [guesses.note, f"the attacker has {left} of {all_texts} texts of its own left"]))
+    return Judged(("membership",), "auc", n, metrics, remark, [], scene.published.claim)
 
 
 def _judge_training_audit(attack: Attack, fitted: Any, scene: Scene, names: Names, metrics: list[Metric]) -> Judged:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from leakboard.auxiliary import thinned
 from leakboard.corpora import with_texts
-from leakboard.errors import NotApplicable, RequestError
+from leakboard.errors import NotApplicable
 from leakboard.interfaces import Corpus, FittedCanaryAudit, Integers, PrivacyClaim, Texts, TrainingUnit, Victim
 from leakboard.notes import note
 from leakboard.referee.claims import canary_metrics
@@ -43,15 +43,15 @@ def training_unit(attack: Any, claim: PrivacyClaim | None, corpus: Corpus) -> Tr
     """Return what an attack on training data is about: as its option says, what the claim protects, or whoever wrote.
 
     Raises:
-        RequestError: the attack asks for users where there are none, or audits a claim about another unit.
+        NotApplicable: the attack asks for users where there are none, or audits a claim about another unit.
     """
     claimed: Any = claim.unit if claim and claim.protects == "training" else None
     users = has_users(corpus)
     unit: TrainingUnit = getattr(attack, "unit", None) or claimed or ("user" if users else "document")
     if unit == "user" and not users:
-        raise RequestError(f"unit: 'user' is not allowed (pair, document): {corpus.name} names no users")
+        raise NotApplicable(f"unit: 'user' is not allowed (pair, document): {corpus.name} names no users")
     if attack.target == "claim" and claimed and unit != claimed:
-        raise RequestError(f"unit: {unit!r} is not allowed: the claim is about one {claimed}")
+        raise NotApplicable(f"unit: {unit!r} is not allowed: the claim is about one {claimed}")
     return unit
 
 
@@ -170,4 +170,4 @@ def judge_canaries(
             f"scores of shape {scores.shape} are not one finite number for each of {len(planted)} canaries"
         )
     group = max(units_in(canary, unit) for canary in audit.canaries)
-    return canary_metrics(scores, planted, claim.delta if claim else audit.delta, group)
+    return canary_metrics(scores, planted, claim.delta if claim else audit.delta, group, unit)
