@@ -251,8 +251,8 @@ class FittedVictim(Protocol):
 class Victim(Protocol):
     """A recipe for an encoder; its fields are the options.
 
-    It may have a method ``trained_as() -> Victim``: the same recipe with every option that acts only when it publishes
-    at its default. Victims that are trained alike share one fit, and ``load`` brings the options back.
+    It may have a method ``trained_as() -> Victim``: the same recipe with every option that says only what is published
+    of a training at its default. Victims that are trained alike share one fit, and ``load`` brings the options back.
 
     It may have a method ``without_noise() -> Victim``: the same recipe less what protects its training data.
 

@@ -104,7 +104,7 @@ class Identities:
 
 
 def as_trained(victim: Any) -> Any:
-    """Return the recipe that is fitted: without the options that act only when it publishes."""
+    """Return the recipe that is fitted: without the options that say only what is published of it."""
     return victim.trained_as() if hasattr(victim, "trained_as") else victim
 
 

@@ -149,14 +149,16 @@ def _cell(row: dict[str, Any], name: str) -> str:
 def _print_claims(console: Console, rows: Sequence[dict[str, Any]]) -> None:
     """Print the three epsilons of every victim that claims one or was audited, for a single release."""
     stated = [row for row in rows if row.get("verdict") or row.get("epsilon_audited") is not None]
-    claims = {(row["dataset"], row["victim"], row["privacy_unit"]): row for row in stated}
+    claims = {
+        (row["dataset"], row["victim"], row["privacy_unit"], row.get("verdict") or row["delta"]): row for row in stated
+    }
     if not claims:
         return
     table = Table(title="three epsilons of one release", title_justify="left", title_style="bold", box=SIMPLE_HEAD)
     for name in ("victim", "claimed", "delta", "unit", "proved", "audited", "verdict"):
         table.add_column(name, justify="right" if name in ("claimed", "delta", "proved", "audited") else "left")
     several = len({dataset for dataset, *_ in claims}) > 1
-    for (dataset, victim, unit), row in claims.items():
+    for (dataset, victim, unit, _), row in claims.items():
         audited, releases, claimed = row["epsilon_audited"], row.get("releases", 1), row.get("verdict")
         numbers = [f"{row[f'epsilon_{kind}'] / releases:.4g}" if claimed else "" for kind in ("claimed", "proved")]
         table.add_row(

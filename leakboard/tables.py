@@ -85,26 +85,28 @@ def leaderboard(records: Sequence[Record]) -> list[Row]:
 
     The interval is the mean over seeds of each run's own 95 % interval over test texts (sampling); the columns
     ``..._sd`` hold the standard deviation over seeds (training), empty with one seed. ``epsilon_audited`` is the
-    largest bound that the audits of the victim give, all seeds and pairs taken together (`corrected_bound`); it stands
-    in every row of the victim. It and the verdict are on one release, at its own delta, also in rows of an attack that
-    sees several (``releases``), whose claimed and proved epsilons and delta are the sums. A victim that claims nothing
-    has it in the rows of its audits alone, for their unit and delta.
+    largest bound that the audits of the victim give, all seeds and pairs taken together (`corrected_bound`); it
+    stands in every row of the victim that carries its claim. It and the verdict are on one release, at its own
+    delta, also in rows of an attack that sees several (``releases``), whose claimed and proved epsilons and delta
+    are the sums. A victim that claims nothing has it in the rows of its audits alone, for their unit and delta.
     """
     rows = []
     for of_victim in _grouped(records, lambda r: (r.dataset, r.victim)):
-        audits = _grouped([record for record in of_victim if record.attack_metric == "epsilon"], _audited_unit)
-        bounds = {_audited_unit(group[0]): corrected_bound([record.metrics for record in group]) for group in audits}
+        audits = _grouped([record for record in of_victim if record.attack_metric == "epsilon"], _audited)
+        bounds = {_audited(group[0]): corrected_bound([record.metrics for record in group]) for group in audits}
         rows += [_leaderboard_row(group, bounds) for group in _grouped(of_victim, lambda r: r.attack)]
     return rows
 
 
-def _audited_unit(record: Record) -> str:
-    """Return the unit that a record's claim or audit is about; empty where it has neither."""
-    audited = next((metric.variable for metric in record.metrics if metric.name == GROUP), "")
-    return str(record.claim["unit"]) if record.claim else audited
+def _audited(record: Record) -> tuple[str, float | None]:
+    """Return what an audit of the victim is about: its claim, or where it claims nothing the audit's unit and delta."""
+    if record.claim:
+        return "claim", None
+    unit = next((metric.variable for metric in record.metrics if metric.name == GROUP), "")
+    return unit, _mean([record], DELTA)
 
 
-def _leaderboard_row(records: Sequence[Record], bounds: Mapping[str, float | None]) -> Row:
+def _leaderboard_row(records: Sequence[Record], bounds: Mapping[tuple[str, float | None], float | None]) -> Row:
     done = [record for record in records if record.status == "ok"]
     first = done[0] if done else records[0]
     row: Row = {"dataset": first.dataset, "victim": first.victim, "attack": first.attack, "seeds": len(done)}
@@ -125,7 +127,7 @@ def _leaderboard_row(records: Sequence[Record], bounds: Mapping[str, float | Non
         row[f"empirical_privacy_{end}"] = _mean(done, "empirical_privacy", end)
     for name in ("task_accuracy", "empirical_privacy"):
         row[f"{name}_sd"] = _deviation(done, name)
-    audited = bounds.get(_audited_unit(first))
+    audited = bounds.get(_audited(first))
     if first.claim:
         row |= {
             "epsilon_claimed": first.claim["epsilon"],
@@ -136,7 +138,8 @@ def _leaderboard_row(records: Sequence[Record], bounds: Mapping[str, float | Non
             "releases": first.claim.get("releases", 1),
         }
     elif audited is not None:
-        row |= {"delta": _mean(done, DELTA), "privacy_unit": _audited_unit(first)}
+        unit, delta = _audited(first)
+        row |= {"delta": delta, "privacy_unit": unit}
     row["epsilon_audited"] = audited
     row["fairness_gap"], row["fairness_variable"] = _widest_gap(done)
     return row

@@ -254,7 +254,8 @@ class _Stages:
             return _record(job, "skipped", reason, checks=own.checks), []
         floor = self.floor(attack.target) if job.conditions.floor and attack.target in ("attribute", "entity") else None
         share = VICTIMS_SHARE.get(job.cell.source.situation or "", 1.0)
-        scene = Scene(own, auxiliary, self.victim, lru_cache(self.fitted), published, self.gold(), share)
+        strangers = job.cell.source.other is not None
+        scene = Scene(own, auxiliary, self.victim, lru_cache(self.fitted), published, self.gold(), share, strangers)
         notes.note("attacking")
         try:
             with _measured("attack", job.threads) as cost:

@@ -87,10 +87,10 @@ class TestClaims:
 
     def test_nor_do_trainings_with_other_checkpoints(self, reviews, listed):
         """A checkpoint brings all rows up to date, so the same numbers would land on other rows."""
-        asked = listed | {"noise_multiplier": 1000.0, "steps": 3}
+        asked = listed | {"noise_multiplier": 1000.0, "steps": 3, "vector_size": 100}
         tables = [DPWord2Vec(**asked, checkpoints=steps).fit(reviews, 0).vectors for steps in ((), (2,))]
         rows = [table / np.linalg.norm(table, axis=1, keepdims=True) for table in tables]
-        by_chance = stats.beta(3.5, 3.5, loc=-1, scale=2).isf(1e-4 / len(rows[0]) ** 2)  # of two vectors in R^8
+        by_chance = stats.beta(49.5, 49.5, loc=-1, scale=2).isf(1e-4 / len(rows[0]) ** 2)  # of two vectors in R^100
         assert np.abs(rows[0] @ rows[1].T).max() < by_chance
 
     def test_a_counted_vocabulary_is_paid_for_and_a_given_one_is_free(self, reviews, listed):
@@ -270,6 +270,25 @@ class TestBudgets:
         told = claim.mechanism.rpartition("by budget: ")[2]
         assert told == ", ".join(f"{budget:g}: {sampled:.3g}" for budget in budgets)
 
+    def test_who_is_not_counted_does_not_pay_for_it(self, listed):
+        """Poor users lose what few visits cost, so every budget is served."""
+        counting = TrainingBudget(30.0, 0.1, DELTA, 2.0).epsilon(0)
+        users = [(f"rich{i}", "open door", 9.0) for i in range(30)] + [(f"poor{i}", "key", 0.3) for i in range(30)]
+        asked = listed | {"budgets": "budget", "accounting": "paper", "noise_multiplier": 30.0}
+        asked |= {"vocabulary": "noisy", "vocabulary_noise": 2.0}
+        claim = plan(DPWord2Vec(**asked), made(users), 0).claim(STEPS)
+        assert counting > 0.3
+        free, paid = (TrainingBudget(30.0, LOT / 60, DELTA, noise).epsilon(STEPS, "pld") for noise in (None, 2.0))
+        assert claim.mechanism.endswith(f"by budget: 0.3: {free:.3g}, 9: {paid:.3g}")
+        assert claim.proved == pytest.approx(paid)
+
+    def test_many_budgets_are_summed_up(self, listed):
+        users = [(f"user{i}", "open door", 0.001 * (i + 1)) for i in range(30)]
+        asked = listed | {"budgets": "budget", "accounting": "paper"}
+        claim = plan(DPWord2Vec(**asked), made([*users, ("rich", "the was", 9.0)]), 0).claim(STEPS)
+        assert claim.mechanism.endswith("of 31 budgets")
+        assert claim.proved == math.inf
+
     def test_who_leaves_soon_loses_what_its_visits_cost(self, reviews, listed):
         """With batches in the order of users a share of 1/13 a visit is spent after so many whole releases."""
         asked = listed | {"budgets": (0.05,), "lot_size": 13, "accounting": "paper", "sampling": "fixed", "steps": 60}
@@ -370,11 +389,11 @@ def test_what_means_little_is_told(monkeypatch, listed, delta, text, caveat, tol
 
 
 def test_a_training_that_ends_early_is_told(reviews, listed):
-    asked = listed | {"epsilon": 0.7, "steps": 300, "checkpoints": (1,)}
-    fitted = DPWord2Vec(**asked).fit(reviews, 0)
-    steps = fitted.claim.mechanism.split()[0]
-    assert fitted.claim.caveat == f"training ended after {steps} of 300 steps: epsilon was spent"
-    assert fitted.checkpoints[1].claim.caveat == ""
+    asked = listed | {"epsilon": 0.7, "steps": 300}
+    last = plan(DPWord2Vec(**asked), reviews, 0).steps
+    planned = plan(DPWord2Vec(**asked, checkpoints=(1, last)), reviews, 0)
+    assert planned.claim(last).caveat == f"training ended after {last} of 300 steps: epsilon was spent"
+    assert planned.claim(1).caveat == ""
 
 
 def test_no_noise_is_called_so(monkeypatch, reviews, listed):
@@ -382,3 +401,20 @@ def test_no_noise_is_called_so(monkeypatch, reviews, listed):
     monkeypatch.setattr("leakboard.victims._private_training.note", heard.append)
     plan(DPWord2Vec(**listed | {"noise_multiplier": 0.0}), reviews, 0)
     assert heard[0] == "13 users, 20 steps with no noise"
+
+
+@pytest.mark.parametrize(
+    "protected",
+    [
+        {"epsilon": 1.0, "noise_multiplier": None},
+        {"unit": "pair", "sampling": "fixed", "vocabulary": "noisy"},
+        {"budgets": (1.0, 2.0)},
+        {"budgets": (1.0, 2.0), "accounting": "paper"},
+        {"unit": "pair", "as_released": True},
+    ],
+)
+def test_without_its_protection_it_is_the_twin(listed, protected):
+    asked = listed | protected
+    vocabulary = "exact" if asked["vocabulary"] == "noisy" else asked["vocabulary"]
+    twin = {"unit": asked["unit"], "noise_multiplier": 0.0, "vocabulary": vocabulary}
+    assert DPWord2Vec(**asked).without_noise() == DPWord2Vec(**listed | twin)

@@ -18,7 +18,16 @@ if TYPE_CHECKING:
     from leakboard.victims.dp_word2vec import DPWord2Vec
 
 
-@dataclass(frozen=True)
+def _listed(by_budget: Mapping[float, float]) -> str:
+    """Return each budget with what is proved of its users; of many budgets the range, and how many are exceeded."""
+    if len(by_budget) <= 5:
+        return ", ".join(f"{budget:g}: {epsilon:.3g}" for budget, epsilon in by_budget.items())
+    exceeded = sum(proved > budget for budget, proved in by_budget.items())
+    range_ = f"{min(by_budget.values()):.3g} to {max(by_budget.values()):.3g}"
+    return f"{range_}, which exceeds {exceeded} of {len(by_budget)} budgets"
+
+
+@dataclass(frozen=True, eq=False)
 class Claims:
     """What is claimed and what is proved after so many steps."""
 
@@ -30,6 +39,8 @@ class Claims:
     """Of the vocabulary."""
     size: int
     """Expected number of units in a lot."""
+    last: int
+    """The step after which training ends."""
     budgets: np.ndarray | None
     """float64 (units,), of users who have budgets of their own."""
     stays: Filtered | AsInThePaper | None
@@ -91,13 +102,17 @@ class Claims:
         all that came out before, it takes part with a probability of at most q, since the draw of this step depends on
         nothing before it; and a mixture in which it takes part more rarely is a mixture of the one at q and of the
         neighbour's, whose divergences are no larger (joint convexity). So the steps cost no more than if it stayed; nor
-        more than as many whole releases as it can take part in.
+        more than as many whole releases as it can take part in. Whoever does not pay for being counted is not.
         """
         if not isinstance(self.stays, AsInThePaper):
             return {}
-        visits = {float(budget): min(steps, self.stays.visits(budget)) for budget in np.unique(self.stays.budgets)}
-        stayed = self._of_steps(steps)
-        return {budget: min(stayed, self.cost.visited(times)) for budget, times in visits.items()}
+        uncounted = replace(self, cost=replace(self.cost, vocabulary_noise=None))
+        stayed = {claims: claims._of_steps(steps) for claims in (self, uncounted)}
+        found = {}
+        for budget in map(float, np.unique(self.stays.budgets)):
+            paying = self if budget >= self.cost.epsilon(0) else uncounted
+            found[budget] = min(stayed[paying], paying.cost.visited(min(steps, self.stays.visits(budget))))
+        return found
 
     def _sensitivity(self) -> str:
         norm = self.options.clipping_norm
@@ -118,8 +133,7 @@ class Claims:
         if self.budgets is not None:
             parts.append(f"public budgets {self.budgets.min():g} to {self.budgets.max():g}, {options.accounting}")
         if by_budget and not options.exact_vocabulary:
-            proved = (f"{budget:g}: {epsilon:.3g}" for budget, epsilon in by_budget.items())
-            parts.append(f"proved of users by budget: {', '.join(proved)}")
+            parts.append(f"proved of users by budget: {_listed(by_budget)}")
         return "; ".join(parts)
 
     def _caveat(self, steps: int) -> str:
@@ -127,9 +141,8 @@ class Claims:
         if self.options.delta >= 1 / self.units:
             unit = self.options.unit
             parts.append(f"delta {self.options.delta:g} is not below 1/{self.units}: it lets one {unit} be given away")
-        asked = self.options.published_step or self.options.steps
-        if steps < asked and steps not in self.options.checkpoints:
-            parts.append(f"training ended after {steps} of {asked} steps: epsilon was spent")
+        if steps == self.last < self.options.steps:
+            parts.append(f"training ended after {steps} of {self.options.steps} steps: epsilon was spent")
         return "; ".join(parts)
 
     def _vocabulary(self) -> str:

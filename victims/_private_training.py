@@ -77,7 +77,7 @@ def plan(options: DPWord2Vec, corpus: Corpus, seed: int) -> Planned:
         seed=derived_seed(seed, "dp_word2vec", *_named(options)),
         stays=stays,
     )
-    claims = Claims(options, cost, pairs.units, len(found.words), size, budgets, stays)
+    claims = Claims(options, cost, pairs.units, len(found.words), size, steps, budgets, stays)
     _tell(options, pairs, cost, steps)
     return Planned(found.words, training, steps, claims)
 

@@ -138,9 +138,16 @@ class DPWord2Vec:
 
     def without_noise(self) -> "DPWord2Vec":
         """Return the recipe less what protects the training data; what an attacker trains on texts of its own."""
-        vocabulary = "exact" if self.noisy_vocabulary else self.vocabulary
-        bare = dataclasses.replace(self, epsilon=None, budgets=None, as_released=False, noise_multiplier=0.0)
-        return dataclasses.replace(bare, vocabulary=vocabulary, sampling="poisson", unit=self.unit)
+        return dataclasses.replace(
+            self,
+            epsilon=None,
+            noise_multiplier=0.0,
+            sampling="poisson",
+            vocabulary="exact" if self.noisy_vocabulary else self.vocabulary,
+            budgets=None,
+            accounting="filter",
+            as_released=False,
+        )
 
     @property
     def target(self) -> float | None:

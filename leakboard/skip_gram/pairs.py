@@ -25,7 +25,7 @@ class Pairs:
     places: Integers | None = None
     """Where every pair is a unit: int64 (pairs,), increasing, which unit each is; None where all words are known."""
     all_pairs: int | None = None
-    """Where every pair is a unit: how many there are, those with an unknown word included; None likewise."""
+    """Where every pair is a unit: how many there are, those with an unknown word included."""
 
     @property
     def units(self) -> int:

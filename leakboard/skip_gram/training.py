@@ -165,7 +165,8 @@ class Training:
             self.advance()
             now = time.monotonic()
             if not compiled:  # the first step waits for the compiler
-                start, first, compiled = now, self.step, True
+                told = start = now
+                first, compiled = self.step, True
             if now - told > TELL:
                 left = (now - start) / max(1, self.step - first) * (steps - self.step)
                 note(f"step {self.step}/{steps}, about {left:.0f} s left")

@@ -42,7 +42,7 @@ from leakboard.referee.words import (
 from leakboard.stages.fitting import Names
 from leakboard.stages.publications import Publications, publisher
 from leakboard.stages.scene import Scene, candidates, observations, on_training, releasing, targets, view
-from leakboard.stages.training_data import Candidates, has_users, judge_canaries, training_unit, without
+from leakboard.stages.training_data import Candidates, has_users, judge_canaries, training_unit
 from leakboard.tokens import words
 
 Guess = Callable[[Floats], SecretGuesses | WordGuesses | TextGuesses]
@@ -102,7 +102,8 @@ def mount(attack: Attack, scene: Scene, names: Names, floor: np.ndarray | None) 
     seed = names.seed_for("attack")
     seed_libraries(seed)
     asked_about = candidates(attack, scene, names)
-    fitted: Any = attack.fit(view(attack, scene, names, asked, asked_about), seed)
+    seen = view(attack, scene, names, asked, asked_about)
+    fitted: Any = attack.fit(seen, seed)
     n = len(scene.corpus.splits["test"])
     metrics = judge_task(scene.corpus, scene.published.predicted)
     metrics += judge_regression(scene.corpus, scene.published.documents)
@@ -117,7 +118,7 @@ def mount(attack: Attack, scene: Scene, names: Names, floor: np.ndarray | None) 
             return _judge_training_audit(attack, fitted, scene, names, metrics)
         return _judge_audit(fitted, scene, names, metrics)
     if attack.target == "membership":
-        return _judge_members(fitted, scene, asked_about, metrics)
+        return _judge_members(fitted, scene, asked_about, seen.auxiliary, metrics)
     if attack.needs == "words":
         return _judge_words(fitted.guess, scene, names, asked, metrics)
     guesses = _guess_shuffled(attack, fitted.guess, _observed(attack, scene, names), names)
@@ -135,7 +136,9 @@ def mount(attack: Attack, scene: Scene, names: Names, floor: np.ndarray | None) 
     return Judged(tuple(secret.name for secret in secrets), metric, n, metrics, guesses.note, [], claim)
 
 
-def _judge_members(fitted: Any, scene: Scene, asked_about: Candidates | None, metrics: list[Metric]) -> Judged:
+def _judge_members(
+    fitted: Any, scene: Scene, asked_about: Candidates | None, own: Corpus, metrics: list[Metric]
+) -> Judged:
     """Let an attack score candidates by the published table, words included: it is published whole."""
     published = scene.published.words
     assert published is not None, "attacks on membership meet only victims that publish words"
@@ -144,8 +147,7 @@ def _judge_members(fitted: Any, scene: Scene, asked_about: Candidates | None, me
     if not isinstance(guesses, MembershipGuesses):
         raise RequestError(f"an attack on membership returns MembershipGuesses, not {type(guesses).__name__}")
     metrics += membership_metrics(guesses.scores, asked_about.members, asked_about.owners)
-    n, whole = len(asked_about.members), scene.auxiliary
-    left, all_texts = (len(corpus.splits["train"]) for corpus in (without(whole, asked_about), whole))
+    n, left, all_texts = len(asked_about.members), len(own.splits["train"]), len(scene.auxiliary.splits["train"])
     remark = "; ".join(filter(None, [guesses.note, f"the attacker has {left} of {all_texts} texts of its own left"]))
     return Judged(("membership",), "auc", n, metrics, remark, [], scene.published.claim)
 

@@ -52,6 +52,8 @@ class Scene:
     gold: Gold | None = None
     share: float = 1.0
     """Of the distinct texts of train that the victim was given; the attacker may have the others."""
+    strangers: bool = False
+    """Whether the attacker's texts are another dataset's."""
 
 
 def targets(attack: Attack, corpus: Corpus) -> tuple[Secret, ...]:
@@ -104,7 +106,7 @@ def view(
 
     auxiliary = scene.auxiliary.only("train", "dev")
     if asked_about:
-        auxiliary = without(auxiliary, asked_about)
+        auxiliary = without(auxiliary, asked_about, scene.strangers)
 
     def imitate(seed: int, corpus: Corpus | None = None, *, noise: bool = True) -> FittedVictim:
         bare = hasattr(scene.victim, "without_noise") and not noise

@@ -36,7 +36,8 @@ class Candidates:
     @property
     def owners(self) -> Integers:
         """Return the number of each candidate's author, int64 (n,): those of one author are not independent."""
-        return np.unique(self.authors, return_inverse=True)[1].astype(np.int64)
+        number = {author: place for place, author in enumerate(dict.fromkeys(self.authors))}
+        return np.array([number[author] for author in self.authors], np.int64)
 
 
 def training_unit(attack: Any, claim: PrivacyClaim | None, corpus: Corpus) -> TrainingUnit:
@@ -67,8 +68,8 @@ def draw_candidates(
 
     Documents are distinct texts of one of the splits alone; users have a text that the other split has not; pairs are
     two words that stand next to each other once in both splits together. Where the victim was given a share of the
-    texts of train, its users have fewer of them than they wrote: users of test then get as large a share of theirs, or
-    the number of texts would tell who is who.
+    texts of train, its users have fewer of them than they wrote, and fewer texts have a copy there: test then keeps as
+    large a share of its own, or the number of a user's texts would tell who is who.
 
     Args:
         corpus: the victim's.
@@ -80,7 +81,7 @@ def draw_candidates(
     Raises:
         NotApplicable: one side has none.
     """
-    if unit == "user" and share < 1:
+    if unit != "pair" and share < 1:
         corpus = thinned(corpus, "test", share, rng)
     sides = _pairs_once(corpus) if unit == "pair" else [_units(corpus, split, unit) for split in ("train", "test")]
     if not (half := min(*map(len, sides), most // 2)):
@@ -124,18 +125,23 @@ def _units(corpus: Corpus, split: str, unit: TrainingUnit) -> list[tuple[str, Te
     return [(user, Texts(own)) for user, own in of_user.items() if not other.issuperset(own)]
 
 
-def without(corpus: Corpus, candidates: Candidates) -> Corpus:
+def without(corpus: Corpus, candidates: Candidates, strangers: bool = False) -> Corpus:
     """Return an attacker's corpus without what it asks about.
 
     That is the texts themselves, or those in which an asked pair stands; of asked users every other text too, since of
     members alone the attacker may have some.
+
+    Args:
+        corpus: the attacker's.
+        candidates: what is asked about.
+        strangers: the corpus is another dataset's, where the same name is somebody else.
     """
     asked = {text for unit in candidates.units for text in unit}
     rows = list(enumerate(_by_author(corpus, "train")))
     if candidates.unit == "pair":
         kept = [row for row, (_, text) in rows if asked.isdisjoint(_pairs(text))]
     else:
-        users = set(candidates.authors) if candidates.unit == "user" else set()
+        users = set(candidates.authors) if candidates.unit == "user" and not strangers else set()
         kept = [row for row, (author, text) in rows if text not in asked and author not in users]
     return corpus.with_rows("train", kept)
 
