@@ -218,7 +218,7 @@ def rows_of_word_vectors(folder, corpus, kind):
             row = board.loc[(datasets[1], victim, ASKED.format("", "document"))]
             if pd.isna(row["epsilon_claimed"]):
                 continue
-            numbers = [f"{row[f'epsilon_{which}']:.3g}" for which in ("claimed", "proved")]
+            numbers = [f"{row[f'epsilon_{which}']:.3g}".replace("inf", "none") for which in ("claimed", "proved")]
             audited = row["epsilon_audited"]
             found = [row["privacy_unit"], *numbers, "" if pd.isna(audited) else f"{audited:.2g}", row["verdict"]]
         yield "| " + " | ".join([name, *found]) + " |"
