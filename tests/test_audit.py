@@ -44,9 +44,9 @@ class TestFalseAlarms:
     @pytest.mark.parametrize(
         ("mechanism", "dimensions"),
         [
-            (Laplace(epsilon=0.5, sensitivity=1.0), 1),
+            pytest.param(Laplace(epsilon=0.5, sensitivity=1.0), 1, marks=pytest.mark.slow),
             (Gaussian(epsilon=0.5, delta=0.05, sensitivity=1.0), 1),
-            (DiscreteLaplace(epsilon=0.5, sensitivity=1.0, grid=0.125), 1),
+            pytest.param(DiscreteLaplace(epsilon=0.5, sensitivity=1.0, grid=0.125), 1, marks=pytest.mark.slow),
         ],
         ids=["laplace", "gaussian", "discrete laplace"],
     )
