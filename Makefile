@@ -10,10 +10,10 @@ demo: .venv/demo
 	$(BIN)/python run_benchmark.py
 
 test: .venv/test
-	$(BIN)/python -m pytest -q -n auto --dist loadfile
+	$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder
 
 test-all: .venv/test
-	$(BIN)/python -m pytest -q -n auto --dist loadfile -m ""
+	$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder -m ""
 
 lint: .venv/test
 	$(BIN)/ruff check .
