@@ -63,6 +63,7 @@ class TestControls:
             assert Mechanism(name=name, epsilon=0.5).fit(ZerosAndOnes(dimension=8).load(), 0).claim.proved == proved
 
 
+@pytest.mark.slow
 def test_false_alarms_end_to_end():
     """Of 300 audits of correct mechanisms at 95 %, no more exceed epsilon than chance allows, yet the bound bites."""
     corpus, epsilon = ZerosAndOnes(dimension=1).load(), 1.0

@@ -103,6 +103,7 @@ class TestIntervals:
         low, high = Ratio(right[authors], weights[authors]).interval()
         assert high - low < 0.6 * np.diff(once.interval())[0]
 
+    @pytest.mark.slow
     def test_coverage_where_authors_differ(self):
         rng, experiments = np.random.default_rng(2), 300
         hits = {"authors": 0, "texts": 0}

@@ -34,6 +34,7 @@ class TestWord2Vec:
         assert np.array_equal(again.vectors, fitted.vectors)
         assert not np.allclose(other.vectors, fitted.vectors)
 
+    @pytest.mark.slow
     def test_does_not_depend_on_the_hash_seed(self):
         code = (
             "import hashlib;"
