@@ -150,7 +150,8 @@ def _print_claims(console: Console, rows: Sequence[dict[str, Any]]) -> None:
     """Print the three epsilons of every victim that claims one or was audited, for a single release."""
     stated = [row for row in rows if row.get("verdict") or row.get("epsilon_audited") is not None]
     claims = {
-        (row["dataset"], row["victim"], row["privacy_unit"], row.get("verdict") or row["delta"]): row for row in stated
+        (row["dataset"], row["victim"], row["privacy_unit"], f"{row['delta'] / row.get('releases', 1):.4g}"): row
+        for row in stated
     }
     if not claims:
         return
@@ -158,13 +159,13 @@ def _print_claims(console: Console, rows: Sequence[dict[str, Any]]) -> None:
     for name in ("victim", "claimed", "delta", "unit", "proved", "audited", "verdict"):
         table.add_column(name, justify="right" if name in ("claimed", "delta", "proved", "audited") else "left")
     several = len({dataset for dataset, *_ in claims}) > 1
-    for (dataset, victim, unit, _), row in claims.items():
+    for (dataset, victim, unit, delta), row in claims.items():
         audited, releases, claimed = row["epsilon_audited"], row.get("releases", 1), row.get("verdict")
         numbers = [f"{row[f'epsilon_{kind}'] / releases:.4g}" if claimed else "" for kind in ("claimed", "proved")]
         table.add_row(
             Text(f"{dataset} / {victim}" if several else victim),
             numbers[0],
-            f"{row['delta'] / releases:.4g}",
+            delta,
             unit,
             numbers[1],
             "" if audited is None else f">= {audited:.4g}",
