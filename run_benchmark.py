@@ -1,6 +1,6 @@
 """LeakBoard's command line: ``python run_benchmark.py --help``."""
 
-from leakboard.commands import main
+from leakboard.cli.commands import main
 
 if __name__ == "__main__":
     main()

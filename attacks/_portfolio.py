@@ -27,10 +27,10 @@ from leakboard.interfaces import (
     SecretKind,
     Texts,
 )
+from leakboard.models.training import shuffled, train
 from leakboard.notes import note
-from leakboard.options import shared
 from leakboard.randomness import seeded
-from leakboard.training import shuffled, train
+from leakboard.suite.options import shared
 
 Portfolio = Literal["best", "mlp", "logistic"]
 Count = Annotated[int, Field(ge=1)]

@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from leakboard.corpora import with_texts
+from leakboard.data.corpora import with_texts
+from leakboard.data.words import words
 from leakboard.interfaces import AttackerView, Corpus, FittedVictim, Floats, PublishedWords, Texts
+from leakboard.models.skip_gram.pairs import Pairs, pairs_of
+from leakboard.models.skip_gram.vocabulary import POWER
 from leakboard.notes import note
-from leakboard.skip_gram.pairs import Pairs, pairs_of
-from leakboard.skip_gram.vocabulary import POWER
-from leakboard.tokens import words
 
 CHUNK = 1 << 18
 """Pairs whose products are worked out at once."""

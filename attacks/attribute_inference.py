@@ -12,7 +12,7 @@ import numpy as np
 
 from leakboard.attacks._portfolio import FittedPortfolio, PortfolioOptions, Scores, fit_portfolio
 from leakboard.interfaces import AttackerView, Integers, Publication
-from leakboard.options import attack
+from leakboard.suite.options import attack
 
 
 @attack

@@ -17,12 +17,12 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from leakboard.attacks._denoising import Scaling
 from leakboard.attacks._texts import Vocabulary, own_vectors
+from leakboard.data.words import words
 from leakboard.interfaces import AttackerView, Floats, Publication, TextGuesses
-from leakboard.options import attack
+from leakboard.metrics.thresholds import best_offset
+from leakboard.models.training import shuffled, train
 from leakboard.randomness import seeded
-from leakboard.thresholds import best_offset
-from leakboard.tokens import words
-from leakboard.training import shuffled, train
+from leakboard.suite.options import attack
 
 Count = Annotated[int, Field(ge=1)]
 

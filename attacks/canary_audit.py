@@ -22,10 +22,10 @@ import numpy as np
 from pydantic import Field
 
 from leakboard.attacks._training_data import LikelihoodRatio, Reader, Score, shadow_features
+from leakboard.data.words import words
 from leakboard.errors import NotApplicable
 from leakboard.interfaces import AttackerView, Floats, Publication, PublishedWords, Texts
-from leakboard.options import attack
-from leakboard.tokens import words
+from leakboard.suite.options import attack
 
 
 @attack

@@ -20,9 +20,9 @@ from pydantic import Field
 from leakboard.errors import RequestError
 from leakboard.interfaces import AttackerView, Distinguisher, Publication, Texts, Unit
 from leakboard.notes import note
-from leakboard.options import attack
 from leakboard.privacy.audit import DRAWS, FEWEST, Event, Pair, choose_event, corners, normalised_corners
 from leakboard.privacy.sanity import published_repeats
+from leakboard.suite.options import attack
 
 Count = Annotated[int, Field(ge=1)]
 

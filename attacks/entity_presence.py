@@ -11,8 +11,8 @@ import numpy as np
 
 from leakboard.attacks._portfolio import FittedPortfolio, PortfolioOptions, Scores, fit_portfolio
 from leakboard.interfaces import AttackerView, Integers, Publication
-from leakboard.options import attack
-from leakboard.thresholds import best_offset
+from leakboard.metrics.thresholds import best_offset
+from leakboard.suite.options import attack
 
 
 @attack

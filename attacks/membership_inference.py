@@ -20,7 +20,7 @@ from pydantic import Field
 
 from leakboard.attacks._training_data import LikelihoodRatio, Reader, Score, shadow_features, table
 from leakboard.interfaces import AttackerView, MembershipGuesses, Publication, PublishedWords
-from leakboard.options import attack
+from leakboard.suite.options import attack
 
 Even = Annotated[int, Field(ge=2, multiple_of=2)]
 

@@ -14,12 +14,12 @@ import numpy as np
 from pydantic import Field
 from scipy.linalg import orthogonal_procrustes
 
+from leakboard.data.words import words
 from leakboard.errors import NotApplicable
 from leakboard.interfaces import AttackerView, Floats, Integers, Publication, PublishedWords, Texts, WordGuesses
+from leakboard.models.search import nearest, nearest_groups, normalised
 from leakboard.notes import note
-from leakboard.options import attack
-from leakboard.search import nearest, nearest_groups, normalised
-from leakboard.tokens import words
+from leakboard.suite.options import attack
 
 Count = Annotated[int, Field(ge=1)]
 

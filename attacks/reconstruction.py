@@ -16,11 +16,11 @@ from torch.nn.utils.rnn import pad_sequence
 
 from leakboard.attacks._denoising import Scaling
 from leakboard.attacks._texts import Vocabulary, own_vectors
+from leakboard.data.words import words
 from leakboard.interfaces import AttackerView, Floats, Publication, TextGuesses
-from leakboard.options import attack
+from leakboard.models.training import of_like_length, train
 from leakboard.randomness import seeded
-from leakboard.tokens import words
-from leakboard.training import of_like_length, train
+from leakboard.suite.options import attack
 
 Count = Annotated[int, Field(ge=1)]
 

@@ -12,10 +12,10 @@ import itertools
 import torch
 from _sides import alternate, verdict
 
-from leakboard import checkpoints
 from leakboard.errors import RequestError
-from leakboard.plugins import Registry
-from leakboard.transformer import TransformerEncoder
+from leakboard.models import checkpoints
+from leakboard.models.transformer import TransformerEncoder
+from leakboard.suite.plugins import Registry
 
 BATCH = 64
 

@@ -11,9 +11,9 @@ import argparse
 import torch
 from _sides import alternate, verdict
 
-from leakboard import checkpoints, frozen_states
-from leakboard.plugins import Registry
-from leakboard.transformer import TransformerEncoder
+from leakboard.models import checkpoints, frozen_states
+from leakboard.models.transformer import TransformerEncoder
+from leakboard.suite.plugins import Registry
 
 
 class Side:

@@ -13,8 +13,8 @@ import torch
 from _sides import alternate, verdict
 from torch.nn.utils.rnn import pack_padded_sequence, pad_sequence
 
-from leakboard.plugins import Registry
-from leakboard.training import of_like_length
+from leakboard.models.training import of_like_length
+from leakboard.suite.plugins import Registry
 
 
 class Side:

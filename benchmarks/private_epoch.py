@@ -17,11 +17,11 @@ import numpy as np
 from _sides import alternate, seconds, verdict
 
 from leakboard import notes
-from leakboard.plugins import Registry
-from leakboard.skip_gram.kernels import make_pairs
-from leakboard.skip_gram.lots import PoissonLots
-from leakboard.skip_gram.pairs import Pairs
-from leakboard.skip_gram.training import STATE, Descent, Training
+from leakboard.models.skip_gram.kernels import make_pairs
+from leakboard.models.skip_gram.lots import PoissonLots
+from leakboard.models.skip_gram.pairs import Pairs
+from leakboard.models.skip_gram.training import STATE, Descent, Training
+from leakboard.suite.plugins import Registry
 
 WORDS, DIMENSIONS, WINDOW, NEGATIVES, SENTENCE, RATE = 10_000, 100, 1, 5, 1000, 0.05
 TEXT8 = 17_005_207

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from _sides import alternate, verdict
 
-from leakboard.search import nearest, normalised
+from leakboard.models.search import nearest, normalised
 
 DIMENSIONS = 300
 

@@ -10,8 +10,8 @@ from typing import Literal
 
 import pandas as pd
 
-from leakboard.corpora import SPLITS, build_corpus, drop_copies
-from leakboard.downloads import PublicFile
+from leakboard.data.corpora import SPLITS, build_corpus, drop_copies
+from leakboard.data.downloads import PublicFile
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Secret
 

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
 
-from leakboard.downloads import PublicFile, given_places
+from leakboard.data.downloads import PublicFile, given_places
 from leakboard.store import digest, file_checksum
 
 

@@ -11,13 +11,13 @@ from typing import Annotated, Literal
 import pandas as pd
 from pydantic import Field
 
-from leakboard.corpora import build_corpus, divide, drop_copies
+from leakboard.data.corpora import build_corpus, divide, drop_copies
+from leakboard.data.downloads import PublicFile
+from leakboard.data.tabular import OnBadRows, Row, clean_text, read_rows
 from leakboard.datasets._sampling import Seed, SplitShare
-from leakboard.downloads import PublicFile
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus
-from leakboard.options import shared
-from leakboard.tabular import OnBadRows, Row, clean_text, read_rows
+from leakboard.suite.options import shared
 
 
 @shared

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from leakboard import corpora
-from leakboard.options import shared
+from leakboard.data import corpora
+from leakboard.suite.options import shared
 
 SplitShare = Annotated[float, Field(gt=0, lt=1)]
 SampleShare = Annotated[float, Field(gt=0, le=1)]

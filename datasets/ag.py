@@ -6,10 +6,10 @@ dev and test occur verbatim in train; ``duplicates`` decides. The corpus is for 
 
 from typing import Literal
 
+from leakboard.data.downloads import state
 from leakboard.datasets._dpnlp import load, public_file
-from leakboard.downloads import state
 from leakboard.interfaces import Corpus, Secret
-from leakboard.options import dataset
+from leakboard.suite.options import dataset
 
 FILE = public_file("ag", "ag_data.txt", "sha256:3c8d8591fac833fd556ad0536e0cee79fcaaad73bf4c09c0dec39a1afdc06259")
 ENTITIES = ("George W. Bush", "John Kerry", "Yasser Arafat", "Tony Blair", "Ariel Sharon")

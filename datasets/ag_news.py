@@ -6,10 +6,10 @@ first 30,000 training rows, 28,500 for train and 1,500 for validation, and the w
 The corpus is for research and other non-commercial use. It is not the file of ``ag``, which DPNR's authors made.
 """
 
+from leakboard.data.downloads import state
 from leakboard.datasets._hub import HubOptions, hub_file, load
-from leakboard.downloads import state
 from leakboard.interfaces import Corpus
-from leakboard.options import dataset
+from leakboard.suite.options import dataset
 
 REPOSITORY = "fancyzhx/ag_news"
 REVISION = "eb185aade064a813bc0b7f42de02595523103ca4"

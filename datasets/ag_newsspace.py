@@ -22,15 +22,15 @@ from xml.sax.saxutils import unescape
 import pandas as pd
 from pydantic import Field
 
-from leakboard.archives import open_bytes
-from leakboard.corpora import build_corpus, divide
+from leakboard.data.archives import open_bytes
+from leakboard.data.corpora import build_corpus, divide
+from leakboard.data.downloads import PublicFile, state
 from leakboard.datasets._files import first_found
 from leakboard.datasets._persons import choose_and_keep, identity, tagger, with_persons
-from leakboard.downloads import PublicFile, state
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus
 from leakboard.notes import note
-from leakboard.options import dataset
+from leakboard.suite.options import dataset
 
 FILE = PublicFile("ag_newsspace", "newsspace200.xml.bz", "http://groups.di.unipi.it/~gulli/newsspace200.xml.bz")
 FORMS = ("newsspace200.xml.bz2", "newsspace200.xml.gz", "newsspace200.xml.xz", "newsspace200.xml")

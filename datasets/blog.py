@@ -6,10 +6,10 @@ two the other way round than for Trustpilot.
 
 from typing import Literal
 
+from leakboard.data.downloads import state
 from leakboard.datasets._dpnlp import load, public_file
-from leakboard.downloads import state
 from leakboard.interfaces import Corpus, Secret
-from leakboard.options import dataset
+from leakboard.suite.options import dataset
 
 FILE = public_file("blog", "blog_data.txt", "git:b9c3677dca475d4848b1c34a26f13c72e0de37c6")
 SECRETS = (Secret("age", ("over 30", "under 20"), "attribute"), Secret("gender", ("male", "female"), "attribute"))

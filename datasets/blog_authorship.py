@@ -20,15 +20,15 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from leakboard.archives import read_members
-from leakboard.corpora import build_corpus, divide
+from leakboard.data.archives import read_members
+from leakboard.data.corpora import build_corpus, divide
+from leakboard.data.downloads import PublicFile, state
 from leakboard.datasets._files import folder_checksum, unpacked
 from leakboard.datasets._topics import TopicModel
-from leakboard.downloads import PublicFile, state
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Secret
 from leakboard.notes import note
-from leakboard.options import dataset
+from leakboard.suite.options import dataset
 
 FILE = PublicFile(
     "blog_authorship",

@@ -19,15 +19,15 @@ from typing import Annotated, Any, Literal
 import pandas as pd
 from pydantic import Field
 
-from leakboard.archives import read_members
-from leakboard.corpora import SPLITS, build_corpus, drop_copies
+from leakboard.data.archives import read_members
+from leakboard.data.corpora import SPLITS, build_corpus, drop_copies
+from leakboard.data.downloads import PublicFile, state
+from leakboard.data.tabular import clean_text
 from leakboard.datasets._files import folder_checksum, unpacked
 from leakboard.datasets._persons import choose_and_keep, identity, tagger, with_persons
-from leakboard.downloads import PublicFile, state
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus
-from leakboard.options import dataset
-from leakboard.tabular import clean_text
+from leakboard.suite.options import dataset
 
 PARTNERS = "the partners of the SUMMA project (http://summa-project.eu)"
 FILE = PublicFile("dw", "en_corpora_sets.zip", PARTNERS, by_hand=True)

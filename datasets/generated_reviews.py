@@ -35,12 +35,12 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from leakboard.corpora import POSTERIOR, build_corpus, divide
+from leakboard.data.corpora import POSTERIOR, build_corpus, divide
 from leakboard.datasets._review_model import SHAPE, draw, posteriors, write_texts
 from leakboard.datasets._review_words import AGES, ENTITIES, GENDERS, SENTIMENTS, TOPICS
 from leakboard.interfaces import Corpus, Secret
-from leakboard.options import dataset
 from leakboard.randomness import derived_seed, stream
+from leakboard.suite.options import dataset
 
 NAME = "generated_reviews"
 VERSION = "generated-1"

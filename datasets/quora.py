@@ -18,12 +18,12 @@ from typing import Literal
 
 import pandas as pd
 
-from leakboard.corpora import build_corpus
+from leakboard.data.corpora import build_corpus
+from leakboard.data.downloads import PublicFile, state
+from leakboard.data.tabular import OnBadRows, Row, clean_text, read_rows
 from leakboard.datasets._sampling import DrawnSplits, SampleShare, Seed, sample
-from leakboard.downloads import PublicFile, state
 from leakboard.interfaces import Corpus
-from leakboard.options import dataset
-from leakboard.tabular import OnBadRows, Row, clean_text, read_rows
+from leakboard.suite.options import dataset
 
 URL = "http://qim.fs.quoracdn.net/quora_duplicate_questions.tsv"
 CHECKSUM = "sha256:b3350dbb1d98db1f5abca85d736ba514bf4da253fae53939303d79fe921ec7c8"

@@ -19,13 +19,13 @@ from typing import Literal
 
 import pandas as pd
 
-from leakboard.corpora import build_corpus
+from leakboard.data.corpora import build_corpus
+from leakboard.data.downloads import PublicFile, state
+from leakboard.data.tabular import OnBadRows, Row, clean_category, clean_text, read_rows
 from leakboard.datasets._sampling import DrawnSplits, SplitShare
-from leakboard.downloads import PublicFile, state
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Secret
-from leakboard.options import dataset
-from leakboard.tabular import OnBadRows, Row, clean_category, clean_text, read_rows
+from leakboard.suite.options import dataset
 
 COMMIT = "422ca5db3b60daa59de7fd5304e6603e08480f6d"
 URL = f"https://raw.githubusercontent.com/sonvx/dpText/{COMMIT}/data/personality/Full_Data.csv"

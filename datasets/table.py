@@ -11,12 +11,12 @@ from typing import Annotated, Literal
 import pandas as pd
 from pydantic import Field
 
-from leakboard.corpora import SPLITS, build_corpus, divide, drop_copies
+from leakboard.data.corpora import SPLITS, build_corpus, divide, drop_copies
+from leakboard.data.tabular import Row, clean_category, clean_text, expand, read_rows
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Secret
-from leakboard.options import Strings, dataset
 from leakboard.store import digest, file_checksum
-from leakboard.tabular import Row, clean_category, clean_text, expand, read_rows
+from leakboard.suite.options import Strings, dataset
 
 PRESENCE = {"0": 0, "1": 1, "false": 0, "true": 1, "absent": 0, "present": 1, "no": 0, "yes": 1}
 SPLIT_NAMES = {"train": "train", "dev": "dev", "valid": "dev", "validation": "dev", "test": "test"}

@@ -13,13 +13,13 @@ from typing import Literal
 
 import pandas as pd
 
-from leakboard.corpora import build_corpus
+from leakboard.data.corpora import build_corpus
+from leakboard.data.downloads import PublicFile, state
+from leakboard.data.tabular import OnBadRows, Row, clean_text, read_lines
+from leakboard.data.words import words
 from leakboard.datasets._sampling import DrawnSplits
-from leakboard.downloads import PublicFile, state
 from leakboard.interfaces import Corpus
-from leakboard.options import dataset
-from leakboard.tabular import OnBadRows, Row, clean_text, read_lines
-from leakboard.tokens import words
+from leakboard.suite.options import dataset
 
 FILE = PublicFile("tatoeba", "fra-eng.zip", "https://www.manythings.org/anki/fra-eng.zip")
 MEMBER = "fra.txt"

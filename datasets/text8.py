@@ -16,13 +16,13 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from leakboard.archives import open_bytes
-from leakboard.corpora import build_corpus
+from leakboard.data.archives import open_bytes
+from leakboard.data.corpora import build_corpus
+from leakboard.data.downloads import PublicFile, state
 from leakboard.datasets._sampling import DrawnSplits
-from leakboard.downloads import PublicFile, state
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus
-from leakboard.options import dataset
+from leakboard.suite.options import dataset
 
 FILE = PublicFile(
     "text8",

@@ -6,10 +6,10 @@ as in the reader of Coavoux et al. (2018).
 
 from typing import Literal
 
+from leakboard.data.downloads import state
 from leakboard.datasets._dpnlp import load, public_file
-from leakboard.downloads import state
 from leakboard.interfaces import Corpus, Secret
-from leakboard.options import dataset
+from leakboard.suite.options import dataset
 
 FILE = public_file("tp_us", "tp_us.txt", "git:a77c01300a5d0af073537a1a51ef79cf5e00ce78")
 SECRETS = (Secret("gender", ("male", "female"), "attribute"), Secret("age", ("over 45", "under 35"), "attribute"))

@@ -11,12 +11,12 @@ from typing import Annotated, Literal
 import pandas as pd
 from pydantic import Field
 
-from leakboard.corpora import build_corpus, divide, drop_copies
+from leakboard.data.corpora import build_corpus, divide, drop_copies
+from leakboard.data.downloads import PublicFile, state
+from leakboard.data.tabular import Row, clean_category, clean_text, read_rows
 from leakboard.datasets._topics import TopicModel
-from leakboard.downloads import PublicFile, state
 from leakboard.interfaces import Corpus, Secret
-from leakboard.options import dataset
-from leakboard.tabular import Row, clean_category, clean_text, read_rows
+from leakboard.suite.options import dataset
 
 COMMIT = "805b206976dd4645966ca76e554c3929fd681e68"
 URL = "https://raw.githubusercontent.com/MilaNLProc/language-invariant-properties"

@@ -21,14 +21,14 @@ from typing import Annotated, Any, Literal
 import pandas as pd
 from pydantic import Field
 
-from leakboard.archives import members
-from leakboard.corpora import build_corpus, divide
+from leakboard.data.archives import members
+from leakboard.data.corpora import build_corpus, divide
+from leakboard.data.downloads import PublicFile, state
+from leakboard.data.tabular import OnBadRows, Row, clean_category, clean_text, read_lines
 from leakboard.datasets._files import first_found
-from leakboard.downloads import PublicFile, state
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Secret
-from leakboard.options import dataset
-from leakboard.tabular import OnBadRows, Row, clean_category, clean_text, read_lines
+from leakboard.suite.options import dataset
 
 URL = "https://bitbucket.org/lowlands/release/raw/fd60e8b4fbb12f0175e0f26153e289bbe2bfd71c/WWW2015/data"
 STEMS = {

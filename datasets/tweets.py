@@ -12,12 +12,12 @@ from typing import Annotated, Literal
 import pandas as pd
 from pydantic import Field
 
-from leakboard.corpora import build_corpus
+from leakboard.data.corpora import build_corpus
+from leakboard.data.downloads import PublicFile, state
+from leakboard.data.tabular import OnBadRows, Row, clean_text, read_lines
 from leakboard.datasets._sampling import DrawnSplits, SampleShare, Seed, sample
-from leakboard.downloads import PublicFile, state
 from leakboard.interfaces import Corpus
-from leakboard.options import dataset
-from leakboard.tabular import OnBadRows, Row, clean_text, read_lines
+from leakboard.suite.options import dataset
 
 REPOSITORY = "https://github.com/Marsan-Ma-zz/chat_corpus"
 FILES = {

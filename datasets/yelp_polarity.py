@@ -6,10 +6,10 @@ by Zouhri and Abecidan (2021) takes the first 30,000 training rows, 28,500 for t
 whole test file: ``train_rows: 30000``. The reviews are under the terms of the Yelp Dataset Challenge of 2015.
 """
 
+from leakboard.data.downloads import state
 from leakboard.datasets._hub import HubOptions, hub_file, load
-from leakboard.downloads import state
 from leakboard.interfaces import Corpus
-from leakboard.options import dataset
+from leakboard.suite.options import dataset
 
 REPOSITORY = "fancyzhx/yelp_polarity"
 REVISION = "bbf1c97a1f0cf005e5aded43839fd814654a1557"

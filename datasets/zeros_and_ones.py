@@ -9,9 +9,9 @@ from typing import Annotated
 import pandas as pd
 from pydantic import Field
 
-from leakboard.corpora import SPLITS, build_corpus
+from leakboard.data.corpora import SPLITS, build_corpus
 from leakboard.interfaces import Corpus, Secret
-from leakboard.options import dataset
+from leakboard.suite.options import dataset
 
 
 @dataset

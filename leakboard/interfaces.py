@@ -4,8 +4,8 @@ A *dataset* loads a `Corpus`: texts with a task label and secrets. A *victim* is
 vectors. An *attack* sees an `AttackerView` (never the test secrets), is fitted, and turns the published test
 vectors into guesses. The referee, not the plugin, scores the guesses.
 
-A plugin is one class decorated with `leakboard.options.dataset`, ``victim`` or ``attack``; the fields of the class
-are its options. The learner and the learned are two types: ``fit`` returns something frozen.
+A plugin is one class decorated with ``dataset``, ``victim`` or ``attack`` of `leakboard.suite.options`; the fields of
+the class are its options. The learner and the learned are two types: ``fit`` returns something frozen.
 """
 
 from __future__ import annotations

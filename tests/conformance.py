@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from leakboard.interfaces import SecretGuesses
-from leakboard.options import build, field_names
-from leakboard.plugins import KINDS, Registry
+from leakboard.suite.options import build, field_names
+from leakboard.suite.plugins import KINDS, Registry
 
 SMALL = {
     "batch_size": 16,
@@ -72,9 +72,9 @@ def corpus(victim=""):
 
 def scene(given, epsilon=None):
     """Return an attacker's scene on a victim that publishes documents and words, and with an epsilon releases."""
-    from leakboard.stages.fitting import Names, fit
-    from leakboard.stages.publications import publish
-    from leakboard.stages.scene import Scene
+    from leakboard.pipeline.fitting import Names, fit
+    from leakboard.pipeline.publications import publish
+    from leakboard.pipeline.scene import Scene
     from leakboard.victims.word2vec import Word2Vec
 
     names = Names(0, given.name, "word2vec", "attack")
@@ -85,9 +85,9 @@ def scene(given, epsilon=None):
 
 def view(attack, given, names=None):
     """Return what the attack may see of a scene."""
-    from leakboard.stages.fitting import Names
-    from leakboard.stages.scene import candidates
-    from leakboard.stages.scene import view as seen_by
+    from leakboard.pipeline.fitting import Names
+    from leakboard.pipeline.scene import candidates
+    from leakboard.pipeline.scene import view as seen_by
 
     names = names or Names(0, given.corpus.name, "word2vec", "attack")
     return seen_by(attack, given, names, set(), candidates(attack, given, names))

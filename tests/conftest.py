@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from leakboard.corpora import build_corpus
+from leakboard.data.corpora import build_corpus
 from leakboard.interfaces import Secret
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -176,7 +176,8 @@ def bench(tmp_path):
 @pytest.fixture
 def command_line(monkeypatch, capsys):
     """Return a function that calls the command line in this process: exit status, standard output, standard error."""
-    from leakboard import commands, engines, worker
+    from leakboard.cli import commands
+    from leakboard.pipeline import engines, worker
 
     def call(*arguments):
         worker._registry.cache_clear()
@@ -193,7 +194,7 @@ def command_line(monkeypatch, capsys):
 
 def _run_here(tasks, jobs, listen):
     """Stand in for the local engine: the same tasks, one after the other, without the seconds that a process costs."""
-    from leakboard.engines import Outcome, TaskFailed, attempt
+    from leakboard.pipeline.engines import Outcome, TaskFailed, attempt
 
     failures = {}
     for task in tasks:

@@ -15,10 +15,10 @@ from conformance import content, digest, example, published
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import MembershipGuesses, PrivacyClaim, SecretGuesses, TextGuesses, WordGuesses
-from leakboard.options import describe
-from leakboard.plugins import KINDS, Registry
-from leakboard.stages.cell import mount
-from leakboard.stages.fitting import Names
+from leakboard.pipeline.cell import mount
+from leakboard.pipeline.fitting import Names
+from leakboard.suite.options import describe
+from leakboard.suite.plugins import KINDS, Registry
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 LISTINGS = {kind: Registry().listings(kind) for kind in KINDS}

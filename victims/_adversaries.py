@@ -14,8 +14,8 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from leakboard.interfaces import Corpus
+from leakboard.models.task_model import Adversary, Vectors
 from leakboard.randomness import derived_seed, seeded
-from leakboard.task_model import Adversary, Vectors
 
 Penalty = Callable[[Vectors, list[int]], torch.Tensor]
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from leakboard.classifier import LinearClassifier
 from leakboard.interfaces import Corpus, Integers
+from leakboard.metrics.baselines import best_constant
+from leakboard.metrics.measures import micro_f1
+from leakboard.models.classifier import LinearClassifier
+from leakboard.models.task_model import Vectors
 from leakboard.notes import note
-from leakboard.referee.baselines import best_constant
-from leakboard.referee.measures import micro_f1
-from leakboard.task_model import Vectors
 
 BATCH = 256
 """Texts that are encoded at once (texts)."""

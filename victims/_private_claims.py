@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leakboard.interfaces import PrivacyClaim
+from leakboard.models.skip_gram.lots import FixedLots
+from leakboard.models.skip_gram.personal import AsInThePaper, Filtered
 from leakboard.privacy.training_budget import TrainingBudget
-from leakboard.skip_gram.lots import FixedLots
-from leakboard.skip_gram.personal import AsInThePaper, Filtered
 
 if TYPE_CHECKING:
     from leakboard.victims.dp_word2vec import DPWord2Vec

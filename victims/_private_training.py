@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from leakboard.data.words import words
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Integers, PrivacyClaim
+from leakboard.models.skip_gram import vocabulary
+from leakboard.models.skip_gram.lots import FixedLots, PoissonLots
+from leakboard.models.skip_gram.pairs import Pairs, pairs_of
+from leakboard.models.skip_gram.personal import AsInThePaper, Filtered
+from leakboard.models.skip_gram.training import Descent, Training
+from leakboard.models.skip_gram.vocabulary import Vocabulary
 from leakboard.notes import note
 from leakboard.privacy.training_budget import TrainingBudget
 from leakboard.randomness import derived_seed, stream
-from leakboard.skip_gram import vocabulary
-from leakboard.skip_gram.lots import FixedLots, PoissonLots
-from leakboard.skip_gram.pairs import Pairs, pairs_of
-from leakboard.skip_gram.personal import AsInThePaper, Filtered
-from leakboard.skip_gram.training import Descent, Training
-from leakboard.skip_gram.vocabulary import Vocabulary
-from leakboard.tokens import words
 from leakboard.victims._private_claims import Claims
 
 if TYPE_CHECKING:

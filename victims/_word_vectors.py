@@ -8,9 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from leakboard.classifier import LinearClassifier
+from leakboard.data.words import words
 from leakboard.interfaces import Corpus, Floats, Integers, PrivacyClaim, PublishedWords, Texts
-from leakboard.tokens import words
+from leakboard.models.classifier import LinearClassifier
 
 CLASSIFIER = "classifier.npz"
 

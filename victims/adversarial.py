@@ -21,9 +21,9 @@ from safetensors.torch import load_file, save_file
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Floats, Publication, Texts
+from leakboard.models.task_model import Defence, FittedOnTask, TaskModel, fit_task_model, load_task_model
 from leakboard.notes import note
-from leakboard.options import part, victim
-from leakboard.task_model import Defence, FittedOnTask, TaskModel, fit_task_model, load_task_model
+from leakboard.suite.options import part, victim
 from leakboard.victims._adversaries import METHODS, Setting
 from leakboard.victims._encoders import ENCODERS
 from leakboard.victims._privacy_budget import PrivacyBudget

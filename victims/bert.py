@@ -12,11 +12,11 @@ import numpy as np
 import torch
 from pydantic import Field
 
-from leakboard import checkpoints
 from leakboard.interfaces import Corpus, Publication, PublishedWords, Texts
-from leakboard.options import victim
-from leakboard.task_model import FittedOnTask, Recipe, fit_task_model, load_task_model
-from leakboard.transformer import Pooling, Precision, TransformerEncoder
+from leakboard.models import checkpoints
+from leakboard.models.task_model import FittedOnTask, Recipe, fit_task_model, load_task_model
+from leakboard.models.transformer import Pooling, Precision, TransformerEncoder
+from leakboard.suite.options import victim
 
 Count = Annotated[int, Field(ge=1)]
 

@@ -46,11 +46,11 @@ from pydantic import Field
 
 from leakboard.errors import RequestError, nearest
 from leakboard.interfaces import Corpus, PrivacyClaim, Publication, TrainingUnit
-from leakboard.options import victim
 from leakboard.privacy.mechanisms import Positive
 from leakboard.randomness import stream
 from leakboard.resuming import state_folder
 from leakboard.store import file_checksum, finite, numbers
+from leakboard.suite.options import victim
 from leakboard.victims._private_training import plan
 from leakboard.victims._word_vectors import WordVectors
 

@@ -20,15 +20,15 @@ import numpy as np
 import torch
 from pydantic import Field
 
-from leakboard import checkpoints
 from leakboard.interfaces import Corpus, Floats, PrivacyClaim, Publication, Texts
-from leakboard.options import Strings, part, reset, victim
+from leakboard.models import checkpoints
+from leakboard.models.task_model import Defence, FittedOnTask, fit_task_model, load_task_model
 from leakboard.privacy.masking import check_sensitive, hide_words
 from leakboard.privacy.mechanisms import Positive, WordDropout
 from leakboard.privacy.normalisation import min_max
 from leakboard.privacy.releases import Calibration, CubeRelease, Family, HiddenWordRelease, Sampling, check_release
 from leakboard.randomness import derived_seed, stream
-from leakboard.task_model import Defence, FittedOnTask, fit_task_model, load_task_model
+from leakboard.suite.options import Strings, part, reset, victim
 from leakboard.victims._encoders import ENCODERS
 from leakboard.victims.bert import Bert
 

@@ -17,11 +17,11 @@ import torch
 from pydantic import Field
 from safetensors.torch import load_file, save_file
 
+from leakboard.data.words import words
 from leakboard.interfaces import Corpus, Floats, Publication
-from leakboard.options import victim
-from leakboard.task_model import FittedOnTask, Recipe, fit_task_model, load_task_model
-from leakboard.tokens import words
-from leakboard.training import encode_all, shuffled
+from leakboard.models.task_model import FittedOnTask, Recipe, fit_task_model, load_task_model
+from leakboard.models.training import encode_all, shuffled
+from leakboard.suite.options import victim
 
 Count = Annotated[int, Field(ge=1)]
 

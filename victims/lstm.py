@@ -20,11 +20,11 @@ from pydantic import Field
 from safetensors.torch import load_file, save_file
 from torch.nn.utils.rnn import pad_sequence
 
+from leakboard.data.words import words
 from leakboard.interfaces import Corpus, Floats, Publication
-from leakboard.options import victim
-from leakboard.task_model import FittedOnTask, Recipe, fit_task_model, load_task_model
-from leakboard.tokens import words
-from leakboard.training import encode_all, of_like_length
+from leakboard.models.task_model import FittedOnTask, Recipe, fit_task_model, load_task_model
+from leakboard.models.training import encode_all, of_like_length
+from leakboard.suite.options import victim
 
 Count = Annotated[int, Field(ge=1)]
 Dimension = Annotated[int, Field(ge=2)]

@@ -17,10 +17,10 @@ from pydantic import Field
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Floats, Integers, PrivacyClaim, Publication, PublishedWords, Texts
-from leakboard.options import victim
 from leakboard.privacy import controls
 from leakboard.privacy.mechanisms import Positive
 from leakboard.privacy.releases import CubeRelease
+from leakboard.suite.options import victim
 
 CONTROLS: Mapping[str, Any] = {
     "copy": controls.Copy,

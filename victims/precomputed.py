@@ -11,11 +11,11 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from leakboard.classifier import LinearClassifier
 from leakboard.errors import RequestError, nearest, one_line
 from leakboard.interfaces import Corpus, Floats, Integers, Publication, PublishedWords, Texts
-from leakboard.options import victim
+from leakboard.models.classifier import LinearClassifier
 from leakboard.store import file_checksum
+from leakboard.suite.options import victim
 
 
 @victim

@@ -11,11 +11,11 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from leakboard import checkpoints
-from leakboard.classifier import LinearClassifier
 from leakboard.interfaces import Corpus, Floats, Integers, Publication, PublishedWords, Texts
-from leakboard.options import victim
-from leakboard.transformer import Pooling, Precision, TransformerEncoder
+from leakboard.models import checkpoints
+from leakboard.models.classifier import LinearClassifier
+from leakboard.models.transformer import Pooling, Precision, TransformerEncoder
+from leakboard.suite.options import victim
 
 
 @victim

@@ -16,14 +16,14 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from leakboard.data.words import words
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Floats, PrivacyClaim, Publication, PublishedWords, Texts
-from leakboard.options import victim
 from leakboard.privacy.mechanisms import Positive
 from leakboard.privacy.normalisation import min_max
 from leakboard.privacy.releases import CubeRelease
 from leakboard.randomness import stream
-from leakboard.tokens import words
+from leakboard.suite.options import victim
 from leakboard.victims._word_vectors import WordVectors
 
 Count = Annotated[int, Field(ge=1)]

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Floats, Integers, PrivacyClaim, Publication, PublishedWords, Texts
-from leakboard.options import victim
 from leakboard.randomness import stream
+from leakboard.suite.options import victim
 
 
 @victim

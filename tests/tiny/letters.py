@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from leakboard.corpora import build_corpus, divide
+from leakboard.data.corpora import build_corpus, divide
 from leakboard.interfaces import Corpus, Secret
-from leakboard.options import dataset
 from leakboard.randomness import stream
+from leakboard.suite.options import dataset
 
 SECRETS = (Secret("colour", ("red", "blue"), "attribute"), Secret("anna", ("absent", "present"), "entity"))
 SHOWN = {"label": ("bad", "good"), "colour": ("rot", "blau"), "anna": ("nil", "ann")}

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from leakboard.interfaces import AttackerView, Floats, Publication, SecretGuesses
-from leakboard.options import attack
+from leakboard.suite.options import attack
 
 
 @attack

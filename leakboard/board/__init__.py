@@ -1,0 +1,1 @@
+"""The published leaderboard: tables, provenance, published numbers beside ours, publish and verify."""

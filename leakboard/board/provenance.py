@@ -1,0 +1,106 @@
+"""Where numbers come from: ``meta.json`` beside a run's tables."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import leakboard
+from leakboard.pipeline.records import Record
+from leakboard.store import SCHEMA, file_checksum
+from leakboard.suite.plan import Job
+from leakboard.suite.suites import Suite
+
+PACKAGES = [
+    "torch",
+    "transformers",
+    "tokenizers",
+    "gensim",
+    "scikit-learn",
+    "datasets",
+    "faiss-cpu",
+    "pandas",
+    "numpy",
+    "scipy",
+    "fairlearn",
+    "pyarrow",
+    "dp-accounting",
+    "concept-erasure",
+    "numba",
+    "llvmlite",
+]
+
+
+@cache
+def environment() -> dict[str, Any]:
+    """Return what this process computes with: commit, versions and machine."""
+    return {
+        "leakboard": leakboard.__version__,
+        "commit": _commit(),
+        "python": platform.python_version(),
+        "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
+        "machine": {
+            "system": platform.system(),
+            "processor": _processor(),
+            "cores": os.cpu_count(),
+            "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        },
+    }
+
+
+def describe(
+    suite: Suite, jobs: Iterable[Job], records: Iterable[Record], costs: Iterable[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return the suite, its datasets and what their checks found, and every environment that computed a part of it."""
+    done, jobs = list(records), list(jobs)
+    found = {json.dumps(cost["environment"], sort_keys=True) for cost in costs if "environment" in cost}
+    datasets = {job.cell.source.label: job.fingerprint for job in jobs}
+    datasets |= {job.cell.source.other.label: job.other_fingerprint for job in jobs if job.cell.source.other}
+    return {
+        "suite": suite.name,
+        "suite_sha256": file_checksum(suite.path),
+        "schema": SCHEMA,
+        "threads": suite.file.threads,
+        "datasets": datasets,
+        "checks": {record.dataset: dict(record.checks) for record in done if record.checks},
+        "cells": sorted(record.key for record in done),
+        "environments": [json.loads(text) for text in sorted(found)],
+    }
+
+
+def write_meta(path: Path, meta: dict[str, Any]) -> None:
+    """Write ``meta.json``."""
+    from leakboard.store import write_file
+
+    write_file(path, json.dumps(meta, indent=1, sort_keys=True) + "\n")
+
+
+def _commit() -> str:
+    """Return the checkout's commit, with ``+`` where files differ from it; empty outside a checkout."""
+    root = Path(leakboard.__file__).parent.parent
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(root), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        if Path(git("rev-parse", "--show-toplevel")) != root:
+            return ""
+        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor()

@@ -1,0 +1,90 @@
+"""Published numbers beside ours: ``reference.csv`` of a suite, and the differences.
+
+One row a number: ``dataset``, ``victim`` and ``attack`` as the suite's tables name them (an empty attack is any: for
+what does not depend on it), ``metric``, ``variable`` and ``group`` as in ``cells.csv``, the published ``value``
+(``inf`` where it is infinite) and its ``source``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from leakboard.errors import RequestError, one_line
+from leakboard.pipeline.records import Record
+
+FILE = "reference.csv"
+KEYS = ("dataset", "victim", "attack", "metric", "variable", "group")
+COMPARISON = (
+    "source, dataset, victim, attack, metric, variable, group, seeds, ours, low, high, theirs, difference, "
+    "standard_errors"
+)
+
+Row = dict[str, Any]
+
+
+def read_reference(folder: Path) -> list[Row]:
+    """Return the published numbers of a suite, in order; none where it has no such file.
+
+    Raises:
+        RequestError: the file is malformed; one line names the row.
+    """
+    path = folder / FILE
+    if not path.is_file():
+        return []
+    try:
+        table = pd.read_csv(path, keep_default_na=False, dtype=str)
+    except (OSError, ValueError) as error:
+        raise RequestError(f"{path}: cannot be read ({one_line(error)})") from None
+    wanted = [*KEYS, "value", "source"]
+    if list(table.columns) != wanted:
+        raise RequestError(f"{path}: columns {', '.join(table.columns)}; allowed: {', '.join(wanted)}")
+    rows: list[Row] = []
+    for number, row in enumerate(table.to_dict("records"), start=2):
+        try:
+            value = float(row["value"])
+        except ValueError:
+            value = math.nan
+        if math.isnan(value):
+            raise RequestError(f"{path}: line {number}: value {row['value']!r} is not a number (inf where infinite)")
+        rows.append({**{name: row[name] for name in wanted}, "value": value})
+    return rows
+
+
+def compare(records: Sequence[Record], reference: Sequence[Row]) -> list[Row]:
+    """Return one row a published number: ours (mean over seeds, with the mean interval), theirs, and the difference.
+
+    ``standard_errors`` is the difference over the standard error that our interval implies, where there is one; a
+    published estimate has an error of its own, which is not in it. A number that no finished cell answers stands there
+    without ours.
+    """
+    done = [record for record in records if record.status == "ok"]
+    return [_compared(entry, done) for entry in reference]
+
+
+def _compared(entry: Row, records: Sequence[Record]) -> Row:
+    asked = [
+        record
+        for record in records
+        if (record.dataset, record.victim) == (entry["dataset"], entry["victim"])
+        and entry["attack"] in ("", record.attack)
+    ]
+    if asked and not entry["attack"]:  # the same in every attack's record: count each seed once
+        asked = [record for record in asked if record.attack == asked[0].attack]
+    found = [m for r in asked if (m := r.value(entry["metric"], entry["variable"], entry["group"]))]
+    row = {**{key: entry[key] for key in (*KEYS, "source")}, "seeds": len(found), "theirs": entry["value"]}
+    if not found:
+        return row
+    ours = sum(m.value for m in found if m.value is not None) / len(found)
+    row |= {"ours": ours, "difference": 0.0 if ours == entry["value"] else ours - entry["value"]}
+    bounds = [(m.low, m.high) for m in found if m.low is not None and m.high is not None]
+    if len(bounds) == len(found):
+        row["low"], row["high"] = (sum(side) / len(bounds) for side in zip(*bounds, strict=True))
+        error = (row["high"] - row["low"]) / (2 * 1.959964)
+        if error > 0 and math.isfinite(row["difference"]):
+            row["standard_errors"] = row["difference"] / error
+    return row

@@ -1,0 +1,234 @@
+"""What people see of a run: the plan, the leaderboard as a table, the paths of its files, and a plugin's options."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from leakboard.board.provenance import describe, write_meta
+from leakboard.board.reference import compare, read_reference
+from leakboard.board.tables import leaderboard, write_tables
+from leakboard.pipeline.records import Record
+from leakboard.pipeline.runner import Run
+from leakboard.store import write_file
+from leakboard.suite import options
+
+
+def write(run: Run, records: Sequence[Record]) -> list[Path]:
+    """Write a run's tables and ``meta.json``; return their paths."""
+    jobs = [*run.jobs, *run.others]
+    costs = {job.key: run.costs(job) for job in jobs}
+    paths = write_tables(run.folder, records, costs, compare(records, read_reference(run.suite.home)))
+    write_meta(run.folder / "meta.json", describe(run.suite, jobs, records, itertools.chain(*costs.values())))
+    return [*paths, run.folder / "meta.json"]
+
+
+def print_plan(console: Console, run: Run) -> None:
+    """List the cells and what of each is cached."""
+    table = Table("cell", "cached", box=None, pad_edge=False)
+    done = 0
+    for job in run.jobs:
+        cached = run.cached(job)
+        done += "result" in cached
+        table.add_row(Text(job.cell.label), Text(job.problem or job.skip or ", ".join(cached) or "nothing"))
+    console.print(table)
+    console.print(f"{len(run.jobs)} cells, {done} done, {len(run.jobs) - done} to compute")
+
+
+def warn_about_threads(console: Console, run: Run, jobs: int) -> None:
+    """Warn when more threads are asked for than there are cores."""
+    wanted, cores = jobs * run.suite.file.threads, os.cpu_count() or 1
+    if wanted > cores:
+        console.print(f"warning: {jobs} jobs x {run.suite.file.threads} threads on {cores} cores: slower, not faster")
+
+
+def warn_about_missing(console: Console, run: Run) -> None:
+    """Warn when cells have no result, so that nobody takes a part for the whole, and when results were altered."""
+    for job in run.altered:
+        console.print(Text(f"warning: {job.folder}: its result does not match its checksum; `run` computes it again"))
+    if missing := len(run.unfinished):
+        console.print(Text(f"warning: {missing} of {len(run.jobs)} cells have no result or failed; `run` tries them"))
+
+
+COLUMNS = {
+    "task_accuracy": "task",
+    "attack_score": "attack score",
+    "empirical_privacy": "privacy",
+    "privacy_majority": "ceiling",
+    "privacy_floor": "floor",
+    "privacy_bayes": "bayes",
+    "fairness_gap": "gap",
+}
+
+
+def print_leaderboard(console: Console, run: Run, records: Sequence[Record]) -> None:
+    """Print the leaderboard, one table a dataset, and what a reader must be warned of."""
+    ordered = sorted(records, key=lambda r: (r.dataset, r.victim, r.attack, r.seed))
+    rows = leaderboard(ordered)
+    console.print(f"\n{run.suite.name}: {run.suite.file.description}", markup=False, highlight=False)
+    for dataset in dict.fromkeys(row["dataset"] for row in rows):
+        console.print(_table(dataset, [row for row in rows if row["dataset"] == dataset]))
+    console.print(
+        "privacy: 1 - the better of attack and best constant guess [95 % interval]; ceiling: what the constant leaves; "
+        "floor: what a classifier on the text leaves; bayes: what the best possible attacker leaves, where known; "
+        "gap: widest gap of task accuracy between groups",
+        style="dim",
+        highlight=False,
+    )
+    _print_claims(console, rows)
+    learned = [record for record in ordered if record.attack_metric != "epsilon"]  # an audit learns from no text
+    for dataset, checks in {record.dataset: record.checks for record in learned}.items():
+        for check, what in (("test_copies", "occur verbatim in train"), ("test_users", "have an author in train")):
+            if share := checks.get(check):
+                console.print(Text(f"warning: {dataset}: {100 * share:.1f} % of the test texts {what}"))
+
+
+def print_sentences(console: Console, run: Run) -> None:
+    """Print one test text a word attack beside what the attacker read: the one of which it got most words right."""
+    table = pd.read_csv(run.folder / "sentences.csv", keep_default_na=False)
+    if table.empty:
+        return
+    table["share"] = table["words_right"] / table["words"].clip(lower=1)
+    best = table.loc[table.groupby(["dataset", "victim", "attack"], sort=True)["share"].idxmax()]
+    console.print("\nrecovered sentences: the most complete of each attack (all in sentences.csv)", style="bold")
+    for row in best.to_dict("records"):
+        head = f"{row['dataset']} / {row['victim']} / {row['attack']}: {row['words_right']} of {row['words']} words"
+        console.print(head, markup=False, highlight=False)
+        for name in ("text", "recovered"):
+            console.print(Text(f"  {name:9} {' '.join(str(row[name]).split())}"), no_wrap=True, overflow="ellipsis")
+
+
+def save_picture(path: Path, run: Run, records: Sequence[Record]) -> None:
+    """Save the leaderboard as people see it on a terminal, as an SVG picture.
+
+    Raises:
+        StorageError: the picture cannot be written.
+    """
+    with open(os.devnull, "w") as nowhere:
+        console = Console(record=True, width=120, file=nowhere, force_terminal=True)
+        print_leaderboard(console, run, records)
+        write_file(path, console.export_svg(title=f"leakboard run {run.suite.name}"))
+
+
+def _table(dataset: str, rows: Sequence[dict[str, Any]]) -> Table:
+    table = Table(title=Text(dataset), title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("victim / attack", overflow="fold")
+    shown = [name for name in COLUMNS if any(row.get(name) is not None for row in rows)]
+    for name in shown:
+        table.add_column(COLUMNS[name], no_wrap=True, justify="left" if name == "attack_score" else "right")
+    for victim in dict.fromkeys(row["victim"] for row in rows):
+        table.add_row(Text(victim))
+        for row in [row for row in rows if row["victim"] == victim]:
+            remark = "" if row["status"] == "ok" else f"\n    {row['status']}"
+            table.add_row(Text(f"  {row['attack']}{remark}"), *(_cell(row, name) for name in shown))
+    return table
+
+
+def _cell(row: dict[str, Any], name: str) -> str:
+    value = row.get(name)
+    if value is None:
+        return ""
+    if name == "attack_score":
+        return f"{value:.3f} {row['attack_metric']}"
+    if name == "empirical_privacy" and row.get("empirical_privacy_low") is not None:
+        return f"{value:.3f} [{row['empirical_privacy_low']:.3f}, {row['empirical_privacy_high']:.3f}]"
+    return f"{value:.3f}"
+
+
+def _print_claims(console: Console, rows: Sequence[dict[str, Any]]) -> None:
+    """Print the three epsilons of every victim that claims one or was audited, for a single release."""
+    stated = [row for row in rows if row.get("verdict") or row.get("epsilon_audited") is not None]
+    claims = {
+        (row["dataset"], row["victim"], row["privacy_unit"], f"{row['delta'] / row.get('releases', 1):.4g}"): row
+        for row in stated
+    }
+    if not claims:
+        return
+    table = Table(title="three epsilons of one release", title_justify="left", title_style="bold", box=SIMPLE_HEAD)
+    for name in ("victim", "claimed", "delta", "unit", "proved", "audited", "verdict"):
+        table.add_column(name, justify="right" if name in ("claimed", "delta", "proved", "audited") else "left")
+    several = len({dataset for dataset, *_ in claims}) > 1
+    for (dataset, victim, unit, delta), row in claims.items():
+        audited, releases, claimed = row["epsilon_audited"], row.get("releases", 1), row.get("verdict")
+        numbers = [f"{row[f'epsilon_{kind}'] / releases:.4g}" if claimed else "" for kind in ("claimed", "proved")]
+        table.add_row(
+            Text(f"{dataset} / {victim}" if several else victim),
+            numbers[0],
+            delta,
+            unit,
+            numbers[1],
+            "" if audited is None else f">= {audited:.4g}",
+            claimed or "nothing claimed",
+        )
+    console.print(table)
+    console.print(
+        "claimed: what the authors state; proved: what follows from what the code does; audited: a lower bound at 95 % "
+        "confidence from attacking it",
+        style="dim",
+        highlight=False,
+    )
+
+
+COMPARED = 40
+"""Rows of a source that are printed; a longer table is summed up."""
+
+
+def print_comparison(console: Console, run: Run) -> None:
+    """Print ours, theirs and the difference for every published number of the suite, one table a source."""
+    path = run.folder / "comparison.csv"
+    if not path.is_file():
+        return
+    table = pd.read_csv(path, keep_default_na=False, na_values={"ours": [""], "difference": [""]})
+    for source, rows in table.groupby("source", sort=False):
+        answered = rows[rows["ours"].notna()]
+        console.print(Text(f"\nbeside {source}: {len(answered)} of {len(rows)} numbers measured"), style="bold")
+        if len(answered) > COMPARED:
+            console.print(Text(_summed_up(answered)))
+            continue
+        shown = Table("victim", "metric", "ours", "theirs", "difference", box=SIMPLE_HEAD, pad_edge=False)
+        for row in answered.to_dict("records"):
+            place = " ".join(str(row[key]) for key in ("metric", "variable", "group", "attack") if row[key])
+            numbers = (f"{row['ours']:.4f}", f"{row['theirs']:.4f}", f"{row['difference']:+.4f}")
+            shown.add_row(Text(str(row["victim"])), Text(place), *numbers)
+        console.print(shown)
+    console.print(Text(f"\nall differences from published numbers: {path}"), style="dim")
+
+
+def _summed_up(rows: pd.DataFrame) -> str:
+    both = rows[np.isfinite(rows["ours"]) & np.isfinite(rows["theirs"])]
+    infinite = int((np.isinf(rows["ours"]) & np.isinf(rows["theirs"])).sum())
+    errors = pd.to_numeric(both["standard_errors"], errors="coerce").abs()
+    known, near = int(errors.notna().sum()), int((errors < 2).sum())
+    return (
+        f"  both finite: {len(both)}, widest difference {both['difference'].abs().max():.4f}; "
+        f"{near} of {known} within 2 standard errors, widest {errors.max():.1f}; "
+        f"both infinite: {infinite}; one infinite: {len(rows) - len(both) - infinite}"
+    )
+
+
+def print_paths(console: Console, paths: Sequence[Path]) -> None:
+    """Print where files are."""
+    for path in paths:
+        console.print(str(path), markup=False, highlight=False, soft_wrap=True)
+
+
+def print_plugin(console: Console, name: str, plugin: type) -> None:
+    """Print a plugin's description and its options."""
+    module = inspect.getmodule(plugin)
+    console.print(f"{name}: {inspect.getdoc(module) or ''}", markup=False, highlight=False)
+    console.print()
+    table = Table("option", "allowed", "default", "what it does", box=None, pad_edge=False)
+    for option in options.describe(plugin):
+        table.add_row(*(Text(part) for part in (option.name, option.allowed, option.default, option.text)))
+    console.print(table)

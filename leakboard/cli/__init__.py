@@ -1,0 +1,1 @@
+"""The command line: commands, what they print, progress, and ``new`` with its templates."""

@@ -1,0 +1,253 @@
+"""The command line (Typer). Heavy modules are imported inside the commands that need them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from leakboard.data.downloads import without_network
+from leakboard.errors import RequestError, nearest
+from leakboard.store import file_checksum
+
+app = typer.Typer(
+    help="LeakBoard: how much private information does a published text representation give away?",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    no_args_is_help=False,
+)
+console = Console(width=None if sys.stdout.isatty() else 140)
+
+OutFolder = Annotated[Path, typer.Option("--out", help="Folder of runs and of what they share.")]
+PluginFiles = Annotated[Optional[list[Path]], typer.Option("--plugin", help="Load one plugin file; repeatable.")]  # noqa: UP045
+Only = Annotated[Optional[list[str]], typer.Option("--only", help="dataset=, victim= or attack= name; repeatable.")]  # noqa: UP045
+SuiteName = Annotated[str, typer.Argument(help="A name under leaderboards/, or a YAML file.")]
+
+
+def main() -> None:
+    """Run the command line; a wrong request is one line on standard error and exit status 2."""
+    try:
+        app(prog_name="run_benchmark.py" if sys.argv[0].endswith(".py") else "leakboard")
+    except RequestError as error:
+        Console(stderr=True).print(f"error: {error}", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        Console(stderr=True).print("interrupted: finished cells are kept; the same command goes on from here")
+        sys.exit(130)
+
+
+@app.callback(invoke_without_command=True)
+def default(context: typer.Context) -> None:
+    """Run the demo leaderboard when no command is given."""
+    if context.invoked_subcommand is None:
+        run("demo")
+
+
+@app.command()
+def run(
+    suite: SuiteName = "demo",
+    out: OutFolder = Path("runs"),
+    only: Only = None,
+    seeds: Annotated[Optional[str], typer.Option(help="Instead of the suite's, as in 0,1,2.")] = None,  # noqa: UP045
+    jobs: Annotated[int, typer.Option(min=1, help="Cells computed at once.")] = 1,
+    plugin: PluginFiles = None,
+    force: Annotated[bool, typer.Option("--force", help="Compute again what is done.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the cells and what is cached.")] = False,
+) -> None:
+    """Compute a leaderboard; what is already computed is kept."""
+    from leakboard.board import reports
+    from leakboard.pipeline import runner
+
+    if dry_run:
+        with without_network():
+            reports.print_plan(console, _open(suite, out, only, seeds, plugin, reuse=not force))
+        return
+    opened = _open(suite, out, only, seeds, plugin, reuse=not force)
+    reports.warn_about_threads(console, opened, jobs)
+    try:
+        runner.execute(opened, console, jobs, force)
+    except KeyboardInterrupt:  # told here: Typer ends silently on it
+        Console(stderr=True).print("interrupted: finished cells are kept; the same command goes on from here")
+        raise typer.Exit(130) from None
+    records = opened.records()
+    paths = reports.write(opened, records)
+    reports.print_leaderboard(console, opened, records)
+    reports.print_sentences(console, opened)
+    reports.print_comparison(console, opened)
+    reports.print_paths(console, paths)
+    if opened.unfinished:
+        raise typer.Exit(1)
+
+
+@app.command()
+def report(
+    suite: SuiteName,
+    out: OutFolder = Path("runs"),
+    plugin: PluginFiles = None,
+    svg: Annotated[Optional[Path], typer.Option(help="Also save the printed leaderboard as a picture.")] = None,  # noqa: UP045
+) -> None:
+    """Write the tables again from the cell records, without computing anything."""
+    from leakboard.board import reports
+
+    with without_network():
+        opened = _open(suite, out, None, None, plugin)
+    records = opened.records()
+    if not records:
+        raise RequestError(f"{opened.folder}: no finished cells; `run {suite}` computes them")
+    paths = reports.write(opened, records)
+    reports.print_leaderboard(console, opened, records)
+    reports.print_sentences(console, opened)
+    reports.print_comparison(console, opened)
+    reports.warn_about_missing(console, opened)
+    if svg:
+        reports.save_picture(svg, opened, records)
+        paths.append(svg)
+    reports.print_paths(console, paths)
+
+
+@app.command()
+def publish(
+    suite: SuiteName,
+    out: OutFolder = Path("runs"),
+    only: Only = None,
+    seeds: Annotated[Optional[str], typer.Option(help="These are enough, as in 0,1.")] = None,  # noqa: UP045
+    plugin: PluginFiles = None,
+) -> None:
+    """Copy a finished run's tables and records into the suite's folder, with their provenance."""
+    from leakboard.board import publishing, reports
+
+    reports.print_paths(console, publishing.publish(_open(suite, out, only, seeds, plugin)))
+
+
+@app.command()
+def verify(
+    suite: SuiteName,
+    cells: Annotated[int, typer.Option(min=1, help="Published cells to compute again, at random.")] = 2,
+    tolerance: Annotated[float, typer.Option(min=0, help="Largest difference of a metric that passes.")] = 0.0001,
+    seed: Annotated[int, typer.Option(help="Seed of the choice.")] = 0,
+    plugin: PluginFiles = None,
+) -> None:
+    """Compute some published cells again, from nothing, and compare every metric."""
+    from leakboard.board import publishing
+
+    opened = _open(suite, Path("runs"), None, None, plugin)
+    if not publishing.verify(opened, console, cells, tolerance, seed):
+        raise typer.Exit(1)
+
+
+@app.command("list")
+def list_(
+    kind: Annotated[str, typer.Argument(help="datasets, victims, attacks or suites; all when left out.")] = "",
+    plugin: PluginFiles = None,
+) -> None:
+    """List what there is, and whether it can be used; only plugins that tell their state are imported."""
+    from leakboard.suite.plugins import KINDS, Registry
+
+    kinds = (*KINDS, "suites")
+    if kind and kind not in kinds:
+        raise RequestError(f"list: {kind!r} is not one of {', '.join(kinds)}{nearest(kind, kinds)}")
+    registry = Registry(plugin or ())
+    for chosen in [kind] if kind else kinds:
+        table = Table("name", "what it is", title=chosen, title_justify="left", box=None, pad_edge=False)
+        table.add_column("state", overflow="fold")  # an address is of use only when it is whole
+        for row in _suite_rows() if chosen == "suites" else _plugin_rows(registry, chosen):
+            table.add_row(*map(Text, row))
+        console.print(table)
+        console.print()
+
+
+@app.command()
+def show(
+    kind: Annotated[str, typer.Argument(help="dataset, victim or attack.")],
+    name: Annotated[str, typer.Argument(help="Its name.")],
+    plugin: PluginFiles = None,
+) -> None:
+    """Show a plugin: what it is, its paper, its options with ranges and defaults."""
+    from leakboard.board.reports import print_plugin
+    from leakboard.suite.plugins import KINDS, BrokenPlugin, Registry
+
+    singular = [k[:-1] for k in KINDS]
+    if kind not in singular:
+        raise RequestError(f"show: {kind!r} is not one of {', '.join(singular)}{nearest(kind, singular)}")
+    try:
+        print_plugin(console, name, Registry(plugin or ()).load(f"{kind}s", name, "show"))
+    except BrokenPlugin as error:
+        raise RequestError(str(error)) from None
+
+
+@app.command()
+def new(
+    kind: Annotated[str, typer.Argument(help="dataset, victim or attack.")],
+    name: Annotated[str, typer.Argument(help="A new name, in lower case with underscores.")],
+    folder: Annotated[Path, typer.Option(help="Checkout to write into.")] = Path(),
+) -> None:
+    """Write a working plugin and its test, to fill in."""
+    from leakboard.cli.scaffold import write_plugin
+
+    for path in write_plugin(kind, name, folder):
+        console.print(f"wrote {path}", markup=False, highlight=False)
+
+
+def _open(suite, out, only, seeds, plugin, reuse=True):  # type: ignore[no-untyped-def]
+    from leakboard.pipeline.runner import open_run
+    from leakboard.suite.plugins import Registry
+    from leakboard.suite.suites import load_suite
+
+    registry = Registry(plugin or ())
+    loaded = load_suite(suite, registry)
+    return open_run(loaded, loaded.cells(_seeds(seeds), _only(only)), out, registry, reuse)
+
+
+def _seeds(text: str | None) -> list[int] | None:
+    if text is None:
+        return None
+    parts = text.split(",")
+    if not all(part.strip().isdecimal() for part in parts):
+        raise RequestError(f"--seeds {text}: allowed are whole numbers with commas, as in 0,1,2")
+    return sorted({int(part) for part in parts})
+
+
+def _only(entries: list[str] | None) -> dict[str, list[str]]:
+    keys = ("dataset", "victim", "attack")
+    only: dict[str, list[str]] = {}
+    for entry in entries or ():
+        key, equals, value = entry.partition("=")
+        if key not in keys or not equals:
+            raise RequestError(
+                f"--only {entry}: allowed are {', '.join(f'{k}=NAME' for k in keys)}{nearest(key, keys)}"
+            )
+        only.setdefault(key, []).append(value)
+    return only
+
+
+def _suite_rows() -> list[tuple[str, str, str]]:
+    import yaml
+
+    from leakboard.suite.suites import find_suite, suite_names
+
+    rows = []
+    for name in suite_names():
+        path = find_suite(name)
+        try:
+            rows.append((name, str(yaml.safe_load(path.read_text("utf-8"))["description"]), _published(path)))
+        except (OSError, ValueError, yaml.YAMLError, TypeError, KeyError) as error:
+            rows.append((name, "", f"broken: {' '.join(str(error).split())[:100]}"))
+    return rows
+
+
+def _published(suite: Path) -> str:
+    meta = suite.with_name("meta.json")
+    if not meta.is_file():
+        return "to be computed"
+    same = json.loads(meta.read_text("utf-8"))["suite_sha256"] == file_checksum(suite)
+    return "published" if same else "published before the suite was changed"
+
+
+def _plugin_rows(registry, kind):  # type: ignore[no-untyped-def]
+    return [(item.name, item.summary, registry.state(item)) for item in registry.listings(kind)]

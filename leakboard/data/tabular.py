@@ -1,0 +1,237 @@
+"""The one reader of CSV, Parquet, JSON Lines and plain lines: rows in, good rows and the bad ones' reasons out."""
+
+from __future__ import annotations
+
+import csv
+import glob
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from leakboard.data.archives import open_bytes
+from leakboard.errors import RequestError, nearest
+
+if TYPE_CHECKING:
+    import pyarrow
+
+Row = dict[str, Any]
+Cleaner = Callable[[Row], Row]
+"""Turns a raw row into a clean one; raises ValueError with the reason where it cannot."""
+
+OnBadRows = Literal["error", "drop"]
+
+
+@dataclass
+class Rows:
+    """The good rows of one or several files, each with its place among all rows."""
+
+    rows: list[Row] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    """Place of each good row, counted over all files from 0."""
+    dropped: int = 0
+
+
+def expand(pattern: str) -> list[Path]:
+    """Return the files of a path or glob, sorted.
+
+    Raises:
+        RequestError: there are none.
+    """
+    paths = [Path(p) for p in sorted(glob.glob(pattern, recursive=True))] or [Path(pattern)]
+    if not all(path.is_file() for path in paths):
+        raise RequestError(f"{pattern}: no such file")
+    return paths
+
+
+def read_rows(
+    pattern: str, columns: Sequence[str], clean: Cleaner, on_bad_rows: OnBadRows, delimiter: str | None = None
+) -> Rows:
+    """Read all rows of the files that match ``pattern``.
+
+    Args:
+        pattern: a path or glob.
+        columns: names that must be columns of every file.
+        clean: applied to every row.
+        on_bad_rows: ``error`` refuses the file and names its first bad rows, counted from 1 after the header;
+            ``drop`` counts and leaves them out.
+        delimiter: of CSV files, where it is not what the file's name says (a comma; of TSV files a tab).
+
+    Raises:
+        RequestError: no file, unknown format, missing column, malformed file, or bad rows.
+    """
+    result = Rows()
+    for path in expand(pattern):
+        _take(result, path, "row", _reader(path, delimiter)(path, columns), clean, on_bad_rows)
+    if not result.rows:
+        raise RequestError(f"{pattern}: no usable rows")
+    return result
+
+
+def read_lines(path: Path, clean: Callable[[str], Row], on_bad_rows: OnBadRows | None, member: str = "") -> Rows:
+    """Read all lines of a UTF-8 file, through its archive where it is one.
+
+    Args:
+        path: the file.
+        clean: applied to every line, without its line break.
+        on_bad_rows: ``error`` refuses the file and names its first bad lines, counted from 1; ``drop`` counts and
+            leaves them out; None refuses the file where a user has no such choice.
+        member: of a zip, the file in it.
+
+    Raises:
+        RequestError: no file, damaged archive, bad lines, or no good one.
+    """
+    result = Rows()
+    with open_bytes(path, member) as stream:
+        _take(result, path, "line", map(_line, stream), lambda row: clean(row["line"]), on_bad_rows)
+    if not result.rows:
+        raise RequestError(f"{path}: no usable lines")
+    return result
+
+
+def _line(line: bytes) -> Row | str:
+    try:
+        return {"line": line.decode().removeprefix("\ufeff").rstrip("\r\n")}
+    except UnicodeDecodeError:
+        return "bytes that are not UTF-8"
+
+
+def _take(
+    result: Rows, path: Path, noun: str, rows: Iterable[Row | str], clean: Cleaner, on_bad_rows: OnBadRows | None
+) -> None:
+    """Add a file's good rows to the result; a row that is a string is the reason why there is none."""
+    first = len(result.rows) + result.dropped
+    faults: list[tuple[int, str]] = []
+    for in_file, row in enumerate(rows):
+        try:
+            if isinstance(row, str):
+                raise ValueError(row)
+            result.rows.append(clean(row))
+            result.numbers.append(first + in_file)
+        except ValueError as error:
+            faults.append((in_file + 1, str(error)))
+    if faults and on_bad_rows != "drop":
+        shown = "; ".join(f"{noun} {n}: {reason}" for n, reason in faults[:3])
+        more = f"; and {len(faults) - 3} more" if len(faults) > 3 else ""
+        advice = "; on_bad_rows: drop leaves them out" if on_bad_rows else ""
+        raise RequestError(f"{path}: {len(faults)} bad {noun}s ({shown}{more}){advice}")
+    result.dropped += len(faults)
+
+
+def _reader(path: Path, delimiter: str | None) -> Callable[[Path, Sequence[str]], Iterator[Row | str]]:
+    readers: dict[str, Callable[[Path, Sequence[str]], Iterator[Row | str]]] = {
+        ".csv": partial(_read_csv, delimiter=delimiter or ","),
+        ".tsv": partial(_read_csv, delimiter=delimiter or "\t"),
+        ".parquet": _read_parquet,
+        ".jsonl": _read_jsonl,
+    }
+    try:
+        return readers[path.suffix.lower()]
+    except KeyError:
+        raise RequestError(f"{path}: unknown format {path.suffix!r} (allowed: {', '.join(readers)})") from None
+
+
+def _require(path: Path, columns: Sequence[str], present: Iterable[str]) -> None:
+    names = [str(name) for name in present]
+    if not names:
+        raise RequestError(f"{path}: empty, no column names")
+    for column in columns:
+        if names.count(column) > 1:
+            raise RequestError(f"{path}: {names.count(column)} columns are named {column!r}")
+        if column not in names:
+            raise RequestError(f"{path}: no column {column!r} (there are: {', '.join(names)}){nearest(column, names)}")
+
+
+def _read_csv(path: Path, columns: Sequence[str], delimiter: str) -> Iterator[Row | str]:
+    csv.field_size_limit(2**31 - 1)
+    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as stream:
+        reader = csv.DictReader(stream, delimiter=delimiter, strict=True)
+        try:
+            _require(path, columns, reader.fieldnames or ())
+            for row in reader:
+                extra = row.pop(None, None)  # type: ignore[call-overload]
+                if extra:
+                    yield f"{len(extra)} fields too many"
+                elif None in row.values():
+                    yield "too few fields"
+                else:
+                    yield row
+        except csv.Error as error:
+            # DictReader counts the lines of whole rows only: the row at fault begins on the next.
+            raise RequestError(f"{path}: line {reader.line_num + 1}: {error}") from None
+
+
+def _read_jsonl(path: Path, columns: Sequence[str]) -> Iterator[Row | str]:
+    with path.open(encoding="utf-8-sig", errors="surrogateescape") as stream:
+        for line in stream:
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                yield f"not JSON ({error})"
+                continue
+            if not isinstance(row, dict):
+                yield f"a JSON {type(row).__name__}, not an object"
+            elif absent := [column for column in columns if column not in row]:
+                yield f"{absent[0]} is missing{nearest(absent[0], row)}"
+            else:
+                yield {column: row[column] for column in columns}
+
+
+def _read_parquet(path: Path, columns: Sequence[str]) -> Iterator[Row | str]:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        file = pyarrow.parquet.ParquetFile(path)
+        _require(path, columns, file.schema_arrow.names)
+        for batch in file.iter_batches(columns=list(dict.fromkeys(columns))):
+            try:
+                yield from batch.to_pylist()
+            except UnicodeDecodeError:
+                yield from map(_parquet_row, (batch.slice(i, 1) for i in range(batch.num_rows)))
+    except (pyarrow.ArrowException, OSError) as error:
+        raise RequestError(f"{path}: not a readable Parquet file ({' '.join(str(error).split())[:120]})") from None
+
+
+def _parquet_row(batch: pyarrow.RecordBatch) -> Row | str:
+    """Return the one row of a batch."""
+    try:
+        return batch.to_pylist()[0]
+    except UnicodeDecodeError:
+        return "bytes that are not UTF-8"
+
+
+def clean_text(value: Any, column: str) -> str:
+    """Return a text that has at least one character that is not blank.
+
+    Raises:
+        ValueError: it is missing, of another type, or holds undecodable bytes.
+    """
+    if value is None:
+        raise ValueError(f"{column} is missing")
+    if not isinstance(value, str):
+        raise ValueError(f"{column} is {type(value).__name__}, not text")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise ValueError(f"{column} has bytes that are not UTF-8")
+    if not value.strip():
+        raise ValueError(f"{column} is empty")
+    return value
+
+
+def clean_category(value: Any, column: str) -> str:
+    """Return a class name: text, whole number or truth value, as text.
+
+    Raises:
+        ValueError: it is missing or of another type.
+    """
+    if isinstance(value, bool | int):
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, float):
+        if value.is_integer():
+            return str(int(value))
+        raise ValueError(f"{column} is {value}, not a class")
+    return clean_text(value, column).strip()

@@ -1,0 +1,107 @@
+"""What can be guessed without the vectors: constants, the task label, the text itself, and the exact posterior."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logit
+
+from leakboard.interfaces import Corpus, Integers, Secret
+from leakboard.metrics.measures import accuracy, micro_f1
+from leakboard.metrics.thresholds import best_offset
+
+Codes = NDArray[np.int64]
+"""int64 (n, secrets): indices of values."""
+
+
+def truth(corpus: Corpus, split: str, secrets: Sequence[Secret]) -> Codes:
+    """Return the secrets of a split, int64 (n, secrets)."""
+    return np.stack([corpus.column(split, secret.name) for secret in secrets], axis=1)
+
+
+def best_constant(train: Codes, kind: str) -> Codes:
+    """Return the constant guess that does best on train, int64 (secrets,).
+
+    For attributes the most frequent value of each. For entities the set of largest micro F1: of all sets of a given
+    size the most frequent entities have the most true positives, so only as many sets as entities need be tried.
+    """
+    if kind == "attribute":
+        return np.array([np.bincount(column).argmax() for column in train.T])
+    order = np.argsort(-train.sum(0), kind="stable")
+    guesses = np.zeros((len(order), len(order)), np.int64)
+    for size in range(len(order)):
+        guesses[size, order[: size + 1]] = 1
+    return max(guesses, key=lambda guess: micro_f1(np.broadcast_to(guess, train.shape), train).value)
+
+
+def given_label(train: Codes, train_labels: Integers, labels: Integers, kind: str) -> Codes:
+    """Return what the task label alone suggests for each text, int64 (n, secrets) (Coavoux et al. 2018, code).
+
+    The best constant of the training texts with the same label; of all training texts for a label not seen there.
+    """
+    default = best_constant(train, kind)
+    per_label = {y: best_constant(train[train_labels == y], kind) for y in np.unique(train_labels)}
+    return np.stack([per_label.get(y, default) for y in labels])
+
+
+def from_text(corpus: Corpus, secrets: Sequence[Secret], seed: int) -> Codes:
+    """Return the guesses of classifiers trained on the text for each secret, int64 (n, secrets): the privacy floor.
+
+    TF-IDF of words and word pairs, logistic regression; regularisation and, for entities, the threshold of "present"
+    chosen on dev. What strong but ordinary classifiers reach, not a bound: another attacker may do better.
+    """
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    vectoriser = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True)
+    try:
+        train = vectoriser.fit_transform(corpus.texts("train"))
+    except ValueError:  # no word occurs twice
+        vectoriser = TfidfVectorizer(analyzer="char", ngram_range=(1, 3))
+        train = vectoriser.fit_transform(corpus.texts("train"))
+    dev, test = (vectoriser.transform(corpus.texts(split)) for split in ("dev", "test"))
+    models = [_best_model(train, dev, corpus, secret, seed) for secret in secrets]
+    if secrets[0].kind == "attribute":
+        return np.stack([model.predict(test) for model in models], axis=1)
+    on_dev, on_test = (np.stack([_presence(model, part) for model in models], axis=1) for part in (dev, test))
+    offset = best_offset(on_dev.ravel(), truth(corpus, "dev", secrets).ravel())
+    return (on_test + offset > 0).astype(np.int64)
+
+
+def _best_model(train: Any, dev: Any, corpus: Corpus, secret: Secret, seed: int) -> Any:
+    """Return the logistic regression that does best on dev, or the constant where train has one value only."""
+    from sklearn.dummy import DummyClassifier
+    from sklearn.linear_model import LogisticRegression
+
+    known, wanted = corpus.column("train", secret.name), corpus.column("dev", secret.name)
+    if len(np.unique(known)) == 1:
+        return DummyClassifier().fit(train, known)
+    recipes = [LogisticRegression(C=c, max_iter=1000, random_state=seed) for c in (1.0, 10.0, 100.0)]
+    models = [recipe.fit(train, known) for recipe in recipes]
+    if secret.kind == "attribute":
+        return max(models, key=lambda model: accuracy(model.predict(dev), wanted).value)
+    margins = [_presence(model, dev) for model in models]
+    f1 = [micro_f1((m + best_offset(m, wanted) > 0).astype(np.int64), wanted).value for m in margins]
+    return models[int(np.argmax(f1))]
+
+
+def _presence(model: Any, texts: Any) -> NDArray[np.float64]:
+    """Return the log-odds that each text mentions the entity, float64 (n,)."""
+    chances = model.predict_proba(texts)[:, model.classes_ == 1].sum(1)
+    return logit(np.clip(chances, 1e-12, 1 - 1e-12))
+
+
+def bayes_score(posteriors: Sequence[NDArray[np.float64]], kind: str) -> float:
+    """Return the best score that any attacker who judges each text by itself can expect, given the exact posteriors.
+
+    Attributes: the mean over texts and secrets of the largest posterior (expected accuracy of the Bayes classifier).
+    Entities: expected micro F1 is 2 E[TP] / (guessed + positives); with the pairs sorted by posterior the best set is a
+    prefix, and all prefixes are tried. Expected counts stand for the counts, whose ratio they approach as texts grow.
+    """
+    if kind == "attribute":
+        return float(np.mean([p.max(1).mean() for p in posteriors]))
+    present = np.sort(np.concatenate([p[:, 1] for p in posteriors]))[::-1]
+    f1 = 2 * np.cumsum(present) / (np.arange(1, len(present) + 1) + present.sum())
+    return float(f1.max())

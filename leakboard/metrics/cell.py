@@ -1,0 +1,130 @@
+"""Judging one cell: the victim's usefulness and fairness, and what an attack's guesses say about its privacy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from leakboard.data.corpora import posterior
+from leakboard.errors import RequestError
+from leakboard.interfaces import Corpus, Integers, Secret, SecretGuesses
+from leakboard.metrics import baselines
+from leakboard.metrics.baselines import Codes
+from leakboard.metrics.fairness import NOBODY, group_metrics, group_shares
+from leakboard.metrics.measures import Metric, accuracy, authors, micro_f1, remaining_privacy
+
+SCORES = {"attribute": ("accuracy", accuracy), "entity": ("f1", micro_f1)}
+"""The headline score of each kind of secret: accuracy averaged over attributes, micro F1 over (text, entity) pairs."""
+
+
+def judge_task(corpus: Corpus, predicted: Integers | None) -> list[Metric]:
+    """Return the groups of every secret and, where there is a task, its accuracy on test, overall and by group."""
+    groups = {secret.name: corpus.column("test", secret.name) for secret in corpus.secrets}
+    shares = [metric for secret in corpus.secrets for metric in group_shares(secret, groups[secret.name])]
+    if predicted is None:
+        return shares
+    labels, train = corpus.column("test", "label"), corpus.column("train", "label")
+    majority = np.full(len(labels), np.bincount(train).argmax())
+    units = authors(corpus, "test")
+    metrics = [
+        *shares,
+        accuracy(predicted, labels, units).metric("task_accuracy"),
+        Metric("task_majority", accuracy(majority, labels).value, n=len(labels)),
+    ]
+    for secret in corpus.secrets:
+        metrics += group_metrics(secret, groups[secret.name], predicted, labels, units)
+    return metrics
+
+
+def judge(corpus: Corpus, secrets: Sequence[Secret], guesses: SecretGuesses, floor: Codes | None) -> list[Metric]:
+    """Return what the guesses of document secrets reveal, beside every baseline.
+
+    Args:
+        corpus: with train and test.
+        secrets: those that the attack targets, all of one kind.
+        guesses: scores of every value of every secret.
+        floor: guesses of classifiers trained on the text, or None.
+
+    Raises:
+        RequestError: the guesses are incomplete, of a wrong shape, or not finite.
+    """
+    kind = secrets[0].kind
+    score = SCORES[kind][1]
+    truth = baselines.truth(corpus, "test", secrets)
+    train = baselines.truth(corpus, "train", secrets)
+    guessed = np.stack([_checked(guesses.scores, secret, len(truth)).argmax(1) for secret in secrets], axis=1)
+    constant_guess = np.broadcast_to(baselines.best_constant(train, kind), truth.shape)
+    units = authors(corpus, "test")
+    attack, constant = score(guessed, truth, units), score(constant_guess, truth, units)
+    metrics = [
+        attack.metric("attack_score"),
+        remaining_privacy(attack, constant),
+        Metric("privacy_majority", 1 - constant.value, n=len(truth)),
+    ]
+    if corpus.has_labels:
+        labels = corpus.column("test", "label")
+        suggested = baselines.given_label(train, corpus.column("train", "label"), labels, kind)
+        metrics.append(Metric("privacy_label", 1 - score(suggested, truth).value, n=len(truth)))
+    if floor is not None:
+        metrics.append(Metric("privacy_floor", 1 - score(floor, truth).value, n=len(truth)))
+    posteriors = [posterior(corpus, "test", secret.name) for secret in secrets]
+    if all(p is not None for p in posteriors):
+        bayes = baselines.bayes_score([p for p in posteriors if p is not None], kind)
+        metrics.append(Metric("privacy_bayes", 1 - bayes, n=len(truth)))
+    for column, secret in enumerate(secrets):
+        metrics += _by_secret(secret, guesses, guessed[:, column], truth[:, column], units)
+    if kind == "entity":
+        f1 = [micro_f1(guessed[:, [c]], truth[:, [c]]).value for c in range(len(secrets))]
+        metrics.append(Metric("attack_f1_macro", float(np.mean(f1)), n=len(truth)))
+    return metrics
+
+
+def _checked(scores: Mapping[str, np.ndarray], secret: Secret, n: int) -> np.ndarray:
+    if secret.name not in scores:
+        raise RequestError(f"the attack guesses nothing for {secret.name!r}")
+    array = np.asarray(scores[secret.name])
+    if array.shape != (n, len(secret.values)):
+        raise RequestError(f"guesses of {secret.name!r} have shape {array.shape}, not {(n, len(secret.values))}")
+    if not np.isfinite(array).all():
+        raise RequestError(f"guesses of {secret.name!r} are not finite")
+    return array
+
+
+def _by_secret(
+    secret: Secret, guesses: SecretGuesses, guessed: Integers, truth: Integers, units: Integers | None
+) -> list[Metric]:
+    """Return accuracy, balanced accuracy, area under the curve and, for entities, F1 of one secret.
+
+    And the accuracy of each group. For an entity the groups are absent and present: specificity and recall, as in DPNR
+    Table 5.
+    """
+    right = accuracy(guessed, truth, units)
+    metrics = [right.metric("attack_accuracy", secret.name)]
+    recalls = []
+    for code, group in enumerate(secret.values):
+        inside = truth == code
+        if not inside.any():
+            metrics.append(Metric("attack_accuracy", None, secret.name, group, n=0, status=NOBODY))
+            continue
+        recall = right.within(inside)
+        metrics.append(recall.metric("attack_accuracy", secret.name, group))
+        recalls.append(recall.value)
+    metrics.append(Metric("attack_balanced_accuracy", float(np.mean(recalls)), secret.name, n=len(truth)))
+    if secret.kind == "entity":
+        metrics.append(micro_f1(guessed[:, None], truth[:, None], units).metric("attack_f1", secret.name))
+    metrics.append(_area(secret, np.asarray(guesses.scores[secret.name], np.float64), truth))
+    return metrics
+
+
+def _area(secret: Secret, scores: np.ndarray, truth: Integers) -> Metric:
+    """Return the area under the ROC curve; with more than two values, the mean over values against the rest."""
+    from sklearn.metrics import roc_auc_score
+
+    present = np.unique(truth)
+    if len(present) < 2:
+        return Metric("attack_auc", None, secret.name, n=len(truth), status="one class only")
+    if len(secret.values) == 2:
+        return Metric("attack_auc", float(roc_auc_score(truth, scores[:, 1] - scores[:, 0])), secret.name, n=len(truth))
+    areas = [roc_auc_score(truth == code, scores[:, code]) for code in present]
+    return Metric("attack_auc", float(np.mean(areas)), secret.name, n=len(truth))

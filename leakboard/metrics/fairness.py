@@ -1,0 +1,111 @@
+"""Task accuracy by group of each secret, as in DPNR Tables 6 and 7 (Lyu, He and Li 2020), with interval and p-value."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from leakboard.interfaces import Integers, Secret
+from leakboard.metrics.measures import CONFIDENCE, Array, Metric, Ratio, accuracy, bootstrap
+
+NOBODY = "no test text in this group"
+
+SMALLEST_CLASS = 10
+"""Texts that a task class must have in every group for its true positive rate to be compared."""
+
+
+def group_shares(secret: Secret, groups: Integers) -> list[Metric]:
+    """Return each group's share of the test texts."""
+    inside = [groups == code for code in range(len(secret.values))]
+    return [
+        Metric("share", float(part.mean()), secret.name, group, n=int(part.sum()))
+        for part, group in zip(inside, secret.values, strict=True)
+    ]
+
+
+def group_metrics(
+    secret: Secret, groups: Integers, predicted: Integers, labels: Integers, units: Integers | None = None
+) -> list[Metric]:
+    """Return accuracy, gap, p-value and true-positive-rate gap of a secret's groups.
+
+    The gap is a group's accuracy minus that of the first group that has texts; its interval is a bootstrap over
+    independent units (Newcombe's where a group is all right or all wrong, of which resampling knows no doubt), its
+    p-value Fisher's exact test of right and wrong answers in the two groups, which takes texts as independent. An
+    empty group has no values, and says so.
+    """
+    right = accuracy(predicted, labels, units)
+    metrics: list[Metric] = []
+    reference: int | None = None
+    for code, group in enumerate(secret.values):
+        inside = groups == code
+        if not inside.any():
+            metrics.append(Metric("task_accuracy", None, secret.name, group, n=0, status=NOBODY))
+            continue
+        metrics.append(right.within(inside).metric("task_accuracy", secret.name, group))
+        if reference is None:
+            reference = code
+            continue
+        metrics += _gap(right, groups == reference, inside, secret.name, group)
+    metrics.append(_rate_gap(secret, groups, predicted, labels))
+    return metrics
+
+
+def _gap(score: Ratio, first: NDArray[np.bool_], second: NDArray[np.bool_], variable: str, group: str) -> list[Metric]:
+    right = score.numerator
+
+    def difference(right_a: Array, a: Array, right_b: Array, b: Array, axis: int = -1) -> Array:
+        with np.errstate(invalid="ignore", divide="ignore"):  # a resample may miss a small group
+            gap = right_b.sum(axis) / b.sum(axis) - right_a.sum(axis) / a.sum(axis)
+        return np.nan_to_num(gap)
+
+    value = right[second].mean() - right[first].mean()
+    if right[first].std() and right[second].std():
+        a, b = first.astype(np.float64), second.astype(np.float64)
+        low, high = bootstrap(difference, right * a, a, right * b, b, units=score.units)
+    else:
+        low, high = _newcombe(right[first], right[second])
+    table = [[right[part].sum(), (1 - right[part]).sum()] for part in (first, second)]
+    p_value = stats.fisher_exact(np.array(table, dtype=int)).pvalue
+    n = int(second.sum())
+    return [
+        Metric("task_gap", float(value), variable, group, low, high, n),
+        Metric("task_gap_p", float(p_value), variable, group, n=n),
+    ]
+
+
+def _newcombe(first: Array, second: Array) -> tuple[float, float]:
+    """Return the interval of the difference of two shares from their Wilson intervals (Newcombe 1998, method 10)."""
+    shares, lows, highs = [], [], []
+    for right in (first, second):
+        wilson = stats.binomtest(int(right.sum()), len(right)).proportion_ci(CONFIDENCE, method="wilson")
+        shares.append(right.mean())
+        lows.append(wilson.low)
+        highs.append(wilson.high)
+    gap = shares[1] - shares[0]
+    below = np.hypot(shares[1] - lows[1], highs[0] - shares[0])
+    above = np.hypot(highs[1] - shares[1], shares[0] - lows[0])
+    return float(gap - below), float(gap + above)
+
+
+def _rate_gap(secret: Secret, groups: Integers, predicted: Integers, labels: Integers) -> Metric:
+    """Return the largest difference, over task classes, of true positive rates between groups (fairlearn)."""
+    from fairlearn.metrics import MetricFrame, true_positive_rate
+
+    present = np.unique(groups)
+    counts = np.array([[np.sum((groups == g) & (labels == y)) for g in present] for y in np.unique(labels)])
+    compared = np.unique(labels)[(counts >= SMALLEST_CLASS).all(1)]
+    left_out = len(counts) - len(compared)
+    status = f"{left_out} classes with fewer than {SMALLEST_CLASS} texts in a group left out" if left_out else ""
+    if len(present) < 2 or not len(compared):
+        return Metric("tpr_gap", None, secret.name, status=status or "one group only")
+    differences = [
+        MetricFrame(
+            metrics=true_positive_rate,
+            y_true=(labels == y).astype(int),
+            y_pred=(predicted == y).astype(int),
+            sensitive_features=groups,
+        ).difference()
+        for y in compared
+    ]
+    return Metric("tpr_gap", float(max(differences)), secret.name, status=status)

@@ -1,0 +1,212 @@
+"""Judging a membership inference: which of the candidate texts was the victim trained on?
+
+The headline is the area under the ROC curve: the probability that a member scores above a text that is none, ties
+counted half (Mann and Whitney 1947). Beside it stands the true positive rate at a low false positive rate (Carlini et
+al. 2022, Membership inference attacks from first principles): an attack that is sure of a few members is a leak that
+an average over all candidates hides.
+
+What it does not say: an area of one half proves no privacy, for one attack failed. Members and others that differ
+otherwise (in topic, in date) are told apart without any leak.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse, stats
+
+from leakboard.errors import RequestError
+from leakboard.interfaces import Integers
+from leakboard.metrics.measures import CONFIDENCE, RESAMPLES, Array, Metric
+
+TARGETS = (0.001, 0.01)
+"""False positive rates at which the true positive rate is told."""
+CHANCE = 0.5
+"""The area that is reached without looking."""
+SHARE = (1 - CONFIDENCE) / 4
+"""Probability of error of each of four bounds: of the threshold, and of the true positive rate, from either side."""
+
+
+def membership_metrics(scores: NDArray[Any], members: NDArray[Any], units: Integers | None = None) -> list[Metric]:
+    """Return what an attack's scores say about who was a member.
+
+    ``attack_score`` and ``attack_auc`` are the area under the ROC curve, ``empirical_privacy`` is 1 - the better of it
+    and chance, ``privacy_majority`` what chance leaves, ``tpr@fpr=...`` the share of members found at `TARGETS`.
+
+    Args:
+        scores: float64 (n,), higher where a candidate is more likely a member.
+        members: bool or 0 and 1 (n,), the truth.
+        units: int64 (n,), what was drawn independently (a text's author); None where each candidate was.
+
+    Raises:
+        RequestError: scores are not finite or of a wrong shape, or there are no members, or nothing but members.
+    """
+    scores, members = _checked(scores, members, units)
+    n = len(scores)
+    area, low, high = _area(scores, members, units)
+    return [
+        Metric("attack_score", area, low=low, high=high, n=n),
+        Metric("attack_auc", area, low=low, high=high, n=n),
+        Metric("empirical_privacy", _left(area), low=_left(high), high=_left(low), n=n),
+        Metric("privacy_majority", 1 - CHANCE, n=n),
+        *(found_at(target, scores, members, units) for target in TARGETS),
+    ]
+
+
+def _checked(
+    scores: NDArray[Any], members: NDArray[Any], units: Integers | None
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    found, truth = np.asarray(scores, np.float64), np.asarray(members)
+    if truth.ndim != 1 or not np.isin(truth, (0, 1)).all():
+        raise RequestError(f"members of shape {truth.shape} are not one bool a candidate")
+    if found.shape != truth.shape:
+        raise RequestError(f"scores of membership have shape {found.shape}, not {truth.shape}")
+    if units is not None and np.shape(units) != truth.shape:
+        raise RequestError(f"units of membership have shape {np.shape(units)}, not {truth.shape}")
+    if not np.isfinite(found).all():
+        raise RequestError("scores of membership are not finite")
+    inside = np.count_nonzero(truth)
+    if inside in (0, len(truth)):
+        raise RequestError(f"{inside} of {len(truth)} candidates are members: an attack is judged on both kinds")
+    return found, truth.astype(bool)
+
+
+def _left(area: float) -> float:
+    """Return the privacy that an area leaves; it falls with the area, so the ends of an interval change places."""
+    return 1 - max(area, CHANCE)  # in this order NaN, which is no interval, stays NaN
+
+
+def _area(
+    scores: NDArray[np.float64], members: NDArray[np.bool_], units: Integers | None
+) -> tuple[float, float, float]:
+    """Return the area under the ROC curve with its 95 % bootstrap interval (percentile, fixed seed).
+
+    Members and others are resampled separately. Candidates of one unit are drawn together; where a unit has candidates
+    of both kinds, all units are one sample. Where all resamples agree (a perfect attack) the interval is Wilson's for
+    as many trials as the rarer kind has units; fewer than two units of either kind give (nan, nan).
+    """
+    codes = np.arange(len(scores)) if units is None else np.unique(units, return_inverse=True)[1]
+    levels = np.unique(scores, return_inverse=True)[1]
+    shape = (int(codes.max()) + 1, int(levels.max()) + 1)
+    inside, outside = (_table(codes[kind], levels[kind], shape) for kind in (members, ~members))
+
+    def area(weights: Array) -> Any:
+        """Return the area where unit u counts weights[..., u] times."""
+        hits, alarms = weights @ inside, weights @ outside
+        won = (hits * (alarms.cumsum(-1) - alarms / 2)).sum(-1)
+        pairs = hits.sum(-1) * alarms.sum(-1)
+        return np.divide(won, pairs, out=np.full(np.shape(pairs), CHANCE), where=pairs > 0)
+
+    value = float(area(np.ones(shape[0])))
+    with_members, with_others = np.unique(codes[members]), np.unique(codes[~members])
+    fewest = min(len(with_members), len(with_others))
+    if fewest < 2:
+        return value, math.nan, math.nan
+    mixed = len(np.intersect1d(with_members, with_others)) > 0
+    interval = stats.bootstrap(
+        (np.arange(shape[0]),) if mixed else (with_members, with_others),
+        lambda *drawn, axis=-1: area(_occurrences(np.concatenate(drawn, axis), shape[0])),
+        n_resamples=RESAMPLES,
+        batch=max(1, 2_000_000 // len(scores)),
+        vectorized=True,
+        method="percentile",
+        confidence_level=CONFIDENCE,
+        rng=np.random.default_rng(0),
+    ).confidence_interval
+    if interval.low == interval.high:
+        interval = stats.binomtest(round(value * fewest), fewest).proportion_ci(CONFIDENCE, method="wilson")
+    return value, float(interval.low), float(interval.high)
+
+
+def _table(codes: Integers, levels: Integers, shape: tuple[int, int]) -> Any:
+    """Return how many candidates each unit has at each level of the score, sparse float64 (units, levels)."""
+    return sparse.coo_array((np.ones(len(codes)), (codes, levels)), shape=shape).tocsr()
+
+
+def _occurrences(drawn: Integers, units: int) -> Array:
+    """Return how often each unit was drawn in each resample, float64 (..., units); ``drawn`` is int64 (..., draws)."""
+    rows = drawn.reshape(-1, drawn.shape[-1])
+    places = rows + units * np.arange(len(rows))[:, None]
+    found = np.bincount(places.ravel(), minlength=units * len(rows))
+    return found.reshape(*drawn.shape[:-1], units).astype(np.float64)
+
+
+def found_at(
+    target: float, scores: NDArray[np.float64], members: NDArray[np.bool_], units: Integers | None = None
+) -> Metric:
+    """Return the share of members above a threshold that at most a share ``target`` of the others reaches.
+
+    Of N others at most floor(target N) may: a member counts if it scores above the next of them, so a tie with that
+    one does not. Of new others about (floor(target N) + 1) / (N + 1) exceed that threshold, more than ``target``: the
+    value errs upwards. The 95 % interval is for the rate P(member > t) at the true threshold t, the least that at most
+    a share ``target`` of all possible others exceeds.
+
+    Theorem. Let X(r) be the r-th highest of N independent others, B binomial (N, target). At least ``target`` reach t:
+    P(X(j) < t) = P(fewer than j reach t) <= P(B < j). At most ``target`` exceed t: P(X(k) > t) = P(k or more exceed t)
+    <= P(B >= k). For the largest j and the least k that keep these within `SHARE`, X(j) >= t >= X(k) but for 2 `SHARE`.
+    Then no more members exceed X(j), and no fewer X(k), than t; and from those above t Clopper and Pearson (1934) bound
+    the rate, but for another 2 `SHARE`. Members and others may depend on each other. X(0) is infinite and X(N + 1)
+    minus infinite: the lower end is 0 with fewer than 437 others at 0.01 or 4380 at 0.001. The sum of four errors
+    (Bonferroni) is cautious: for normal scores the interval covers in about 99 % of cases.
+
+    Where units have several candidates the counts are not binomial; `_Trials` bounds them.
+    """
+    codes = np.arange(len(scores)) if units is None else units
+    inside, others = scores[members], np.sort(scores[~members])[::-1]
+    allowed = math.floor(target * len(others) + 1e-9)  # 0.01 of 700 is 7 and a rounding error
+    value = float((inside > others[allowed]).mean())
+    thresholds = np.concatenate([[np.inf], others, [-np.inf]])[_Trials.of(codes[~members]).ranks(target)]
+    fewest, most = (int(np.count_nonzero(inside > threshold)) for threshold in thresholds)
+    low, high = _Trials.of(codes[members]).rates(fewest, most)
+    few = len(others) < 1 / target
+    status = f"threshold above every non-member: only {len(others)} non-members" if few else ""
+    return Metric(f"tpr@fpr={target}", value, low=low, high=high, n=len(inside), status=status)
+
+
+@dataclass(frozen=True)
+class _Trials:
+    """How candidates of one kind count as binomial trials, where those of one unit depend on each other in any way.
+
+    Theorem. With m candidates in the largest of U units, a count of candidates over m is a sum of U independent numbers
+    in [0, 1]; its tail from a whole number on is at most e times that of a binomial (U, mean / U) (Bentkus 2004, On
+    Hoeffding's inequalities). So counts are taken in steps of m, and e times less error is allowed. With m = 1 the
+    count is binomial itself. Rates are over candidates, given the units' sizes. The price: where sizes differ, units
+    count for no more than would be full with m candidates each, and the bounds are wide.
+    """
+
+    candidates: int
+    units: int
+    largest: int
+
+    @classmethod
+    def of(cls, codes: Integers) -> _Trials:
+        """Return the trials of candidates whose units are ``codes``, int64 (n,)."""
+        sizes = np.unique(codes, return_counts=True)[1]
+        return cls(len(codes), len(sizes), int(sizes.max()))
+
+    @property
+    def error(self) -> float:
+        """The binomial tail that keeps the count's own within `SHARE`."""
+        return SHARE / math.e if self.largest > 1 else SHARE
+
+    @property
+    def fill(self) -> float:
+        """How full the units are, in (0, 1]: a trial succeeds at the candidates' rate times this."""
+        return self.candidates / (self.units * self.largest)
+
+    def ranks(self, target: float) -> list[int]:
+        """Return the ranks, highest score first, of an upper and a lower bound of the threshold at rate ``target``."""
+        count = stats.binom(self.units, target * self.fill)
+        j, k = int(count.ppf(self.error)), int(count.isf(self.error)) + 1
+        return [max(0, self.largest * (j - 1) + 1), min(self.largest * k, self.candidates + 1)]
+
+    def rates(self, fewest: int, most: int) -> tuple[float, float]:
+        """Return a lower bound of the rate where at least ``fewest`` were found, an upper one for at most ``most``."""
+        few, many, n = math.floor(fewest / self.largest), math.ceil(most / self.largest), self.units
+        low = stats.beta.ppf(self.error, few, n - few + 1) if few > 0 else 0.0
+        high = stats.beta.isf(self.error, many + 1, n - many) if many < n else 1.0
+        return float(low / self.fill), min(1.0, float(high / self.fill))

@@ -1,0 +1,166 @@
+"""Do words keep their neighbours? A word table scored against a gold table (Vu, Tran and Jiang 2019, figure 3).
+
+For each of eleven frequent words, its K = 100 nearest words in the published table are compared with those in the gold
+table. The authors' code (`eval_utils.py`) has two scores, MAP-Word and MAP-Char, which are kept as coded since their
+numbers can be had in no other way. Both are defective, so the standard average precision at K stands beside them, and
+beside all three their value for lists of words drawn at random from the published table. The authors' gold table is
+a word2vec of Text8; here it is whatever the caller gives. Nothing here says anything of privacy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from leakboard.interfaces import Floats, PublishedWords
+from leakboard.metrics.measures import Metric, Ratio
+from leakboard.randomness import stream
+
+QUERIES = ("been", "time", "over", "not", "three", "between", "from", "eight", "they", "more", "other")
+"""The paper's words."""
+NEIGHBOURS = 100
+"""The paper's K."""
+RANDOM_LISTS = 20
+"""Random lists a query, whose mean score is reported: one list alone would make chance itself a matter of luck."""
+UNKNOWN = "no query is in both tables"
+CONTEXTUAL = "contextual vectors are not a table of words"
+DEFECTS = {
+    "map_word": "as coded, a mean over hits alone: words that are not found cost nothing",
+    "map_char": "as coded, it measures the alphabet: random words score about 0.9",
+}
+"""Of the paper's scores: they stand beside every number."""
+
+
+def map_word_as_coded(predicted: Sequence[str], gold: Sequence[str]) -> float:
+    """Return MAP-Word of one query as the paper's code has it (`calc_map`); 0 without a hit.
+
+    A hit is a predicted word that is among the gold ones. The mean of hits/rank is over the hits, not over the places
+    where a hit could have been: one hit at rank 1 and 99 misses score 1.0, and a second hit at rank 100 lowers that.
+
+    Args:
+        predicted: at most K words, nearest first.
+        gold: at most K words, whose order does not matter.
+    """
+    wanted = set(gold)
+    return _mean_at_hits([word in wanted for word in predicted])
+
+
+def map_char_as_coded(predicted: Sequence[str], gold: Sequence[str]) -> float:
+    """Return MAP-Char of one query as the paper's code has it (`calc_map_character_level`); 0 without a hit.
+
+    The words of either list are joined, without a space. A hit at rank r is a predicted letter that is among the first
+    r gold letters, wherever there. It measures the alphabet: soon all letters have been seen, and a list of words drawn
+    at random scores about 0.89. Without a hit theirs divides by zero (NaN); here that is 0.
+
+    Args:
+        predicted: at most K words, nearest first.
+        gold: at most K words, nearest first: here their order matters.
+    """
+    wanted = "".join(gold)
+    return _mean_at_hits([letter in wanted[:rank] for rank, letter in enumerate("".join(predicted), start=1)])
+
+
+def average_precision(predicted: Sequence[str], gold: Sequence[str], k: int = NEIGHBOURS) -> float:
+    """Return average precision at ``k``: the sum of hits/rank over the hits, divided by min(len(gold), k).
+
+    So a word that is not found counts, as in neither score of the paper: one hit at rank 1 and 99 misses score 0.01.
+    0 where nothing is wanted.
+
+    Args:
+        predicted: distinct words, nearest first; those after the first ``k`` are not looked at. Fewer is no excuse.
+        gold: distinct words, whose order does not matter.
+        k: how many predicted words count.
+    """
+    wanted = set(gold)
+    return sum(_at_hits([word in wanted for word in predicted[:k]])) / max(1, min(len(gold), k))
+
+
+def _at_hits(found: Sequence[bool]) -> list[float]:
+    """Return (hits so far) / rank at the rank of every hit."""
+    return [hits / (place + 1) for hits, place in enumerate(np.flatnonzero(found), start=1)]
+
+
+def _mean_at_hits(found: Sequence[bool]) -> float:
+    return float(np.mean(_at_hits(found))) if any(found) else 0.0
+
+
+def neighbours(words: Sequence[str], vectors: Floats, queries: Sequence[str], k: int) -> dict[str, list[str]]:
+    """Return the ``k`` words of highest cosine similarity to each query that is in the table, nearest first.
+
+    Fewer than ``k`` where the table has no more; never the query itself. Exact; ties stand in the table's order.
+
+    Args:
+        words: of the table, distinct.
+        vectors: float32 (V, d), one row a word.
+        queries: words; those that are not in the table get no list.
+        k: neighbours a query.
+    """
+    from leakboard.models.search import normalised  # takes seconds to import
+
+    rows = {word: row for row, word in enumerate(words)}
+    found = [query for query in queries if query in rows]
+    table = normalised(vectors)
+    itself = [rows[query] for query in found]
+    similarity = table[itself] @ table.T
+    similarity[np.arange(len(found)), itself] = -np.inf
+    nearest = np.argsort(-similarity, axis=1, kind="stable")[:, : min(k, len(words) - 1)]
+    return {query: [words[row] for row in order] for query, order in zip(found, nearest, strict=True)}
+
+
+def neighbour_metrics(
+    published: PublishedWords,
+    gold: PublishedWords,
+    queries: Sequence[str] = QUERIES,
+    k: int = NEIGHBOURS,
+    seed: int = 0,
+) -> list[Metric]:
+    """Return the three scores as means over the queries that both tables have, each beside that of random words.
+
+    Intervals are bootstrap ones over queries: how much the score depends on which words are asked for.
+
+    Args:
+        published: the table to score.
+        gold: the table whose neighbours are taken to be right; neither table may be contextual, or there are no values.
+        queries: words to ask for; ``gold_queries`` is the share of them that both tables have.
+        k: neighbours a query.
+        seed: of the random words.
+    """
+    scores: dict[str, Callable[[Sequence[str], Sequence[str]], float]] = {
+        "map_word": map_word_as_coded,
+        "map_char": map_char_as_coded,
+        f"average_precision@{k}": partial(average_precision, k=k),
+    }
+    contextual = any(table.text_index is not None for table in (published, gold))
+    asked = [] if contextual else [q for q in queries if q in published.words and q in gold.words]
+    status = CONTEXTUAL if contextual else "" if asked else UNKNOWN
+    share = Metric("gold_queries", len(asked) / max(1, len(queries)), n=len(queries), status=status)
+    if not asked:
+        names = [name + ending for name in scores for ending in ("", "_random")]
+        return [share, *(Metric(name, None, n=0, status=status) for name in names)]
+    predicted, wanted = (neighbours(table.words, table.vectors, asked, k) for table in (published, gold))
+    drawn = {query: _random_lists(published.words, query, k, seed) for query in asked}
+    metrics = [share]
+    for name, score in scores.items():
+        chance = [float(np.mean([score(words, wanted[q]) for words in drawn[q]])) for q in asked]
+        metrics += [
+            _mean_over_queries([score(predicted[q], wanted[q]) for q in asked], name),
+            _mean_over_queries(chance, f"{name}_random"),
+        ]
+    return metrics
+
+
+def _random_lists(words: Sequence[str], query: str, k: int, seed: int) -> list[list[str]]:
+    """Return lists of at most ``k`` distinct words other than the query, in random order."""
+    others = [word for word in words if word != query]
+    generator = stream(seed, "random neighbours", query)
+    drawn = [generator.permutation(len(others))[:k] for _ in range(RANDOM_LISTS)]
+    return [[others[place] for place in places] for places in drawn]
+
+
+def _mean_over_queries(values: Sequence[float], name: str) -> Metric:
+    """Return the mean with its interval, and what is wrong with the score."""
+    found = Ratio(np.array(values, dtype=np.float64), np.ones(len(values))).metric(name)
+    return replace(found, status=DEFECTS.get(name.removesuffix("_random"), ""))

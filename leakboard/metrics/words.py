@@ -1,0 +1,108 @@
+"""Scores of word recovery (Zouhri and Abecidan 2021): is the true name among the first candidates?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from leakboard.errors import NotApplicable, RequestError
+from leakboard.interfaces import Integers, WordGuesses
+from leakboard.metrics.measures import Array, Metric, Ratio, remaining_privacy
+
+HEADLINE = 5
+"""A word counts as approximately recovered when it is among this many candidates."""
+SENTENCES = 20
+UNPUBLISHED, ASKED = -1, -2
+"""In the place of a word's row: it has no vector, or the attacker knows it already."""
+
+
+@dataclass(frozen=True)
+class RecoveredSentence:
+    """A test text beside what the attacker reads from its vectors; unpublished words are shown as an underscore."""
+
+    text: str
+    recovered: str
+    words_right: int
+    words: int
+    similarity: float | None
+    """Mean cosine of the first candidates; None where no word of the text was published."""
+
+
+def word_metrics(
+    guesses: WordGuesses, published: Sequence[str], frequent: Sequence[str], units: Integers | None = None
+) -> list[Metric]:
+    """Return recall at 1 and 5 and mean reciprocal rank over the published vectors.
+
+    A word that the attacker does not know can never be named, but stays in the denominator.
+
+    Args:
+        guesses: one row of ranked candidates a published vector.
+        published: the true words, in the same order.
+        frequent: the best constant guess: the most frequent words of train that are still to be named.
+        units: int64 (V,), the text that each vector comes from, since words of one text are not independent.
+
+    Raises:
+        NotApplicable: there is no vector to name.
+        RequestError: the guesses are of a wrong shape, out of range or not finite.
+    """
+    if not len(published):
+        raise NotApplicable("no published word is left to name: the attacker asked for every one (fewer anchors?)")
+    ranks = true_ranks(guesses, published)
+    words, every = np.asarray(published), np.ones(len(ranks))
+    hits = {k: Ratio((ranks < k).astype(np.float64), every, units) for k in (1, HEADLINE)}
+    ceiling = Ratio(np.isin(words, frequent[:HEADLINE]).astype(np.float64), every, units)
+    reciprocal = Ratio(np.where(np.isfinite(ranks), 1 / (ranks + 1), 0.0), every, units)
+    known = float(np.isin(words, guesses.vocabulary).mean())
+    return [
+        hits[HEADLINE].metric("attack_score"),
+        remaining_privacy(hits[HEADLINE], ceiling),
+        Metric("privacy_majority", 1 - ceiling.value, n=len(ranks)),
+        hits[1].metric("recall@1"),
+        hits[HEADLINE].metric(f"recall@{HEADLINE}"),
+        reciprocal.metric("mean_reciprocal_rank"),
+        Metric("known_to_attacker", known, n=len(ranks)),
+    ]
+
+
+def true_ranks(guesses: WordGuesses, published: Sequence[str]) -> Array:
+    """Return the place of the true word among the candidates, from 0, float64 (V,); infinite where it is not there.
+
+    Raises:
+        RequestError: the guesses are of a wrong shape, out of range or not finite.
+    """
+    ranked = guesses.ranked
+    if len(ranked) != len(published):
+        raise RequestError(f"the attack ranked {len(ranked)} vectors, {len(published)} were published")
+    if guesses.similarity.shape != ranked.shape or not np.isfinite(guesses.similarity).all():
+        raise RequestError("the attack's similarities are not one finite number a candidate")
+    if ranked.size and not -1 <= ranked.min() <= ranked.max() < len(guesses.vocabulary):
+        raise RequestError(f"the attack ranked words outside its vocabulary of {len(guesses.vocabulary)}")
+    codes = {word: code for code, word in enumerate(guesses.vocabulary)}
+    gold = np.array([codes.get(word, -2) for word in published])
+    match = ranked == gold[:, None]
+    return np.where(match.any(1), match.argmax(1), np.inf)
+
+
+def recovered_sentences(
+    guesses: WordGuesses, published: Sequence[str], sentences: Sequence[tuple[str, Sequence[tuple[str, int]]]]
+) -> list[RecoveredSentence]:
+    """Put the attacker's first candidates in the place of the words of test texts (algorithm A2 of the study).
+
+    Args:
+        guesses: of the published vectors.
+        published: the word of each vector.
+        sentences: each text with its words and the row of each word's vector: `UNPUBLISHED` for a word that has
+            none, `ASKED` for one that the attacker had embedded itself (shown, but not counted).
+    """
+    best = [guesses.vocabulary[code] if code >= 0 else "_" for code in guesses.ranked[:, 0]]
+    result = []
+    for text, places in sentences:
+        shown = [best[row] if row >= 0 else word if row == ASKED else "_" for word, row in places]
+        rows = [row for _, row in places if row >= 0]
+        right = sum(best[row] == published[row] for row in rows)
+        counted = sum(row != ASKED for _, row in places)
+        similarity = float(guesses.similarity[rows, 0].mean()) if rows else None
+        result.append(RecoveredSentence(text, " ".join(shown), right, counted, similarity))
+    return result

@@ -1,0 +1,1 @@
+"""What victims and attackers train: one training loop, encoders, skip-gram, nearest neighbours."""

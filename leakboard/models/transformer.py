@@ -1,0 +1,289 @@
+"""A pretrained transformer as an encoder: texts to document vectors and to contextual word vectors.
+
+Batches are sorted by length, so little is computed on padding, and run in bfloat16 where the processor has it. What
+leaves frozen layers is kept (`frozen_states`): a corpus goes through them once, not in every epoch of every victim.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence, Sized
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+import torch
+
+from leakboard.errors import RequestError
+from leakboard.interfaces import Floats, PublishedWords, Texts
+from leakboard.models import frozen_states
+from leakboard.models.bert_layers import AttentionMask, BertLayers, HiddenStates
+from leakboard.models.training import encode_all, of_like_length
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding
+
+Pooling = Literal["cls", "mean"]
+Precision = Literal["auto", "float32", "bfloat16"]
+TrainedLayers = Literal["all", "none"] | int
+"""All layers and the embeddings, none, or the last k."""
+
+LOCAL: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+"""How everything is loaded: files that are here, and no code from them."""
+ATTENTION_DROPOUT = ("attention_probs_dropout_prob", "attention_dropout")
+"""Set to 0: drawing the masks of all attention weights costs a tenth of a training step."""
+ATTENTION = {"cuda": "sdpa", "cpu": "eager"}
+"""On a processor the fused kernel multiplies head by head: a training step takes a quarter longer with it."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A text as its batches need it."""
+
+    encoding: Encoding
+    states: torch.Tensor | None = None
+    """What left the frozen layers, float32 (tokens, d); None where there are none, or too many to be kept."""
+
+    def __len__(self) -> int:
+        return len(self.encoding.ids)
+
+
+def has_bfloat16(device: torch.device) -> bool:
+    """Return whether the processor computes bfloat16 products in hardware (AVX512-BF16, AMX, or a recent GPU)."""
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    checks = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    return any(getattr(torch.cpu, check, lambda: False)() for check in checks)
+
+
+class TransformerEncoder(torch.nn.Module):
+    """A Hugging Face encoder with its tokenizer.
+
+    Args:
+        folder: configuration, tokenizer and safetensors weights.
+        max_tokens: longer texts are cut (tokens, special ones included).
+        pooling: ``cls`` takes the first token's vector, ``mean`` the mean over the text's tokens.
+        precision: ``auto`` takes bfloat16 where the processor has it.
+    """
+
+    def __init__(self, folder: Path, max_tokens: int, pooling: Pooling, precision: Precision, batch_size: int):
+        super().__init__()
+        from transformers import AutoConfig, AutoModel, AutoTokenizer
+
+        self.tokenizer: Any = AutoTokenizer.from_pretrained(str(folder), **LOCAL)
+        config = AutoConfig.from_pretrained(str(folder), **LOCAL)
+        for name in ATTENTION_DROPOUT:
+            if hasattr(config, name):
+                setattr(config, name, 0.0)
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.model: Any = AutoModel.from_pretrained(
+            str(folder),
+            config=config,
+            use_safetensors=True,
+            attn_implementation=ATTENTION[self.device.type],
+            **LOCAL,
+        ).float()
+        self.pooling = pooling
+        self.batch_size = batch_size
+        self.max_tokens = min(max_tokens, getattr(self.model.config, "max_position_embeddings", max_tokens))
+        self.to(self.device)
+        wants = precision == "bfloat16" or (precision == "auto" and has_bfloat16(self.device))
+        self.autocast_type = torch.bfloat16 if wants else None
+        self.parts = BertLayers.of(self.model)
+        """Frozen layers are the lower ones; None where the architecture runs whole."""
+        self._trained: tuple[Any, ...] = (self.model,)
+
+    @property
+    def dimension(self) -> int:
+        """Width of the vectors."""
+        return int(self.model.config.hidden_size)
+
+    @property
+    def mask(self) -> str:
+        """How a hidden word is written: the mask token, or where there is none the unknown token.
+
+        Raises:
+            RequestError: the tokenizer has neither.
+        """
+        if token := self.tokenizer.mask_token or self.tokenizer.unk_token:
+            return str(token)
+        raise RequestError(f"{type(self.tokenizer).__name__} has neither a mask nor an unknown token to hide words by")
+
+    def save(self, folder: Path) -> None:
+        """Write encoder and tokenizer (safetensors, JSON)."""
+        self.model.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+
+    def layers(self) -> torch.nn.ModuleList:
+        """Return the encoder's layers, first to last.
+
+        Raises:
+            RequestError: its architecture keeps them in no list.
+        """
+        count = getattr(self.model.config, "num_hidden_layers", None)
+        for module in self.model.modules():
+            if isinstance(module, torch.nn.ModuleList) and len(module) == count:
+                return module
+        raise RequestError(f"train_layers: {type(self.model).__name__} has no list of layers; allowed: all, none")
+
+    def tokenise(self, texts: Sequence[str]) -> list[Encoding]:
+        """Return one encoding a text, cut to ``max_tokens``."""
+        backend = self.tokenizer.backend_tokenizer
+        backend.enable_truncation(self.max_tokens)
+        backend.no_padding()
+        return backend.encode_batch(list(texts))
+
+    def coverage(self, texts: Sequence[str]) -> dict[str, float]:
+        """Return the share of texts that are longer than ``max_tokens``."""
+        return {"cut_texts": float(np.mean([bool(encoding.overflowing) for encoding in self.tokenise(texts)]))}
+
+    def freeze(self, trained: TrainedLayers) -> None:
+        """Hold everything below the ``trained`` layers fixed, embeddings too: without gradient, and without dropout.
+
+        Raises:
+            RequestError: a number is asked of an architecture that keeps its layers in no list.
+        """
+        if trained == "all":
+            return
+        self.model.requires_grad_(False)
+        self._trained = tuple(self.layers()[-trained:]) if isinstance(trained, int) else ()
+        for layer in self._trained:
+            layer.requires_grad_(True)
+        self.train(self.training)
+        if self.parts is not None:
+            upper = len(self._trained) or int(self.pooling == "cls")  # the last layer is cheap for the first token
+            self.parts = BertLayers.of(self.model, len(self.layers()) - upper)
+
+    def train(self, mode: bool = True) -> Self:
+        """Set what is not frozen to training or evaluation."""
+        super().train(mode)
+        self.model.train(False)
+        for part in self._trained:
+            part.train(mode)
+        return self
+
+    def prepare(self, texts: Sequence[str]) -> list[Prepared]:
+        """Tokenise texts, and take them through the frozen layers unless the same were before."""
+        encodings = self.tokenise(texts)
+        if self.parts is None or self._trained == (self.model,):
+            return [Prepared(encoding) for encoding in encodings]
+        distinct = {tuple(encoding.ids): Prepared(encoding) for encoding in encodings}
+        lengths = [len(ids) for ids in distinct]
+        tokens = hashlib.sha256(repr(list(distinct)).encode()).digest()
+        key = (self._lower_weights, self.autocast_type, self.batch_size, tokens)
+        states = frozen_states.obtain(
+            key, 4 * sum(lengths) * self.dimension, lambda: self._lower_states(list(distinct.values()))
+        )
+        parts = [None] * len(lengths) if states is None else states.split(lengths)
+        found = dict(zip(distinct, parts, strict=True))
+        return [Prepared(encoding, found[tuple(encoding.ids)]) for encoding in encodings]
+
+    @cached_property
+    def _lower_weights(self) -> bytes:
+        """A digest of the frozen layers; they are frozen once."""
+        assert self.parts is not None
+        config = self.model.config
+        read = (type(self.model), config.num_attention_heads, config.hidden_act, config.layer_norm_eps)
+        found = hashlib.sha256(repr(read).encode())
+        for part in (self.parts.embeddings, *self.parts.lower_layers):
+            for value in part.state_dict().values():
+                found.update(value.cpu().numpy().tobytes())
+        return found.digest()
+
+    @torch.no_grad()
+    def _lower_states(self, prepared: Sequence[Prepared]) -> torch.Tensor:
+        """Return what leaves the frozen layers, float32 (tokens, d), one text after the other."""
+        lengths = [len(entry) for entry in prepared]
+        states = torch.empty((sum(lengths), self.dimension), device=self.device)
+        places = states.split(lengths)
+        for batch in self.batches(prepared):
+            padded, _ = self._entering([prepared[i] for i in batch])
+            for row, i in enumerate(batch):
+                places[i].copy_(padded[row, : lengths[i]])
+        return states
+
+    def _entering(self, prepared: Sequence[Prepared]) -> tuple[HiddenStates, AttentionMask]:
+        """Return what enters the upper layers."""
+        ids, mask = self._padded(prepared)
+        kept = [entry.states for entry in prepared if entry.states is not None]
+        if len(kept) == len(prepared):
+            return torch.nn.utils.rnn.pad_sequence(kept, batch_first=True), mask
+        assert self.parts is not None
+        with self._autocast():
+            return self.parts.lower(ids, mask).float(), mask
+
+    def _padded(self, prepared: Sequence[Prepared]) -> tuple[torch.Tensor, AttentionMask]:
+        longest = max(map(len, prepared))
+        ids = torch.full((len(prepared), longest), self.tokenizer.pad_token_id or 0)
+        mask = torch.zeros_like(ids)
+        for row, entry in enumerate(prepared):
+            ids[row, : len(entry)] = torch.tensor(entry.encoding.ids)
+            mask[row, : len(entry)] = 1
+        return ids.to(self.device), mask.to(self.device)
+
+    def _autocast(self) -> torch.autocast:
+        return torch.autocast(self.device.type, dtype=self.autocast_type, enabled=self.autocast_type is not None)
+
+    def states(self, prepared: Sequence[Prepared]) -> tuple[HiddenStates, AttentionMask]:
+        """Return the last layer's vectors."""
+        if self.parts is None:
+            ids, mask = self._padded(prepared)
+            with self._autocast():
+                return self.model(input_ids=ids, attention_mask=mask).last_hidden_state.float(), mask
+        states, mask = self._entering(prepared)
+        with self._autocast():
+            return self.parts.upper(states, mask).float(), mask
+
+    def forward(self, prepared: Sequence[Prepared]) -> torch.Tensor:
+        """Return pooled vectors, float32 (batch, d)."""
+        if self.pooling == "cls" and self.parts is not None:
+            states, mask = self._entering(prepared)
+            with self._autocast():
+                return self.parts.first_tokens(states, mask).float()
+        states, mask = self.states(prepared)
+        if self.pooling == "cls":
+            return states[:, 0]
+        weights = mask.unsqueeze(-1).float()
+        return (states * weights).sum(1) / weights.sum(1)
+
+    def batches(self, prepared: Sequence[Sized], generator: torch.Generator | None = None) -> Iterator[list[int]]:
+        """Yield batches of indices of texts of like length, in random order with a generator."""
+        return of_like_length([len(entry) for entry in prepared], self.batch_size, generator)
+
+    def documents(self, texts: Sequence[str]) -> Floats:
+        """Return one pooled vector a text, float32 (n, d)."""
+        return encode_all(self, texts)
+
+    @torch.no_grad()
+    def words(self, texts: Texts) -> PublishedWords:
+        """Return the contextual vector of every word occurrence: the mean over its word pieces.
+
+        Words are the tokenizer's (split at blanks and punctuation), lower-cased; those without a letter or digit are
+        left out.
+        """
+        self.eval()
+        prepared = self.prepare(texts)
+        parts: list[tuple[list[str], Floats]] = [([], np.empty((0, self.dimension), np.float32)) for _ in prepared]
+        for batch in self.batches(prepared):
+            states, _ = self.states([prepared[i] for i in batch])
+            for row, index in enumerate(batch):
+                parts[index] = _pool_words(texts[index], prepared[index].encoding, states[row].cpu().numpy())
+        parts.append(([], np.empty((0, self.dimension), np.float32)))  # there may be no text
+        names = [word for words, _ in parts for word in words]
+        owners = np.repeat(np.arange(len(parts)), [len(words) for words, _ in parts])
+        return PublishedWords(names, np.concatenate([vectors for _, vectors in parts]), owners)
+
+
+def _pool_words(text: str, encoding: Encoding, states: Floats) -> tuple[list[str], Floats]:
+    owners = np.array([-1 if word is None else word for word in encoding.word_ids])
+    offsets = np.array(encoding.offsets)
+    words, vectors = [], []
+    for owner in range(owners.max(initial=-1) + 1):
+        pieces = np.flatnonzero(owners == owner)
+        word = text[offsets[pieces, 0].min() : offsets[pieces, 1].max()].lower() if len(pieces) else ""
+        if any(character.isalnum() for character in word):
+            words.append(word)
+            vectors.append(states[pieces].mean(0))
+    return words, np.array(vectors, np.float32).reshape(len(words), states.shape[1])

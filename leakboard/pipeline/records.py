@@ -1,0 +1,146 @@
+"""Cell records: ``result.json`` is written last and means done; a failure stands beside it and is never a result."""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import json
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from leakboard.metrics.measures import Metric
+from leakboard.store import digest, finite, numbers, write_file
+
+RESULT, FAILURE, COSTS = "result.json", "failure.json", "costs.json"
+PUBLISHED = "records.jsonl.gz"
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is known of a cell: its scores, why it was skipped, or why it failed."""
+
+    dataset: str
+    victim: str
+    attack: str
+    seed: int
+    status: str
+    """``ok``, ``skipped`` or ``failed``."""
+    reason: str = ""
+    key: str = ""
+    secrets: Sequence[str] = ()
+    attack_metric: str = ""
+    test_size: int | None = None
+    claim: Mapping[str, Any] | None = None
+    note: str = ""
+    checks: Mapping[str, float] = field(default_factory=dict)
+    metrics: Sequence[Metric] = ()
+    sentences: Sequence[Mapping[str, Any]] = ()
+    """Texts that an attack on words recovered, as rows of ``sentences.csv``."""
+
+    def value(self, name: str, variable: str = "", group: str = "") -> Metric | None:
+        """Return a metric, or None where the cell has none of this name with a value."""
+        for metric in self.metrics:
+            if (metric.name, metric.variable, metric.group) == (name, variable, group) and metric.value is not None:
+                return metric
+        return None
+
+
+def write_record(folder: Path, record: Record) -> None:
+    """Write ``result.json``; an earlier failure is removed."""
+    _write(folder, RESULT, FAILURE, finite(asdict(record)))
+
+
+def read_record(folder: Path, key: str) -> Record | None:
+    """Return a finished or failed cell's record.
+
+    None where there is none, it belongs to another identity, or its bytes were altered (`is_altered`).
+    """
+    for name in (RESULT, FAILURE):
+        record = _read(folder / name)
+        if record and record.key == key:
+            return record
+    return None
+
+
+def is_altered(folder: Path) -> bool:
+    """Return whether a cell's result is there but its checksum does not match, or it cannot be read."""
+    return (folder / RESULT).exists() and _read(folder / RESULT) is None
+
+
+def _read(path: Path) -> Record | None:
+    try:
+        content = json.loads(path.read_text("utf-8"))
+        if content.pop("checksum") != digest(content):
+            return None
+        content.pop("traceback", None)
+        return _record(content)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _record(content: Mapping[str, Any]) -> Record:
+    metrics = [Metric(**numbers(metric)) for metric in content["metrics"]]
+    claim = numbers(content["claim"]) if content["claim"] else None
+    return Record(**{**content, "metrics": metrics, "claim": claim})
+
+
+def write_costs(folder: Path, costs: Sequence[Mapping[str, Any]]) -> None:
+    """Write ``costs.json``: what each stage took, and where; beside the result, as it differs from run to run."""
+    write_file(folder / COSTS, json.dumps(costs, indent=1, sort_keys=True) + "\n")
+
+
+def read_costs(folder: Path) -> list[dict[str, Any]]:
+    """Return what each stage of a cell took; empty where that cannot be read."""
+    try:
+        costs = json.loads((folder / COSTS).read_text("utf-8"))
+        return [dict(cost) for cost in costs]
+    except (OSError, ValueError, TypeError):
+        return []
+
+
+def write_failure(folder: Path, record: Record, traceback: str) -> None:
+    """Write ``failure.json``: why a cell failed, with the traceback; an earlier result is removed."""
+    _write(folder, FAILURE, RESULT, finite(asdict(record)) | {"traceback": traceback})
+
+
+def _write(folder: Path, name: str, other: str, content: dict[str, Any]) -> None:
+    content["checksum"] = digest(content)
+    write_file(folder / name, json.dumps(content, indent=1, sort_keys=True) + "\n")
+    (folder / other).unlink(missing_ok=True)
+
+
+def pack(entries: Iterable[tuple[Record, Sequence[Mapping[str, Any]]]]) -> bytes:
+    """Return records with their costs as compressed lines of JSON: the same records, the same bytes."""
+    lines = sorted(_packed(record, costs) for record, costs in entries)
+    return gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0)
+
+
+def _packed(record: Record, costs: Sequence[Mapping[str, Any]]) -> str:
+    """Return a record and its costs as one line, without recovered sentences: they are other people's texts."""
+    content = finite(asdict(dataclasses.replace(record, sentences=())))
+    content |= {"costs": [dict(cost) for cost in costs]}
+    return json.dumps({**content, "checksum": digest(content)}, sort_keys=True, separators=(",", ":"))
+
+
+def read_published(folder: Path) -> dict[str, tuple[Record, list[dict[str, Any]]]]:
+    """Return the records and costs that a leaderboard was published with, by identity; altered ones are left out."""
+    try:
+        lines = gzip.decompress((folder / PUBLISHED).read_bytes()).decode().splitlines()
+    except (OSError, ValueError, EOFError, zlib.error):
+        return {}
+    return {entry[0].key: entry for line in lines if (entry := _unpack(line))}
+
+
+def _unpack(line: str) -> tuple[Record, list[dict[str, Any]]] | None:
+    """Return what `pack` wrote; None where it was altered."""
+    try:
+        content = json.loads(line)
+        if content.pop("checksum") != digest(content):
+            return None
+        costs = content.pop("costs")
+        return _record(content), costs
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None

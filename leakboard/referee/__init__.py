@@ -1,5 +1,0 @@
-"""The referee computes every metric from raw guesses; a plugin is never trusted about its own success."""
-
-from leakboard.referee.cell import SCORES, judge, judge_task
-
-__all__ = ["SCORES", "judge", "judge_task"]

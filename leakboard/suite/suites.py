@@ -1,0 +1,354 @@
+"""Suites: a YAML file that names datasets, victims and attacks, and the cells that it asks for."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+import leakboard
+from leakboard.data.auxiliary import SITUATIONS
+from leakboard.errors import RequestError, nearest, one_line
+from leakboard.suite import options
+from leakboard.suite.plugins import BrokenPlugin, Registry
+
+Seeds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
+Entries = Annotated[list[str | dict[str, Any]], Field(min_length=1)]
+
+
+class SuiteFile(BaseModel):
+    """What a suite's YAML may say."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    description: str = ""
+    seeds: Seeds = [0]
+    """Of every victim whose entry gives none of its own."""
+    datasets: Entries
+    victims: Entries
+    attacks: Entries
+    """On every victim whose entry gives none of its own."""
+    threads: Annotated[int, Field(ge=1)] = 2
+    """Threads of every cell: part of the suite, since sums in another order give other bits."""
+    timeout: Annotated[float, Field(gt=0)] | None = None
+    """Longest time that loading a dataset, fitting a victim, or one attack may take (seconds)."""
+    records: bool = True
+    """Whether records are published too, so that later runs compute only what is new."""
+    floor: bool = True
+    """Whether to train a classifier on the text itself for every secret, as the floor of privacy."""
+    gold: str | dict[str, Any] | None = None
+    """A victim with word vectors: how near every victim's neighbours of words come to its own is measured."""
+    queries: Annotated[list[str], Field(min_length=1)] | None = None
+    """The words whose neighbours are compared with the gold model's; null: the eleven of Vu, Tran and Jiang (2019)."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A plugin with its options, as an entry of a suite asks for it."""
+
+    kind: str
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """As written; defaults are not spelled out."""
+    label: str = ""
+    problem: str = ""
+    """Why the plugin cannot be loaded; the cells that ask for it fail with it."""
+    seeds: tuple[int, ...] = ()
+    """Of a victim: the seeds it is run with, where its entry gives other ones than the suite's."""
+    attacks: tuple[Choice, ...] = ()
+    """Of a victim: the attacks on it, where its entry gives other ones than the suite's."""
+
+    def build(self, registry: Registry) -> Any:
+        """Construct the plugin.
+
+        Raises:
+            RequestError: its options are wrong.
+            BrokenPlugin: it cannot be loaded.
+        """
+        return options.build(registry.load(self.kind, self.name), self.options, f"{self.kind[:-1]} {self.name}")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A dataset and what the attacker collected: a situation, or another dataset (then ``situation`` is None)."""
+
+    corpus: Choice
+    situation: str | None = "within"
+    other: Choice | None = None
+
+    @property
+    def label(self) -> str:
+        """The dataset's name in the CSVs, with its auxiliary corpus where that is not the default."""
+        if self.situation == "within":
+            return self.corpus.label
+        value = self.situation or (self.other.label if self.other else "")
+        head, bracket, rest = self.corpus.label.partition("(")
+        return f"{head}(auxiliary={value}{', ' + rest if bracket else ')'}"
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What holds for all cells of a suite."""
+
+    threads: int = 2
+    floor: bool = True
+    gold: Choice | None = None
+    """The victim whose neighbours of words count as right."""
+    queries: tuple[str, ...] = ()
+    """Words whose neighbours are compared; empty: those of Vu, Tran and Jiang (2019)."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One question: this attack against this victim on this dataset with this seed."""
+
+    source: Source
+    victim: Choice
+    attack: Choice
+    seed: int
+
+    @property
+    def label(self) -> str:
+        """The cell as people read it."""
+        return f"{self.source.label} / {self.victim.label} / {self.attack.label} / seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A validated suite."""
+
+    name: str
+    path: Path
+    file: SuiteFile
+    sources: tuple[Source, ...]
+    victims: tuple[Choice, ...]
+    attacks: tuple[Choice, ...]
+    conditions: Conditions = Conditions()
+
+    @property
+    def home(self) -> Path:
+        """Where it is published: the folder of a ``suite.yaml``, else a folder beside the file, named after it."""
+        return self.path.parent if self.path.name == "suite.yaml" else self.path.with_suffix("")
+
+    def cells(self, seeds: Sequence[int] | None = None, only: Mapping[str, Sequence[str]] | None = None) -> list[Cell]:
+        """Return the cells in order: all attacks on one fitted victim stand together.
+
+        Args:
+            seeds: instead of the suite's.
+            only: keep cells whose ``dataset``, ``victim`` or ``attack`` has one of these plugin names or labels.
+
+        Raises:
+            RequestError: ``only`` leaves nothing.
+        """
+        chosen = [
+            Cell(source, victim, attack, seed)
+            for source, victim in itertools.product(self.sources, self.victims)
+            for seed, attack in itertools.product(
+                seeds or victim.seeds or self.file.seeds, victim.attacks or self.attacks
+            )
+        ]
+        for key, wanted in (only or {}).items():
+            there = sorted({name for cell in chosen for name in _names(cell, key)})
+            for name in wanted:
+                if name not in there:
+                    raise RequestError(
+                        f"--only {key}={name}: no such cell (there are: {', '.join(there)}){nearest(name, there)}"
+                    )
+            chosen = [cell for cell in chosen if set(wanted) & set(_names(cell, key))]
+        return chosen
+
+
+def _names(cell: Cell, key: str) -> tuple[str, str]:
+    choices = {"dataset": (cell.source.corpus.name, cell.source.label)}
+    choices |= {
+        kind: (choice.name, choice.label) for kind, choice in (("victim", cell.victim), ("attack", cell.attack))
+    }
+    return choices[key]
+
+
+def suite_folder() -> Path:
+    """Return the folder of the suites that come with LeakBoard."""
+    return next(
+        Path(root) / "leaderboards" for root in reversed(leakboard.__path__) if (Path(root) / "leaderboards").is_dir()
+    )
+
+
+def suite_names() -> list[str]:
+    """Return the names under ``leaderboards/``."""
+    return sorted(path.parent.name for path in suite_folder().glob("*/suite.yaml"))
+
+
+def find_suite(name: str) -> Path:
+    """Return the YAML file of a suite, by name or path.
+
+    Raises:
+        RequestError: there is none; the message offers the nearest name.
+    """
+    if name in suite_names():
+        return suite_folder() / name / "suite.yaml"
+    path = Path(name)
+    if path.is_dir():
+        path = path / "suite.yaml"
+    if path.is_file():
+        return path
+    names = suite_names()
+    raise RequestError(f"no suite {name!r}: neither a file nor one of {', '.join(names)}{nearest(name, names)}")
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML's safe loader, for which 5e-2 is a number, as in YAML 1.2."""
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\.\d+|\d+(\.\d*)?)[eE][-+]?\d{1,3}$"), list("-+.0123456789")
+)
+
+
+def _read_yaml(text: str) -> Any:
+    """Return the content of a YAML file.
+
+    Raises:
+        YAMLError: it is not YAML, or a key is given twice, of which one would be overwritten in silence.
+    """
+    loader = _Loader(text)
+    node = loader.get_single_node()
+    if node is None:
+        return None
+    waiting, seen = [node], set()
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen or isinstance(part, yaml.ScalarNode):
+            continue
+        seen.add(id(part))
+        if isinstance(part, yaml.MappingNode):
+            _refuse_repeats(part, loader)
+            waiting += [entry for pair in part.value for entry in pair]
+        else:
+            waiting += part.value
+    return loader.construct_document(node)  # type: ignore[no-untyped-call]
+
+
+def _refuse_repeats(mapping: yaml.MappingNode, loader: _Loader) -> None:
+    keys = [key for key, _ in mapping.value if isinstance(key, yaml.ScalarNode) and not key.tag.endswith(":merge")]
+    values = [loader.construct_object(key) for key in keys]  # type: ignore[no-untyped-call]
+    for i, (key, value) in enumerate(zip(keys, values, strict=True)):
+        if value in values[:i]:
+            raise yaml.YAMLError(f"line {key.start_mark.line + 1}: {key.value!r} is given twice")
+
+
+def load_suite(name: str, registry: Registry) -> Suite:
+    """Read and validate a suite.
+
+    Raises:
+        RequestError: one line with file, path inside the YAML, value, what is allowed and the nearest name.
+    """
+    path = find_suite(name)
+    try:
+        content = _read_yaml(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:  # ValueError: not UTF-8, an impossible date
+        raise RequestError(f"{path}: not readable YAML: {one_line(error)}") from None
+    if not isinstance(content, dict):
+        raise RequestError(f"{path}: {content!r} is not a mapping of {', '.join(SuiteFile.model_fields)}")
+    try:
+        file = SuiteFile.model_validate(content)
+    except ValidationError as error:
+        raise RequestError(options.explain(error, f"{path}:", SuiteFile.model_fields).replace(":.", ": ", 1)) from None
+    victims = _entries(registry, "victims", file.victims, f"{path}: victims")
+    attacks = _entries(registry, "attacks", file.attacks, f"{path}: attacks")
+    sources = [_source(registry, entry, f"{path}: datasets[{i}]") for i, entry in enumerate(file.datasets)]
+    _refuse_twice(sources, f"{path}: datasets")
+    _refuse_seeds_twice(file.seeds, f"{path}: seeds")
+    whole = path.resolve()
+    suite_name = whole.parent.name if whole.name == "suite.yaml" else whole.stem
+    if file.queries and not file.gold:
+        raise RequestError(f"{path}: queries: without gold there is nothing to compare their neighbours with")
+    place = f"{path}: gold"
+    gold = _choice(registry, "victims", *_split_entry(file.gold, place), place) if file.gold else None
+    conditions = Conditions(file.threads, file.floor, gold, tuple(file.queries or ()))
+    return Suite(suite_name, path, file, tuple(sources), victims, attacks, conditions)
+
+
+def _split_entry(entry: str | dict[str, Any], place: str) -> tuple[str, dict[str, Any]]:
+    if isinstance(entry, str):
+        return entry, {}
+    if len(entry) != 1:
+        raise RequestError(
+            f"{place}: {json.dumps(entry)} is not one name with its options; allowed: name, or name: {{option: value}}"
+        )
+    ((name, given),) = entry.items()
+    if given is not None and not isinstance(given, dict):
+        raise RequestError(f"{place}.{name}: {given!r} is not a mapping of options")
+    return str(name), dict(given or {})
+
+
+def _refuse_twice(choices: Sequence[Choice | Source], place: str) -> None:
+    labels = [choice.label for choice in choices]
+    if twice := [label for label in labels if labels.count(label) > 1]:
+        raise RequestError(f"{place}: {twice[0]!r} is listed twice")
+
+
+def _entries(registry: Registry, kind: str, entries: Sequence[Any], place: str) -> tuple[Choice, ...]:
+    found: list[Choice] = []
+    for i, entry in enumerate(entries):
+        name, given = _split_entry(entry, f"{place}[{i}]")
+        here = f"{place}[{i}].{name}"
+        seeds, attacks = _own(registry, given, here) if kind == "victims" else ((), ())
+        grid = given.pop("grid", {})
+        if not isinstance(grid, dict) or not all(isinstance(values, list) and values for values in grid.values()):
+            raise RequestError(f"{here}.grid: {grid!r} is not a mapping of options to lists of values")
+        for values in itertools.product(*grid.values()):
+            chosen = {**given, **dict(zip(grid, values, strict=True))}
+            found.append(replace(_choice(registry, kind, name, chosen, f"{place}[{i}]"), seeds=seeds, attacks=attacks))
+    _refuse_twice(found, place)
+    return tuple(found)
+
+
+def _own(registry: Registry, given: dict[str, Any], place: str) -> tuple[tuple[int, ...], tuple[Choice, ...]]:
+    """Take a victim's own seeds and attacks out of its entry."""
+
+    def take(name: str, kind: Any) -> Any:
+        try:
+            return TypeAdapter(kind, config=ConfigDict(strict=True)).validate_python(given.pop(name))
+        except ValidationError as error:
+            raise RequestError(options.explain(error, f"{place}.{name}", ())) from None
+
+    seeds = tuple(take("seeds", Seeds)) if "seeds" in given else ()
+    _refuse_seeds_twice(seeds, f"{place}.seeds")
+    attacks = take("attacks", Entries) if "attacks" in given else []
+    return seeds, _entries(registry, "attacks", attacks, f"{place}.attacks")
+
+
+def _refuse_seeds_twice(seeds: Sequence[int], place: str) -> None:
+    if len(set(seeds)) < len(seeds):
+        raise RequestError(f"{place}: {list(seeds)} lists a seed twice")
+
+
+def _choice(registry: Registry, kind: str, name: str, given: dict[str, Any], place: str) -> Choice:
+    registry.find(kind, name, place)
+    try:
+        plugin = options.build(registry.load(kind, name), given, f"{place}.{name}")
+    except BrokenPlugin as error:
+        written = ", ".join(f"{key}={json.dumps(value, default=str)}" for key, value in given.items())
+        return Choice(kind, name, given, f"{name}({written})" if written else name, str(error))
+    return Choice(kind, name, given, options.label(name, plugin))
+
+
+def _source(registry: Registry, entry: str | dict[str, Any], place: str) -> Source:
+    name, given = _split_entry(entry, place)
+    auxiliary = given.pop("auxiliary", "within")
+    corpus = _choice(registry, "datasets", name, given, place)
+    if auxiliary in SITUATIONS:
+        return Source(corpus, str(auxiliary))
+    names = [*SITUATIONS, *(listing.name for listing in registry.listings("datasets"))]
+    if not isinstance(auxiliary, dict) and auxiliary not in names:
+        allowed = f"{', '.join(SITUATIONS)}, or a dataset{nearest(auxiliary, names)}"
+        raise RequestError(f"{place}.{name}.auxiliary: {auxiliary!r} is not allowed: {allowed}")
+    other, other_options = _split_entry(auxiliary, f"{place}.{name}.auxiliary")
+    return Source(corpus, None, _choice(registry, "datasets", other, other_options, f"{place}.{name}.auxiliary"))

@@ -1,0 +1,166 @@
+"""Attackers who know the mechanism: what denoising takes off, and that several publications tell more than one."""
+
+import numpy as np
+import pytest
+
+from leakboard.attacks._denoising import Scaling, plain_scalings, shrinkage
+from leakboard.attacks.attribute_inference import AttributeInference
+from leakboard.attacks.entity_presence import EntityPresence
+from leakboard.interfaces import PrivacyClaim
+from leakboard.metrics.claims import composed
+from leakboard.pipeline.cell import mount
+from leakboard.pipeline.fitting import Names
+from leakboard.pipeline.publications import publish
+from leakboard.pipeline.scene import Scene
+
+N = 900
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+@pytest.fixture(scope="module")
+def planted(make_corpus):
+    """Texts that are numbers, whose gender a fixed direction of their vectors gives away."""
+    genders = {split: rng(i).integers(0, 2, N) for i, split in enumerate(("train", "dev", "test"))}
+    splits = {split: {"gender": codes, "person": codes} for split, codes in genders.items()}
+    secrets = [("gender", ("f", "m"), "attribute"), ("person", ("absent", "present"), "entity")]
+    return make_corpus(splits, secrets)
+
+
+class Noisy:
+    """A victim whose clean vectors are known and whose noise is given; it claims privacy."""
+
+    publishes = ("documents", "releases")
+    claim = PrivacyClaim(0.5, 0.0, "document", "made", "1 in L1")
+    dimension = 6
+
+    def __init__(self, corpus, noise, claim=claim):
+        self.noise, self.claim, self.asked = noise, claim, 0
+        self.clean = np.zeros((3 * N, self.dimension), np.float32)
+        for split in ("train", "dev", "test"):
+            rows, secret = corpus.texts(split).rows, corpus.column(split, "gender")
+            self.clean[rows, 1], self.clean[rows, 2] = secret, 1 - secret
+        self.clean += 0.05 * rng(9).normal(size=self.clean.shape).astype(np.float32)
+
+    @property
+    def mechanism(self):
+        return self
+
+    def inputs(self, texts):
+        self.asked += 1
+        return self.clean[[int(text.split()[1]) for text in texts]]
+
+    def release(self, values, generator):
+        return values + self.noise(values.shape, generator)
+
+    def publish_documents(self, texts, generator):
+        return self.release(self.inputs(texts), generator).astype(np.float32)
+
+
+def shared(shape, generator):
+    return generator.laplace(0, 20, (shape[0], 1))
+
+
+def independent(shape, generator):
+    return generator.laplace(0, 1.5, shape)
+
+
+def accuracy(corpus, noise, attack=AttributeInference, claim=Noisy.claim, **options):
+    """Return what an attacker reaches, and the note of the portfolio."""
+    victim = Noisy(corpus, noise, claim)
+    names = Names(0, corpus.name, "noisy", "attack")
+    scene = Scene(corpus, corpus, victim, lambda: victim, publish(victim, victim, corpus, names))
+    judged = mount(attack(epochs=8, hidden=32, **options), scene, names, None)
+    return next(m.value for m in judged.metrics if m.name == "attack_score"), judged.note, victim
+
+
+class TestSharedNoise:
+    """One number for all coordinates: large for a linear attacker on raw vectors, nothing for one that centres them."""
+
+    @pytest.mark.parametrize("inputs", ["centred", "above minimum", "per vector", "shrunken"])
+    def test_removed(self, planted, inputs):
+        assert accuracy(planted, shared, portfolio="logistic", inputs=inputs)[0] > 0.97
+
+    def test_the_papers_attacker_does_worse(self, planted):
+        assert accuracy(planted, shared, portfolio="mlp")[0] < 0.9
+
+    def test_the_portfolio_finds_it_by_itself(self, planted):
+        assert accuracy(planted, shared)[0] > 0.97
+
+    def test_entities_alike(self, planted):
+        assert accuracy(planted, shared, EntityPresence, portfolio="logistic", inputs="centred")[0] > 0.97
+
+
+class TestIndependentNoise:
+    """Averages of several publications of a text lose the noise by the root of their number."""
+
+    def test_observations_of_the_same_text(self, planted):
+        once, few, many = (
+            accuracy(planted, independent, portfolio="logistic", inputs="standardised", observations=m)[0]
+            for m in (1, 4, 32)
+        )
+        assert once < few - 0.05 < many - 0.1
+        # the best guess from m sums: Phi(distance / 2 sd), distance sqrt(2) between the two kinds of text
+        assert many == pytest.approx(0.97, abs=0.04)
+
+    def test_the_claim_is_composed(self, planted):
+        assert composed(Noisy.claim, 4).epsilon == 2.0
+
+    def test_queries_are_made_once_and_answered_with_fresh_noise(self, planted):
+        _, _, victim = accuracy(planted, independent, portfolio="logistic", inputs="raw", queries=5)
+        assert victim.asked == 3 + 1  # a publication of each split, and the attacker's texts encoded once more
+
+    def test_more_queries_teach_more(self, planted):
+        """With few texts and much noise the learned direction itself is noisy."""
+        few = planted.with_rows("train", range(60))
+        scores = [
+            accuracy(few, independent, portfolio="logistic", inputs="standardised", queries=q, observations=8)[0]
+            for q in (1, 20)
+        ]
+        assert scores[1] > scores[0]
+
+
+class TestDenoising:
+    """The maps themselves."""
+
+    def test_a_shift_is_taken_off_exactly(self):
+        vectors = rng().random((50, 8)).astype(np.float64)
+        vectors[:, 0] = 0.0
+        shifted = vectors + rng(1).laplace(0, 20, (50, 1))
+        assert np.abs(Scaling("above minimum")(shifted) - vectors).max() < 1e-9
+        centred = Scaling("centred")
+        assert np.abs(centred(shifted) - centred(vectors)).max() < 1e-5
+
+    def test_shrinkage_is_the_best_linear_estimate(self):
+        """Against the regression of the clean on the noisy vectors, which an attacker could not compute."""
+        n, d = 400_000, 5
+        clean = rng().normal(size=(n, d)) @ rng(1).normal(size=(d, d)) + 3.0
+        deviations = np.array([0.1, 1.0, 3.0, 10.0, 0.5])
+        noisy, again = (clean + rng(seed).normal(size=(n, d)) * deviations for seed in (2, 3))
+        scaling = shrinkage(noisy.astype(np.float32), again.astype(np.float32))
+        design = np.column_stack([noisy, np.ones(n)])
+        best = np.linalg.lstsq(design, clean, rcond=None)[0][:-1]
+        factor = np.sum(scaling.scale * best) / np.sum(best**2)  # its overall size is free
+        assert np.abs(scaling.scale / factor - best).max() < 0.03
+        outputs = scaling(noisy.astype(np.float32))
+        assert outputs.var(0).mean() == pytest.approx(1.0, rel=0.02)
+
+    def test_shrinkage_of_a_shared_shift_keeps_everything_else(self):
+        clean = rng().random((5000, 4))
+        noisy, again = ((clean + rng(seed).laplace(0, 50, (5000, 1))).astype(np.float32) for seed in (1, 2))
+        outputs = shrinkage(noisy, again)(noisy)
+        shift = (noisy - clean).mean(1)
+        assert max(abs(np.corrcoef(outputs[:, i], shift)[0, 1]) for i in range(4)) < 0.1
+        centred = Scaling("centred")(clean.astype(np.float32))
+        left = centred - outputs @ np.linalg.lstsq(outputs, centred, rcond=None)[0]
+        assert left.var() < 0.05 * centred.var()
+
+    def test_without_a_claim_nothing_is_denoised(self, planted):
+        _, note, victim = accuracy(planted, lambda shape, g: np.zeros(shape), claim=None, portfolio="logistic")
+        assert victim.asked == 3
+        assert any(name in note for name in ("raw", "standardised", "per vector"))
+
+    def test_plain_scalings_are_the_three(self):
+        assert [s.name for s in plain_scalings(np.ones((3, 2), np.float32))] == ["raw", "standardised", "per vector"]

@@ -1,0 +1,191 @@
+"""Word recovery against fake victims whose vectors are known: planted truths, both ways."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from leakboard.attacks.nearest_neighbour import NearestNeighbour
+from leakboard.errors import NotApplicable
+from leakboard.interfaces import PublishedWords
+from leakboard.pipeline.cell import mount
+from leakboard.pipeline.fitting import Names
+from leakboard.pipeline.publications import Publications
+from leakboard.pipeline.scene import Scene, view
+
+WORDS = [f"word{i:03d}" for i in range(300)]
+SIZE = 20
+
+
+@dataclass(frozen=True)
+class Static:
+    """A victim with a given table; whoever imitates it gets the attacker's."""
+
+    table: np.ndarray
+    own: np.ndarray
+    words: tuple = tuple(WORDS)
+    publishes = ("words",)
+    claim = None
+
+    def fit(self, corpus, seed):
+        return Static(self.own, self.own)
+
+    def publish_words(self, texts, rng):
+        return PublishedWords(list(self.words), self.table.astype(np.float32))
+
+
+class Contextual:
+    """Gives every occurrence the word's vector plus noise."""
+
+    publishes = ("words",)
+    claim = None
+
+    def __init__(self, table, noise):
+        self.table, self.noise = table, noise
+
+    def publish_words(self, texts, rng):
+        occurrences = [(word, i) for i, text in enumerate(texts) for word in text.split()]
+        vectors = np.array([self.table[WORDS.index(word)] for word, _ in occurrences])
+        vectors = vectors + self.noise * rng.normal(size=vectors.shape)
+        owners = np.array([i for _, i in occurrences])
+        return PublishedWords([word for word, _ in occurrences], vectors.astype(np.float32), owners)
+
+
+@pytest.fixture(scope="module")
+def corpus(make_corpus):
+    """Word i stands in the first 1 + (299 - i) // 10 train texts, so that frequencies fall with the number."""
+    train = [" ".join(w for i, w in enumerate(WORDS) if t <= (299 - i) // 10) for t in range(30)]
+    splits = {"train": train, "dev": train[:1], "test": [" ".join(WORDS[i : i + 10]) for i in range(0, 300, 10)]}
+    return make_corpus({k: {"text": v, "s": [0] * len(v)} for k, v in splits.items()}, [("s", ("a",), "attribute")])
+
+
+def recovered(victim, corpus, **options):
+    """Mount the attack and return its scores by name, and the note."""
+    words = victim.publish_words(corpus.texts("test"), np.random.default_rng(5))
+    scene = Scene(corpus, corpus, victim, lambda: victim, Publications({}, None, words, None))
+    judged = mount(NearestNeighbour(**options), scene, Names(0, "made", "fake", "nn"), None)
+    return {m.name: m for m in judged.metrics}, judged
+
+
+def tables(noise=0.0, seed=0):
+    """Return an attacker's table, a rotated noisy copy of it, and an independent one."""
+    rng = np.random.default_rng(seed)
+    own = rng.normal(size=(len(WORDS), SIZE))
+    rotation, _ = np.linalg.qr(rng.normal(size=(SIZE, SIZE)))
+    return own, own @ rotation + noise * rng.normal(size=own.shape), rng.normal(size=own.shape)
+
+
+def at_chance(metric, candidates):
+    low, high = stats.binom(metric.n, candidates / len(WORDS)).interval(0.9999)
+    return low <= metric.value * metric.n <= high
+
+
+def test_an_identical_table_is_read_completely(corpus):
+    own, _, _ = tables()
+    found, judged = recovered(Static(own, own), corpus)
+    assert found["recall@1"].value == found["mean_reciprocal_rank"].value == 1
+    assert found["empirical_privacy"].value == 0
+    assert found["recall@1"].n == 300
+    assert found["sentence_words_right"].value == 1
+    assert judged.sentences[0].recovered == judged.sentences[0].text
+
+
+def test_an_independent_table_is_guessed_at_chance(corpus):
+    own, _, other = tables()
+    for align in ("none", "anchors", "iterative"):
+        found, _ = recovered(Static(other, own), corpus, align=align, anchors=30)
+        assert at_chance(found["recall@1"], 1)
+        assert at_chance(found["recall@5"], 5)
+
+
+def test_a_rotated_table_is_safe_until_it_is_aligned(corpus):
+    own, rotated, _ = tables()
+    found, _ = recovered(Static(rotated, own), corpus, align="none")
+    assert at_chance(found["recall@5"], 5)
+    found, _ = recovered(Static(rotated, own), corpus, align="anchors", anchors=50)
+    assert found["recall@1"].value == 1
+
+
+def test_anchors_are_the_most_frequent_words_and_left_out_of_the_score(corpus):
+    own, rotated, _ = tables()
+    found, judged = recovered(Static(rotated, own), corpus, align="anchors", anchors=50)
+    assert found["recall@1"].n == judged.test_size == 250
+    assert [s.words for s in judged.sentences[:6]] == [0] * 5 + [10]
+    assert all(s.recovered == s.text for s in judged.sentences)
+    assert found["sentence_words_right"].n == 250
+
+
+def test_iterating_makes_up_for_few_anchors(corpus):
+    own, rotated, _ = tables(noise=0.3)
+    scores = {}
+    for align in ("anchors", "iterative"):
+        found, judged = recovered(Static(rotated, own), corpus, align=align, anchors=SIZE - 10)
+        scores[align] = found["recall@1"].value
+    assert scores["iterative"] > scores["anchors"] + 0.1
+    assert scores["iterative"] > 0.95
+    assert judged.note.startswith("rotated by 10 anchors and ")
+
+
+def test_no_common_anchor_and_no_word_left_are_told(corpus):
+    own, _, _ = tables()
+    strange = Static(own, own, words=tuple(f"x{word}" for word in WORDS))
+    with pytest.raises(NotApplicable, match="no anchor word is known to attacker and victim"):
+        recovered(strange, corpus, align="anchors")
+    with pytest.raises(NotApplicable, match="no published word is left"):
+        recovered(Static(own, own), corpus, align="anchors", anchors=300)
+
+
+def test_words_that_the_attacker_does_not_know_stay_in_the_denominator(corpus):
+    own, _, _ = tables()
+    half = tuple(word if i % 2 else f"x{word}" for i, word in enumerate(WORDS))
+    found, _ = recovered(Static(own, own, words=half), corpus)
+    assert found["recall@1"].value == found["known_to_attacker"].value == 0.5
+
+
+def test_order_of_the_rows_gives_nothing_away(corpus):
+    """All vectors alike: an attack that trusted the rows' order would score 1."""
+    own = np.ones((len(WORDS), SIZE))
+    found, _ = recovered(Static(own, own), corpus)
+    assert found["recall@1"].value <= 2 / 300
+
+
+def test_approximate_search_is_noted(corpus):
+    own, _, other = tables()
+    _, judged = recovered(Static(other, own), corpus, exact_limit=100)
+    assert "approximate search with recall 0." in judged.note
+
+
+class TestContextual:
+    """One vector a word occurrence."""
+
+    def test_words_with_a_vector_of_their_own_are_read(self, corpus):
+        own, _, _ = tables()
+        found, judged = recovered(Contextual(own, 0.1), corpus, own_texts=30)
+        assert found["recall@1"].value == 1
+        assert found["recall@1"].n == 300
+        assert judged.sentences[-1].recovered == judged.sentences[-1].text
+
+    def test_noise_alone_is_guessed_no_better_than_words_are_frequent(self, corpus):
+        found, _ = recovered(Contextual(np.zeros((300, SIZE)), 1.0), corpus, own_texts=30)
+        share = 30 / sum(len(text.split()) for text in corpus.texts("train"))
+        assert found["recall@1"].value * 300 <= stats.binom(300, share).ppf(0.9999)
+
+    def test_candidates_are_distinct_words(self, corpus):
+        own, _, _ = tables()
+        attack = NearestNeighbour(candidates=5)
+        victim = Contextual(own, 1.0)
+        words = victim.publish_words(corpus.texts("test"), np.random.default_rng(0))
+        scene = Scene(corpus, corpus, victim, lambda: victim, Publications({}, None, words, None))
+        seen = view(attack, scene, Names(0, "made", "fake", "nn"), set())
+        guesses = attack.fit(seen, 0).guess(words.vectors)
+        for row in guesses.ranked.tolist():
+            assert min(row) >= 0
+            assert len(set(row)) == len(row) == 5
+
+    def test_every_own_word_occurring_once(self, make_corpus):
+        texts = {"train": [" ".join(reversed(WORDS))], "dev": ["word000"], "test": [" ".join(WORDS)]}
+        columns = {k: {"text": v, "s": [0]} for k, v in texts.items()}
+        corpus = make_corpus(columns, [("s", ("a",), "attribute")])
+        own, _, _ = tables()
+        assert recovered(Contextual(own, 0.0), corpus)[0]["recall@1"].value == 1

@@ -1,0 +1,420 @@
+"""Public corpora: the DPNR text format, checksums and downloads, the published numbers, and the checks of a corpus."""
+
+import hashlib
+import re
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leakboard.data import corpora
+from leakboard.data.downloads import PublicFile, state, without_network
+from leakboard.datasets import _dpnlp, trustpilot
+from leakboard.datasets._topics import TopicModel
+from leakboard.datasets.ag import ENTITIES, TOPICS, Ag
+from leakboard.datasets.trustpilot import Trustpilot
+from leakboard.errors import RequestError
+from leakboard.interfaces import Secret
+
+SECRETS = [Secret("first", ("absent", "present"), "entity"), Secret("second", ("absent", "present"), "entity")]
+END = "=" * 20
+GOOD = ["0\tone\t0 1", "1\ttwo\t", END, "1\tthree\t1", "0\tone\t0 1", END, "0\tfour\t0", END, ""]
+
+
+def load(tmp_path, lines, labels=("no", "yes"), duplicates="keep"):
+    path = tmp_path / "invented.txt"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return _dpnlp.load("invented", path, SECRETS, labels, duplicates)
+
+
+class TestFormat:
+    """The text format of the DPNR release."""
+
+    def test_a_good_file(self, tmp_path):
+        corpus = load(tmp_path, GOOD)
+        assert list(corpus.splits["train"]["text"]) == ["one", "two"]
+        assert corpus.column("train", "label").tolist() == [0, 1]
+        assert corpus.column("train", "first").tolist() == [1, 0]
+        assert corpus.column("train", "second").tolist() == [1, 0]
+        assert corpus.column("dev", "second").tolist() == [1, 1]
+        assert corpus.texts("test").rows.tolist() == [6]
+        assert corpus.checks["dev_copies"] == 0.5
+        assert load(tmp_path, GOOD, labels=None).values("label") == ("0", "1")
+
+    def test_copies_leave_train(self, tmp_path):
+        corpus = load(tmp_path, GOOD, duplicates="drop")
+        assert list(corpus.splits["train"]["text"]) == ["two"]
+        assert corpus.checks["dropped_copies"] == 1
+        assert corpus.checks["dev_copies"] == 0
+
+    def test_secrets_are_shown_when_asked(self, tmp_path):
+        path = tmp_path / "invented.txt"
+        path.write_text("\n".join(GOOD), encoding="utf-8")
+        secrets = [
+            Secret("gender", ("male", "female"), "attribute"),
+            Secret("age", ("over 45", "under 35"), "attribute"),
+        ]
+        corpus = _dpnlp.load("invented", path, secrets, None, "keep", show_secrets=True)
+        assert list(corpus.texts("train")) == ["genderfemale ageunder35 one", "gendermale ageover45 two"]
+        assert list(corpus.texts("test")) == ["genderfemale ageover45 four"]
+        assert corpus.column("train", "gender").tolist() == [1, 0]
+        assert corpus.checks == _dpnlp.load("invented", path, secrets, None, "keep").checks
+        grades = [Secret("grade", ("+", "-"), "attribute"), secrets[1]]
+        with pytest.raises(RequestError, match="show_secrets: the values of grade make the words grade, grade"):
+            _dpnlp.load("invented", path, grades, None, "keep", show_secrets=True)
+
+    @pytest.mark.parametrize(
+        ("number", "line", "reason"),
+        [
+            (1, "0\tone", "line 1: 2 fields, not label, text"),
+            (2, "1\ttwo\t0\t1", "line 2: 4 fields"),
+            (2, "good\ttwo\t0", "line 2: label 'good'"),
+            (2, "-1\ttwo\t0", "line 2: label '-1'"),
+            (4, "1\tthree\t2", "line 4: label '1', variables '2'; allowed: a number, some of 0, 1"),
+            (4, "1\tthree\tx", "variables 'x'"),
+            (7, "2\tfour\t0", "label 2 is not one of 0 to 1"),
+            (3, "0\tmore\t0", "2 separators of twenty '='"),
+            (3, "=" * 19, "line 3: 1 fields"),
+            (7, "", "a split has no texts"),
+        ],
+    )
+    def test_a_bad_line_is_named(self, tmp_path, number, line, reason):
+        with pytest.raises(RequestError) as caught:
+            load(tmp_path, [*GOOD[: number - 1], line, *GOOD[number:]])
+        assert reason in str(caught.value)
+        assert "invented.txt" in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+    def test_texts_after_the_last_separator_are_refused(self, tmp_path):
+        with pytest.raises(RequestError, match="the format ends each of train, dev, test with one"):
+            load(tmp_path, [*GOOD, "0\tfive\t0"])
+
+    def test_bytes_that_are_not_utf8(self, tmp_path):
+        (tmp_path / "a.txt").write_bytes(b"0\tna\xefve\t0\n")
+        with pytest.raises(RequestError, match="not UTF-8 at byte 4"):
+            _dpnlp.load("invented", tmp_path / "a.txt", SECRETS, None, "keep")
+
+
+class TestDownloads:
+    """Files of somebody else's; nothing here leaves the machine."""
+
+    @pytest.fixture(autouse=True)
+    def _own_folders(self, tmp_path, monkeypatch):
+        monkeypatch.delenv("LEAKBOARD_DATA", raising=False)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    @pytest.mark.parametrize(
+        ("content", "blob"),
+        [
+            (b"", "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"),
+            (b"hello\n", "ce013625030ba8dba906f756967f9e9ca394464a"),
+        ],
+    )
+    def test_a_git_blob_id_is_what_git_computes(self, tmp_path, monkeypatch, content, blob):
+        (tmp_path / "a.txt").write_bytes(content)
+        monkeypatch.setenv("LEAKBOARD_DATA", str(tmp_path))
+        assert PublicFile("x", "a.txt", "http://127.0.0.1:9/", f"git:{blob}").fetch() == tmp_path / "a.txt"
+
+    @pytest.fixture
+    def served(self, tmp_path):
+        """Return the address of a server of this machine and the folder that it serves."""
+        folder = tmp_path / "served"
+        folder.mkdir()
+        handler = partial(SimpleHTTPRequestHandler, directory=str(folder))
+        handler.log_message = lambda *_: None
+        with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+            Thread(target=server.serve_forever, daemon=True).start()
+            yield f"http://127.0.0.1:{server.server_port}", folder
+            server.shutdown()
+
+    @pytest.mark.parametrize("kind", ["sha256", "git"])
+    def test_a_damaged_file_in_the_cache_is_fetched_anew(self, served, kind):
+        address, folder = served
+        (folder / "a.txt").write_bytes(b"hello\n")
+        known = {"sha256": hashlib.sha256(b"hello\n").hexdigest(), "git": "ce013625030ba8dba906f756967f9e9ca394464a"}
+        file = PublicFile("x", "a.txt", f"{address}/a.txt", f"{kind}:{known[kind]}")
+        path = file.fetch()
+        path.write_text("a page of somebody's wireless network")
+        if kind == "git":  # pooch does not know these: it is refused once
+            with pytest.raises(RequestError, match="not the published file"):
+                file.fetch()
+        assert file.fetch().read_bytes() == b"hello\n"
+
+    def test_what_only_looks_fetches_nothing(self, served):
+        address, folder = served
+        (folder / "a.txt").write_bytes(b"hello\n")
+        file = PublicFile("x", "a.txt", f"{address}/a.txt")
+        with without_network(), pytest.raises(RequestError, match=r"x/a\.txt is not here: `run` fetches it"):
+            file.identity()
+        identity = file.identity()
+        assert identity == "sha256:" + hashlib.sha256(b"hello\n").hexdigest()
+        with without_network():
+            assert file.identity() == identity
+        file.found().write_bytes(b"another")
+        assert file.identity() != identity
+
+    def test_a_file_that_somebody_must_fetch(self):
+        file = PublicFile("x", "a.zip", "http://127.0.0.1:9/form", by_hand=True)
+        reason = (
+            "x/a.zip cannot be fetched without you: get it from http://127.0.0.1:9/form and put the file at x/a.zip"
+        )
+        with pytest.raises(RequestError, match=re.escape(reason)):
+            file.fetch()
+        assert state([file]).startswith("missing: get it from http://127.0.0.1:9/form")
+
+    def test_the_state_names_what_is_missing(self, tmp_path, monkeypatch):
+        files = [PublicFile("x", name, "http://127.0.0.1:9/") for name in ("a.txt", "b.txt", "c.txt")]
+        monkeypatch.setenv("LEAKBOARD_DATA", str(tmp_path))
+        (tmp_path / "b.txt").touch()
+        assert state(files).startswith(
+            "missing a.txt, c.txt: fetched from 127.0.0.1 when first used; elsewhere put the"
+        )
+        (tmp_path / "a.txt").touch()
+        (tmp_path / "c.txt").touch()
+        assert state(files) == "there"
+
+    @pytest.mark.parametrize("checksum", ["sha256:" + "0" * 64, "git:" + "0" * 40])
+    def test_another_file_is_refused(self, tmp_path, monkeypatch, checksum):
+        (tmp_path / "x").mkdir()
+        (tmp_path / "x" / "a.txt").write_text("forged")
+        monkeypatch.setenv("LEAKBOARD_DATA", str(tmp_path))
+        with pytest.raises(RequestError, match=rf"a.txt: checksum .*, expected {checksum}; not the published file"):
+            PublicFile("x", "a.txt", "http://127.0.0.1:9/", checksum).fetch()
+
+    def test_a_local_file_with_the_right_checksum_is_taken(self, tmp_path, monkeypatch):
+        (tmp_path / "x").mkdir()
+        (tmp_path / "x" / "a.txt").write_text("published")
+        monkeypatch.setenv("LEAKBOARD_DATA", str(tmp_path))
+        checksum = "sha256:" + hashlib.sha256(b"published").hexdigest()
+        assert PublicFile("x", "a.txt", "http://127.0.0.1:9/", checksum).fetch() == tmp_path / "x" / "a.txt"
+
+    @pytest.mark.parametrize("checksum", ["sha256:" + "0" * 64, "git:" + "0" * 40])
+    def test_no_network_is_one_line_with_the_way_out(self, checksum):
+        with pytest.raises(RequestError) as caught:
+            PublicFile("x", "a.txt", "http://127.0.0.1:9/a.txt", checksum).fetch()
+        message = str(caught.value)
+        assert message.startswith("http://127.0.0.1:9/a.txt: cannot be fetched")
+        assert message.endswith("put the file at x/a.txt in a folder and set LEAKBOARD_DATA to that folder")
+        assert "\n" not in message
+
+
+@pytest.fixture(scope="module")
+def ag(real_data):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LEAKBOARD_DATA", str(real_data))
+        return {duplicates: Ag(duplicates=duplicates).load() for duplicates in ("keep", "drop")}
+
+
+class TestAg:
+    """REFERENCE.md, sections 2c and 8, item 8."""
+
+    def test_sizes(self, ag):
+        assert {s: len(part) for s, part in ag["keep"].splits.items()} == {"train": 11_657, "dev": 1_457, "test": 1_457}
+        assert len({text for split in ag["keep"].splits for text in ag["keep"].splits[split]["text"]}) == 11_274
+
+    @pytest.mark.parametrize(
+        ("split", "labels", "present", "per_text"),
+        [
+            ("train", [58.10, 37.09, 0.69, 4.12], [54.28, 25.98, 18.25, 10.31, 10.12], [9_468, 2_171, 18]),
+            ("dev", [57.04, 37.06, 1.03, 4.87], [54.77, 25.12, 18.67, 11.05, 9.88], [1_177, 276, 4]),
+            ("test", [57.79, 37.61, 0.75, 3.84], [55.11, 25.19, 18.33, 10.23, 8.72], [1_202, 254, 1]),
+        ],
+    )
+    def test_shares(self, ag, split, labels, present, per_text):
+        corpus = ag["keep"]
+        label = corpus.column(split, "label")
+        entities = np.stack([corpus.column(split, name) for name in ENTITIES])
+        np.testing.assert_allclose(100 * np.bincount(label) / len(label), labels, atol=0.00501)
+        np.testing.assert_allclose(100 * entities.mean(axis=1), present, atol=0.00501)
+        assert np.bincount(entities.sum(axis=0)).tolist() == [0, *per_text]
+        assert corpus.values("label") == TOPICS
+
+    def test_constant_guesses(self, ag):
+        entities = np.stack([ag["keep"].column("test", name) for name in ENTITIES], axis=1)
+        only_first, all_present = np.zeros_like(entities), np.ones_like(entities)
+        only_first[:, 0] = 1
+        for guess, f1 in ((only_first, 0.5066), (all_present, 0.3808)):
+            assert 2 * (guess & entities).sum() / (guess.sum() + entities.sum()) == pytest.approx(f1, abs=5e-5)
+
+    def test_copies_are_reported_and_dropped(self, ag):
+        assert ag["keep"].checks["dev_copies"] * 1_457 == pytest.approx(493)
+        assert ag["keep"].checks["test_copies"] * 1_457 == pytest.approx(477)
+        assert ag["keep"].checks["conflicting_labels"] >= 876  # 876 within train alone
+        dropped = ag["drop"]
+        assert dropped.checks["dev_copies"] == dropped.checks["test_copies"] == 0
+        assert len(dropped.splits["test"]) == 1_457
+        assert list(dropped.splits["test"]["text"]) == list(ag["keep"].splits["test"]["text"])
+        assert dropped.checks["dropped_copies"] == 14_571 - sum(map(len, dropped.splits.values()))
+
+
+class TestTopics:
+    """LDA topics as labels."""
+
+    TEXTS = ("red green blue red", "dog cat mouse dog", "blue green red", "cat mouse dog") * 10
+
+    def test_topics_separate_what_shares_no_word(self):
+        labels = TopicModel.fit(self.TEXTS, 2, 20, 0).label(self.TEXTS)
+        assert labels.tolist() == [labels[0], labels[1]] * 20
+        assert labels[0] != labels[1]
+
+    def test_a_label_depends_on_its_own_text_alone(self):
+        model = TopicModel.fit(self.TEXTS, 2, 2, 0)
+        texts = ["red dog", "unknown words", "cat blue mouse", ""]
+        assert model.label(texts[::-1]).tolist() == model.label(texts).tolist()[::-1]
+        assert [model.label([text])[0] for text in texts] == model.label(texts).tolist()
+
+
+@pytest.fixture(scope="module")
+def english(real_data):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LEAKBOARD_DATA", str(real_data))
+        return Trustpilot(passes=1).load()
+
+
+GROUPS = {  # rows with an author under 35 or over 45 and a text that is not blank
+    "english": {"train": 3_774, "dev": 419, "test": 347},
+    "german": {"train": 3_454, "dev": 383, "test": 330},
+}
+
+
+class TestTrustpilot:
+    """The public release, with few passes of LDA to be quick."""
+
+    @pytest.fixture(autouse=True)
+    def _data(self, real_data, monkeypatch):
+        monkeypatch.setenv("LEAKBOARD_DATA", str(real_data))
+
+    @pytest.mark.parametrize(("language", "blank"), [("english", 8), ("german", 0)])
+    def test_rows_and_secrets(self, real_data, language, blank):
+        corpus = Trustpilot(language=language, passes=1, topics=3).load()
+        assert {split: len(part) for split, part in corpus.splits.items()} == GROUPS[language]
+        assert [(s.name, s.values, s.kind) for s in corpus.secrets] == [
+            ("gender", ("male", "female"), "attribute"),
+            ("age", ("over 45", "under 35"), "attribute"),
+        ]
+        frames = [pd.read_csv(real_data / "trustpilot" / f"{language}_{part}.csv") for part in ("train", "test")]
+        source = pd.concat(frames, ignore_index=True)
+        assert corpus.checks["dropped_rows"] == source["age"].between(35, 45).sum() + blank
+        for split in corpus.splits:
+            rows = source.iloc[corpus.texts(split).rows]
+            assert rows["gender"].map({"M": 0, "F": 1}).tolist() == corpus.column(split, "gender").tolist()
+            assert (rows["age"] < 35).astype(int).tolist() == corpus.column(split, "age").tolist()
+            assert not rows["age"].between(35, 45).any()
+            assert set(corpus.column(split, "label")) <= {0, 1, 2}
+        assert corpus.checks["dev_copies"] == corpus.checks["test_copies"] == 0
+
+    def test_shown_secrets_are_those_of_the_columns(self):
+        corpus = Trustpilot(show_secrets=True, topics=2, passes=1).load()
+        for text, gender, age in zip(
+            corpus.texts("dev"), corpus.column("dev", "gender"), corpus.column("dev", "age"), strict=True
+        ):
+            assert text.startswith(f"gender{('male', 'female')[gender]} age{('over45', 'under35')[age]} ")
+
+    def test_loading_twice_gives_the_same_corpus(self, english):
+        again = Trustpilot(passes=1).load()
+        for split in english.splits:
+            assert english.splits[split].to_dict() == again.splits[split].to_dict()
+        assert english.checks == again.checks
+
+    def test_the_topics_know_nothing_of_the_test_file(self, english, real_data, tmp_path, monkeypatch):
+        (tmp_path / "trustpilot").mkdir()
+        for part in ("train", "test"):
+            frame = pd.read_csv(real_data / "trustpilot" / f"english_{part}.csv", keep_default_na=False)
+            frame = frame if part == "train" else frame[::-3]
+            frame.to_csv(tmp_path / "trustpilot" / f"english_{part}.csv", index=False)
+        sums = {
+            part: "sha256:" + hashlib.sha256((tmp_path / f"trustpilot/english_{part}.csv").read_bytes()).hexdigest()
+            for part in ("train", "test")
+        }
+        monkeypatch.setenv("LEAKBOARD_DATA", str(tmp_path))
+        monkeypatch.setitem(trustpilot.CHECKSUMS, "english", sums)
+        smaller = Trustpilot(passes=1).load()
+        assert smaller.splits["train"]["label"][:] == english.splits["train"]["label"][:]
+        assert smaller.splits["dev"]["label"][:] == english.splits["dev"]["label"][:]
+        whole = dict(zip(english.splits["test"]["text"], english.splits["test"]["label"], strict=True))
+        assert {text: whole[text] for text in smaller.splits["test"]["text"]} == dict(
+            zip(smaller.splits["test"]["text"], smaller.splits["test"]["label"], strict=True)
+        )
+
+
+def test_an_altered_trustpilot_file_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "english_train.csv").write_text("text,age,age_cat,gender\nNice,20,15-24,F\n")
+    monkeypatch.setenv("LEAKBOARD_DATA", str(tmp_path))
+    with pytest.raises(RequestError, match=r"english_train.csv: checksum .* not the published file"):
+        Trustpilot().load()
+
+
+def test_trustpilots_fingerprint_is_the_pinned_checksums():
+    assert Trustpilot(language="german").fingerprint() == ",".join(trustpilot.CHECKSUMS["german"].values())
+    assert Trustpilot().fingerprint() != Trustpilot(language="german").fingerprint()
+
+
+def frame(texts, labels=None, **columns):
+    labels = labels or [0] * len(texts)
+    return pd.DataFrame({"text": texts, "label": labels, "row": range(len(texts)), **columns})
+
+
+class TestChecks:
+    """Checks, copies and division on hand-made frames."""
+
+    SPLITS = {  # noqa: RUF012
+        "train": frame(["a", "a", "b", " "], [0, 1, 0, 0]),
+        "dev": frame(["a", "c"], [0, 0]),
+        "test": frame(["b", "c", "d", "d"], [1, 0, 1, 1]),
+    }
+
+    def test_what_a_reader_must_know(self):
+        corpus = corpora.build_corpus("x", self.SPLITS, [], ["no", "yes"], {"dropped_rows": 7})
+        assert corpus.checks == {
+            "dropped_rows": 7,
+            "dev_copies": 1 / 2,  # a
+            "test_copies": 1 / 4,  # b
+            "empty_texts": 1,
+            "conflicting_labels": 2,  # a within train, b across splits
+        }
+
+    def test_drop_copies_keeps_test_whole(self):
+        kept = corpora.drop_copies(self.SPLITS)
+        assert {split: part["text"].tolist() for split, part in kept.items()} == {
+            "train": [" "],
+            "dev": ["a"],
+            "test": ["b", "c", "d", "d"],
+        }
+
+    def test_an_empty_split_is_refused(self):
+        with pytest.raises(RequestError, match="x: the dev split has no texts"):
+            corpora.build_corpus("x", {**self.SPLITS, "dev": frame([])}, [], ["no", "yes"])
+
+    def test_divide_by_distinct_text(self):
+        whole = frame([f"t{i // 3}" for i in range(60)])
+        parts = corpora.divide(whole, 0.1, 0.25, seed=3)
+        assert {split: len(part) for split, part in parts.items()} == {"train": 39, "dev": 6, "test": 15}
+        assert all(part.groupby("text").size().eq(3).all() for part in parts.values())
+        again = corpora.divide(whole, 0.1, 0.25, seed=3)
+        assert all(parts[split].equals(again[split]) for split in parts)
+
+    def test_divide_by_user_leaves_out_what_crosses(self):
+        whole = frame(["same", "own"] * 10, user=[f"u{i // 2}" for i in range(20)])
+        whole.loc[whole["text"] == "own", "text"] = [f"own {i}" for i in range(10)]
+        parts = corpora.divide(whole, 0.2, 0.3, seed=0)
+        assert {split: part["user"].nunique() for split, part in parts.items()} == {"train": 5, "dev": 2, "test": 3}
+        assert [(part["text"] == "same").sum() for part in parts.values()] == [0, 0, 3]
+
+    def test_a_stored_corpus_comes_back(self, tmp_path):
+        splits = {
+            name: part.assign(g=[0] * len(part), user="u", **{"posterior:g": [[0.25, 0.75]] * len(part)})
+            for name, part in self.SPLITS.items()
+        }
+        corpus = corpora.build_corpus("x", splits, [Secret("g", ("f", "m"), "attribute")], ["no", "yes"])
+        corpora.save_corpus(corpus, tmp_path)
+        again = corpora.load_corpus(tmp_path)
+        assert (again.name, again.secrets, again.checks) == (corpus.name, corpus.secrets, corpus.checks)
+        for split in corpus.splits:
+            assert again.splits[split].features == corpus.splits[split].features
+            assert again.splits[split].to_dict() == corpus.splits[split].to_dict()
+        np.testing.assert_array_equal(corpora.posterior(again, "dev", "g"), [[0.25, 0.75]] * 2)
+        assert corpora.posterior(again, "dev", "label") is None
+        assert set(again.only("train", "dev").splits) == {"train", "dev"}

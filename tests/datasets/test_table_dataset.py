@@ -1,0 +1,240 @@
+"""The ``table`` dataset: splits that nothing crosses, given splits, entities, classes in order, clear refusals."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leakboard.datasets.table import Table
+from leakboard.errors import RequestError
+from leakboard.suite.options import build
+
+
+def write(path, rows):
+    pd.DataFrame(rows).to_csv(path, index=False)
+    return str(path)
+
+
+@pytest.fixture
+def reviews(tmp_path):
+    """300 rows: texts occur twice, 40 users, users 0 and 1 share a text with others."""
+    rows = [
+        {"text": f"review {i // 2}", "label": i % 3, "user": f"u{i // 2 % 40}", "gender": "fm"[i % 2], "bush": i % 2}
+        for i in range(298)
+    ]
+    rows += [{**rows[0], "text": "thank you", "user": "u0"}, {**rows[0], "text": "thank you", "user": "u1"}]
+    return write(tmp_path / "reviews.csv", rows)
+
+
+def crossing(corpus, column):
+    """Return the number of values of a column that occur in more than one split."""
+    seen = [set(corpus.splits[split][column]) for split in ("train", "dev", "test")]
+    return sum(map(len, seen)) - len(set.union(*seen))
+
+
+def test_a_drawn_split_keeps_texts_apart(reviews):
+    corpus = Table(path=reviews, label="label").load()
+    sizes = {split: len(corpus.splits[split]) for split in ("train", "dev", "test")}
+    assert sum(sizes.values()) == 300
+    assert sizes["test"] == sizes["dev"] == 30  # a tenth of 150 distinct texts, each twice
+    assert crossing(corpus, "text") == 0
+    assert corpus.checks["dropped_rows"] == corpus.checks["dropped_copies"] == corpus.checks["test_copies"] == 0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_drawn_split_keeps_users_and_texts_apart(reviews, seed):
+    corpus = Table(path=reviews, user="user", split_seed=seed).load()
+    assert crossing(corpus, "user") == 0
+    assert crossing(corpus, "text") == 0
+    kept = sum(len(corpus.splits[split]) for split in corpus.splits)
+    assert kept + corpus.checks["dropped_copies"] == 300
+    assert corpus.checks["dropped_copies"] <= 1
+
+
+def test_a_text_of_users_in_two_splits_is_left_out_and_counted(reviews):
+    dropped = {Table(path=reviews, user="user", split_seed=seed).load().checks["dropped_copies"] for seed in range(8)}
+    assert dropped == {0, 1}
+
+
+def test_the_seed_decides_the_split(reviews):
+    rows = [Table(path=reviews, split_seed=seed).load().splits["test"]["row"][:] for seed in (0, 0, 1)]
+    assert rows[0] == rows[1]
+    assert rows[0] != rows[2]
+
+
+def test_secrets_and_entities(reviews):
+    corpus = Table(path=reviews, label="label", secrets=("gender",), entities=("bush",)).load()
+    gender, bush = corpus.secrets
+    assert (gender.name, gender.values, gender.kind) == ("gender", ("f", "m"), "attribute")
+    assert (bush.name, bush.values, bush.kind) == ("bush", ("absent", "present"), "entity")
+    for split in corpus.splits:
+        assert (corpus.column(split, "bush") == corpus.column(split, "gender")).all()
+
+
+def test_presence_is_written_in_several_ways(tmp_path):
+    spellings = ["0", "1", "no", "YES", "False", "true", "absent", "Present"] * 4
+    path = write(tmp_path / "a.csv", [{"text": f"t{i}", "e": e} for i, e in enumerate(spellings)])
+    corpus = Table(path=path, entities=("e",)).load()
+    for split in corpus.splits:
+        assert corpus.column(split, "e").tolist() == [row % 2 for row in corpus.splits[split]["row"]]
+
+
+def test_whole_numbers_are_sorted_as_numbers_and_before_words(tmp_path):
+    path = write(tmp_path / "a.csv", [{"text": f"t{i}", "label": x} for i, x in enumerate([10, 9, -2, "b", "a"] * 6)])
+    assert Table(path=path, label="label").load().values("label") == ("-2", "9", "10", "a", "b")
+
+
+def test_without_a_label_there_is_no_task(reviews):
+    assert not Table(path=reviews, secrets=("gender",)).load().has_labels
+
+
+def test_a_given_split_column(tmp_path):
+    rows = [{"text": f"t{i}", "part": ["train", "valid", "Test"][i % 3]} for i in range(9)]
+    corpus = Table(path=write(tmp_path / "a.csv", rows), split="part").load()
+    assert {s: list(corpus.splits[s]["row"]) for s in corpus.splits} == {
+        "train": [0, 3, 6],
+        "dev": [1, 4, 7],
+        "test": [2, 5, 8],
+    }
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Train t0..t19, dev t19, d; test t0, t0, e."""
+    return {
+        "path": write(tmp_path / "train.csv", [{"text": f"t{i}", "label": i % 2} for i in range(20)]),
+        "dev": write(tmp_path / "dev.csv", [{"text": t, "label": 0} for t in ("t19", "d")]),
+        "test": write(tmp_path / "test.csv", [{"text": t, "label": 1} for t in ("t0", "t0", "e")]),
+    }
+
+
+def test_given_files_and_copies_across_them(files):
+    corpus = Table(**files, label="label").load()
+    assert list(corpus.splits["train"]["text"]) == [f"t{i}" for i in range(1, 19)]
+    assert list(corpus.splits["dev"]["row"]) == [20, 21]
+    assert list(corpus.splits["test"]["row"]) == [22, 23, 24]
+    assert corpus.checks["dropped_copies"] == 2
+    kept = Table(**files, label="label", duplicates="keep").load()
+    assert len(kept.splits["train"]) == 20
+    assert kept.checks["dev_copies"] == pytest.approx(1 / 2)
+    assert kept.checks["test_copies"] == pytest.approx(2 / 3)
+    assert kept.checks["conflicting_labels"] == 2  # t19 is 1 and 0, t0 is 0 and 1
+
+
+def test_a_missing_dev_file_is_drawn_from_train(files):
+    corpus = Table(path=files["path"], test=files["test"], dev_share=0.2).load()
+    assert len(corpus.splits["dev"]) == 4
+    assert len(corpus.splits["train"]) == 15  # 20 - 4 - t0
+    assert len(corpus.splits["test"]) == 3
+    assert crossing(corpus, "text") == 0
+
+
+def test_bad_rows_are_dropped_and_numbers_stay_those_of_the_source(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("text,label\n" + "".join(f"t{i},1\n" if i % 5 else ",1\n" for i in range(50)))
+    with pytest.raises(RequestError, match="10 bad rows"):
+        Table(path=str(path), label="label").load()
+    corpus = Table(path=str(path), label="label", on_bad_rows="drop").load()
+    assert corpus.checks["dropped_rows"] == 10
+    for split in corpus.splits:
+        assert list(corpus.splits[split]["text"]) == [f"t{row}" for row in corpus.splits[split]["row"]]
+
+
+def test_the_fingerprint_is_that_of_the_bytes(files):
+    before = Table(**files).fingerprint()
+    assert before == Table(**files, label="label").fingerprint()
+    with open(files["test"], "a") as stream:
+        stream.write("new,1\n")
+    assert before != Table(**files).fingerprint()
+
+
+def test_numbers_of_users_are_kept(tmp_path):
+    (tmp_path / "a.csv").write_text("text,who,joy\n" + "".join(f"text {i},u{i},{i / 4}\n" for i in range(40)))
+    corpus = Table(path=str(tmp_path / "a.csv"), user="who", numbers=("joy",)).load()
+    assert corpus.numeric_targets == ("joy",)
+    for part in corpus.splits.values():
+        assert [row / 4 for row in part["row"]] == part["joy"][:]
+
+
+REFUSED = {
+    "number": ("text,joy\nx,much\n", {"numbers": ("joy",)}, "row 1: joy is 'much'; allowed: a finite number"),
+    "no number": ("text,joy\nx,nan\n", {"numbers": ("joy",)}, "row 1: joy is 'nan'; allowed: a finite number"),
+    "presence": ("text,e\nx,maybe\n", {"entities": ("e",)}, "row 1: e is 'maybe'; allowed: 0, 1, false"),
+    "split name": ("text,part\nx,train\ny,holdout\n", {"split": "part"}, "row 2: part is 'holdout'; allowed: train"),
+    "label": ("text,label\nx,\n", {"label": "label"}, "row 1: label is empty"),
+    "secret": ("text,gender\nx,\n", {"secrets": ("gender",)}, "row 1: gender is empty"),
+    "user": ("text,user\nx,\n", {"user": "user"}, "row 1: user is empty"),
+    "no column": ("text,gender\nx,f\n", {"secrets": ("gendr",)}, "no column 'gendr' (there are: text, gender)"),
+    "nearest": ("text,gender\nx,f\n", {"secrets": ("gendr",)}, "did you mean 'gender'?"),
+    "reserved": (
+        "text,label\nx,f\n",
+        {"secrets": ("label",)},
+        "needs a name of its own: ['label']",
+    ),
+    "text as secret": (
+        "text,label\nx,f\n",
+        {"secrets": ("text",)},
+        "needs a name of its own: ['text']",
+    ),
+    "secret twice": ("text,g\nx,1\n", {"secrets": ("g",), "entities": ("g",)}, "one is named twice"),
+    "one text": ("text\nx\n", {}, "split has no texts"),
+    "many values": ("text,s\n" + "".join(f"t{i},{i}\n" for i in range(1001)), {"secrets": ("s",)}, "1001 values"),
+    "two ways": ("text,s\nx,train\n", {"split": "s", "dev": "dev.csv"}, "not both"),
+    "no split in file": ("text,part\nx,test\ny,test\n", {"split": "part"}, "split has no texts"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_bad_table_is_refused_in_one_line(tmp_path, name):
+    content, options, reason = REFUSED[name]
+    (tmp_path / "a.csv").write_text(content)
+    with pytest.raises(RequestError) as caught:
+        Table(path=str(tmp_path / "a.csv"), **options).load()
+    assert reason in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_bad_table_ends_the_run_with_one_line(bench, command_line, name):
+    content, options, reason = REFUSED[name]
+    (bench.folder / "a.csv").write_text(content)
+    given = {key: list(value) if isinstance(value, tuple) else value for key, value in options.items()}
+    bench.suite(datasets=["letters", {"table": {"path": str(bench.folder / "a.csv"), **given}}])
+    (bench.folder / "dev.csv").write_text(content)
+    if "dev" in given:
+        bench.suite(
+            datasets=[{"table": {"path": str(bench.folder / "a.csv"), **given, "dev": str(bench.folder / "dev.csv")}}]
+        )
+    code, _, err = command_line(*bench.arguments("run"))
+    assert (code, err.count("\n")) == (2, 1)
+    assert f"{bench.folder / 'tiny.yaml'}: datasets: table: " in err
+    assert reason in err
+    assert not bench.results()
+
+
+def test_authors_of_given_splits_are_counted(tmp_path):
+    rows = [
+        {"text": f"t{i}", "part": ["train", "dev", "test"][i % 3], "who": f"u{i // 3 if i % 3 else i}"}
+        for i in range(30)
+    ]
+    corpus = Table(path=write(tmp_path / "a.csv", rows), split="part", user="who").load()
+    train = {f"u{i}" for i in range(0, 30, 3)}
+    shared = np.mean([f"u{i}" in train for i in range(10)])
+    assert corpus.checks["test_users"] == corpus.checks["dev_users"] == shared == 0.4
+
+
+def test_authors_of_drawn_splits_are_kept_apart(reviews):
+    checks = Table(path=reviews, user="user").load().checks
+    assert (checks["dev_users"], checks["test_users"]) == (0, 0)
+
+
+def test_bad_options_are_refused():
+    for options, reason in (
+        ({}, "table.path: required, but missing"),
+        ({"path": "x.csv", "dev_share": 1.5}, "table.dev_share: 1.5 is not allowed"),
+        ({"path": "x.csv", "on_bad_rows": "dropp"}, "did you mean 'drop'?"),
+        ({"path": "x.csv", "labels": "y"}, "unknown name 'labels'"),
+        ({"path": "x.csv", "secrets": "gender"}, "table.secrets: 'gender' is not allowed"),
+    ):
+        with pytest.raises(RequestError) as caught:
+            build(Table, options, "table")
+        assert reason in str(caught.value)

@@ -1,0 +1,136 @@
+"""What can be guessed without the vectors."""
+
+import itertools
+
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score, f1_score
+
+from leakboard.metrics import baselines
+from leakboard.metrics.measures import micro_f1
+
+
+def entity(name):
+    return (name, ("absent", "present"), "entity")
+
+
+class TestBestConstant:
+    """The best guess that looks at nothing."""
+
+    @pytest.mark.parametrize("seed", range(30))
+    def test_of_entities_against_all_subsets(self, seed):
+        rng = np.random.default_rng(seed)
+        k = int(rng.integers(1, 7))
+        train = (rng.random((25, k)) < rng.random(k) ** 2).astype(np.int64)
+        found = baselines.best_constant(train, "entity")
+        every = [
+            f1_score(train.ravel(), np.tile(guess, len(train)), zero_division=0)
+            for guess in itertools.product([0, 1], repeat=k)
+        ]
+        assert micro_f1(np.broadcast_to(found, train.shape), train).value == pytest.approx(max(every), abs=1e-12)
+
+    def test_of_attributes_is_the_majority_of_each(self):
+        train = np.array([[0, 2], [1, 2], [1, 0]])
+        assert baselines.best_constant(train, "attribute").tolist() == [1, 2]
+
+    def test_nothing_present(self):
+        assert set(baselines.best_constant(np.zeros((4, 3), np.int64), "entity")) <= {0, 1}
+
+    def test_the_papers_constants_on_the_real_test_split(self, real_data, monkeypatch):
+        from leakboard.datasets.ag import Ag
+
+        if not (real_data / "ag").is_dir():
+            pytest.skip(f"no AG data in {real_data}")
+        monkeypatch.setenv("LEAKBOARD_DATA", str(real_data))
+        corpus = Ag(duplicates="keep").load()
+        train, test = (baselines.truth(corpus, split, corpus.secrets) for split in ("train", "test"))
+
+        def score(guess, truth):
+            return micro_f1(np.broadcast_to(guess, truth.shape), truth).value
+
+        first, every = np.array([1, 0, 0, 0, 0]), np.ones(5, np.int64)
+        assert score(first, test) == pytest.approx(0.5066, abs=5e-5)
+        assert score(every, test) == pytest.approx(0.3808, abs=5e-5)
+        # On train the two most frequent entities together do better than the papers' constant.
+        best = baselines.best_constant(train, "entity")
+        assert best.tolist() == [1, 1, 0, 0, 0]
+        assert score(best, train) > score(first, train) > score(every, train)
+
+
+class TestGivenLabel:
+    """What the task label alone gives away."""
+
+    def test_by_hand(self):
+        labels = np.array([0, 0, 0, 1, 1, 1])
+        secret = np.array([[0], [0], [1], [2], [2], [0]])
+        guesses = baselines.given_label(secret, labels, np.array([1, 0, 1]), "attribute")
+        assert guesses.tolist() == [[2], [0], [2]]
+
+    def test_a_label_not_seen_in_train_gets_the_overall_best(self):
+        secret = np.array([[0], [0], [1]])
+        assert baselines.given_label(secret, np.array([0, 0, 1]), np.array([7]), "attribute").tolist() == [[0]]
+
+    def test_entities(self):
+        labels = np.array([0, 0, 1, 1])
+        present = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])
+        assert baselines.given_label(present, labels, np.array([0, 1]), "entity").tolist() == [[1, 0], [0, 1]]
+
+
+class TestFromText:
+    """Classifiers on the text itself: the privacy floor."""
+
+    @pytest.mark.parametrize("kind", ["attribute", "entity"])
+    def test_learns_a_planted_word_and_not_noise(self, make_corpus, kind):
+        rng = np.random.default_rng(0)
+        words = np.array([f"w{i}" for i in range(40)])
+        splits = {}
+        for split, n in (("train", 400), ("dev", 100), ("test", 400)):
+            planted, noise = rng.integers(0, 2, (2, n))
+            texts = [" ".join([*rng.choice(words, 8), "plum" if p else "pear"]) for p in planted]
+            splits[split] = {"text": texts, "planted": planted, "noise": noise}
+        values = ("absent", "present")
+        corpus = make_corpus(splits, [("planted", values, kind), ("noise", values, kind)])
+        guesses = baselines.from_text(corpus, corpus.secrets, seed=0)
+        truth = baselines.truth(corpus, "test", corpus.secrets)
+        assert accuracy_score(truth[:, 0], guesses[:, 0]) == 1
+        assert abs(accuracy_score(truth[:, 1], guesses[:, 1]) - 0.5) < 4 * 0.5 / np.sqrt(400)
+
+    def test_one_class_only_and_no_word_twice(self, make_corpus):
+        splits = {name: {"text": [f"{name}{i}" for i in range(3)], "s": [1, 1, 1]} for name in ("train", "dev", "test")}
+        corpus = make_corpus(splits, [("s", ("a", "b"), "attribute")])
+        assert baselines.from_text(corpus, corpus.secrets, seed=0).tolist() == [[1], [1], [1]]
+
+
+class TestBayes:
+    """The best expected score, given exact posteriors."""
+
+    def test_attributes_against_brute_force(self):
+        rng = np.random.default_rng(0)
+        posteriors = [rng.dirichlet(np.ones(3), 4), rng.dirichlet(np.ones(2), 4)]
+        best = np.mean(
+            [
+                max(
+                    np.mean([p[i, code] for i, code in enumerate(guess)])
+                    for guess in itertools.product(range(p.shape[1]), repeat=4)
+                )
+                for p in posteriors
+            ]
+        )
+        assert baselines.bayes_score(posteriors, "attribute") == pytest.approx(best)
+
+    @pytest.mark.parametrize("seed", range(10))
+    def test_entities_against_all_guesses(self, seed):
+        present = np.random.default_rng(seed).random((2, 4))
+        flat = present.ravel()
+        best = max(
+            2 * (np.array(guess) @ flat) / (sum(guess) + flat.sum())
+            for guess in itertools.product([0, 1], repeat=8)
+            if sum(guess)
+        )
+        posteriors = [np.stack([1 - p, p], axis=1) for p in present]
+        assert baselines.bayes_score(posteriors, "entity") == pytest.approx(best)
+
+    def test_certainty_is_1_and_ignorance_is_the_majority(self):
+        sure = np.eye(2)[[0, 1, 1, 0]]
+        assert baselines.bayes_score([sure], "attribute") == baselines.bayes_score([sure], "entity") == 1
+        assert baselines.bayes_score([np.tile([0.3, 0.7], (5, 1))], "attribute") == pytest.approx(0.7)

@@ -1,0 +1,148 @@
+"""Task accuracy by group: gaps, p-values, rates, and shares that add up."""
+
+from math import comb
+
+import numpy as np
+import pytest
+from fairlearn.metrics import MetricFrame, equal_opportunity_difference, true_positive_rate
+from sklearn.metrics import accuracy_score
+
+from leakboard.interfaces import Secret
+from leakboard.metrics import judge_task
+from leakboard.metrics.fairness import group_metrics, group_shares
+
+GENDER = Secret("gender", ("female", "male"), "attribute")
+
+
+def by_name(metrics, name, group=None, variable=None):
+    found = [m for m in metrics if m.name == name and group in (None, m.group) and variable in (None, m.variable)]
+    assert len(found) == 1, found
+    return found[0]
+
+
+def two_groups(first, second):
+    """Return groups, predictions and labels (all 1): (right, wrong) in each group."""
+    groups = np.repeat([0, 0, 1, 1], [*first, *second])
+    predicted = np.repeat([1, 0, 1, 0], [*first, *second])
+    return groups, predicted, np.ones(len(groups), np.int64)
+
+
+def fisher(a, b, c, d):
+    """Return the two-sided p-value of [[a, b], [c, d]]: all tables no likelier than this one."""
+    row, column, n = a + b, a + c, a + b + c + d
+
+    def probability(x):
+        return comb(column, x) * comb(n - column, row - x) / comb(n, row)
+
+    tables = range(max(0, row + column - n), min(row, column) + 1)
+    return sum(p for p in map(probability, tables) if p <= probability(a) * (1 + 1e-9))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [((8, 2), (3, 7)), ((50, 50), (60, 40)), ((9, 1), (9, 1)), ((5, 0), (0, 5))]
+)
+def test_gap_and_p_value_by_hand(first, second):
+    metrics = group_metrics(GENDER, *two_groups(first, second))
+    gap = by_name(metrics, "task_gap")
+    expected = second[0] / sum(second) - first[0] / sum(first)
+    assert (gap.variable, gap.group, gap.n) == ("gender", "male", sum(second))
+    assert gap.value == pytest.approx(expected, abs=1e-12)
+    assert gap.low <= gap.value <= gap.high
+    assert by_name(metrics, "task_gap_p").value == pytest.approx(fisher(*first, *second), rel=1e-9)
+    assert by_name(metrics, "task_accuracy", "female").value == first[0] / sum(first)
+
+
+def test_the_interval_of_a_gap_is_close_to_the_normal_one():
+    gap = by_name(group_metrics(GENDER, *two_groups((300, 200), (350, 150))), "task_gap")
+    half = 1.96 * np.sqrt(0.6 * 0.4 / 500 + 0.7 * 0.3 / 500)
+    assert (gap.low, gap.high) == pytest.approx((0.1 - half, 0.1 + half), abs=0.01)
+
+
+@pytest.mark.parametrize(("first", "second"), [((20, 0), (30, 0)), ((0, 20), (0, 30))])
+def test_no_difference_seen_leaves_doubt_on_both_sides(first, second):
+    gap = by_name(group_metrics(GENDER, *two_groups(first, second)), "task_gap")
+    assert gap.value == 0
+    assert gap.low < -0.05
+    assert gap.high > 0.05
+
+
+def test_newcombes_published_example():
+    # Newcombe (1998), Table II: 10/10 against 0/20 by method 10 is (0.6791, 1.0000).
+    gap = by_name(group_metrics(GENDER, *two_groups((0, 20), (10, 0))), "task_gap")
+    assert (gap.low, gap.high) == pytest.approx((0.6791, 1.0), abs=5e-5)
+
+
+def test_an_empty_group_says_so():
+    secret = Secret("age", ("young", "middle", "old"), "attribute")
+    groups, predicted, labels = np.array([1, 1, 2]), np.array([0, 1, 0]), np.array([0, 0, 0])
+    metrics = group_metrics(secret, groups, predicted, labels)
+    empty = by_name(metrics, "task_accuracy", "young")
+    assert empty.value is None
+    assert (empty.n, empty.status) == (0, "no test text in this group")
+    assert by_name(group_shares(secret, groups), "share", "young").value == 0
+    assert by_name(metrics, "task_gap", "old").value == pytest.approx(0.5)
+    assert not [m for m in metrics if m.name == "task_gap" and m.group == "middle"]
+
+
+def test_one_group_only_has_no_gap():
+    metrics = group_metrics(GENDER, np.zeros(30, np.int64), np.ones(30, np.int64), np.ones(30, np.int64))
+    assert not [m for m in metrics if m.name == "task_gap"]
+    assert by_name(metrics, "tpr_gap").value is None
+    assert by_name(metrics, "tpr_gap").status == "one group only"
+
+
+class TestRateGap:
+    """The largest difference of true positive rates."""
+
+    def test_of_two_classes_against_fairlearn(self):
+        rng = np.random.default_rng(0)
+        groups, labels, predicted = rng.integers(0, 2, (3, 400))
+        rates = [equal_opportunity_difference(labels == y, predicted == y, sensitive_features=groups) for y in (0, 1)]
+        assert by_name(group_metrics(GENDER, groups, predicted, labels), "tpr_gap").value == pytest.approx(max(rates))
+
+    def test_by_hand(self):
+        groups, labels = np.repeat([0, 1], 20), np.ones(40, np.int64)
+        predicted = np.concatenate([np.repeat([1, 0], [16, 4]), np.repeat([1, 0], [5, 15])])
+        assert by_name(group_metrics(GENDER, groups, predicted, labels), "tpr_gap").value == pytest.approx(0.55)
+
+    def test_rare_classes_are_left_out_and_said(self):
+        rng = np.random.default_rng(0)
+        groups, labels = np.repeat([0, 1], 50), np.tile([0, 1], 50)
+        labels[:3] = 2
+        predicted = rng.integers(0, 2, 100)
+        metric = by_name(group_metrics(GENDER, groups, predicted, labels), "tpr_gap")
+        assert metric.status == "1 classes with fewer than 10 texts in a group left out"
+        frames = [
+            MetricFrame(
+                metrics=true_positive_rate, y_true=labels == y, y_pred=predicted == y, sensitive_features=groups
+            )
+            for y in (0, 1)
+        ]
+        assert metric.value == pytest.approx(max(frame.difference() for frame in frames))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_shares_times_group_accuracies_are_the_accuracy(make_corpus, seed):
+    rng = np.random.default_rng(seed)
+    splits = {
+        split: {"label": rng.integers(0, 3, n), "age": rng.integers(0, 3, n), "who": rng.integers(0, 2, n)}
+        for split, n in (("train", 30), ("dev", 5), ("test", 97))
+    }
+    secrets = [("age", ("a", "b", "c"), "attribute"), ("who", ("absent", "present"), "entity")]
+    corpus = make_corpus(splits, secrets, labels=("x", "y", "z"))
+    predicted = rng.integers(0, 3, 97)
+    metrics = judge_task(corpus, predicted)
+    overall = by_name(metrics, "task_accuracy", group="").value
+    assert overall == pytest.approx(accuracy_score(corpus.column("test", "label"), predicted))
+    for secret in corpus.secrets:
+        shares = {m.group: m.value for m in metrics if m.name == "share" and m.variable == secret.name}
+        parts = {m.group: m.value for m in metrics if m.name == "task_accuracy" and m.variable == secret.name}
+        assert sum(shares.values()) == pytest.approx(1)
+        assert sum(shares[g] * (parts[g] or 0) for g in shares) == pytest.approx(overall, abs=1e-12)
+
+
+def test_the_task_majority_is_chosen_on_train(make_corpus):
+    splits = {"train": {"label": [0, 0, 1]}, "dev": {"label": [1]}, "test": {"label": [1, 1, 1, 0]}}
+    splits = {name: {**columns, "s": [0] * len(columns["label"])} for name, columns in splits.items()}
+    corpus = make_corpus(splits, [("s", ("a", "b"), "attribute")])
+    assert by_name(judge_task(corpus, np.array([1, 1, 1, 1])), "task_majority").value == 0.25

@@ -1,0 +1,191 @@
+"""Regression of users' numeric targets on published document vectors."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leakboard.data.corpora import build_corpus
+from leakboard.metrics.regression import NO_INTERVAL, judge_regression, root_mean_square, user_means
+
+SPLITS = ("train", "dev", "test")
+
+
+def corpus_of(targets, users=None):
+    """Return a corpus with the targets of each split (split -> name -> values), and its users."""
+    frames, row = {}, 0
+    for split in SPLITS:
+        columns = targets[split]
+        n = len(next(iter(columns.values())))
+        rows = np.arange(row, row + n)
+        frame = pd.DataFrame({"text": [f"text {i}" for i in rows], "row": rows} | columns)
+        frames[split] = frame.assign(user=users[split]) if users else frame
+        row += n
+    return build_corpus("made", frames, [], None, numeric_targets=list(targets["train"]))
+
+
+def made(seed, sizes=(150, 10, 80), width=5, noise=0.1):
+    """Return a corpus with a target that is linear in the vectors and one that has nothing to do with them."""
+    rng = np.random.default_rng(seed)
+    slopes = rng.normal(size=width)
+    documents = {s: rng.normal(3, 2, (n, width)).astype(np.float32) for s, n in zip(SPLITS, sizes, strict=True)}
+    targets = {
+        split: {
+            "planted": x @ slopes + 7 + rng.normal(0, noise, len(x)),
+            "independent": rng.normal(3.3, 0.9, len(x)),
+        }
+        for split, x in documents.items()
+    }
+    return corpus_of(targets), documents
+
+
+def by_name(metrics):
+    return {(metric.name, metric.variable): metric for metric in metrics}
+
+
+def values(metrics):
+    return np.array([metric.value for metric in metrics])
+
+
+def without_interval(metric):
+    return math.isnan(metric.low) and math.isnan(metric.high)
+
+
+class TestModels:
+    """What is there is found, what is not is not, and the errors are the right ones."""
+
+    def test_a_planted_linear_target_is_recovered(self):
+        found = by_name(judge_regression(*made(0)))
+        assert len(found) == 6
+        mean = found["rmse_mean", "planted"]
+        for name in ("rmse_linear", "rmse_svr"):
+            metric = found[name, "planted"]
+            assert metric.low < metric.value < metric.high < 0.2 < mean.low
+            assert metric.n == 80
+        assert found["rmse_linear", "planted"].value == pytest.approx(0.1, rel=0.3)
+
+    def test_an_independent_target_is_not_better_than_the_mean(self):
+        found = by_name(judge_regression(*made(1)))
+        mean = found["rmse_mean", "independent"]
+        assert mean.value == pytest.approx(0.9, rel=0.3)
+        for name in ("rmse_linear", "rmse_svr"):
+            assert found[name, "independent"].high > mean.value
+            assert found[name, "independent"].value > 0.95 * mean.value
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_against_least_squares_by_hand(self, seed):
+        corpus, documents = made(seed, noise=1)
+        found = by_name(judge_regression(corpus, documents))
+        x, x_test = (np.column_stack([np.ones(len(documents[s])), documents[s]]) for s in ("train", "test"))
+        for target in corpus.numeric_targets:
+            y, y_test = (np.array(corpus.splits[s][target]) for s in ("train", "test"))
+            weights = np.linalg.lstsq(x.astype(np.float64), y, rcond=None)[0]
+            linear, mean = (
+                np.sqrt(np.mean((x_test @ weights - y_test) ** 2)),
+                np.sqrt(np.mean((y.mean() - y_test) ** 2)),
+            )
+            assert found["rmse_linear", target].value == pytest.approx(linear, rel=1e-9)
+            assert found["rmse_mean", target].value == pytest.approx(mean, rel=1e-12)
+
+    def test_a_columns_unit_does_not_matter(self):
+        corpus, documents = made(2, noise=1)
+        units = np.array([1e-3, 1, 1e4, 10, 0.1], np.float32)
+        first, second = (
+            judge_regression(corpus, documents),
+            judge_regression(corpus, {split: x * units + 5 * units for split, x in documents.items()}),
+        )
+        for one, other in zip(first, second, strict=True):
+            assert one.value == pytest.approx(other.value, rel=1e-3)
+
+    def test_dev_is_not_used(self):
+        corpus, documents = made(3)
+        expected = judge_regression(corpus, documents)
+        assert judge_regression(corpus, documents | {"dev": documents["dev"] * 100}) == expected
+        assert judge_regression(corpus.only("train", "test"), documents) == expected
+
+    def test_test_rows_are_judged_each_by_itself(self):
+        corpus, documents = made(3)
+        documents["test"][40:] += 50  # would show, were the features standardised by them
+        squares = []
+        for rows in (range(80), range(40), range(40, 80)):
+            part = corpus.only("train", "test")
+            part.splits["test"] = part.splits["test"].select(rows)
+            found = judge_regression(part, documents | {"test": documents["test"][rows]})
+            squares.append(len(rows) * values(found) ** 2)
+        assert squares[0] == pytest.approx(squares[1] + squares[2])
+
+    def test_nothing_to_do(self, reviews):
+        assert judge_regression(made(0)[0], {}) == []
+        some = {split: np.ones((len(reviews.splits[split]), 2), np.float32) for split in SPLITS}
+        assert judge_regression(reviews, some) == []
+
+
+class TestUsers:
+    """A user is one row, however much was written."""
+
+    def corpus(self):
+        users = {"train": list("baac"), "dev": ["d"], "test": list("fef")}
+        scores = {"a": 1.0, "b": 2.0, "c": 4.0, "d": 1.0, "e": 3.0, "f": 0.5}
+        return corpus_of({s: {"score": [scores[name] for name in names]} for s, names in users.items()}, users)
+
+    def test_rows_are_averaged_by_user_in_the_order_of_names(self):
+        values = np.array([[1.0, 10], [2, 20], [4, 40], [8, 80]])
+        assert user_means(self.corpus(), "train", values).tolist() == [[3, 30], [1, 10], [8, 80]]
+
+    def test_without_users_each_row_stands_alone(self):
+        corpus, documents = made(0)
+        assert user_means(corpus, "test", documents["test"]) is documents["test"]
+
+    def test_scores_are_those_of_the_averages(self):
+        rng = np.random.default_rng(0)
+        sizes = {"train": 30, "dev": 2, "test": 12}
+        users, targets, documents, means, scores = {}, {}, {}, {}, {}
+        for split, size in sizes.items():
+            owner = np.concatenate([np.arange(size), rng.integers(0, size, 4 * size)])
+            scores[split] = rng.normal(size=size)
+            documents[split] = rng.normal(size=(len(owner), 3)).astype(np.float32)
+            means[split] = np.stack([documents[split][owner == user].mean(0) for user in range(size)])
+            users[split] = [f"{split} {user:03}" for user in owner]
+            targets[split] = {"score": scores[split][owner]}
+        found = judge_regression(corpus_of(targets, users), documents)
+        alone = judge_regression(corpus_of({s: {"score": scores[s]} for s in SPLITS}), means)
+        assert [metric.n for metric in found] == [12, 12, 12]
+        for one, other in zip(found, alone, strict=True):
+            tolerance = 2e-3 if one.name == "rmse_svr" else 1e-5  # it stops within 1e-3 of the optimum
+            assert (one.value, one.low, one.high) == pytest.approx((other.value, other.low, other.high), rel=tolerance)
+
+    def test_who_writes_more_counts_no_more(self):
+        corpus = self.corpus()
+        documents = {split: np.ones((len(corpus.splits[split]), 2), np.float32) for split in SPLITS}
+        found = by_name(judge_regression(corpus, documents))
+        mean = (1 + 2 + 4) / 3
+        expected = math.sqrt(((mean - 3) ** 2 + (mean - 0.5) ** 2) / 2)
+        assert found["rmse_mean", "score"].value == pytest.approx(expected)
+        assert found["rmse_mean", "score"].n == 2
+        assert found["rmse_linear", "score"].value == pytest.approx(expected)  # the vectors are all alike
+
+
+class TestSmall:
+    """Nothing breaks where there is next to nothing."""
+
+    @pytest.mark.parametrize("sizes", [(1, 1, 1), (2, 1, 1), (20, 1, 1), (1, 1, 5)])
+    def test_tiny_corpora(self, sizes):
+        found = judge_regression(*made(4, sizes))
+        assert len(found) == 6
+        assert np.isfinite(values(found)).all()
+        assert {metric.n for metric in found} == {sizes[2]}
+        for metric in found:
+            assert without_interval(metric) == (metric.n == 1) == (metric.status == NO_INTERVAL)
+
+    def test_equal_errors_have_no_interval(self):
+        metric = root_mean_square(np.array([0.5, -0.5, 0.5]), "rmse_mean", "score")
+        assert metric.value == 0.5
+        assert without_interval(metric)
+        assert metric.status == NO_INTERVAL
+
+    def test_root_mean_square_by_hand(self):
+        metric = root_mean_square(np.array([3.0, -4.0]), "rmse_mean", "score")
+        assert metric.value == pytest.approx(math.sqrt(12.5))
+        assert (metric.low, metric.high) == pytest.approx((3, 4))
+        assert metric.status == ""

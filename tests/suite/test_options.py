@@ -1,0 +1,127 @@
+"""Options: strict, named by what differs from the defaults, described with unit, range and default."""
+
+import dataclasses
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import Field
+
+from leakboard.errors import RequestError
+from leakboard.suite.options import Strings, as_dict, attack, build, describe, field_names, label, shared, victim
+
+
+@victim
+class Fake:
+    noise: Annotated[float, Field(gt=0)] | Literal["off"] = 1.0
+    """Scale of the noise,
+    in nats."""
+    layers: int = Field(default=2, ge=1, le=12)
+    """Layers."""
+    words: Strings = ()
+    """Words to hide."""
+    path: str | None = None
+    sizes: list[int] = Field(default_factory=list)
+
+
+@victim
+class Demanding:
+    path: str
+    """Where."""
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, "fake"),
+        ({"noise": 1.0, "layers": 2, "words": [], "path": None, "sizes": []}, "fake"),
+        ({"noise": 1}, "fake"),
+        ({"noise": 0.05}, "fake(noise=0.05)"),
+        ({"noise": "off"}, "fake(noise=off)"),
+        ({"words": ["a", "b"], "layers": 3}, 'fake(layers=3, words=["a", "b"])'),
+        ({"path": "x.csv", "sizes": [1]}, "fake(path=x.csv, sizes=[1])"),
+    ],
+)
+def test_a_label_names_the_options_that_differ_from_their_defaults(options, expected):
+    assert label("fake", build(Fake, options, "suite")) == expected
+
+
+def test_a_label_names_required_options():
+    assert label("d", Demanding(path="p")) == "d(path=p)"
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ({"layer": 3}, "s.layer: unknown name 'layer' (allowed: "),
+        ({"layer": 3}, "; did you mean 'layers'?"),
+        ({"my-layers": 3}, "s: unknown name 'my-layers'"),
+        ({True: 3}, "s.True: unknown name 'True'"),
+        ({"layers": 0}, "s.layers: 0 is not allowed: input should be greater than or equal to 1"),
+        ({"layers": 13}, "s.layers: 13 is not allowed: input should be less than or equal to 12"),
+        ({"layers": "3"}, "s.layers: '3' is not allowed: input should be a valid integer"),
+        ({"layers": True}, "s.layers: True is not allowed"),
+        ({"layers": 2.0}, "s.layers: 2.0 is not allowed"),
+        ({"noise": 0.0}, "s.noise: 0.0 is not allowed: input should be greater than 0, or input should be 'off'"),
+        ({"noise": float("nan")}, "s.noise: nan is not allowed"),
+        ({"noise": "of"}, "; did you mean 'off'?"),
+        ({"words": "one"}, "s.words: 'one' is not allowed"),
+        ({"words": ["a", 1]}, "s.words[1]: 1 is not allowed: input should be a valid string"),
+        ({"sizes": [1, "x"]}, "s.sizes[1]: 'x' is not allowed"),
+    ],
+)
+def test_a_wrong_option_is_one_line_with_place_value_and_nearest(options, line):
+    with pytest.raises(RequestError) as caught:
+        build(Fake, options, "s")
+    assert line in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_option_is_named():
+    with pytest.raises(RequestError, match=r"^suite.yaml: victims\[0\].path: required, but missing$"):
+        build(Demanding, {}, "suite.yaml: victims[0]")
+
+
+def test_python_is_held_to_the_same_rules_as_yaml():
+    for wrong in ({"layers": "3"}, {"layer": 3}):
+        with pytest.raises(ValueError, match="layer"):
+            Fake(**wrong)
+    with pytest.raises((TypeError, ValueError)):
+        Demanding("p")  # keyword only
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Fake().layers = 3
+
+
+def test_options_as_json_values():
+    assert field_names(Fake) == ["noise", "layers", "words", "path", "sizes"]
+    assert as_dict(Fake(words=("a",))) == {"noise": 1.0, "layers": 2, "words": ["a"], "path": None, "sizes": []}
+
+
+def test_a_description_tells_type_range_default_and_text():
+    found = {option.name: option for option in describe(Fake)}
+    assert set(found) == set(field_names(Fake))
+    assert dataclasses.astuple(found["noise"]) == ("noise", "number > 0 | off", "1.0", "Scale of the noise, in nats.")
+    assert found["layers"].allowed == "integer >= 1 <= 12"
+    assert (found["words"].allowed, found["words"].default) == ("list of string", "[]")
+    assert (found["path"].allowed, found["path"].default) == ("string | null", "null")
+    assert describe(Demanding)[0].default == "required"
+
+
+@shared
+class Common:
+    width: int = 3
+    """How wide (units)."""
+
+
+def test_inherited_options_are_as_strict_and_as_well_described():
+    @attack
+    class Heir(Common):
+        depth: int = 1
+        """How deep."""
+
+    assert [(option.name, option.text) for option in describe(Heir)] == [
+        ("width", "How wide (units)."),
+        ("depth", "How deep."),
+    ]
+    assert label("heir", build(Heir, {"width": 4}, "here")) == "heir(width=4)"
+    with pytest.raises(RequestError, match=r"here.width: '4' is not allowed"):
+        build(Heir, {"width": "4"}, "here")

@@ -1,0 +1,306 @@
+"""The registry: listing imports nothing, a broken plugin breaks only itself, a revision is that of the code."""
+
+import importlib.metadata
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import leakboard
+from leakboard.errors import RequestError
+from leakboard.suite import plugins
+from leakboard.suite.plugins import KINDS, BrokenPlugin, Registry, load_file, source_revision
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+PLUGIN = '''"""A victim in a file.
+
+More about it.
+"""
+
+from leakboard.suite.options import victim
+
+
+@victim
+class Mine:
+    publishes = ("documents",)
+'''
+
+
+def run(code):
+    """Run Python in the checkout, as ``python run_benchmark.py`` does."""
+    done = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def single(tmp_path):
+    """Write a plugin file and return its path."""
+
+    def write(content, name="mine.py"):
+        path = tmp_path / name
+        path.write_text(content)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def tree(tmp_path, monkeypatch):
+    """Add a folder that holds plugin folders to the package, as a checkout does."""
+    monkeypatch.setattr(leakboard, "__path__", [*leakboard.__path__, str(tmp_path / "tree")])
+
+    def write(kind, name, content):
+        path = tmp_path / "tree" / kind / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+        return path
+
+    yield write
+    for name in [name for name in sys.modules if name.startswith("leakboard.victims.tried_")]:
+        del sys.modules[name]
+
+
+def test_plugin_folders_are_no_packages():
+    for kind in KINDS:
+        assert not (CHECKOUT / kind / "__init__.py").exists()
+
+
+def test_datasets_is_hugging_faces_from_the_checkout():
+    assert run("import datasets; print(hasattr(datasets, 'DatasetDict'))") == "True\n"
+
+
+def test_listing_imports_no_plugin_and_nothing_heavy():
+    modules = run(
+        "import sys; from leakboard.suite.plugins import *; r = Registry()\n"
+        "print([r.listings(kind) for kind in KINDS] and ' '.join(sys.modules))"
+    ).split()
+    heavy = {"torch", "transformers", "datasets", "gensim", "pandas", "sklearn", "faiss", "numpy"}
+    assert not heavy & set(modules)
+    folders = tuple(f"leakboard.{kind}" for kind in KINDS)
+    assert [name for name in modules if name.startswith(folders)] == []
+
+
+def test_the_folder_is_the_registry():
+    registry = Registry()
+    for kind in KINDS:
+        stems = {path.stem for path in (CHECKOUT / kind).glob("*.py") if not path.stem.startswith("_")}
+        names = [item.name for item in registry.listings(kind)]
+        assert names == sorted(names)
+        assert stems <= set(names)  # installed packages may add more
+    table = registry.find("datasets", "table", "x")
+    assert table.summary.startswith("Your own data: any CSV")
+    assert registry.load("datasets", "table").__name__ == "Table"
+
+
+def test_an_unknown_name_offers_the_nearest():
+    with pytest.raises(
+        RequestError, match=r"suite: no dataset is named 'tabel' \(there are: .*\); did you mean 'table'"
+    ):
+        Registry().find("datasets", "tabel", "suite")
+
+
+def test_a_single_file_joins(single):
+    registry = Registry([single(PLUGIN)])
+    listing = registry.find("victims", "mine", "x")
+    assert (listing.summary, listing.problem) == ("A victim in a file.", "")
+    cls = registry.load("victims", "mine")
+    assert (cls.__name__, cls.publishes) == ("Mine", ("documents",))
+
+
+def test_a_file_is_loaded_wherever_it_stands(single):
+    assert load_file(single(PLUGIN, "anywhere.py")).__name__ == "Mine"
+    with pytest.raises(BrokenPlugin, match=r"broken\.py: declares 0 plugin classes"):
+        load_file(single("x = 1\n", "broken.py"))
+
+
+def test_a_single_file_that_is_not_there(tmp_path):
+    with pytest.raises(RequestError, match=r"--plugin .*none.py: no such file"):
+        Registry([tmp_path / "none.py"])
+
+
+BROKEN = {
+    "syntax": ("def f(:\n", "SyntaxError: "),
+    "nul": ("\0", "SyntaxError: "),
+    "dependency": (PLUGIN + "\n\nimport surely_not_installed.part\n", "needs surely_not_installed, not installed"),
+    "no class": ("x = 1\n", "declares 0 plugin classes (none), not one of victims"),
+    "another kind": (
+        PLUGIN.replace("victim", "attack"),
+        "declares 1 plugin classes (attacks), not one of victims",
+    ),
+    "two classes": (PLUGIN + "\n\n@victim\nclass Second:\n    pass\n", "declares 2 plugin classes (victims, victims)"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_plugin_is_listed_with_the_reason_and_breaks_only_itself(tree, name):
+    content, reason = BROKEN[name]
+    tree("victims", "tried_broken.py", content)
+    tree("victims", "tried_good.py", PLUGIN)
+    registry = Registry()
+    assert reason in registry.find("victims", "tried_broken", "x").problem
+    with pytest.raises(BrokenPlugin, match=r"victim 'tried_broken' \(.*tried_broken.py\) is broken: ") as caught:
+        registry.load("victims", "tried_broken")
+    assert reason in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert registry.find("victims", "tried_good", "x").problem == ""
+    assert len(registry.revision("victims", "tried_good")) == 64
+
+
+def test_a_plugin_that_fails_as_it_is_imported(single):
+    registry = Registry([single(PLUGIN + "\n\nraise OSError('no disk')\n")])
+    assert registry.find("victims", "mine", "x").problem == ""
+    with pytest.raises(BrokenPlugin, match=r"is broken: OSError: no disk$"):
+        registry.load("victims", "mine")
+
+
+def test_a_broken_single_file_tells_its_reason_whatever_it_is_asked_for_as(single):
+    registry = Registry([single("def f(:\n")])
+    for kind in KINDS:
+        with pytest.raises(BrokenPlugin, match="SyntaxError"):
+            registry.load(kind, "mine")
+        with pytest.raises(BrokenPlugin, match="SyntaxError"):
+            registry.revision(kind, "mine")
+
+
+def test_two_plugins_of_one_name_are_refused_and_both_named(single, tree):
+    inside, outside = tree("victims", "mine.py", PLUGIN), single(PLUGIN)
+    with pytest.raises(RequestError, match="two plugins in victims are named 'mine'") as caught:
+        Registry([outside])
+    assert str(inside) in str(caught.value)
+    assert str(outside) in str(caught.value)
+
+
+def test_helpers_are_no_plugins(tree):
+    tree("victims", "_helper.py", "x = 1\n")
+    assert "_helper" not in {item.name for item in Registry().listings("victims")}
+
+
+@pytest.fixture
+def entry_points(monkeypatch, tmp_path):
+    """Install a package ``elsewhere`` with a victim, and let entry points name what the test wants."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "__init__.py").write_text("")
+    (tmp_path / "elsewhere" / "code.py").write_text(PLUGIN + "\n\nNUMBER = 1\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def install(**values):
+        def found(*, group):
+            if group != "leakboard.victims":
+                return ()
+            return [importlib.metadata.EntryPoint(name, value, group) for name, value in values.items()]
+
+        monkeypatch.setattr(importlib.metadata, "entry_points", found)
+        return tmp_path / "elsewhere" / "code.py"
+
+    yield install
+    for name in [name for name in sys.modules if name.partition(".")[0] == "elsewhere"]:
+        del sys.modules[name]
+
+
+def test_entry_points_join_without_being_imported(entry_points):
+    path = entry_points(theirs="elsewhere.code:Mine")
+    registry = Registry()
+    assert registry.find("victims", "theirs", "x").summary == "from elsewhere"
+    before = registry.revision("victims", "theirs")
+    assert "elsewhere.code" not in sys.modules
+    assert registry.load("victims", "theirs").__name__ == "Mine"
+    path.write_text(path.read_text().replace("NUMBER = 1", "NUMBER = 2"))
+    assert registry.revision("victims", "theirs") != before
+
+
+@pytest.mark.parametrize("statement", ["from elsewhere.part import A", "from .part import A", "import elsewhere.part"])
+def test_a_package_of_its_own_counts_whole(entry_points, statement):
+    path = entry_points(theirs="elsewhere.code:Mine")
+    path.write_text(f"{path.read_text()}\n{statement}\n")
+    path.with_name("part.py").write_text("A = 1\n")
+    before = Registry().revision("victims", "theirs")
+    path.with_name("part.py").write_text("A = 1  # one\n")
+    assert Registry().revision("victims", "theirs") == before
+    path.with_name("part.py").write_text("A = 22\n")
+    assert Registry().revision("victims", "theirs") != before
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("not_installed_at_all.code:Mine", "package not_installed_at_all is not installed"),
+        ("elsewhere.code", "entry point 'elsewhere.code' names no class"),
+        ("elsewhere.code:Other", "no such plugin class"),
+        ("elsewhere.code:NUMBER", "no such plugin class"),
+        ("elsewhere.gone:Mine", "ModuleNotFoundError"),
+    ],
+)
+def test_a_broken_entry_point_breaks_only_itself(entry_points, value, reason):
+    entry_points(bad=value, good="elsewhere.code:Mine")
+    registry = Registry()
+    with pytest.raises(BrokenPlugin, match=reason):
+        registry.load("victims", "bad")
+    assert registry.load("victims", "good").__name__ == "Mine"
+
+
+CODE = "import math\n\n\ndef f(x):\n    return math.sqrt(x) + 1\n"
+
+
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [
+        (
+            '"""What it does."""\n\n' + CODE.replace("    return", '    """Return it."""\n    # why\n    return'),
+            True,
+        ),
+        ("import math\ndef f(\n    x,\n):\n    return (math.sqrt(x) + 1)  # one\n", True),
+        (CODE.replace("+ 1", "+ 2"), False),
+        (CODE.replace("sqrt", "exp"), False),
+        (CODE.replace("f(x)", "f(x, y=0)"), False),
+    ],
+)
+def test_a_revision_changes_with_code_and_with_nothing_else(single, other, same):
+    assert (source_revision(single(CODE, "a.py")) == source_revision(single(other, "b.py"))) is same
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from leakboard.victims._tried import f",
+        "from leakboard.victims import _tried",
+        "import leakboard.victims._tried",
+        "from ._tried import f",
+        "from . import _tried",
+    ],
+)
+def test_a_revision_changes_with_the_code_of_an_imported_helper(tree, statement):
+    tree("victims", "_tried_deeper.py", "A = 1\n")
+    tree("victims", "_tried.py", CODE + "\n\nfrom leakboard.victims._tried_deeper import A\n")
+    path = tree("victims", "tried_user.py", f"def g():\n    {statement}\n")
+    first = source_revision(path)
+    tree("victims", "_tried.py", "# a comment\n" + CODE + "\n\nfrom leakboard.victims._tried_deeper import A\n")
+    assert source_revision(path) == first
+    tree("victims", "_tried_deeper.py", "A = 2\n")
+    second = source_revision(path)
+    tree("victims", "_tried.py", CODE.replace("1", "2"))
+    assert len({first, second, source_revision(path)}) == 3
+
+
+@pytest.mark.parametrize(("module", "counts"), [("interfaces", False), ("options", False), ("randomness", True)])
+def test_modules_without_arithmetic_do_not_count(single, monkeypatch, module, counts):
+    path = single(f"from leakboard.{module} import x\n")
+    found = source_revision(path)
+    monkeypatch.setattr(plugins, "_module_path", lambda name: None)
+    assert (source_revision(path) != found) is counts
+
+
+def test_the_revision_of_a_plugin_whose_helper_is_broken(tree):
+    tree("victims", "_tried.py", "def f(:\n")
+    tree("victims", "tried_user.py", PLUGIN + "\n\nfrom leakboard.victims._tried import f\n")
+    with pytest.raises(BrokenPlugin, match="SyntaxError"):
+        Registry().revision("victims", "tried_user")
+
+
+def test_every_package_is_in_the_wheel():
+    listed = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    there = {".".join(path.parent.relative_to(CHECKOUT).parts) for path in CHECKOUT.glob("leakboard/**/__init__.py")}
+    assert set(listed) == there | {f"leakboard.{kind}" for kind in (*KINDS, "leaderboards")}

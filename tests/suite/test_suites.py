@@ -1,0 +1,384 @@
+"""Suites: which cells a YAML file asks for, and one line that helps for every way of getting it wrong."""
+
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from leakboard.board.reference import read_reference
+from leakboard.errors import RequestError
+from leakboard.suite.plugins import Registry
+from leakboard.suite.suites import _read_yaml, find_suite, load_suite, suite_folder, suite_names
+
+GOOD = {"datasets": ["letters"], "victims": ["hashed"], "attacks": ["ridge"]}
+
+
+@pytest.fixture
+def opened(bench):
+    """Load a suite of the tiny plugins from its parts."""
+
+    def load(**content):
+        return load_suite(str(bench.suite(**content)), Registry(bench.files))
+
+    return load
+
+
+def labels(choices):
+    return [choice.label for choice in choices]
+
+
+def test_an_entry_is_a_name_or_a_name_with_options(opened):
+    suite = opened(victims=["hashed", {"hashed": {"noise": 0.5}}, {"hashed": {"dimensions": 24, "noise": 0.25}}])
+    assert labels(suite.victims) == ["hashed", "hashed(noise=0.5)", "hashed(noise=0.25)"]
+    assert suite.victims[2].options == {"dimensions": 24, "noise": 0.25}
+    assert suite.name == "tiny"
+
+
+def test_a_grid_is_one_victim_a_combination(opened):
+    suite = opened(victims=[{"hashed": {"grid": {"noise": [0.1, 1.0], "dimensions": [8, 24]}}}])
+    assert labels(suite.victims) == [
+        "hashed(dimensions=8, noise=0.1)",
+        "hashed(noise=0.1)",
+        "hashed(dimensions=8, noise=1.0)",
+        "hashed(noise=1.0)",
+    ]
+
+
+def test_a_grid_joins_fixed_options(opened):
+    suite = opened(victims=[{"hashed": {"dimensions": 8, "grid": {"noise": [0.1, 0.2]}}}])
+    assert labels(suite.victims) == ["hashed(dimensions=8, noise=0.1)", "hashed(dimensions=8, noise=0.2)"]
+
+
+def test_a_victim_may_have_seeds_of_its_own(opened):
+    suite = opened(seeds=[0, 1, 2], victims=["hashed", {"hashed": {"seeds": [5], "grid": {"noise": [0.1, 0.2]}}}])
+    assert labels(suite.victims) == ["hashed", "hashed(noise=0.1)", "hashed(noise=0.2)"]
+    assert [(cell.victim.label, cell.seed) for cell in suite.cells()] == [
+        ("hashed", 0),
+        ("hashed", 1),
+        ("hashed", 2),
+        ("hashed(noise=0.1)", 5),
+        ("hashed(noise=0.2)", 5),
+    ]
+    assert {cell.seed for cell in suite.cells(seeds=[7])} == {7}
+
+
+def test_a_victim_may_have_attacks_of_its_own(opened):
+    own = {"hashed": {"attacks": ["ridge", {"entity_presence": {"portfolio": "mlp"}}], "grid": {"noise": [0.1, 0.2]}}}
+    suite = opened(victims=["hashed", own], attacks=["ridge", "nearest_neighbour"])
+    assert [(cell.victim.label, cell.attack.label) for cell in suite.cells()] == [
+        ("hashed", "ridge"),
+        ("hashed", "nearest_neighbour"),
+        ("hashed(noise=0.1)", "ridge"),
+        ("hashed(noise=0.1)", "entity_presence(portfolio=mlp)"),
+        ("hashed(noise=0.2)", "ridge"),
+        ("hashed(noise=0.2)", "entity_presence(portfolio=mlp)"),
+    ]
+
+
+def test_the_default_auxiliary_is_not_told(opened):
+    suite = opened(datasets=[{"letters": {"auxiliary": "within"}}])
+    assert [source.label for source in suite.sources] == ["letters"]
+
+
+def test_auxiliary_situations_and_other_datasets(opened):
+    suite = opened(
+        datasets=[
+            {"letters": {"auxiliary": "overlap"}},
+            {"letters": {"size": 60, "auxiliary": "disjoint"}},
+            {"letters": {"auxiliary": "generated_reviews"}},
+            {"letters": {"size": 60, "auxiliary": {"generated_reviews": {"users": 20}}}},
+        ]
+    )
+    assert [source.label for source in suite.sources] == [
+        "letters(auxiliary=overlap)",
+        "letters(auxiliary=disjoint, size=60)",
+        "letters(auxiliary=generated_reviews)",
+        "letters(auxiliary=generated_reviews(users=20), size=60)",
+    ]
+    assert [source.situation for source in suite.sources] == ["overlap", "disjoint", None, None]
+    assert suite.sources[3].other.options == {"users": 20}
+
+
+def test_cells_of_one_fitted_victim_stand_together(opened):
+    suite = opened(seeds=[3, 5], victims=["hashed", {"hashed": {"noise": 1.0}}], attacks=["ridge", "nearest_neighbour"])
+    cells = suite.cells()
+    assert len(cells) == 8
+    assert [cell.label for cell in cells[:3]] == [
+        "letters / hashed / ridge / seed 3",
+        "letters / hashed / nearest_neighbour / seed 3",
+        "letters / hashed / ridge / seed 5",
+    ]
+    assert [cell.seed for cell in suite.cells(seeds=[7])] == [7, 7, 7, 7]
+
+
+def test_only_takes_names_labels_and_several_of_a_kind(opened):
+    suite = opened(victims=["hashed", {"hashed": {"noise": 1.0}}, "word2vec"], attacks=["ridge", "nearest_neighbour"])
+
+    def victims(*wanted):
+        return list(dict.fromkeys(cell.victim.label for cell in suite.cells(only={"victim": wanted})))
+
+    assert victims("hashed") == ["hashed", "hashed(noise=1.0)"]
+    assert victims("hashed(noise=1.0)") == ["hashed(noise=1.0)"]
+    assert victims("word2vec", "hashed(noise=1.0)") == ["hashed(noise=1.0)", "word2vec"]
+    assert len(suite.cells(only={"victim": ["word2vec"], "attack": ["ridge"]})) == 1
+
+
+def test_suites_are_found_by_name_folder_and_file(tmp_path):
+    assert "demo" in suite_names()
+    assert find_suite("demo").parts[-3:] == ("leaderboards", "demo", "suite.yaml")
+    (tmp_path / "suite.yaml").write_text(yaml.safe_dump(GOOD))
+    assert find_suite(str(tmp_path)) == find_suite(str(tmp_path / "suite.yaml"))
+    with pytest.raises(RequestError, match=r"no suite 'dmo'.*did you mean 'demo'\?"):
+        find_suite("dmo")
+
+
+@pytest.mark.parametrize(
+    "path", sorted(suite_folder().glob("*/*.yaml")), ids=lambda path: f"{path.parent.name}/{path.stem}"
+)
+def test_suites_that_come_along_are_valid(path):
+    """Their published numbers are of victims and attacks in them, but for one paper's public features."""
+    suite = load_suite(str(path), Registry())
+    known = {
+        (cell.source.label, cell.victim.label, attack) for cell in suite.cells() for attack in ("", cell.attack.label)
+    }
+    rows = read_reference(suite.home)
+    asked = {(row["dataset"], row["victim"], row["attack"]) for row in rows if row["victim"] != "public features alone"}
+    assert asked <= known
+
+
+def test_entries_of_a_broken_plugin_keep_apart(bench, opened):
+    (bench.folder / "torn.py").write_text("def f(:\n")
+    bench.files.append(bench.folder / "torn.py")
+    suite = opened(victims=["hashed", "torn", {"torn": {"grid": {"noise": [1, 2]}}}])
+    assert labels(suite.victims) == ["hashed", "torn", "torn(noise=1)", "torn(noise=2)"]
+    assert [bool(victim.problem) for victim in suite.victims] == [False, True, True, True]
+
+
+WRONG = {
+    "unknown key": ({"victim": ["hashed"]}, ["victim: unknown name 'victim'", "did you mean 'victims'?"]),
+    "missing key": ({"attacks": None}, ["attacks: required, but missing"]),
+    "unknown plugin": ({"victims": ["hasehd"]}, ["victims[0]", "'hasehd'", "did you mean 'hashed'?"]),
+    "unknown option": (
+        {"victims": ["word2vec", {"hashed": {"noize": 1}}]},
+        ["victims[1].hashed.noize", "'noize'", "allowed: dimensions, noise", "did you mean 'noise'?"],
+    ),
+    "wrong type": ({"victims": [{"hashed": {"noise": "loud"}}]}, ["victims[0].hashed.noise: 'loud'", "number"]),
+    "text for a number": ({"victims": [{"hashed": {"dimensions": "8"}}]}, ["victims[0].hashed.dimensions: '8'", "int"]),
+    "out of range": ({"victims": [{"hashed": {"noise": -1.5}}]}, ["victims[0].hashed.noise: -1.5", "greater than"]),
+    "bad literal": (
+        {"victims": [{"word2vec": {"initialisation": "wrod"}}]},
+        ["victims[0].word2vec.initialisation: 'wrod'", "'gensim' or 'word'", "did you mean 'word'?"],
+    ),
+    "two names": ({"attacks": [{"ridge": {}, "nearest_neighbour": {}}]}, ["attacks[0]", '"ridge"', "not one name"]),
+    "options no mapping": ({"attacks": [{"ridge": [1]}]}, ["attacks[0].ridge: [1] is not a mapping of options"]),
+    "bad grid": ({"victims": [{"hashed": {"grid": {"noise": 1}}}]}, ["victims[0].hashed.grid: {'noise': 1}", "lists"]),
+    "empty grid": ({"victims": [{"hashed": {"grid": {"noise": []}}}]}, ["victims[0].hashed.grid: {'noise': []}"]),
+    "bad value in a grid": (
+        {"victims": [{"hashed": {"grid": {"noise": [1.0, -2.0]}}}]},
+        ["victims[0].hashed.noise: -2.0", "greater than"],
+    ),
+    "empty list": ({"victims": []}, ["victims: []", "at least 1"]),
+    "no list": ({"victims": "hashed"}, ["victims: 'hashed'", "list"]),
+    "number as entry": ({"victims": [5]}, ["victims[0]", "5", "string"]),
+    "listed twice": ({"victims": ["hashed", {"hashed": {"noise": 0.0}}]}, ["victims: 'hashed' is listed twice"]),
+    "dataset twice": ({"datasets": ["letters", "letters"]}, ["datasets: 'letters' is listed twice"]),
+    "seed twice": ({"seeds": [0, 1, 0]}, ["seeds: [0, 1, 0] lists a seed twice"]),
+    "negative seed of a victim": (
+        {"victims": [{"hashed": {"seeds": [0, -1]}}]},
+        ["victims[0].hashed.seeds[1]: -1", "greater than or equal to 0"],
+    ),
+    "seed of a victim twice": (
+        {"victims": [{"hashed": {"seeds": [1, 1]}}]},
+        ["victims[0].hashed.seeds: [1, 1] lists a seed twice"],
+    ),
+    "attacks of a victim no list": (
+        {"victims": [{"hashed": {"attacks": "ridge"}}]},
+        ["hashed.attacks: 'ridge'", "list"],
+    ),
+    "attack of a victim unknown": (
+        {"victims": [{"hashed": {"attacks": ["ridges"]}}]},
+        ["victims[0].hashed.attacks[0]", "ridges", "ridge"],
+    ),
+    "attack of a victim twice": (
+        {"victims": [{"hashed": {"attacks": ["ridge", "ridge"]}}]},
+        ["victims[0].hashed.attacks: 'ridge' is listed twice"],
+    ),
+    "seeds of a victim no list": ({"victims": [{"hashed": {"seeds": 3}}]}, ["victims[0].hashed.seeds: 3", "list"]),
+    "negative seed": ({"seeds": [0, -1]}, ["seeds[1]: -1", "greater than or equal to 0"]),
+    "no threads": ({"threads": 0}, ["threads: 0", "greater than or equal to 1"]),
+    "unknown auxiliary": (
+        {"datasets": [{"letters": {"auxiliary": "overlpa"}}]},
+        ["datasets[0].letters.auxiliary: 'overlpa'", "within, overlap, disjoint", "did you mean 'overlap'?"],
+    ),
+    "auxiliary of a wrong type": ({"datasets": [{"letters": {"auxiliary": 3}}]}, ["datasets[0].letters.auxiliary: 3"]),
+    "wrong option of an auxiliary": (
+        {"datasets": [{"letters": {"auxiliary": {"generated_reviews": {"user": 20}}}}]},
+        ["datasets[0].letters.auxiliary.generated_reviews.user", "did you mean 'users'?"],
+    ),
+    "required option": ({"datasets": [{"table": {}}]}, ["datasets[0].table.path: required, but missing"]),
+}
+
+
+def expect_one_line(result, path, parts):
+    code, out, err = result
+    assert code == 2, err
+    assert out == ""
+    assert err.count("\n") == 1, err
+    assert "Traceback" not in err
+    for part in (str(path), *parts):
+        assert part in err
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_suite_is_one_line(case, bench, command_line):
+    change, parts = WRONG[case]
+    path = bench.suite(**change)
+    expect_one_line(command_line(*bench.arguments("run")), path, parts)
+
+
+UNREADABLE = {
+    "not YAML": (b"victims: [hashed\nattacks: }", "not readable YAML"),
+    "not a mapping": (b"- hashed\n", "['hashed'] is not a mapping of description, seeds, datasets"),
+    "empty": (b"", "None is not a mapping"),
+    "not text": (b"\xff\xfe\x00\x80", "not readable YAML"),
+    "no such day": (b"description: 2024-13-45\n", "not readable YAML"),
+    "unsafe tag": (b"victims: !!python/object/apply:os.getcwd []\n", "not readable YAML"),
+}
+
+
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_an_unreadable_suite_is_one_line(case, bench, command_line):
+    content, part = UNREADABLE[case]
+    path = bench.suite()
+    path.write_bytes(content)
+    expect_one_line(command_line(*bench.arguments("run")), path, [part])
+
+
+REQUESTS = {
+    "unknown victim": (["--only", "victim=hashd"], ["--only victim=hashd", "hashed", "did you mean 'hashed'?"]),
+    "one of two is unknown": (["--only", "victim=hashed", "--only", "victim=x"], ["--only victim=x", "hashed"]),
+    "unknown key": (["--only", "victm=hashed"], ["--only victm=hashed", "victim=NAME", "did you mean 'victim'?"]),
+    "no value": (["--only", "victim"], ["--only victim", "victim=NAME"]),
+    "seeds": (["--seeds", "0,x"], ["--seeds 0,x", "whole numbers"]),
+    "no such plugin file": (["--plugin", "nowhere.py"], ["--plugin nowhere.py: no such file"]),
+}
+
+
+@pytest.mark.parametrize("case", REQUESTS)
+def test_a_wrong_request_is_one_line(case, bench, command_line):
+    more, parts = REQUESTS[case]
+    bench.suite()
+    expect_one_line(command_line(*bench.arguments("run", *more)), "", parts)
+
+
+def test_a_missing_file_of_a_table_is_one_line(bench, command_line):
+    missing = bench.folder / "nowhere.csv"
+    path = bench.suite(datasets=[{"table": {"path": str(missing), "secrets": ["age"]}}])
+    expect_one_line(command_line(*bench.arguments("run")), path, ["datasets: table", str(missing), "no such file"])
+
+
+@pytest.mark.parametrize("case", ["unknown key", "unknown option", "listed twice"])
+def test_a_wrong_suite_is_one_line_of_the_program_itself(case, bench):
+    change, parts = WRONG[case]
+    path = bench.suite(**change)
+    process = bench.process("run")
+    out, err = process.communicate(timeout=60)
+    expect_one_line((process.returncode, out, err), path, parts)
+
+
+def test_an_unknown_suite_is_one_line_of_the_program_itself(tmp_path, bench):
+    done = subprocess.run(
+        [sys.executable, "run_benchmark.py", "run", "dmo"],
+        cwd=bench.files[0].parent.parent.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    expect_one_line((done.returncode, done.stdout, done.stderr), "no suite 'dmo'", ["did you mean 'demo'?"])
+
+
+def test_a_key_given_twice_is_refused(bench):
+    path = bench.suite()
+    path.write_text(path.read_text() + "seeds: [7]\n")
+    with pytest.raises(RequestError, match=r"tiny.yaml: not readable YAML: .*line \d+: 'seeds' is given twice"):
+        load_suite(str(path), Registry(bench.files))
+
+
+def test_an_option_given_twice_is_refused(bench):
+    path = bench.suite()
+    text = path.read_text().replace("- hashed\n", "- hashed:\n    noise: 1.0\n    noise: 2.0\n")
+    path.write_text(text)
+    with pytest.raises(RequestError, match="'noise' is given twice"):
+        load_suite(str(path), Registry(bench.files))
+
+
+def test_a_suite_is_named_after_its_folder_wherever_one_stands(bench, monkeypatch):
+    folder = bench.folder / "cautious"
+    folder.mkdir()
+    (folder / "suite.yaml").write_bytes(bench.suite().read_bytes())
+    monkeypatch.chdir(folder)
+    suite = load_suite("suite.yaml", Registry(bench.files))
+    assert suite.name == "cautious"
+    assert suite.home.resolve() == folder
+    assert load_suite("../tiny.yaml", Registry(bench.files)).home.resolve() == bench.folder / "tiny"
+
+
+def test_numbers_and_merges_are_read_as_people_write_them(bench):
+    path = bench.suite()
+    shared = "- hashed: &base\n    noise: 5e-2\n- hashed:\n    <<: *base\n    dimensions: 8\n"
+    path.write_text(path.read_text().replace("- hashed\n", shared))
+    suite = load_suite(str(path), Registry(bench.files))
+    assert labels(suite.victims) == ["hashed(noise=0.05)", "hashed(dimensions=8, noise=0.05)"]
+
+
+def test_merges_of_merges_are_no_repeats(bench):
+    path = bench.suite()
+    shared = """- hashed: &base
+    noise: 1.0
+- hashed: &deep
+    <<: *base
+    noise: 2.0
+- hashed:
+    <<: *deep
+    dimensions: 8
+"""
+    path.write_text(path.read_text().replace("- hashed\n", shared))
+    suite = load_suite(str(path), Registry(bench.files))
+    assert labels(suite.victims) == ["hashed(noise=1.0)", "hashed(noise=2.0)", "hashed(dimensions=8, noise=2.0)"]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("5e-2", 0.05),
+        ("1.5e3", 1500.0),
+        (".5e1", 5.0),
+        ("1e+3", 1000.0),
+        ("123e4567", "123e4567"),
+        ("0.5", 0.5),
+        ("e5", "e5"),
+    ],
+)
+def test_numbers(text, value):
+    assert _read_yaml(text) == value
+
+
+@pytest.mark.parametrize("text", ["{yes: 1, true: 2}", "{a: 1, 'a': 2}", "{x: [{b: 1, b: 1}]}", "{1: a, 1.0: b}"])
+def test_equal_keys_are_repeats_however_they_are_written(text):
+    with pytest.raises(yaml.YAMLError, match=r"line 1: '.*' is given twice"):
+        _read_yaml(text)
+
+
+def test_a_file_that_names_itself(bench):
+    path = bench.suite()
+    path.write_text("datasets: &a [*a]\n")
+    with pytest.raises(RequestError):
+        load_suite(str(path), Registry(bench.files))
+
+
+def test_a_bottomless_file_is_one_line(bench):
+    path = bench.suite()
+    path.write_text("datasets: " + "[" * 5000)
+    with pytest.raises(RequestError, match="not readable YAML"):
+        load_suite(str(path), Registry(bench.files))

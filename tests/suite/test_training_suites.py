@@ -1,0 +1,212 @@
+"""Suites about training data, end to end: claims by unit, a gold model, users' scores, skipped cells, resumed fits."""
+
+from collections import Counter
+
+import pandas as pd
+import pytest
+
+from leakboard.board.tables import LOST
+from leakboard.data.words import words
+from leakboard.datasets.generated_reviews import GeneratedReviews
+from leakboard.models.skip_gram import training
+from leakboard.pipeline.worker import Workplace, fit_victim
+from leakboard.resuming import state_folder
+from leakboard.store import Store
+from leakboard.suite.plan import Identities, plan
+from leakboard.suite.plugins import Registry
+from leakboard.suite.suites import load_suite
+
+REVIEWS = {"generated_reviews": {"users": 60, "leak": 1.0, "auxiliary": "disjoint"}}
+SMALL = {"vector_size": 8, "steps": 20, "lot_size": 20, "window": 2}
+PRIVATE = {"unit": "user", "noise_multiplier": 2.0, "vocabulary_noise": 0.2, "delta": 1e-3, **SMALL}
+TWIN = {"noise_multiplier": 0.0, "vocabulary": "exact", "min_count": 1, **SMALL, "lot_size": 400, "steps": 150}
+
+
+def cells(bench):
+    return pd.read_csv(bench.run / "cells.csv", keep_default_na=False)
+
+
+def test_claims_audits_and_neighbours_in_one_table(bench, command_line):
+    corpus = GeneratedReviews(users=60, leak=1.0).load()
+    counts = Counter(word for text in corpus.texts("train") for word in words(text))
+    listed = bench.folder / "words.txt"
+    listed.write_text("\n".join(word for word, _ in counts.most_common(150)), encoding="utf-8")
+    bench.suite(
+        datasets=[REVIEWS],
+        victims=[
+            {"dp_word2vec": PRIVATE | {"vocabulary": str(listed)}},
+            {"dp_word2vec": TWIN | {"learning_rate": 0.1}},
+        ],
+        attacks=[
+            "nearest_neighbour",
+            "membership_inference",
+            {"canary_audit": {"canaries": 40, "shadows": 4, "repeats": 5}},
+        ],
+        gold={"word2vec": {"vector_size": 8, "min_count": 1}},
+        queries=["the", "was", "and", "nowhere"],
+        floor=False,
+    )
+    status, out, _ = command_line(*bench.arguments("run"))
+    assert status == 0, out
+    assert "three epsilons" in out
+    table = bench.leaderboard()
+    assert (table["status"] == "ok").sum() >= 4
+    claimed = table[table["epsilon_claimed"] != ""]
+    assert len(claimed) == 3
+    assert (claimed["privacy_unit"] == "user").all()
+    assert (claimed["verdict"] == "holds").all()
+    numbers = claimed[["epsilon_audited", "epsilon_proved", "epsilon_claimed"]].astype(float)
+    assert (numbers["epsilon_audited"] <= numbers["epsilon_proved"]).all()
+    assert (numbers["epsilon_proved"] <= numbers["epsilon_claimed"]).all()
+    twin = table[table["epsilon_claimed"] == ""]
+    assert len(twin) == 3
+    audit = twin[twin["attack_metric"] == "epsilon"].iloc[0]
+    assert (audit["privacy_unit"], audit["delta"], audit["verdict"]) == ("user", "1e-06", "")
+    assert float(audit["epsilon_audited"]) == float(audit["attack_score"])
+    assert (twin[twin["attack_metric"] != "epsilon"][["epsilon_audited", "privacy_unit"]] == "").all(axis=None)
+    assert "nothing claimed" in out
+    found = cells(bench)
+    for name in ("map_word", "map_char", "average_precision@100", "map_word_random", "gold_queries"):
+        assert len(found[found["metric"] == name]) == 6
+    for name, defect in (("map_word", "a mean over hits alone"), ("map_char_random", "it measures the alphabet")):
+        assert found[found["metric"] == name]["status"].str.contains(defect).all()
+    notes = found[(found["metric"] == "attack_score") & found["attack"].str.startswith("membership")]["note"]
+    assert notes.str.contains(r"the attacker has \d+ of \d+ texts of its own left").all()
+    known = found[found["metric"] == "gold_queries"]["value"].astype(float)
+    assert known.max() == 0.75  # "nowhere" is in no table
+    for name in ("tpr@fpr=0.001", "tpr@fpr=0.01"):
+        rows = found[found["metric"] == name]
+        assert (rows["low"].astype(float) <= rows["value"].astype(float)).all()
+
+
+def test_what_cannot_meet_is_skipped_with_its_reason(bench, command_line):
+    """The tiny corpus names no users; a vector that is published per text is no word table."""
+    bench.suite(
+        victims=[{"dp_word2vec": PRIVATE}, "hashed", {"dp_word2vec": TWIN | {"steps": 0}}],
+        attacks=[{"membership_inference": {"unit": "user"}}, "membership_inference"],
+    )
+    status, out, _ = command_line(*bench.arguments("run"))
+    assert status == 0, out
+    reasons = bench.leaderboard()["status"]
+    assert (reasons.str.startswith("skipped")).sum() == 5
+    for reason in ("unit: user, but letters names no users", "publishes none", "letters names no users"):
+        assert reasons.str.contains(reason).any()
+    ((victim, attack),) = reasons.index[~reasons.str.startswith("skipped")]
+    assert "steps=0" in victim
+    assert attack == "membership_inference"
+    assert reasons[victim, attack] in ("ok", LOST)
+
+
+def test_attacks_with_nothing_left_to_ask_are_skipped(bench, command_line):
+    """Of three published words the attacker has every one embedded, and two of them make no canaries."""
+    (bench.folder / "words.txt").write_text("the\nwas\nand\n", encoding="utf-8")
+    bench.suite(
+        datasets=[REVIEWS],
+        victims=[{"dp_word2vec": PRIVATE | {"vocabulary": str(bench.folder / "words.txt")}}],
+        attacks=[{"nearest_neighbour": {"align": "anchors"}}, "canary_audit"],
+        floor=False,
+    )
+    status, out, _ = command_line(*bench.arguments("run"))
+    assert status == 0, out
+    reasons = bench.leaderboard()["status"]
+    assert reasons.str.startswith("skipped: ").all()
+    assert reasons.str.contains("no published word is left to name").sum() == 1
+    assert reasons.str.contains("3 published words; 10 canaries need 40").sum() == 1
+
+
+def test_audits_of_different_units_are_not_mixed(bench, command_line):
+    """A victim that claims nothing is audited for two units; a claim is audited for its own alone, a caveat is told."""
+    weak = PRIVATE | {"delta": 0.9, "vocabulary": str(bench.folder / "words.txt")}
+    (bench.folder / "words.txt").write_text("\n".join(f"word{i}" for i in range(60)) + "\nthe\nwas\n", encoding="utf-8")
+    bench.suite(
+        datasets=[REVIEWS],
+        victims=[{"dp_word2vec": TWIN}, {"dp_word2vec": weak}],
+        attacks=[{"canary_audit": {"unit": unit, "canaries": 40, "shadows": 4}} for unit in ("document", "user")],
+        floor=False,
+    )
+    status, out, _ = command_line(*bench.arguments("run"))
+    assert status == 0, out
+    table = bench.leaderboard().reset_index()
+    without = table["victim"].str.contains("noise_multiplier=0.0")
+    twin, private = table[without], table[~without]
+    assert sorted(twin["privacy_unit"]) == ["document", "user"]
+    assert (twin["epsilon_audited"].astype(float) == twin["attack_score"].astype(float)).all()
+    reasons = sorted(private["status"])
+    assert reasons[0].startswith("claim: delta 0.9 is not below 1/")
+    assert reasons[1] == "skipped: unit: 'document' is not allowed: the claim is about one user"
+
+
+def test_a_gold_model_without_words_fails_its_cells_and_a_wrong_name_is_refused(bench, command_line):
+    bench.suite(victims=[{"dp_word2vec": TWIN}], attacks=["nearest_neighbour"], gold="hashed")
+    status, out, _ = command_line(*bench.arguments("run"))
+    assert status == 1
+    assert "gold: hashed publishes no words" in out
+    bench.suite(gold="word2vce")
+    status, _, err = command_line(*bench.arguments("run"))
+    assert status == 2
+    assert "gold" in err
+    assert "did you mean 'word2vec'?" in err
+
+
+def test_scores_of_users_are_predicted_beside_the_mean(bench, command_line):
+    bench.plugin(
+        "letters",
+        "scored",
+        ("class Letters", "class Scored"),
+        ("row in frame.iterrows()]\n", 'row in frame.iterrows()]\n        frame["joy"] = frame["label"] + 0.5\n'),
+        ('("no", "yes"))', '("no", "yes"), numeric_targets=["joy"])'),
+    )
+    bench.suite(datasets=["scored"])
+    status, out, _ = command_line(*bench.arguments("run"))
+    assert status == 0, out
+    found = cells(bench).query("variable == 'joy'").set_index("metric")["value"].astype(float)
+    assert set(found.index) == {"rmse_linear", "rmse_svr", "rmse_mean"}
+    assert found["rmse_linear"] < 0.9 * found["rmse_mean"]
+
+
+class TestResuming:
+    def place(self, bench):
+        bench.suite(datasets=[REVIEWS], victims=[{"dp_word2vec": PRIVATE}], attacks=["nearest_neighbour"], floor=False)
+        registry = Registry(())
+        suite = load_suite(str(bench.folder / "tiny.yaml"), registry)
+        (job,) = plan(suite, suite.cells(), Identities(registry))
+        return job, Workplace(bench.out / "store", bench.out / "cells", ())
+
+    def fitted(self, place, job):
+        folder = Store(place.store).path("victims", job.victim_slug, job.fit_key)
+        return (folder / "vectors.npy").read_bytes()
+
+    def test_an_interrupted_fit_goes_on_and_leaves_nothing_behind(self, bench, tmp_path, monkeypatch):
+        job, place = self.place(bench)
+        whole = Workplace(tmp_path / "whole", tmp_path / "cells", ())
+        fit_victim(job, whole, False, print)
+        monkeypatch.setattr(training, "SAVE", -1.0)
+        advance, steps = training.Training.advance, []
+
+        def stopping(run):
+            if len(steps) == 12:
+                raise KeyboardInterrupt
+            steps.append(run.step)
+            advance(run)
+
+        monkeypatch.setattr(training.Training, "advance", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            fit_victim(job, place, False, print)
+        unfinished = Store(place.store).unfinished(job.victim_slug, job.fit_key)
+        assert (unfinished / training.STATE).is_file()
+        steps.clear()
+        fit_victim(job, place, False, print)
+        assert steps == list(range(12, 20))
+        assert not unfinished.exists()
+        assert self.fitted(place, job) == self.fitted(whole, job)
+
+    def test_force_starts_anew(self, bench):
+        job, place = self.place(bench)
+        unfinished = Store(place.store).unfinished(job.victim_slug, job.fit_key)
+        unfinished.mkdir(parents=True)
+        (unfinished / training.STATE).write_bytes(b"from another life")
+        fit_victim(job, place, True, lambda text: pytest.fail(text))
+        assert not unfinished.exists()
+
+    def test_nobody_keeps_state_outside_of_a_run(self):
+        assert state_folder() is None

@@ -1,0 +1,420 @@
+"""Private word2vec: what it claims and proves, what it learns, who pays, and what it says before it starts."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from leakboard.data.corpora import build_corpus
+from leakboard.data.words import words
+from leakboard.datasets.generated_reviews import GeneratedReviews
+from leakboard.errors import RequestError
+from leakboard.models.skip_gram import training as training_module
+from leakboard.models.skip_gram.training import Training
+from leakboard.privacy.mechanisms import gaussian_epsilon
+from leakboard.privacy.training_budget import TrainingBudget
+from leakboard.resuming import resumable
+from leakboard.suite.options import build
+from leakboard.victims._private_training import plan
+from leakboard.victims.dp_word2vec import DPWord2Vec
+
+RNG = np.random.default_rng(0)
+NOISE, LOT, STEPS, DELTA = 8.0, 4, 20, 1e-3
+LOTS = {"user": LOT, "document": LOT, "pair": 64}
+UNITS = {"user": 13, "document": 39, "pair": 2 * (2140 - 39)}  # of the reviews, which have 2,140 words
+
+
+@pytest.fixture(scope="module")
+def reviews():
+    return GeneratedReviews(users=20, texts_per_user=3).load().only("train", "dev")
+
+
+@pytest.fixture(scope="module")
+def listed(reviews, tmp_path_factory):
+    """Write the words of the reviews as a public list, and return options that take it."""
+    path = tmp_path_factory.mktemp("listed") / "words.txt"
+    path.write_text("\n".join(sorted({word for text in reviews.texts("train") for word in words(text)})))
+    small = {"unit": "user", "noise_multiplier": NOISE, "lot_size": LOT, "steps": STEPS, "delta": DELTA}
+    return small | {"vector_size": 8, "vocabulary": str(path)}
+
+
+def made(rows, users=True):
+    """Build a corpus without a task from (user, text, budget)."""
+    frame = pd.DataFrame(rows, columns=["user", "text", "budget"]).assign(row=range(len(rows)))
+    frame = frame if users else frame.drop(columns="user")
+    splits = dict.fromkeys(("train", "dev", "test"), frame)
+    return build_corpus("made", splits, [], None, numeric_targets=["budget"]).only("train", "dev")
+
+
+class TestClaims:
+    @pytest.mark.parametrize("unit", ["document", "pair"])
+    def test_a_target_is_claimed_and_proved(self, reviews, listed, unit):
+        asked = listed | {"unit": unit, "noise_multiplier": None, "epsilon": 0.8, "lot_size": LOTS[unit]}
+        claim = DPWord2Vec(**asked).fit(reviews, 0).claim
+        assert 0.3 < claim.proved <= claim.epsilon == 0.8
+
+    @pytest.mark.parametrize("unit", ["user", "document", "pair"])
+    def test_given_noise_costs_what_its_steps_cost(self, reviews, listed, unit):
+        claim = DPWord2Vec(**listed | {"unit": unit, "lot_size": LOTS[unit]}).fit(reviews, 0).claim
+        cost = TrainingBudget(NOISE, LOTS[unit] / UNITS[unit], DELTA)
+        assert (claim.delta, claim.unit, claim.protects) == (DELTA, unit, "training")
+        assert claim.epsilon == pytest.approx(cost.epsilon(STEPS), rel=1e-9)
+        assert claim.proved == pytest.approx(cost.epsilon(STEPS, "pld"), rel=1e-9)
+
+    def test_training_ends_when_the_target_is_spent(self, reviews, listed):
+        fitted = DPWord2Vec(**listed | {"epsilon": 0.7, "steps": 300}).fit(reviews, 0)
+        steps = int(fitted.claim.mechanism.split()[0])
+        cost = TrainingBudget(NOISE, LOT / 13, DELTA)
+        assert cost.epsilon(steps) <= 0.7 < cost.epsilon(steps + 1)
+        assert fitted.claim.proved <= fitted.claim.epsilon <= 0.7
+        planned = plan(DPWord2Vec(**listed | {"epsilon": 0.7, "steps": 300}), reviews, 0)
+        assert planned.steps == steps
+        np.testing.assert_array_equal(fitted.vectors, planned.training.run(steps)[steps])
+
+    def test_batches_in_order_hide_nobody(self, reviews, listed):
+        fixed, sampled = (DPWord2Vec(**listed, sampling=how).fit(reviews, 0).claim for how in ("fixed", "poisson"))
+        cost = TrainingBudget(NOISE, LOT / 13, DELTA)
+        assert fixed.proved == pytest.approx(cost.visited(math.ceil(STEPS * LOT / 13)), rel=1e-9)
+        assert sampled.proved == pytest.approx(cost.epsilon(STEPS, "pld"), rel=1e-9)
+        assert fixed.proved > fixed.epsilon == sampled.epsilon >= sampled.proved
+
+    def test_recipes_that_differ_share_no_noise(self, reviews, listed):
+        """Else the difference of two published tables would take the noise off."""
+        loud, louder = (DPWord2Vec(**listed | {"noise_multiplier": s}).fit(reviews, 0).vectors for s in (100.0, 200.0))
+        assert abs(np.corrcoef(loud.ravel(), louder.ravel())[0, 1]) < 5 / np.sqrt(loud.size)
+
+    def test_nor_do_trainings_with_other_checkpoints(self, reviews, listed):
+        """A checkpoint brings all rows up to date, so the same numbers would land on other rows."""
+        asked = listed | {"noise_multiplier": 1000.0, "steps": 3, "vector_size": 100}
+        tables = [DPWord2Vec(**asked, checkpoints=steps).fit(reviews, 0).vectors for steps in ((), (2,))]
+        rows = [table / np.linalg.norm(table, axis=1, keepdims=True) for table in tables]
+        by_chance = stats.beta(49.5, 49.5, loc=-1, scale=2).isf(1e-4 / len(rows[0]) ** 2)  # of two vectors in R^100
+        assert np.abs(rows[0] @ rows[1].T).max() < by_chance
+
+    def test_a_counted_vocabulary_is_paid_for_and_a_given_one_is_free(self, reviews, listed):
+        asked = listed | {"unit": "pair", "lot_size": 64, "vocabulary": "noisy", "vocabulary_noise": 1.0}
+        planned = plan(DPWord2Vec(**asked), reviews, 0)
+        paid, free = (TrainingBudget(NOISE, 64 / planned.training.pairs.units, DELTA, noise) for noise in (1.0, None))
+        assert planned.claim(STEPS).epsilon == pytest.approx(paid.epsilon(STEPS), rel=1e-9)
+        assert planned.claim(0).epsilon == pytest.approx(paid.epsilon(0), rel=1e-9)
+        assert paid.epsilon(STEPS) > 10 * free.epsilon(STEPS)
+
+    def test_the_fingerprint_follows_the_list(self, tmp_path):
+        for name, content in (("a", "the\nof"), ("b", "the\nof"), ("c", "of\nthe")):
+            (tmp_path / name).write_text(content)
+        first, same, other = (DPWord2Vec(vocabulary=str(tmp_path / name)).fingerprint() for name in "abc")
+        assert first == same != other
+
+    def test_as_released_by_hand(self, reviews, listed):
+        """100 batches of 128 show some pairs 4 times; C = 0.5, the mean may turn by sqrt(8) C, its noise is s C**2."""
+        asked = {"unit": "pair", "as_released": True, "lot_size": 128, "steps": 100, "clipping_norm": 0.5}
+        fitted = DPWord2Vec(**listed | asked).fit(reviews, 0)
+        deviation = NOISE * 0.25 / (math.sqrt(8) * 0.5) / math.sqrt(math.ceil(100 * 128 / UNITS["pair"]))
+        assert fitted.claim.proved == pytest.approx(gaussian_epsilon(DELTA, deviation, 1.0), rel=1e-9)
+        told = TrainingBudget(NOISE, 128 / len(fitted.vocabulary), DELTA).epsilon(100)
+        assert fitted.claim.epsilon == told
+        counted = {"vocabulary": "noisy", "vocabulary_noise": 0.5}
+        planned = plan(DPWord2Vec(**listed | asked | counted), reviews, 0)  # what counting costs is ours to prove
+        assert planned.claim(100).epsilon == TrainingBudget(NOISE, 128 / len(planned.words), DELTA).epsilon(100)
+        assert planned.claim(100).proved > fitted.claim.proved
+        assert fitted.claim.proved > 2 * fitted.claim.epsilon
+
+
+class TestLearning:
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def planted():
+        """Return 200 texts of 20 users; a text's words are all of one group."""
+        rng, groups = np.random.default_rng(0), [[f"{group}{i}" for i in range(5)] for group in "ab"]
+        return made([(f"u{i % 20}", " ".join(rng.choice(groups[i % 2], 12)), 1.0) for i in range(200)])
+
+    @staticmethod
+    def gap(fitted):
+        """Return by how much the mean cosine within groups exceeds that across."""
+        unit = fitted.vectors / np.linalg.norm(fitted.vectors, axis=1, keepdims=True)
+        same, cosines = np.equal.outer(*[[word[0] == "a" for word in fitted.vocabulary]] * 2), unit @ unit.T
+        return cosines[same & ~np.eye(len(same), dtype=bool)].mean() - cosines[~same].mean()
+
+    @pytest.mark.parametrize(("unit", "lot_size"), [("user", 20), ("document", 32), ("pair", 64)])
+    def test_the_twin_learns_and_claims_nothing(self, planted, unit, lot_size):
+        options = {
+            "unit": unit,
+            "lot_size": lot_size,
+            "learning_rate": 1 / lot_size,
+            "vector_size": 8,
+            "vocabulary": "exact",
+        }
+        for seed in range(3):
+            fitted = DPWord2Vec(**options, steps=100, noise_multiplier=0.0).fit(planted, seed)
+            assert fitted.claim is None
+            assert self.gap(fitted) > 0.5
+        drowned = [DPWord2Vec(**options, steps=20, noise_multiplier=1000.0).fit(planted, seed) for seed in range(8)]
+        assert abs(np.mean([self.gap(fitted) for fitted in drowned])) < 0.25
+
+    def test_the_start_does_not_depend_on_the_data(self, reviews, listed):
+        half = reviews.with_rows("train", range(20))
+        starts = [DPWord2Vec(**listed | {"steps": 0}).fit(corpus, 0) for corpus in (reviews, half)]
+        np.testing.assert_array_equal(starts[0].vectors, starts[1].vectors)
+        assert (starts[0].claim.epsilon, starts[0].claim.proved) == (0.0, 0.0)
+        trained = [DPWord2Vec(**listed).fit(corpus, 0).vectors for corpus in (reviews, half)]
+        assert (trained[0] != trained[1]).any()
+
+
+class TestSaved:
+    def same(self, first, second, texts):
+        assert (first.vocabulary, first.claim) == (second.vocabulary, second.claim)
+        np.testing.assert_array_equal(first.vectors, second.vectors)
+        documents = first.publish_documents(texts, RNG)
+        np.testing.assert_array_equal(documents, second.publish_documents(texts, RNG))
+        np.testing.assert_array_equal(first.predict(documents), second.predict(documents))
+
+    def test_checkpoints_cost_less_and_are_published_from_one_training(self, reviews, listed, tmp_path):
+        recipe = DPWord2Vec(**listed | {"checkpoints": (5, 10)})
+        fitted, texts, spent = recipe.fit(reviews, 0), reviews.texts("dev"), []
+        fitted.save(tmp_path)
+        for step, expected in ((5, fitted.checkpoints[5]), (10, fitted.checkpoints[10]), (None, fitted)):
+            chosen = DPWord2Vec(**listed | {"checkpoints": (5, 10), "published_step": step})
+            assert chosen.trained_as() == recipe
+            self.same(chosen.load(tmp_path), expected, texts)
+            spent.append((expected.claim.epsilon, expected.claim.proved))
+        assert (np.diff(spent, axis=0) > 0).all()
+        np.testing.assert_array_equal(fitted.checkpoints[5].vectors, plan(recipe, reviews, 0).training.run(5)[5])
+        late = DPWord2Vec(**listed | {"checkpoints": (5, 10, 15), "published_step": 15})
+        with pytest.raises(RequestError, match="published_step: 15 was not reached"):
+            late.load(tmp_path)
+
+    def test_the_last_step_may_be_a_checkpoint(self, reviews, listed, tmp_path):
+        recipe = DPWord2Vec(**listed | {"checkpoints": (5, STEPS)})
+        recipe.fit(reviews, 0).save(tmp_path)
+        last = DPWord2Vec(**listed | {"checkpoints": (5, STEPS), "published_step": STEPS})
+        self.same(last.load(tmp_path), recipe.load(tmp_path), reviews.texts("dev"))
+
+    def test_a_training_for_one_checkpoint_gives_its_table(self, reviews, listed):
+        """So an attacker who imitates the recipe, and an audit that plants canaries, meet what is published."""
+        asked = listed | {"checkpoints": (5, 10), "steps": STEPS}
+        fitted, alone = DPWord2Vec(**asked).fit(reviews, 0), DPWord2Vec(**asked, published_step=10).fit(reviews, 0)
+        self.same(alone, fitted.checkpoints[10], reviews.texts("dev"))
+        spent = DPWord2Vec(**asked | {"epsilon": 0.3, "checkpoints": (STEPS,)}, published_step=STEPS)
+        with pytest.raises(RequestError, match=f"published_step: {STEPS} was not reached"):
+            spent.fit(reviews, 0)
+
+    @pytest.mark.parametrize("options", [{"noise_multiplier": 0.0}, {"vocabulary": "exact", "min_count": 1}])
+    def test_no_claim_and_one_that_nothing_proves_are_read_back(self, reviews, listed, tmp_path, options):
+        recipe = DPWord2Vec(**listed | options)
+        fitted = recipe.fit(reviews, 0)
+        assert fitted.claim is None or fitted.claim.proved == math.inf
+        fitted.save(tmp_path)
+        self.same(recipe.load(tmp_path), fitted, reviews.texts("dev"))
+
+    def test_an_interrupted_training_goes_on(self, reviews, listed, tmp_path, monkeypatch):
+        recipe = DPWord2Vec(**listed | {"checkpoints": (5,)})
+        whole = recipe.fit(reviews, 0)
+        monkeypatch.setattr(training_module, "SAVE", -1)
+        advance, taken, stops = Training.advance, [], [12]
+
+        def stopping(training):
+            if stops == [len(taken)]:
+                stops.clear()
+                raise KeyboardInterrupt
+            taken.append(training.step)
+            advance(training)
+
+        monkeypatch.setattr(Training, "advance", stopping)
+        with resumable(tmp_path / "state"):
+            with pytest.raises(KeyboardInterrupt):
+                recipe.fit(reviews, 0)
+            resumed = recipe.fit(reviews, 0)
+        assert taken == list(range(STEPS))
+        self.same(resumed, whole, reviews.texts("dev"))
+        np.testing.assert_array_equal(resumed.checkpoints[5].vectors, whole.checkpoints[5].vectors)
+
+
+class TestBudgets:
+    def test_a_column_says_when_each_user_leaves(self, listed):
+        corpus = made([("u2", "the was", 0.5), ("u1", "a the", 0.3), ("u2", "i was", 0.5), ("u0", "a i", 9.0)])
+        stays = plan(DPWord2Vec(**listed | {"budgets": "budget", "noise_multiplier": 20.0}), corpus, 0).training.stays
+        steps = [TrainingBudget(20.0, 1.0, DELTA).steps_within(epsilon, STEPS) for epsilon in (9.0, 0.3, 0.5)]
+        assert 0 < steps[1] < steps[2] < steps[0] == STEPS
+        assert stays.last.tolist() == steps
+
+    def test_a_list_is_drawn_from_by_name(self, reviews, listed):
+        """Another user changes nobody's budget."""
+        options = listed | {"budgets": [0.3, 0.5], "lot_size": 13}
+        drawn = plan(DPWord2Vec(**options), reviews, 0).claim.budgets
+        assert set(drawn.tolist()) == {0.3, 0.5}
+        users = reviews.splits["train"]["user"][:]
+        others = [i for i, user in enumerate(users) if user != min(users)]
+        fewer = plan(DPWord2Vec(**options), reviews.with_rows("train", others), 0).claim.budgets
+        np.testing.assert_array_equal(fewer, drawn[1:])
+
+    def test_a_filter_is_valid_and_the_shares_of_the_paper_are_not(self, reviews, listed):
+        asked = listed | {"budgets": (0.2, 0.4)}
+        filtered, shared = (DPWord2Vec(**asked, accounting=how).fit(reviews, 0).claim for how in ("filter", "paper"))
+        assert 0.2 < filtered.proved <= filtered.epsilon <= shared.epsilon == 0.4
+        assert shared.proved == math.inf
+
+    @pytest.mark.parametrize(
+        ("budgets", "steps", "kept"), [((0.2, 0.4), STEPS, False), ((0.5, 50.0), STEPS, False), ((0.5,), 3, True)]
+    )
+    def test_users_of_every_budget_must_be_served(self, reviews, listed, budgets, steps, kept):
+        """Nobody leaves in so few steps: all lose what sampled steps cost, which the large budgets alone allow."""
+        asked = listed | {"budgets": budgets, "steps": steps, "noise_multiplier": 4.0, "accounting": "paper"}
+        claim = DPWord2Vec(**asked).fit(reviews, 0).claim
+        cost = TrainingBudget(4.0, LOT / 13, DELTA)
+        sampled = cost.epsilon(steps, "pld")
+        assert (sampled <= min(budgets)) == kept
+        assert claim.epsilon == max(budgets)
+        assert claim.proved == (pytest.approx(sampled) if kept else math.inf)
+        told = claim.mechanism.rpartition("by budget: ")[2]
+        assert told == ", ".join(f"{budget:g}: {sampled:.3g}" for budget in budgets)
+
+    def test_who_is_not_counted_does_not_pay_for_it(self, listed):
+        """Poor users lose what few visits cost, so every budget is served."""
+        counting = TrainingBudget(30.0, 0.1, DELTA, 2.0).epsilon(0)
+        users = [(f"rich{i}", "open door", 9.0) for i in range(30)] + [(f"poor{i}", "key", 0.3) for i in range(30)]
+        asked = listed | {"budgets": "budget", "accounting": "paper", "noise_multiplier": 30.0}
+        asked |= {"vocabulary": "noisy", "vocabulary_noise": 2.0}
+        claim = plan(DPWord2Vec(**asked), made(users), 0).claim(STEPS)
+        assert counting > 0.3
+        free, paid = (TrainingBudget(30.0, LOT / 60, DELTA, noise).epsilon(STEPS, "pld") for noise in (None, 2.0))
+        assert claim.mechanism.endswith(f"by budget: 0.3: {free:.3g}, 9: {paid:.3g}")
+        assert claim.proved == pytest.approx(paid)
+
+    def test_many_budgets_are_summed_up(self, listed):
+        users = [(f"user{i}", "open door", 0.001 * (i + 1)) for i in range(30)]
+        asked = listed | {"budgets": "budget", "accounting": "paper"}
+        claim = plan(DPWord2Vec(**asked), made([*users, ("rich", "the was", 9.0)]), 0).claim(STEPS)
+        assert claim.mechanism.endswith("of 31 budgets")
+        assert claim.proved == math.inf
+
+    def test_who_leaves_soon_loses_what_its_visits_cost(self, reviews, listed):
+        """With batches in the order of users a share of 1/13 a visit is spent after so many whole releases."""
+        asked = listed | {"budgets": (0.05,), "lot_size": 13, "accounting": "paper", "sampling": "fixed", "steps": 60}
+        planned = plan(DPWord2Vec(**asked), reviews, 0)
+        cost = TrainingBudget(NOISE, 1.0, DELTA)
+        prices = np.diff([cost.epsilon(step) for step in range(61)]) / 13
+        visits = int(0.05 / prices.min()) + 1
+        assert 1 < visits < 60
+        assert f"0.05: {cost.visited(visits):.3g}" in planned.claim(60).mechanism
+
+    def test_a_user_whose_budget_does_not_pay_is_not_counted(self, listed):
+        """30 poor users share words that come out where their budgets pay."""
+        rich = [(f"rich{i}", "open door", 9.0) for i in range(30)]
+        counting = TrainingBudget(30.0, 0.1, DELTA, 2.0).epsilon(0)
+        asked = listed | {"budgets": "budget", "noise_multiplier": 30.0, "vocabulary": "noisy", "vocabulary_noise": 2.0}
+        for budget, expected in ((0.99 * counting, ["door", "open"]), (9.0, ["door", "key", "open", "secret"])):
+            corpus = made(rich + [(f"poor{i}", "secret key", budget) for i in range(30)])
+            planned = plan(DPWord2Vec(**asked), corpus, 0)
+            assert sorted(planned.words) == expected
+            assert (planned.training.stays.last[:30] == 0).all() == (budget < counting)
+
+    @pytest.mark.parametrize(("other", "found"), [(0.6, "0.5 to 0.6"), (-0.5, "-0.5 to 0.5")])
+    def test_a_user_has_one_budget(self, listed, other, found):
+        corpus = made([("u", "the was", 0.5), ("u", "a the", other)])
+        with pytest.raises(RequestError, match=f"budgets: a user has {found}; allowed: one, above 0"):
+            DPWord2Vec(**listed | {"budgets": "budget"}).fit(corpus, 0)
+
+    def test_a_column_that_is_not_there(self, listed):
+        with pytest.raises(RequestError, match=r"budgets: 'budgte' is no numeric column of made \(budget\)"):
+            DPWord2Vec(**listed | {"budgets": "budgte"}).fit(made([("u", "the was", 0.5)]), 0)
+
+
+class TestRefused:
+    @pytest.fixture(autouse=True)
+    def no_step(self, monkeypatch):
+        monkeypatch.setattr(Training, "advance", lambda training: pytest.fail("a step was taken"))
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"noise_multiplier": None, "epsilon": 0.5, "vocabulary_noise": 1.0}, "vocabulary_noise 1 alone costs"),
+            ({"epsilon": 0.5, "vocabulary_noise": 1.0}, "vocabulary_noise 1 alone costs"),
+            ({"noise_multiplier": None, "epsilon": 0.5, "vocabulary_noise": 1.0, "steps": 0}, "alone costs"),
+            ({"epsilon": 0.01, "vocabulary": "exact", "lot_size": 5000}, "one step with noise_multiplier 8 costs"),
+        ],
+    )
+    def test_a_target_that_cannot_be_reached(self, reviews, listed, options, message):
+        asked = listed | {"unit": "pair", "vocabulary": "noisy"} | options
+        with pytest.raises(RequestError, match=f"epsilon {asked['epsilon']:g} cannot be reached: .*{message}"):
+            DPWord2Vec(**asked).fit(reviews, 0)
+
+    def test_users_where_there_are_none(self, listed):
+        with pytest.raises(RequestError, match=r"unit: 'user' is not allowed \(pair, document\): made names no users"):
+            DPWord2Vec(**listed).fit(made([("u", "the was", 1.0)], users=False), 0)
+
+    @pytest.mark.parametrize("unit", ["pair", "document", "user"])
+    @pytest.mark.parametrize("vocabulary", ["list", "exact", "noisy"])
+    @pytest.mark.parametrize("text", [" ", "?!", "lonely"])
+    def test_no_two_known_words(self, listed, unit, vocabulary, text):
+        chosen = {} if vocabulary == "list" else {"vocabulary": vocabulary, "min_count": 1}
+        with pytest.raises(RequestError, match="made has no two known words within window=1; the vocabulary has"):
+            DPWord2Vec(**listed | chosen | {"unit": unit}).fit(made([("u", text, 1.0), ("v", text, 1.0)]), 0)
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"noise_multiplier": 0.0, "epsilon": 1.0}, "noise_multiplier: 0 reaches no epsilon"),
+            ({"noise_multiplier": 1.0, "budgets": [1.0]}, "budgets: they are of users"),
+            ({"unit": "user", "budgets": "column"}, "budgets: .* a noise_multiplier for all"),
+            ({"unit": "user", "accounting": "paper"}, "accounting: paper is about budgets; give budgets"),
+            ({"as_released": True}, "as_released: .* needs its noise_multiplier"),
+            ({"as_released": True, "noise_multiplier": 5.0, "epsilon": 1.0}, "as_released: its claim follows from"),
+            ({"unit": "user", "noise_multiplier": 5.0, "budgets": [1.0], "sampling": "fixed"}, "counts on Poisson"),
+            ({"as_released": True, "noise_multiplier": 5.0, "unit": "user"}, "as_released: the code is about pairs"),
+            ({"published_step": 5, "checkpoints": [4, 6]}, "5 is not among the checkpoints \\(4, 6\\)"),
+        ],
+    )
+    def test_options_that_do_not_go_together(self, options, message):
+        with pytest.raises(RequestError, match=message):
+            build(DPWord2Vec, options, "here")
+
+
+@pytest.mark.parametrize(
+    ("delta", "text", "caveat", "told"),
+    [
+        (1 / 3.9, "i was", "delta 0.25641 is not below 1/4: it lets one user be given away", []),
+        (1 / 4.1, " ", "", ["1 of 4 users have no two known words together: they contribute nothing"]),
+        (1 / 4.1, "of a", "", []),
+    ],
+)
+def test_what_means_little_is_told(monkeypatch, listed, delta, text, caveat, told):
+    heard = []
+    monkeypatch.setattr("leakboard.victims._private_training.note", heard.append)
+    rows = [(f"u{i}", text, 1.0) for i, text in enumerate(["the was", "i was", "a zzz it was", text])]
+    fitted = DPWord2Vec(**listed | {"delta": delta, "steps": 1}).fit(made(rows), 0)
+    assert heard == ["4 users, 1 steps with noise 8 times the clipping norm", *told]
+    assert fitted.claim.caveat == caveat
+
+
+def test_a_training_that_ends_early_is_told(reviews, listed):
+    asked = listed | {"epsilon": 0.7, "steps": 300}
+    last = plan(DPWord2Vec(**asked), reviews, 0).steps
+    planned = plan(DPWord2Vec(**asked, checkpoints=(1, last)), reviews, 0)
+    assert planned.claim(last).caveat == f"training ended after {last} of 300 steps: epsilon was spent"
+    assert planned.claim(1).caveat == ""
+
+
+def test_no_noise_is_called_so(monkeypatch, reviews, listed):
+    heard = []
+    monkeypatch.setattr("leakboard.victims._private_training.note", heard.append)
+    plan(DPWord2Vec(**listed | {"noise_multiplier": 0.0}), reviews, 0)
+    assert heard[0] == "13 users, 20 steps with no noise"
+
+
+@pytest.mark.parametrize(
+    "protected",
+    [
+        {"epsilon": 1.0, "noise_multiplier": None},
+        {"unit": "pair", "sampling": "fixed", "vocabulary": "noisy"},
+        {"budgets": (1.0, 2.0)},
+        {"budgets": (1.0, 2.0), "accounting": "paper"},
+        {"unit": "pair", "as_released": True},
+    ],
+)
+def test_without_its_protection_it_is_the_twin(listed, protected):
+    asked = listed | protected
+    vocabulary = "exact" if asked["vocabulary"] == "noisy" else asked["vocabulary"]
+    twin = {"unit": asked["unit"], "noise_multiplier": 0.0, "vocabulary": vocabulary}
+    assert DPWord2Vec(**asked).without_noise() == DPWord2Vec(**listed | twin)
