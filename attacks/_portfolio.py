@@ -27,8 +27,8 @@ from leakboard.interfaces import (
     SecretKind,
     Texts,
 )
+from leakboard.logs import log_progress
 from leakboard.models.training import shuffled, train
-from leakboard.notes import note
 from leakboard.randomness import seeded
 from leakboard.suite.options import shared
 
@@ -131,7 +131,7 @@ def fit_portfolio(
         known = (_scaled(train, scaling), _scaled(dev, scaling))
         for model in ("mlp", "logistic") if options.portfolio == "best" else (options.portfolio,):
             name = f"{model} on {scaling.name} inputs"
-            note(name)
+            log_progress(name)
             with seeded(seed):
                 scores, remark = (
                     _mlp(*known, secrets, options, seed) if model == "mlp" else _logistic(known[0], secrets)
@@ -155,7 +155,7 @@ def _repeated(view: AttackerView, known: KnownTexts, queries: int, observations:
     assert known.vectors is not None
     means = []
     for i in range(queries):
-        note(f"publications {i + 1} of {queries} of its own texts")
+        log_progress(f"publications {i + 1} of {queries} of its own texts")
         total = known.vectors.astype(np.float64) if i == 0 else view.query(known.texts)
         for _ in range(observations - 1):
             total = total + view.query(known.texts)

@@ -20,9 +20,9 @@ from scipy import sparse
 from leakboard.data.corpora import with_texts
 from leakboard.data.words import words
 from leakboard.interfaces import AttackerView, Corpus, FittedVictim, Floats, PublishedWords, Texts
+from leakboard.logs import log_progress
 from leakboard.models.skip_gram.pairs import Pairs, pairs_of
 from leakboard.models.skip_gram.vocabulary import POWER
-from leakboard.notes import note
 
 CHUNK = 1 << 18
 """Pairs whose products are worked out at once."""
@@ -175,7 +175,7 @@ def shadow_features(
         included[rng.permutation(models)[: models // 2], unit] = True
     features = []
     for model in range(models):
-        note(f"shadow model {model + 1} of {models}")
+        log_progress(f"shadow model {model + 1} of {models}")
         fitted = view.imitate(int(rng.integers(2**31)), with_texts(own, units, included[model]))
         features.append(read(table(fitted, rng), units))
     return np.stack(features), included

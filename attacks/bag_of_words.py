@@ -76,7 +76,7 @@ class BagOfWords:
                 optimiser=optimiser,
                 epochs=self.epochs,
                 patience=self.patience,
-                notes=True,
+                log_epochs=True,
             )
         with torch.no_grad():
             margins = network(dev_inputs).numpy().ravel()

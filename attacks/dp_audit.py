@@ -19,7 +19,7 @@ from pydantic import Field
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import AttackerView, Distinguisher, Publication, Texts, Unit
-from leakboard.notes import note
+from leakboard.logs import log_progress
 from leakboard.privacy.audit import DRAWS, FEWEST, Event, Pair, choose_event, corners, normalised_corners
 from leakboard.privacy.sanity import published_repeats
 from leakboard.suite.options import attack
@@ -70,7 +70,7 @@ class DpAudit:
             raise RequestError(f"dp_audit: draws: {self.draws} is not allowed: at least {fewest} for this many pairs")
         events: list[tuple[Event, int]] = []
         if self.pairs in ("corners", "both"):
-            note("corners of the domain")
+            log_progress("corners of the domain")
             draws = self.draws // 2
             events.append((choose_event(mechanism, neighbours, rng, draws), self.draws - draws))
         if self.pairs in ("sentences", "both") and claim.unit in ("word", "document"):
@@ -90,7 +90,7 @@ class DpAudit:
         Where a document is not one release of a fixed vector there is no telling which are worst: the first is taken.
         """
         texts, mechanism = list(view.auxiliary.texts("train")), _TextMechanism(view)
-        note(f"searching {self.sentences} neighbouring sentences")
+        log_progress(f"searching {self.sentences} neighbouring sentences")
         pairs = _neighbours(texts, self.sentences, rng)
         vectors = mechanism.vectors([text for pair in pairs for text in pair])
         if vectors is None:

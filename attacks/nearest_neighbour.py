@@ -17,8 +17,8 @@ from scipy.linalg import orthogonal_procrustes
 from leakboard.data.words import words
 from leakboard.errors import NotApplicable
 from leakboard.interfaces import AttackerView, Floats, Integers, Publication, PublishedWords, Texts, WordGuesses
+from leakboard.logs import log_progress
 from leakboard.models.search import nearest, nearest_groups, normalised
-from leakboard.notes import note
 from leakboard.suite.options import attack
 
 Count = Annotated[int, Field(ge=1)]
@@ -90,7 +90,7 @@ class NearestNeighbour:
     def _contextual(self, view: AttackerView, seed: int) -> "FittedNearestNeighbour":
         texts = view.auxiliary.texts("train")
         chosen = np.random.default_rng(seed).permutation(len(texts))[: self.own_texts]
-        note(f"embedding {len(chosen)} texts of the attacker's own")
+        log_progress(f"embedding {len(chosen)} texts of the attacker's own")
         own = view.query_words(Texts([texts[i] for i in sorted(chosen)]))
         vocabulary, codes = np.unique(own.words, return_inverse=True)
         return FittedNearestNeighbour(self, vocabulary.tolist(), normalised(own.vectors), codes)

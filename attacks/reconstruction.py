@@ -83,7 +83,7 @@ class Reconstruction:
                 epochs=self.epochs,
                 patience=self.patience,
                 clipping_norm=5.0,
-                notes=True,
+                log_epochs=True,
             )
         return FittedReconstruction(self, vocabulary, scaling, model)
 

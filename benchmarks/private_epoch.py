@@ -10,13 +10,15 @@ has one thread. Making the pairs and gensim's vocabulary is not timed.
 """
 
 import argparse
+import logging
+import sys
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 from _sides import alternate, seconds, verdict
 
-from leakboard import notes
+from leakboard.logs import PROGRESS
 from leakboard.models.skip_gram.kernels import make_pairs
 from leakboard.models.skip_gram.lots import PoissonLots
 from leakboard.models.skip_gram.pairs import Pairs
@@ -124,7 +126,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--folder", type=Path)
     arguments = parser.parse_args()
-    notes.listen(lambda text: print(f"  {text}", flush=True))
+    PROGRESS.addHandler(logging.StreamHandler(sys.stdout))
     codes, counts = coded(arguments.tokens)
     pairs = pairs_in(codes)
     print(f"{len(codes)} tokens, {len(counts)} words, {pairs.units} pairs in lots of about {arguments.lot}", flush=True)

@@ -19,7 +19,7 @@ import pandas as pd
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Secret
-from leakboard.notes import note
+from leakboard.logs import log_progress
 
 Tagger = Callable[[str], list[str]]
 """Returns the names of the persons that a text mentions, one a mention."""
@@ -145,7 +145,7 @@ def _mentions(texts: Sequence[str], tag: Tagger) -> dict[str, list[str]]:
     for text in dict.fromkeys(texts):
         found[text] = [ALIASES.get(name, name) for name in tag(text)]
         if len(found) % 1_000 == 0:
-            note(f"persons of {len(found):,} of at most {len(texts):,} texts")
+            log_progress(f"persons of {len(found):,} of at most {len(texts):,} texts")
     return found
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from leakboard.notes import note
+from leakboard.logs import log_progress
 
 
 def _tokens(text: str) -> list[str]:
@@ -65,5 +65,5 @@ class TopicModel:
                 labels[i] = gamma[0].argmax()
                 shares[i] = gamma[0].max() / gamma[0].sum()
                 if (i + 1) % 10_000 == 0:
-                    note(f"topics of {i + 1:,} of {len(texts):,} texts")
+                    log_progress(f"topics of {i + 1:,} of {len(texts):,} texts")
         return labels, shares

@@ -29,7 +29,7 @@ from leakboard.datasets._files import first_found
 from leakboard.datasets._persons import choose_and_keep, identity, tagger, with_persons
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus
-from leakboard.notes import note
+from leakboard.logs import log_progress
 from leakboard.suite.options import dataset
 
 FILE = PublicFile("ag_newsspace", "newsspace200.xml.bz", "http://groups.di.unipi.it/~gulli/newsspace200.xml.bz")
@@ -123,7 +123,7 @@ def read_items(path: Path) -> Iterator[dict[str, str]]:
                 yield from items.take()
                 if items.number // 100_000 > done:
                     done = items.number // 100_000
-                    note(f"{items.number:,} items read")
+                    log_progress(f"{items.number:,} items read")
         parser.Parse(b"", True)
     except (expat.ExpatError, LookupError) as error:  # LookupError: an encoding that nobody knows
         raise RequestError(f"{path}: not XML ({error})") from None

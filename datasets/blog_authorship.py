@@ -27,7 +27,7 @@ from leakboard.datasets._files import folder_checksum, unpacked
 from leakboard.datasets._topics import TopicModel
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Secret
-from leakboard.notes import note
+from leakboard.logs import log_progress
 from leakboard.suite.options import dataset
 
 FILE = PublicFile(
@@ -88,7 +88,7 @@ class BlogAuthorship:
         checks["dropped_copies"] = len(frame) - sum(map(len, divided.values()))
         if divided["train"].empty:
             raise RequestError(f"{path}: the train split has no texts")
-        note(f"topics of {len(divided['train']):,} lines")
+        log_progress(f"topics of {len(divided['train']):,} lines")
         model = TopicModel.fit(divided["train"]["text"].tolist(), self.topics, self.passes, self.topic_seed)
         splits = {split: self._keep(model, part) for split, part in divided.items()}
         dominated = sum(map(len, splits.values()))
@@ -138,7 +138,7 @@ def _read(path: Path) -> tuple[list[dict[str, Any]], dict[str, float]]:
                     rows.append({"text": text, "row": row} | known)
         number += len(lines)
         if checks["bloggers"] % 1_000 == 0:
-            note(f"{checks['bloggers']:,} blogs read")
+            log_progress(f"{checks['bloggers']:,} blogs read")
     return rows, checks
 
 

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 
 from leakboard.interfaces import Corpus, Integers
+from leakboard.logs import log_progress
 from leakboard.metrics.baselines import best_constant
 from leakboard.metrics.measures import micro_f1
 from leakboard.models.classifier import LinearClassifier
 from leakboard.models.task_model import Vectors
-from leakboard.notes import note
 
 BATCH = 256
 """Texts that are encoded at once (texts)."""
@@ -34,7 +34,7 @@ class PrivacyBudget:
     def __call__(self, error: float) -> float:
         """Return the error rate, or where privacy is too low more than 1, and the more the less private."""
         self.found.append(privacy := dev_privacy(self.corpus, self.encode))
-        note(f"dev accuracy {1 - error:.4f}, dev privacy {privacy:.4f} (asked: {self.least})")
+        log_progress(f"dev accuracy {1 - error:.4f}, dev privacy {privacy:.4f} (asked: {self.least})")
         return error if privacy >= self.least else 1 + self.least - privacy
 
 

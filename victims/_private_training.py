@@ -13,13 +13,13 @@ import numpy as np
 from leakboard.data.words import words
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Integers, PrivacyClaim
+from leakboard.logs import log_progress
 from leakboard.models.skip_gram import vocabulary
 from leakboard.models.skip_gram.lots import FixedLots, PoissonLots
 from leakboard.models.skip_gram.pairs import Pairs, pairs_of
 from leakboard.models.skip_gram.personal import AsInThePaper, Filtered
 from leakboard.models.skip_gram.training import Descent, Training
 from leakboard.models.skip_gram.vocabulary import Vocabulary
-from leakboard.notes import note
 from leakboard.privacy.training_budget import TrainingBudget
 from leakboard.randomness import derived_seed, stream
 from leakboard.victims._private_claims import Claims
@@ -197,6 +197,8 @@ def _tell(options: DPWord2Vec, pairs: Pairs, cost: TrainingBudget, steps: int) -
     noise = (
         "no noise" if options.noise_multiplier == 0 else f"noise {cost.noise_multiplier:.4g} times the clipping norm"
     )
-    note(f"{pairs.units} {options.unit}s, {steps} steps with {noise}")
+    log_progress(f"{pairs.units} {options.unit}s, {steps} steps with {noise}")
     if silent := pairs.silent:
-        note(f"{silent} of {pairs.units} {options.unit}s have no two known words together: they contribute nothing")
+        log_progress(
+            f"{silent} of {pairs.units} {options.unit}s have no two known words together: they contribute nothing"
+        )

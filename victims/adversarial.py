@@ -21,8 +21,8 @@ from safetensors.torch import load_file, save_file
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Floats, Publication, Texts
+from leakboard.logs import log_progress
 from leakboard.models.task_model import Defence, FittedOnTask, TaskModel, fit_task_model, load_task_model
-from leakboard.notes import note
 from leakboard.suite.options import part, victim
 from leakboard.victims._adversaries import METHODS, Setting
 from leakboard.victims._encoders import ENCODERS
@@ -103,7 +103,7 @@ class Adversarial:
 
         model = fit_task_model(self.encoder, "adversarial", corpus, seed, defend)
         if self.least_privacy and all(max(budget.found) < self.least_privacy for budget in budgets):
-            note(f"least_privacy: {self.least_privacy} was reached in no epoch; the most private is kept")
+            log_progress(f"least_privacy: {self.least_privacy} was reached in no epoch; the most private is kept")
         return FittedAdversarial(model, _eraser(model, corpus) if method.term is None else None)
 
     def load(self, folder: Path) -> "FittedAdversarial":
@@ -118,7 +118,7 @@ def _eraser(model: TaskModel, corpus: Corpus) -> LeaceEraser:
     vectors = torch.from_numpy(model.encoder.documents(corpus.texts("train"))).double()
     concepts = np.hstack([np.eye(len(s.values))[corpus.column("train", s.name)] for s in corpus.secrets])
     if (directions := sum(len(s.values) - 1 for s in corpus.secrets)) >= vectors.shape[1]:
-        note(f"erasing {directions} directions of {vectors.shape[1]} leaves nothing")
+        log_progress(f"erasing {directions} directions of {vectors.shape[1]} leaves nothing")
     return LeaceEraser.fit(vectors, torch.from_numpy(concepts), svd_tol=1e-8)
 
 

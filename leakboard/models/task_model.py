@@ -18,8 +18,8 @@ from safetensors.torch import load_file, save_file
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Floats, Integers, PublishedWords, Texts
+from leakboard.logs import log_progress
 from leakboard.models.training import Keep, Opponent, train
-from leakboard.notes import note
 from leakboard.randomness import seeded
 
 Vectors = torch.Tensor
@@ -229,12 +229,12 @@ def fit_task_model(
         except FloatingPointError as error:
             if len(candidates) == 1:
                 raise
-            note(str(error))
+            log_progress(str(error))
     if not fitted:
         raise FloatingPointError(f"the dev loss is not finite with any of {len(candidates)} recipes")
     model, least = min(fitted, key=lambda entry: entry[1])
     if len(candidates) > 1:
-        note(f"kept of {len(candidates)}: {model.encoder.dimension} dimensions, {least:.4f} on dev")
+        log_progress(f"kept of {len(candidates)}: {model.encoder.dimension} dimensions, {least:.4f} on dev")
     return model
 
 
@@ -317,6 +317,6 @@ def _fit(
         scheduler=torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: recipe.schedule(step, steps)),
         clipping_norm=recipe.clipping_norm,
         keep="best" if defence.criterion else recipe.keep,
-        notes=True,
+        log_epochs=True,
     )
     return TaskModel(encoder, head), min(value for value in history if math.isfinite(value))

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from leakboard.interfaces import Floats
-from leakboard.notes import note
+from leakboard.logs import log_progress
 
 Batch = TypeVar("Batch")
 Keep = Literal["best", "last"]
@@ -42,7 +42,7 @@ def train(
     scheduler: torch.optim.lr_scheduler.LRScheduler | None = None,
     clipping_norm: float | None = None,
     keep: Keep = "best",
-    notes: bool = False,
+    log_epochs: bool = False,
 ) -> list[float]:
     """Train ``module`` in place and leave it with the weights of its best epoch, or of its last.
 
@@ -58,7 +58,7 @@ def train(
         scheduler: stepped after every batch.
         clipping_norm: largest 2-norm of the whole gradient; None leaves it.
         keep: ``last`` selects nothing on dev, but an epoch whose dev loss is not finite is never kept.
-        notes: tell the user about every epoch.
+        log_epochs: tell the user about every epoch.
 
     Returns:
         The dev loss after each epoch.
@@ -89,8 +89,8 @@ def train(
                 history.append(dev_loss())
             for stepped in (optimiser, *(opponent.optimiser for opponent in opponents)):
                 _zero_subnormals(stepped)
-            if notes:
-                note(f"epoch {epoch}/{epochs}: {history[-1]:.4f} on dev (lower is better)")
+            if log_epochs:
+                log_progress(f"epoch {epoch}/{epochs}: {history[-1]:.4f} on dev (lower is better)")
             finite = [value if math.isfinite(value) else math.inf for value in history]
             if math.isfinite(history[-1]) and (keep == "last" or history[-1] <= min(finite)):
                 best = copy.deepcopy(module.state_dict())

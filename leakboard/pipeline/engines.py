@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import logging
 import multiprocessing
 import os
 import signal
@@ -16,8 +17,8 @@ from typing import Any
 
 from pebble import ProcessExpired, ProcessPool
 
-from leakboard import notes
 from leakboard.errors import StopRun, one_line
+from leakboard.logs import PROGRESS
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ PATIENCE = 10.0
 """Longest time that ending the pool may take (seconds)."""
 
 Listen = Callable[[str, str, str], None]
-"""Called with a task's name, ``start``, ``note`` or ``warning``, and a text."""
+"""Called with a task's name, ``start``, ``progress`` or ``warning``, and a text."""
 
 
 def run_local(tasks: Iterable[Task], jobs: int, listen: Listen) -> Generator[Outcome, None, None]:
@@ -142,6 +143,18 @@ def _enter(events: Any, parent: int) -> None:
     _watch(parent)
 
 
+class _ToParent(logging.Handler):
+    """Sends the progress of a task to the parent."""
+
+    def __init__(self, task: str):
+        super().__init__()
+        self.task = task
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Send one line."""
+        _events.put((self.task, "progress", record.getMessage()))
+
+
 def _watch(parent: int) -> None:
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
@@ -154,7 +167,7 @@ def _end_with(parent: int) -> None:
 
 def _call(task: Task) -> tuple[Any, float]:
     _events.put((task.name, "start", ""))
-    notes.listen(lambda text: _events.put((task.name, "note", text)))
+    PROGRESS.handlers[:] = [_ToParent(task.name)]
     start = time.monotonic()
     value = attempt(task, lambda text: _events.put((task.name, "warning", text)))
     return value, time.monotonic() - start

@@ -16,9 +16,9 @@ from leakboard.data.corpora import with_texts
 from leakboard.data.words import words
 from leakboard.errors import NotApplicable
 from leakboard.interfaces import Corpus, FittedCanaryAudit, Integers, PrivacyClaim, Texts, TrainingUnit, Victim
+from leakboard.logs import log_progress
 from leakboard.metrics.claims import canary_metrics
 from leakboard.metrics.measures import Metric
-from leakboard.notes import note
 from leakboard.pipeline.fitting import Names
 
 
@@ -168,7 +168,7 @@ def judge_canaries(
     """
     rng = names.stream(f"canaries {names.label}")
     planted = rng.random(len(audit.canaries)) < 0.5
-    note(f"training with {planted.sum()} of {len(planted)} canaries")
+    log_progress(f"training with {planted.sum()} of {len(planted)} canaries")
     fitted = victim.fit(with_texts(corpus, audit.canaries, planted), names.seed_for("canaries"))
     scores = np.asarray(audit.score(fitted.publish_words(Texts([]), rng)), np.float64)
     if scores.shape != planted.shape or not np.isfinite(scores).all():

@@ -13,11 +13,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from leakboard import notes
 from leakboard.board.provenance import environment
 from leakboard.data.corpora import load_corpus, save_corpus
 from leakboard.errors import DataError, NotApplicable, RequestError, StopRun, one_line
 from leakboard.interfaces import Corpus, FittedVictim
+from leakboard.logs import log_progress
 from leakboard.pipeline.records import Record, read_costs, write_costs, write_failure, write_record
 from leakboard.resuming import resumable
 from leakboard.store import Store, digest
@@ -119,7 +119,7 @@ class _Stages:
 
     def corpus(self, choice: Choice, key: str) -> Corpus:
         def make(folder: Path) -> None:
-            notes.note(f"loading {choice.label}")
+            log_progress(f"loading {choice.label}")
             try:
                 save_corpus(choice.build(self.registry).load(), folder)
             except StopRun:
@@ -174,7 +174,7 @@ class _Stages:
         unfinished = self.store.unfinished(job.victim_slug, job.fit_key)
 
         def make(folder: Path) -> None:
-            notes.note("fitting the victim")
+            log_progress("fitting the victim")
             with _measured("fit", self.job.threads) as cost, resumable(unfinished):
                 fit(as_trained(self.victim), self.sides()[0], self.names()).save(folder)
             write_costs(folder, [cost])
@@ -194,7 +194,7 @@ class _Stages:
 
         def make(folder: Path) -> None:
             fitted = self.fitted()
-            notes.note("publishing")
+            log_progress("publishing")
             with _measured("publish", self.job.threads) as cost:
                 save_publications(publish(self.victim, fitted, self.sides()[0], self.names()), folder)
             write_costs(folder, [cost])
@@ -212,7 +212,7 @@ class _Stages:
         secrets = [secret for secret in whole.secrets if secret.kind == kind]
 
         def make(folder: Path) -> None:
-            notes.note("training the floor: classifiers on the text")
+            log_progress("training the floor: classifiers on the text")
             np.save(folder / "guesses.npy", baselines.from_text(whole, secrets, seed=0))
             self.check_unchanged(self.job.corpus_key, lambda identities: identify_dataset(source.corpus, identities))
 
@@ -256,7 +256,7 @@ class _Stages:
         share = VICTIMS_SHARE.get(job.cell.source.situation or "", 1.0)
         strangers = job.cell.source.other is not None
         scene = Scene(own, auxiliary, self.victim, lru_cache(self.fitted), published, self.gold(), share, strangers)
-        notes.note("attacking")
+        log_progress("attacking")
         try:
             with _measured("attack", job.threads) as cost:
                 judged = mount(attack, scene, self.names(job.cell.attack.name), floor)

@@ -26,7 +26,7 @@ from leakboard.errors import RequestError, nearest, one_line
 KINDS = ("datasets", "victims", "attacks")
 
 _PLUMBING = {
-    f"leakboard.{name}" for name in ("interfaces", "suite.options", "errors", "notes", "store", "data.downloads")
+    f"leakboard.{name}" for name in ("interfaces", "suite.options", "errors", "logs", "store", "data.downloads")
 }
 """Modules without arithmetic: a change in them changes no result."""
 

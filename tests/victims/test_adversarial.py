@@ -301,7 +301,7 @@ class TestPrivacyBudget:
     def test_a_budget_that_no_epoch_and_no_size_reaches_is_told(self, corpus, monkeypatch, privacy, told):
         notes = []
         monkeypatch.setattr("leakboard.victims._privacy_budget.dev_privacy", lambda *_: privacy)
-        monkeypatch.setattr("leakboard.victims.adversarial.note", notes.append)
+        monkeypatch.setattr("leakboard.victims.adversarial.log_progress", notes.append)
         encoder = {"lstm": {"dimension": [4, 8], "epochs": 1}}
         Adversarial(method="declustering", encoder=encoder, least_privacy=0.4).fit(corpus, 0)
         assert (notes == ["least_privacy: 0.4 was reached in no epoch; the most private is kept"]) is told

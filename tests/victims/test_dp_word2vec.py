@@ -381,7 +381,7 @@ class TestRefused:
 )
 def test_what_means_little_is_told(monkeypatch, listed, delta, text, caveat, told):
     heard = []
-    monkeypatch.setattr("leakboard.victims._private_training.note", heard.append)
+    monkeypatch.setattr("leakboard.victims._private_training.log_progress", heard.append)
     rows = [(f"u{i}", text, 1.0) for i, text in enumerate(["the was", "i was", "a zzz it was", text])]
     fitted = DPWord2Vec(**listed | {"delta": delta, "steps": 1}).fit(made(rows), 0)
     assert heard == ["4 users, 1 steps with noise 8 times the clipping norm", *told]
@@ -398,7 +398,7 @@ def test_a_training_that_ends_early_is_told(reviews, listed):
 
 def test_no_noise_is_called_so(monkeypatch, reviews, listed):
     heard = []
-    monkeypatch.setattr("leakboard.victims._private_training.note", heard.append)
+    monkeypatch.setattr("leakboard.victims._private_training.log_progress", heard.append)
     plan(DPWord2Vec(**listed | {"noise_multiplier": 0.0}), reviews, 0)
     assert heard[0] == "13 users, 20 steps with no noise"
 

@@ -136,7 +136,7 @@ class TestVictim:
             return fit(candidate, *given)
 
         monkeypatch.setattr(task_model, "_fit", diverging)
-        monkeypatch.setattr(task_model, "note", told.append)
+        monkeypatch.setattr(task_model, "log_progress", told.append)
         fitted = Lstm(dimension=(4, 8), epochs=1).fit(reviews.only("train", "dev"), 0)
         assert fitted.model.encoder.dimension == 8
         assert told[0] == "the dev loss is not finite in any of 1 epochs"

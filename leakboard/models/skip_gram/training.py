@@ -20,10 +20,10 @@ import numpy as np
 
 from leakboard.errors import one_line
 from leakboard.interfaces import Floats, Integers
+from leakboard.logs import log_progress
 from leakboard.models.skip_gram.noise import NoiseStream
 from leakboard.models.skip_gram.pairs import Pairs
 from leakboard.models.skip_gram.tables import NoisyTables, Workspace
-from leakboard.notes import note
 from leakboard.randomness import derived_seed, stream
 from leakboard.store import digest
 
@@ -150,9 +150,9 @@ class Training:
         if folder and (folder / STATE).exists():
             try:
                 self.load(folder)
-                note(f"goes on after step {self.step} of {steps}")
+                log_progress(f"goes on after step {self.step} of {steps}")
             except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile) as error:
-                note(f"starts anew: the saved state is of no use ({one_line(error)[:80]})")
+                log_progress(f"starts anew: the saved state is of no use ({one_line(error)[:80]})")
         wanted = {step for step in checkpoints if step <= steps} | {steps}
         told = saved = start = time.monotonic()
         first = self.step
@@ -169,7 +169,7 @@ class Training:
                 first, compiled = self.step, True
             if now - told > TELL:
                 left = (now - start) / max(1, self.step - first) * (steps - self.step)
-                note(f"step {self.step}/{steps}, about {left:.0f} s left")
+                log_progress(f"step {self.step}/{steps}, about {left:.0f} s left")
                 told = now
             if folder and now - saved > SAVE:
                 self.save(folder)
