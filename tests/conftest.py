@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
+from ruamel.yaml import YAML
 
 from leakboard.data.corpora import build_corpus
 from leakboard.interfaces import Secret
@@ -114,7 +114,7 @@ class Bench:
         usual = {"seeds": [0], "threads": 1, "datasets": ["letters"], "victims": ["hashed"], "attacks": ["ridge"]}
         path = self.folder / "tiny.yaml"
         given = {key: value for key, value in (usual | content).items() if value is not None}
-        path.write_text(yaml.safe_dump(given, sort_keys=False))
+        YAML().dump(given, path)
         return path
 
     def plugin(self, source, name, *replacements):

@@ -227,17 +227,16 @@ def _only(entries: list[str] | None) -> dict[str, list[str]]:
 
 
 def _suite_rows() -> list[tuple[str, str, str]]:
-    import yaml
-
     from leakboard.suite.suites import find_suite, suite_names
+    from leakboard.suite.yaml_files import read_yaml
 
     rows = []
     for name in suite_names():
         path = find_suite(name)
         try:
-            rows.append((name, str(yaml.safe_load(path.read_text("utf-8"))["description"]), _published(path)))
-        except (OSError, ValueError, yaml.YAMLError, TypeError, KeyError) as error:
-            rows.append((name, "", f"broken: {' '.join(str(error).split())[:100]}"))
+            rows.append((name, str(read_yaml(path)["description"]), _published(path)))
+        except (ValueError, TypeError, KeyError) as error:
+            rows.append((name, "", f"broken: {' '.join(str(error).removeprefix(f'{path}: ').split())[:100]}"))
     return rows
 
 

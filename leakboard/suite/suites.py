@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 import leakboard
 from leakboard.data.auxiliary import SITUATIONS
-from leakboard.errors import RequestError, nearest, one_line
+from leakboard.errors import RequestError, nearest
 from leakboard.suite import options
 from leakboard.suite.plugins import BrokenPlugin, Registry
+from leakboard.suite.yaml_files import read_yaml
 
 Seeds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
 Entries = Annotated[list[str | dict[str, Any]], Field(min_length=1)]
@@ -202,47 +201,6 @@ def find_suite(name: str) -> Path:
     raise RequestError(f"no suite {name!r}: neither a file nor one of {', '.join(names)}{nearest(name, names)}")
 
 
-class _Loader(yaml.SafeLoader):
-    """YAML's safe loader, for which 5e-2 is a number, as in YAML 1.2."""
-
-
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\.\d+|\d+(\.\d*)?)[eE][-+]?\d{1,3}$"), list("-+.0123456789")
-)
-
-
-def _read_yaml(text: str) -> Any:
-    """Return the content of a YAML file.
-
-    Raises:
-        YAMLError: it is not YAML, or a key is given twice, of which one would be overwritten in silence.
-    """
-    loader = _Loader(text)
-    node = loader.get_single_node()
-    if node is None:
-        return None
-    waiting, seen = [node], set()
-    while waiting:
-        part = waiting.pop()
-        if id(part) in seen or isinstance(part, yaml.ScalarNode):
-            continue
-        seen.add(id(part))
-        if isinstance(part, yaml.MappingNode):
-            _refuse_repeats(part, loader)
-            waiting += [entry for pair in part.value for entry in pair]
-        else:
-            waiting += part.value
-    return loader.construct_document(node)  # type: ignore[no-untyped-call]
-
-
-def _refuse_repeats(mapping: yaml.MappingNode, loader: _Loader) -> None:
-    keys = [key for key, _ in mapping.value if isinstance(key, yaml.ScalarNode) and not key.tag.endswith(":merge")]
-    values = [loader.construct_object(key) for key in keys]  # type: ignore[no-untyped-call]
-    for i, (key, value) in enumerate(zip(keys, values, strict=True)):
-        if value in values[:i]:
-            raise yaml.YAMLError(f"line {key.start_mark.line + 1}: {key.value!r} is given twice")
-
-
 def load_suite(name: str, registry: Registry) -> Suite:
     """Read and validate a suite.
 
@@ -250,10 +208,7 @@ def load_suite(name: str, registry: Registry) -> Suite:
         RequestError: one line with file, path inside the YAML, value, what is allowed and the nearest name.
     """
     path = find_suite(name)
-    try:
-        content = _read_yaml(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:  # ValueError: not UTF-8, an impossible date
-        raise RequestError(f"{path}: not readable YAML: {one_line(error)}") from None
+    content = read_yaml(path)
     if not isinstance(content, dict):
         raise RequestError(f"{path}: {content!r} is not a mapping of {', '.join(SuiteFile.model_fields)}")
     try:

@@ -5,7 +5,8 @@ import json
 import shutil
 
 import pytest
-import yaml
+
+from leakboard.suite.yaml_files import read_yaml
 
 FIT = "        bare = FittedHashed"
 
@@ -103,8 +104,8 @@ class TestTakingOver:
     def test_an_extended_suite_computes_only_what_is_new(self, elsewhere, command_line):
         published = len(lines_of(elsewhere))
         suite = elsewhere.folder / "tiny.yaml"
-        content = yaml.safe_load(suite.read_text())
-        suite.write_text(yaml.safe_dump(content | {"victims": [*content["victims"], {"hashed": {"dimensions": 5}}]}))
+        content = read_yaml(suite)
+        elsewhere.suite(**content | {"victims": [*content["victims"], {"hashed": {"dimensions": 5}}]})
         command_line(*elsewhere.arguments("run"))
         added = len(content["seeds"]) * len(content["attacks"])
         assert len(elsewhere.results()) == added

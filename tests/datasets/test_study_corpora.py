@@ -5,10 +5,10 @@ import dataclasses
 import gzip
 import hashlib
 import zipfile
+from textwrap import dedent
 
 import pandas as pd
 import pytest
-import yaml
 from loading import by_row, refused, sizes
 
 from leakboard.data.tabular import read_lines, read_rows
@@ -307,9 +307,8 @@ class TestQuora:
 
     def test_the_suite_of_the_docstring(self, tmp_path):
         block = quora.__doc__.split("\n\n")[2]
-        suite = yaml.safe_load(block) | {"victims": ["word2vec"], "attacks": ["nearest_neighbour"]}
         path = tmp_path / "study.yaml"
-        path.write_text(yaml.safe_dump(suite))
+        path.write_text(f"{dedent(block)}\nvictims: [word2vec]\nattacks: [nearest_neighbour]\n")
         registry = Registry()
         same_site, other_genre = load_suite(str(path), registry).sources
         assert same_site.situation is other_genre.situation is None

@@ -1,15 +1,15 @@
 """Suites: which cells a YAML file asks for, and one line that helps for every way of getting it wrong."""
 
+import json
 import subprocess
 import sys
 
 import pytest
-import yaml
 
 from leakboard.board.reference import read_reference
 from leakboard.errors import RequestError
 from leakboard.suite.plugins import Registry
-from leakboard.suite.suites import _read_yaml, find_suite, load_suite, suite_folder, suite_names
+from leakboard.suite.suites import find_suite, load_suite, suite_folder, suite_names
 
 GOOD = {"datasets": ["letters"], "victims": ["hashed"], "attacks": ["ridge"]}
 
@@ -127,7 +127,7 @@ def test_only_takes_names_labels_and_several_of_a_kind(opened):
 def test_suites_are_found_by_name_folder_and_file(tmp_path):
     assert "demo" in suite_names()
     assert find_suite("demo").parts[-3:] == ("leaderboards", "demo", "suite.yaml")
-    (tmp_path / "suite.yaml").write_text(yaml.safe_dump(GOOD))
+    (tmp_path / "suite.yaml").write_text(json.dumps(GOOD))
     assert find_suite(str(tmp_path)) == find_suite(str(tmp_path / "suite.yaml"))
     with pytest.raises(RequestError, match=r"no suite 'dmo'.*did you mean 'demo'\?"):
         find_suite("dmo")
@@ -348,32 +348,10 @@ def test_merges_of_merges_are_no_repeats(bench):
     assert labels(suite.victims) == ["hashed(noise=1.0)", "hashed(noise=2.0)", "hashed(dimensions=8, noise=2.0)"]
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("5e-2", 0.05),
-        ("1.5e3", 1500.0),
-        (".5e1", 5.0),
-        ("1e+3", 1000.0),
-        ("123e4567", "123e4567"),
-        ("0.5", 0.5),
-        ("e5", "e5"),
-    ],
-)
-def test_numbers(text, value):
-    assert _read_yaml(text) == value
-
-
-@pytest.mark.parametrize("text", ["{yes: 1, true: 2}", "{a: 1, 'a': 2}", "{x: [{b: 1, b: 1}]}", "{1: a, 1.0: b}"])
-def test_equal_keys_are_repeats_however_they_are_written(text):
-    with pytest.raises(yaml.YAMLError, match=r"line 1: '.*' is given twice"):
-        _read_yaml(text)
-
-
 def test_a_file_that_names_itself(bench):
     path = bench.suite()
     path.write_text("datasets: &a [*a]\n")
-    with pytest.raises(RequestError):
+    with pytest.raises(RequestError, match="not readable YAML: line 1: &a holds itself"):
         load_suite(str(path), Registry(bench.files))
 
 

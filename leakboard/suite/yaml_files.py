@@ -1,0 +1,75 @@
+"""Reading a YAML 1.2 file: plain data comes out, or one line that says what is wrong, and where."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.composer import Composer
+from ruamel.yaml.constructor import SafeConstructor
+from ruamel.yaml.error import MarkedYAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
+
+from leakboard.errors import RequestError, one_line
+
+_FLOAT = "tag:yaml.org,2002:float"
+_MERGE = "tag:yaml.org,2002:merge"
+_POINT_FIRST = re.compile(r"[-+]?\.\d+[eE]\d+$")
+"""Floats of YAML 1.2, such as ``.5e1``, that ruamel.yaml takes for text."""
+
+
+def read_yaml(path: Path) -> Any:
+    """Return the content of a YAML file: mappings, lists, text, numbers, truth values, dates, None.
+
+    Raises:
+        RequestError: it cannot be read, is not UTF-8, is not one YAML document, holds a tag of another type, a number
+            too large, a key that is given twice, or a part that holds itself.
+    """
+    reader = YAML(typ="safe", pure=True)
+    reader.Composer, reader.Constructor = _Composer, _Constructor
+    for first in "-+.":
+        reader.resolver.versioned_resolver[first].append((_FLOAT, _POINT_FIRST))
+    try:
+        return reader.load(path.read_text("utf-8"))
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise RequestError(
+            f"{path}: not readable YAML: line {mark.line + 1}: {error.problem or error.context}"
+        ) from None
+    except Exception as error:  # not UTF-8, too deep, or what Python says to an impossible date or `!!int x`
+        raise RequestError(f"{path}: not readable YAML: {one_line(error)}") from None
+
+
+class _Composer(Composer):
+    def return_alias(self, node: Node) -> Node:
+        """Refuse an alias inside the part that it names: that part has no end yet."""
+        if node.end_mark is None:
+            raise MarkedYAMLError(problem=f"&{node.anchor} holds itself", problem_mark=node.start_mark)
+        return node
+
+
+class _Constructor(SafeConstructor):
+    def flatten_mapping(self, node: MappingNode) -> None:
+        """Merge, but refuse a key that is given twice, which ruamel.yaml overlooks beside a merge."""
+        if node.merge is None:  # not merged before
+            seen = set()
+            for key, _ in node.value:
+                if isinstance(key, ScalarNode) and key.tag != _MERGE:
+                    value = self.construct_object(key)
+                    if value in seen:
+                        raise MarkedYAMLError(problem=f"{key.value!r} is given twice", problem_mark=key.start_mark)
+                    seen.add(value)
+        super().flatten_mapping(node)
+
+    def construct_yaml_float(self, node: ScalarNode) -> float:
+        """Refuse a number too large for a float, which would become infinite in silence."""
+        number = super().construct_yaml_float(node)
+        if math.isinf(number) and not node.value.lower().endswith(".inf"):
+            raise MarkedYAMLError(problem=f"{node.value} is too large a number", problem_mark=node.start_mark)
+        return number
+
+
+_Constructor.add_default_constructor("float")
