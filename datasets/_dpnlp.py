@@ -1,4 +1,4 @@
-"""The text format of the DPNR release (Lyu, He and Li 2020) and its parser; ``ag``, ``tp_us``, ``tp_uk``, ``blog``.
+"""The text format of the DPNR release (Lyu, He and Li 2020) and its parser; ``ag``, ``blog``, ``trustpilot_dpnr``.
 
 UTF-8 lines ``label TAB text TAB numbers``, where the numbers, separated by blanks, are the private variables that are
 present; the field may be empty. A line of twenty ``=`` ends each of train, dev and test, in this order.

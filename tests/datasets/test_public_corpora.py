@@ -1,5 +1,6 @@
 """Public corpora: the DPNR text format, checksums and downloads, the published numbers, and the checks of a corpus."""
 
+import dataclasses
 import hashlib
 import re
 from functools import partial
@@ -12,10 +13,11 @@ import pytest
 
 from leakboard.data import corpora
 from leakboard.data.downloads import PublicFile, state, without_network
-from leakboard.datasets import _dpnlp, trustpilot
+from leakboard.datasets import _dpnlp, trustpilot, trustpilot_dpnr
 from leakboard.datasets._topics import TopicModel
 from leakboard.datasets.ag import ENTITIES, TOPICS, Ag
 from leakboard.datasets.trustpilot import Trustpilot
+from leakboard.datasets.trustpilot_dpnr import TrustpilotDpnr
 from leakboard.errors import RequestError
 from leakboard.interfaces import Secret
 
@@ -96,6 +98,22 @@ class TestFormat:
         (tmp_path / "a.txt").write_bytes(b"0\tna\xefve\t0\n")
         with pytest.raises(RequestError, match="not UTF-8 at byte 4"):
             _dpnlp.load("invented", tmp_path / "a.txt", SECRETS, None, "keep")
+
+
+def test_each_country_of_trustpilot_has_its_own_file(tmp_path, monkeypatch):
+    for country, text in (("uk", "a queue"), ("us", "a line")):
+        content = "\n".join(line.replace("one", text) for line in GOOD).encode()
+        (tmp_path / f"tp_{country}.txt").write_bytes(content)
+        blob = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+        file = dataclasses.replace(trustpilot_dpnr.FILES[country], checksum=f"git:{blob}")
+        monkeypatch.setitem(trustpilot_dpnr.FILES, country, file)
+    monkeypatch.setenv("LEAKBOARD_DATA", str(tmp_path))
+    assert TrustpilotDpnr.state() == "there"
+    assert TrustpilotDpnr() == TrustpilotDpnr(country="us")
+    countries = {country: TrustpilotDpnr(country=country, duplicates="keep") for country in ("uk", "us")}
+    assert [list(c.load().texts("train")) for c in countries.values()] == [["a queue", "two"], ["a line", "two"]]
+    assert countries["uk"].fingerprint() != countries["us"].fingerprint()
+    assert countries["uk"].load().column("train", "gender").tolist() == [1, 0]
 
 
 class TestDownloads:

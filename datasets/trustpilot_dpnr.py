@@ -1,4 +1,4 @@
-"""Trustpilot reviews from the United Kingdom, as preprocessed for DPNR (Lyu, He and Li 2020).
+"""Trustpilot reviews from the United States or the United Kingdom, as preprocessed for DPNR (Lyu, He and Li 2020).
 
 Task: rating (5 classes). Secrets: gender and age group; the private variables present are numbered 0 female, 1 young,
 as in the reader of Coavoux et al. (2018).
@@ -11,12 +11,17 @@ from leakboard.datasets._dpnlp import load, public_file
 from leakboard.interfaces import Corpus, Secret
 from leakboard.suite.options import dataset
 
-FILE = public_file("tp_uk", "tp_uk.txt", "git:1a67bd0c88cc5d4761551fd07b4b3a1651b46be9")
+FILES = {
+    "uk": public_file("tp_uk", "tp_uk.txt", "git:1a67bd0c88cc5d4761551fd07b4b3a1651b46be9"),
+    "us": public_file("tp_us", "tp_us.txt", "git:a77c01300a5d0af073537a1a51ef79cf5e00ce78"),
+}
 SECRETS = (Secret("gender", ("male", "female"), "attribute"), Secret("age", ("over 45", "under 35"), "attribute"))
 
 
 @dataset
-class TpUk:
+class TrustpilotDpnr:
+    country: Literal["uk", "us"] = "us"
+    """Country of the reviews; each has a file of its own."""
     duplicates: Literal["drop", "keep"] = "drop"
     """``drop``: texts of dev and test are taken out of train; ``keep``: the published file as it is."""
     show_secrets: bool = False
@@ -24,13 +29,14 @@ class TpUk:
 
     @staticmethod
     def state() -> str:
-        """Return whether the file is here."""
-        return state([FILE])
+        """Return whether the files of the two countries are here."""
+        return state(list(FILES.values()))
 
     def fingerprint(self) -> str:
-        """Return the checksum of the published file."""
-        return FILE.checksum
+        """Return the checksum of the country's file."""
+        return FILES[self.country].checksum
 
     def load(self) -> Corpus:
         """Fetch (or find in ``LEAKBOARD_DATA``) and parse the file."""
-        return load("tp_uk", FILE.fetch(), SECRETS, None, self.duplicates, self.show_secrets)
+        path = FILES[self.country].fetch()
+        return load("trustpilot_dpnr", path, SECRETS, None, self.duplicates, self.show_secrets)
