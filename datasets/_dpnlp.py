@@ -4,16 +4,19 @@ UTF-8 lines ``label TAB text TAB numbers``, where the numbers, separated by blan
 present; the field may be empty. A line of twenty ``=`` ends each of train, dev and test, in this order.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
-
-import pandas as pd
+from typing import TYPE_CHECKING, Literal
 
 from leakboard.data.corpora import SPLITS, build_corpus, drop_copies
 from leakboard.data.downloads import PublicFile
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Secret
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COMMIT = "5b6b97ad9df449327466d0051ff8d2be94d5924d"
 SEPARATOR = "=" * 20
@@ -61,6 +64,8 @@ def load(
 
 
 def _parse(path: Path, variables: Sequence[str]) -> dict[str, pd.DataFrame]:
+    import pandas as pd
+
     parts: list[list[dict[str, object]]] = [[]]
     try:
         lines = path.read_text("utf-8").split("\n")

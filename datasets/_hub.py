@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Literal
 
-import pandas as pd
 from pydantic import Field
 
 from leakboard.data.corpora import build_corpus, divide, drop_copies
@@ -59,7 +58,7 @@ def load(name: str, files: Mapping[str, PublicFile], labels: Sequence[str], opti
     for split in ("train", "test"):
         path = files[split].fetch()
         read = read_rows(str(path), ("text", "label"), partial(_clean, labels=labels), options.on_bad_rows)
-        frames[split] = pd.DataFrame(read.rows).assign(row=[first + number for number in read.numbers])
+        frames[split] = read.frame(first)
         first += len(read.rows) + read.dropped
         bad += read.dropped
         if split == "train" and options.train_rows:

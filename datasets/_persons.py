@@ -8,18 +8,21 @@ counted on the train split, unless asked for: to choose them with test in sight 
 NLTK from 3.9 on keeps its models as tables and JSON, not as pickles; an older one is not used.
 """
 
+from __future__ import annotations
+
 import hashlib
 import importlib.util
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, Literal
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Secret
 from leakboard.logs import log_progress
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Tagger = Callable[[str], list[str]]
 """Returns the names of the persons that a text mentions, one a mention."""

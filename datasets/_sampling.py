@@ -1,13 +1,17 @@
 """Random shares of a corpus and random splits, for corpora that come without splits of their own."""
 
-from typing import Annotated
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
-import pandas as pd
 from pydantic import Field
 
 from leakboard.data import corpora
 from leakboard.suite.options import shared
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SplitShare = Annotated[float, Field(gt=0, lt=1)]
 SampleShare = Annotated[float, Field(gt=0, le=1)]

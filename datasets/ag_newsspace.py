@@ -19,7 +19,6 @@ from typing import Annotated, Literal
 from xml.parsers import expat
 from xml.sax.saxutils import unescape
 
-import pandas as pd
 from pydantic import Field
 
 from leakboard.data.archives import open_bytes
@@ -71,6 +70,8 @@ class AgNewsspace:
         Raises:
             RequestError: the file cannot be fetched, is malformed, or NLTK or one of its models is missing.
         """
+        import pandas as pd
+
         tag = tagger()
         path = _file().fetch()
         rows, items, empty = [], 0, 0

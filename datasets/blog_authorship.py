@@ -12,12 +12,13 @@ here such a line is read as Latin-1 and counted. The files are no well-formed XM
 stay as they are. `blog` is the file that DPNR published. How long the topics of all lines take was not tried.
 """
 
+from __future__ import annotations
+
 import re
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-import pandas as pd
 from pydantic import Field
 
 from leakboard.data.archives import read_members
@@ -29,6 +30,9 @@ from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Secret
 from leakboard.logs import log_progress
 from leakboard.suite.options import dataset
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FILE = PublicFile(
     "blog_authorship",
@@ -79,6 +83,8 @@ class BlogAuthorship:
         Raises:
             RequestError: the corpus cannot be fetched, is not the published one, or a file's name is malformed.
         """
+        import pandas as pd
+
         path = unpacked(FILE, FOLDER) or FILE.fetch()
         rows, checks = _read(path)
         if not rows:

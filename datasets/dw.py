@@ -16,7 +16,6 @@ from collections import Counter
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
-import pandas as pd
 from pydantic import Field
 
 from leakboard.data.archives import read_members
@@ -62,6 +61,8 @@ class Dw:
         Raises:
             RequestError: it is not there, an article is malformed, or NLTK or one of its models is missing.
         """
+        import pandas as pd
+
         tag = tagger()
         path = unpacked(FILE, FOLDER) or FILE.fetch()
         articles = pd.DataFrame(_read(path), columns=["split", "text", "category", "row"])

@@ -29,10 +29,11 @@ The posterior is that of an attacker who knows the model and judges each text al
 can know more about gender and age. The texts say nothing about how any group of people really writes.
 """
 
-from typing import Annotated, Literal
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
-import pandas as pd
 from pydantic import Field
 
 from leakboard.data.corpora import POSTERIOR, build_corpus, divide
@@ -41,6 +42,9 @@ from leakboard.datasets._review_words import AGES, ENTITIES, GENDERS, SENTIMENTS
 from leakboard.interfaces import Corpus, Secret
 from leakboard.randomness import derived_seed, stream
 from leakboard.suite.options import dataset
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NAME = "generated_reviews"
 VERSION = "generated-1"
@@ -84,6 +88,8 @@ class GeneratedReviews:
         return build_corpus(NAME, splits, SECRETS, LABELS[self.task])
 
     def _frame(self) -> pd.DataFrame:
+        import pandas as pd
+
         n = self.users * self.texts_per_user
         user = np.repeat(np.arange(self.users), self.texts_per_user)
         of_user = stream(NAME, self.seed, "users").integers([SHAPE["gender"], SHAPE["age"]], size=(self.users, 2))

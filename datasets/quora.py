@@ -16,8 +16,6 @@ are under Quora's terms of service: non-commercial use.
 
 from typing import Literal
 
-import pandas as pd
-
 from leakboard.data.corpora import build_corpus
 from leakboard.data.downloads import PublicFile, state
 from leakboard.data.tabular import OnBadRows, Row, clean_text, read_rows
@@ -68,7 +66,7 @@ class Quora(DrawnSplits):
         """
         path = FILES[self.file].fetch()
         read = read_rows(str(path), ("question1", "question2"), self._clean, self.on_bad_rows)
-        drawn = sample(pd.DataFrame(read.rows).assign(row=read.numbers), self.share, self.sample_seed)
+        drawn = sample(read.frame(), self.share, self.sample_seed)
         frame = drawn[drawn["text"] != ""]
         splits = self.divide(frame)
         checks = {

@@ -17,8 +17,6 @@ import math
 import re
 from typing import Literal
 
-import pandas as pd
-
 from leakboard.data.corpora import build_corpus
 from leakboard.data.downloads import PublicFile, state
 from leakboard.data.tabular import OnBadRows, Row, clean_category, clean_text, read_rows
@@ -74,7 +72,7 @@ class Statuses(DrawnSplits):
         path = FILE.fetch()
         columns = ["AUTHID", "STATUS", *(kind + ending for ending, *_ in TRAITS.values() for kind in "sc")]
         read = read_rows(str(path), columns, _clean, self.on_bad_rows, delimiter=";")
-        authors = pd.DataFrame(read.rows)
+        authors = read.frame()
         if twice := authors["user"][authors["user"].duplicated()].tolist():
             raise RequestError(f"{path}: author {twice[0]!r} has more than one row")
         lines = authors.explode("text", ignore_index=True).assign(row=lambda frame: range(len(frame)))

@@ -4,11 +4,12 @@ Without given splits the rows are divided at random, by user where there is one,
 neither crosses splits. It does not guess what is secret: name the columns.
 """
 
+from __future__ import annotations
+
 import math
 import re
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import pandas as pd
 from pydantic import Field
 
 from leakboard.data.corpora import SPLITS, build_corpus, divide, drop_copies
@@ -17,6 +18,9 @@ from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Secret
 from leakboard.store import digest, file_checksum
 from leakboard.suite.options import Strings, dataset
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PRESENCE = {"0": 0, "1": 1, "false": 0, "true": 1, "absent": 0, "present": 1, "no": 0, "yes": 1}
 SPLIT_NAMES = {"train": "train", "dev": "dev", "valid": "dev", "validation": "dev", "test": "test"}
@@ -69,6 +73,8 @@ class Table:
         Raises:
             RequestError: a file or column is missing, or rows are bad.
         """
+        import pandas as pd
+
         if self.split and (self.dev or self.test):
             raise RequestError(f"table: give a column of splits ({self.split!r}) or files for dev and test, not both")
         files = {"train": self.path, "dev": self.dev, "test": self.test}
@@ -76,7 +82,7 @@ class Table:
         for name, pattern in files.items():
             if pattern:
                 read = read_rows(pattern, self._columns(), self._clean, self.on_bad_rows)
-                frames[name] = pd.DataFrame(read.rows).assign(row=[first_row + n for n in read.numbers])
+                frames[name] = read.frame(first_row)
                 first_row += len(read.rows) + read.dropped
                 dropped += read.dropped
         whole = pd.concat(frames, names=["file"]).reset_index("file").reset_index(drop=True)

@@ -11,8 +11,6 @@ what is found. Sentences are under CC BY 2.0 France, with the attributions in th
 
 from typing import Literal
 
-import pandas as pd
-
 from leakboard.data.corpora import build_corpus
 from leakboard.data.downloads import PublicFile, state
 from leakboard.data.tabular import OnBadRows, Row, clean_text, read_lines
@@ -49,7 +47,7 @@ class Tatoeba(DrawnSplits):
             RequestError: the file cannot be fetched, is damaged, or has bad lines.
         """
         read = read_lines(FILE.fetch(), self._clean, self.on_bad_rows, MEMBER)
-        whole = pd.DataFrame(read.rows).assign(row=read.numbers)
+        whole = read.frame()
         frame = whole[~whole["text"].map(lambda text: " ".join(words(text))).duplicated()]
         checks = {
             "source_rows": len(whole) + read.dropped,

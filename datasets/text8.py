@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-import pandas as pd
 from pydantic import Field
 
 from leakboard.data.archives import open_bytes
@@ -58,6 +57,8 @@ class Text8(DrawnSplits):
         Raises:
             RequestError: the file cannot be fetched, is not the published one, or holds fewer words than are asked for.
         """
+        import pandas as pd
+
         texts = list(self._texts(FILE.fetch()))
         frame = pd.DataFrame({"text": texts, "row": np.arange(len(texts))})
         return build_corpus("text8", self.divide(frame), (), None, {"source_rows": len(texts)})

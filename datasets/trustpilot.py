@@ -8,7 +8,6 @@ LDA on the train split. The published test file is the test split; dev is drawn 
 
 from typing import Annotated, Literal
 
-import pandas as pd
 from pydantic import Field
 
 from leakboard.data.corpora import build_corpus, divide, drop_copies
@@ -71,7 +70,7 @@ class Trustpilot:
         for split in ("train", "test"):
             path = _file(self.language, split).fetch()
             read = read_rows(str(path), ("text", "age", "gender"), _clean, on_bad_rows="error")
-            frames[split] = pd.DataFrame(read.rows).assign(row=[rows + n for n in read.numbers])
+            frames[split] = read.frame(rows)
             rows += len(read.rows)
         kept = {split: frame[frame["kept"]] for split, frame in frames.items()}
         dropped = rows - sum(map(len, kept.values()))

@@ -12,13 +12,14 @@ at random, a tenth each for dev and test, so that no text stands in two splits; 
 The language of a review is not looked at, nor are the groups balanced: their later code does both, the paper neither.
 """
 
+from __future__ import annotations
+
 import ast
 import json
 import re
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import pandas as pd
 from pydantic import Field
 
 from leakboard.data.archives import members
@@ -29,6 +30,9 @@ from leakboard.datasets._files import first_found
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Secret
 from leakboard.suite.options import dataset
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 URL = "https://bitbucket.org/lowlands/release/raw/fd60e8b4fbb12f0175e0f26153e289bbe2bfd71c/WWW2015/data"
 STEMS = {
@@ -92,7 +96,7 @@ class TrustpilotCountry:
         """
         path = _file(self.country).fetch()
         read = read_lines(path, _read, self.on_bad_rows, _member(path, STEMS[self.country]))
-        users = pd.DataFrame(read.rows, columns=COLUMNS).assign(row=read.numbers)
+        users = read.frame(columns=COLUMNS)
         users["user"] = users["user"].astype(object).fillna("line " + (users["row"] + 1).astype(str))
         users.loc[users["dropped"].eq("") & _repeated(users), "dropped"] = "dropped_repeated_users"
         frame = users[users["dropped"].eq("")].astype({"label": int, "gender": int, "age": int})

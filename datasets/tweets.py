@@ -9,7 +9,6 @@ states no licence; tweets are under the terms of Twitter.
 
 from typing import Annotated, Literal
 
-import pandas as pd
 from pydantic import Field
 
 from leakboard.data.corpora import build_corpus
@@ -55,7 +54,7 @@ class Tweets(DrawnSplits):
             RequestError: the file cannot be fetched, is damaged, or has bad lines.
         """
         read = read_lines(FILES[self.size].fetch(), self._clean, self.on_bad_rows)
-        whole = pd.DataFrame(read.rows).assign(row=read.numbers)
+        whole = read.frame()
         drawn = sample(whole, self.share, self.sample_seed)
         checks = {
             "source_rows": len(whole) + read.dropped,

@@ -6,7 +6,6 @@ secret is which of the two it is. Nothing is to be learned from it: every split 
 
 from typing import Annotated
 
-import pandas as pd
 from pydantic import Field
 
 from leakboard.data.corpora import SPLITS, build_corpus
@@ -25,6 +24,8 @@ class ZerosAndOnes:
 
     def load(self) -> Corpus:
         """Spell the two vectors."""
+        import pandas as pd
+
         texts = [" ".join([digit] * self.dimension) for digit in "01"]
         splits = {
             split: pd.DataFrame({"text": texts, "row": [row, row + 1], "input": [0, 1]})

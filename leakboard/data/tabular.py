@@ -15,6 +15,7 @@ from leakboard.data.archives import open_bytes
 from leakboard.errors import RequestError, nearest
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow
 
 Row = dict[str, Any]
@@ -32,6 +33,15 @@ class Rows:
     numbers: list[int] = field(default_factory=list)
     """Place of each good row, counted over all files from 0."""
     dropped: int = 0
+
+    def frame(self, first: int = 0, columns: list[str] | None = None) -> pd.DataFrame:
+        """Return the good rows as a frame, with their places, counted from ``first``, in the column ``row`` (int64).
+
+        ``columns``: those of the frame, where not every row has all; None: those of the rows.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(self.rows, columns=columns).assign(row=[first + number for number in self.numbers])
 
 
 def expand(pattern: str) -> list[Path]:
