@@ -1,4 +1,8 @@
-"""Reading a file as it is, or through a zip, gzip, bzip2 or xz archive: nothing is ever unpacked to disk."""
+"""Reading a file as it is, or through a zip, gzip, bzip2 or xz archive: nothing is ever unpacked to disk.
+
+Python's own readers are used as they are. fsspec stands on the same ones and would save no line: it has no name for
+``.bz``, cannot open a member whose name begins with a slash, and leaves encrypted and damaged archives to be told here.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ from typing import IO, Any
 
 from leakboard.errors import RequestError, one_line
 
+_OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".bz": bz2.open, ".xz": lzma.open}
 _BROKEN = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, NotImplementedError)
 """What a truncated or unknown archive raises, when it is opened or anywhere later."""
 
@@ -29,13 +34,12 @@ def open_bytes(path: Path, member: str = "") -> Iterator[IO[bytes]]:
     Raises:
         RequestError: no such file or member, or the archive is truncated or damaged (told while reading, too).
     """
-    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".bz": bz2.open, ".xz": lzma.open}
     try:
         if path.suffix.lower() == ".zip":
             with zipfile.ZipFile(path) as archive, archive.open(_member(path, _plain(path, archive), member)) as stream:
                 yield stream
         else:
-            with openers.get(path.suffix.lower(), open)(path, "rb") as stream:
+            with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as stream:
                 yield stream
     except FileNotFoundError:
         raise RequestError(f"{path}: no such file") from None
