@@ -42,6 +42,9 @@ POSTERIOR = "posterior:"
 
 SecretKind = Literal["attribute", "entity"]
 
+AuxiliaryRegime = Literal["within", "overlap", "disjoint"]
+"""How the attacker's texts overlap with the victim's: `leakboard.data.auxiliary` divides one corpus accordingly."""
+
 
 @dataclass(frozen=True)
 class Secret:

@@ -1,25 +1,21 @@
 """What the attacker collected: how its texts overlap with those that the victim was trained on.
 
-The three situations of the word2vec study (Zouhri and Abecidan 2021) are ``overlap`` (two independent halves of one
+The three regimes of the word2vec study (Zouhri and Abecidan 2021) are ``overlap`` (two independent halves of one
 corpus), ``disjoint`` (two halves without a common text) and another dataset altogether; ``within`` leaves the victim
 all of train and gives the attacker a random half of it.
 """
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
-from leakboard.interfaces import Corpus
+from leakboard.interfaces import AuxiliaryRegime, Corpus
 
-Situation = Literal["within", "overlap", "disjoint"]
 VICTIMS_SHARE: dict[str, float] = {"within": 1.0, "overlap": 0.5, "disjoint": 0.5}
 """Share of the distinct texts of train that the victim has."""
-SITUATIONS: tuple[Situation, ...] = ("within", "overlap", "disjoint")
 
 
-def divide(corpus: Corpus, situation: Situation, rng: np.random.Generator) -> tuple[Corpus, Corpus]:
+def divide(corpus: Corpus, regime: AuxiliaryRegime, rng: np.random.Generator) -> tuple[Corpus, Corpus]:
     """Return the victim's corpus and the attacker's; dev and test are the same in both.
 
     Texts are drawn by distinct text, so that copies stay together.
@@ -27,9 +23,9 @@ def divide(corpus: Corpus, situation: Situation, rng: np.random.Generator) -> tu
     distinct = _distinct(corpus, "train")
     half = len(distinct) // 2
     first, second = rng.permutation(distinct), rng.permutation(distinct)
-    if situation == "within":
+    if regime == "within":
         return corpus, _keep(corpus, "train", first[:half])
-    if situation == "overlap":
+    if regime == "overlap":
         return _keep(corpus, "train", first[:half]), _keep(corpus, "train", second[:half])
     return _keep(corpus, "train", first[:half]), _keep(corpus, "train", first[half:])
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leakboard.data.auxiliary import Situation, divide
-from leakboard.interfaces import Corpus, FittedVictim, Victim
+from leakboard.data.auxiliary import divide
+from leakboard.interfaces import AuxiliaryRegime, Corpus, FittedVictim, Victim
 from leakboard.randomness import derived_seed, seed_libraries, stream
 
 
@@ -31,11 +31,13 @@ class Names:
         return derived_seed(self.seed, self.dataset, self.victim, self.attack, purpose)
 
 
-def victim_and_attacker_corpus(corpus: Corpus, situation: Situation | None, seed: int) -> tuple[Corpus, Corpus | None]:
+def victim_and_attacker_corpus(
+    corpus: Corpus, regime: AuxiliaryRegime | None, seed: int
+) -> tuple[Corpus, Corpus | None]:
     """Return the victim's corpus and the attacker's texts, None where those come from another dataset."""
-    if situation is None:
+    if regime is None:
         return corpus, None
-    return divide(corpus, situation, stream(seed, corpus.name, "auxiliary"))
+    return divide(corpus, regime, stream(seed, corpus.name, "auxiliary"))
 
 
 def fit(victim: Victim, corpus: Corpus, names: Names) -> FittedVictim:

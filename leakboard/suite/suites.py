@@ -7,19 +7,20 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 import leakboard
-from leakboard.data.auxiliary import SITUATIONS
 from leakboard.errors import RequestError, nearest
+from leakboard.interfaces import AuxiliaryRegime
 from leakboard.suite import options
 from leakboard.suite.plugins import BrokenPlugin, Registry
 from leakboard.suite.yaml_files import read_yaml
 
 Seeds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
 Entries = Annotated[list[str | dict[str, Any]], Field(min_length=1)]
+REGIMES = get_args(AuxiliaryRegime)
 
 
 class SuiteFile(BaseModel):
@@ -299,11 +300,11 @@ def _source(registry: Registry, entry: str | dict[str, Any], place: str) -> Sour
     name, given = _split_entry(entry, place)
     auxiliary = given.pop("auxiliary", "within")
     corpus = _choice(registry, "datasets", name, given, place)
-    if auxiliary in SITUATIONS:
+    if auxiliary in REGIMES:
         return Source(corpus, str(auxiliary))
-    names = [*SITUATIONS, *(listing.name for listing in registry.listings("datasets"))]
+    names = [*REGIMES, *(listing.name for listing in registry.listings("datasets"))]
     if not isinstance(auxiliary, dict) and auxiliary not in names:
-        allowed = f"{', '.join(SITUATIONS)}, or a dataset{nearest(auxiliary, names)}"
+        allowed = f"{', '.join(REGIMES)}, or a dataset{nearest(auxiliary, names)}"
         raise RequestError(f"{place}.{name}.auxiliary: {auxiliary!r} is not allowed: {allowed}")
     other, other_options = _split_entry(auxiliary, f"{place}.{name}.auxiliary")
     return Source(corpus, None, _choice(registry, "datasets", other, other_options, f"{place}.{name}.auxiliary"))

@@ -5,7 +5,7 @@ import itertools
 from collections import Counter
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 import numpy as np
 import pandas as pd
@@ -16,12 +16,12 @@ from sklearn.linear_model import Ridge
 from leakboard.attacks._training_data import ContextModel, LikelihoodRatio
 from leakboard.attacks.canary_audit import CanaryAudit
 from leakboard.attacks.membership_inference import MembershipInference
-from leakboard.data.auxiliary import SITUATIONS, VICTIMS_SHARE
+from leakboard.data.auxiliary import VICTIMS_SHARE
 from leakboard.data.corpora import build_corpus, one_user_a_text, with_texts
 from leakboard.data.words import words
 from leakboard.datasets.generated_reviews import GeneratedReviews
 from leakboard.errors import NotApplicable
-from leakboard.interfaces import PrivacyClaim, PublishedWords, Texts
+from leakboard.interfaces import AuxiliaryRegime, PrivacyClaim, PublishedWords, Texts
 from leakboard.metrics.claims import canary_metrics, composed, corrected_bound
 from leakboard.models.skip_gram.tables import Workspace
 from leakboard.pipeline.cell import mount, unclaimed
@@ -246,7 +246,7 @@ class TestCandidates:
         )
         assert set(nobody.authors) == {"train a b", "train c d", "test a b", "test c d"}
 
-    @pytest.mark.parametrize("situation", SITUATIONS)
+    @pytest.mark.parametrize("situation", get_args(AuxiliaryRegime))
     def test_how_many_texts_a_user_has_tells_nothing(self, situation):
         """The victim has a part of its users' texts; users it never saw are asked about with as large a part."""
         own, other = victim_and_attacker_corpus(GeneratedReviews(users=1500, test_share=0.4).load(), situation, 0)

@@ -1,12 +1,13 @@
 """How the attacker's texts overlap with the victim's, and what a victim may publish."""
 
 from types import SimpleNamespace
+from typing import get_args
 
 import numpy as np
 import pytest
 
-from leakboard.data.auxiliary import SITUATIONS, divide
-from leakboard.interfaces import PublishedWords
+from leakboard.data.auxiliary import divide
+from leakboard.interfaces import AuxiliaryRegime, PublishedWords
 from leakboard.pipeline import fitting
 from leakboard.pipeline import publications as stage
 from leakboard.pipeline.fitting import Names
@@ -20,8 +21,8 @@ def corpus(make_corpus):
     return make_corpus({k: {**v, "s": [0] * len(v["text"])} for k, v in splits.items()}, [("s", ("a",), "attribute")])
 
 
-def parts(corpus, situation, seed=0):
-    victim, attacker = divide(corpus, situation, np.random.default_rng(seed))
+def parts(corpus, regime, seed=0):
+    victim, attacker = divide(corpus, regime, np.random.default_rng(seed))
     return list(victim.texts("train")), list(attacker.texts("train"))
 
 
@@ -45,23 +46,23 @@ def test_disjoint_has_nothing_in_common(corpus):
     assert len(victim) == len(attacker) == 200
 
 
-@pytest.mark.parametrize("situation", SITUATIONS)
-def test_copies_stay_together_and_order_is_kept(corpus, situation):
+@pytest.mark.parametrize("regime", get_args(AuxiliaryRegime))
+def test_copies_stay_together_and_order_is_kept(corpus, regime):
     order = {text: place for place, text in enumerate(corpus.texts("train"))}
-    for texts in parts(corpus, situation):
+    for texts in parts(corpus, regime):
         assert all(texts.count(text) == (1 if int(text.split()[-1]) % 10 else 3) for text in set(texts))
         assert texts == sorted(texts, key=order.__getitem__)
 
 
-@pytest.mark.parametrize("situation", SITUATIONS)
-def test_the_same_generator_divides_alike(corpus, situation):
-    assert parts(corpus, situation) == parts(corpus, situation)
-    assert parts(corpus, situation)[1] != parts(corpus, situation, seed=1)[1]
+@pytest.mark.parametrize("regime", get_args(AuxiliaryRegime))
+def test_the_same_generator_divides_alike(corpus, regime):
+    assert parts(corpus, regime) == parts(corpus, regime)
+    assert parts(corpus, regime)[1] != parts(corpus, regime, seed=1)[1]
 
 
-@pytest.mark.parametrize("situation", SITUATIONS)
-def test_dev_and_test_are_shared(corpus, situation):
-    for part in divide(corpus, situation, np.random.default_rng(0)):
+@pytest.mark.parametrize("regime", get_args(AuxiliaryRegime))
+def test_dev_and_test_are_shared(corpus, regime):
+    for part in divide(corpus, regime, np.random.default_rng(0)):
         assert list(part.texts("dev")) == ["a", "b"]
         assert list(part.texts("test")) == ["c"]
 
