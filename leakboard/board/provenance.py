@@ -2,57 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
-import os
-import platform
-import subprocess
 from collections.abc import Iterable, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import leakboard
 from leakboard.pipeline.records import Record
-from leakboard.store import SCHEMA, file_checksum
+from leakboard.store import SCHEMA, file_checksum, write_file
 from leakboard.suite.plan import Job
 from leakboard.suite.suites import Suite
-
-PACKAGES = [
-    "torch",
-    "transformers",
-    "tokenizers",
-    "gensim",
-    "scikit-learn",
-    "datasets",
-    "faiss-cpu",
-    "pandas",
-    "numpy",
-    "scipy",
-    "fairlearn",
-    "pyarrow",
-    "dp-accounting",
-    "concept-erasure",
-    "numba",
-    "llvmlite",
-]
-
-
-@cache
-def environment() -> dict[str, Any]:
-    """Return what this process computes with: commit, versions and machine."""
-    return {
-        "leakboard": leakboard.__version__,
-        "commit": _commit(),
-        "python": platform.python_version(),
-        "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
-        "machine": {
-            "system": platform.system(),
-            "processor": _processor(),
-            "cores": os.cpu_count(),
-            "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
-        },
-    }
 
 
 def describe(
@@ -77,30 +35,4 @@ def describe(
 
 def write_meta(path: Path, meta: dict[str, Any]) -> None:
     """Write ``meta.json``."""
-    from leakboard.store import write_file
-
     write_file(path, json.dumps(meta, indent=1, sort_keys=True) + "\n")
-
-
-def _commit() -> str:
-    """Return the checkout's commit, with ``+`` where files differ from it; empty outside a checkout."""
-    root = Path(leakboard.__file__).parent.parent
-
-    def git(*arguments: str) -> str:
-        command = ["git", "-C", str(root), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-    try:
-        if Path(git("rev-parse", "--show-toplevel")) != root:
-            return ""
-        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain") else "")
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor()

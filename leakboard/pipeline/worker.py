@@ -13,11 +13,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from leakboard.board.provenance import environment
 from leakboard.data.corpora import load_corpus, save_corpus
 from leakboard.errors import DataError, NotApplicable, RequestError, StopRun, one_line
 from leakboard.interfaces import Corpus, FittedVictim
 from leakboard.logs import log_progress
+from leakboard.pipeline.environment import environment
 from leakboard.pipeline.records import Record, read_costs, write_costs, write_failure, write_record
 from leakboard.resuming import resumable
 from leakboard.store import Store, digest
