@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN = .venv/bin
 PLUGINS = $(wildcard attacks/*.py victims/*.py datasets/*.py)
 
-.PHONY: demo test test-all lint clean
+.PHONY: demo test test-all lint imports clean
 
 demo: .venv/demo
 	$(BIN)/python run_benchmark.py
@@ -15,11 +15,19 @@ test: .venv/test
 test-all: .venv/test
 	$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder -m ""
 
-lint: .venv/test
+lint: .venv/test imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/mypy --no-namespace-packages $(PLUGINS)
+
+# The order of imports (pyproject.toml), in a copy where the plugins lie inside the package, as they do in the wheel.
+imports: .venv/test
+	rm -rf build/imports && mkdir -p build/imports && cp -r leakboard build/imports
+	for kind in attacks victims datasets; do \
+		cp -r $$kind build/imports/leakboard && touch build/imports/leakboard/$$kind/__init__.py || exit; \
+	done
+	cd build/imports && ../../$(BIN)/lint-imports --config ../../pyproject.toml --no-cache --no-logo
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
