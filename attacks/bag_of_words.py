@@ -19,7 +19,7 @@ from leakboard.attacks._denoising import Scaling
 from leakboard.attacks._texts import Vocabulary, own_vectors
 from leakboard.data.words import words
 from leakboard.interfaces import AttackerView, Floats, Publication, TextGuesses
-from leakboard.metrics.thresholds import best_offset
+from leakboard.metrics.measures import best_offset
 from leakboard.models.training import shuffled, train
 from leakboard.randomness import seeded
 from leakboard.suite.options import attack

@@ -11,7 +11,7 @@ import numpy as np
 
 from leakboard.attacks._portfolio import FittedPortfolio, PortfolioOptions, Scores, fit_portfolio
 from leakboard.interfaces import AttackerView, Integers, Publication
-from leakboard.metrics.thresholds import best_offset
+from leakboard.metrics.measures import best_offset
 from leakboard.suite.options import attack
 
 
