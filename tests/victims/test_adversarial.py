@@ -11,13 +11,13 @@ import torch
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Texts
-from leakboard.models import task_model
+from leakboard.models import task_model, task_training
 from leakboard.models.training import Opponent, shuffled, train
 from leakboard.randomness import derived_seed
 from leakboard.suite.options import build
-from leakboard.victims._adversaries import METHODS, Setting
+from leakboard.victims._adversaries import TERMS, Setting
 from leakboard.victims._privacy_budget import PrivacyBudget, dev_privacy
-from leakboard.victims.adversarial import Adversarial, _eraser
+from leakboard.victims.adversarial import METHODS, Adversarial, _eraser
 from leakboard.victims.lstm import Lstm
 
 RNG = np.random.default_rng(0)
@@ -46,7 +46,7 @@ def term(corpus, vectors):
 
     def make(method, steps=30):
         setting = setting_of(corpus, 6, lambda rows, split: vectors[rows])
-        adversary, penalty = METHODS[method].term(setting)
+        adversary, penalty = TERMS[method](setting)
         rows = list(range(len(vectors)))
         for _ in range(steps if adversary else 0):
             adversary.optimiser.zero_grad()
@@ -117,7 +117,7 @@ class TestTerms:
         """Each text is the other one equally often, whatever the first; a short batch is filled up from its start."""
         drawn, n = [], len(corpus.texts("train"))
         setting = setting_of(corpus, 2, lambda rows, split: drawn.append(rows) or torch.zeros(len(rows), 2))
-        _, penalty = METHODS["declustering"].term(setting)
+        _, penalty = TERMS["declustering"](setting)
         passes, batches = 20, -(-n // 8)
         for _ in range(passes * batches):
             penalty(torch.zeros(8, 2), [0] * 8)
@@ -134,7 +134,7 @@ class TestTerms:
     def test_of_many_values_any_but_the_true_one(self, make_corpus):
         ages = ("young", "grown", "old")
         made = make_corpus({s: {"age": [0, 1, 2]} for s in ("train", "dev", "test")}, [("age", ages, "attribute")])
-        adversary, penalty = METHODS["multidetasking"].term(setting_of(made, 4, None))
+        adversary, penalty = TERMS["multidetasking"](setting_of(made, 4, None))
         given = torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
         chances = torch.softmax(adversary.module(given), 1).detach().numpy()
         assert penalty(given, [0, 1, 2]).item() == pytest.approx(-np.log(1 - np.diag(chances)).mean(), rel=1e-5)
@@ -143,7 +143,7 @@ class TestTerms:
         """-ln P(not z) of the network's own probabilities, worked out apart."""
         made = make_corpus({s: {"g": [0, 1, 1]} for s in ("train", "dev", "test")}, [("g", ("a", "b"), "attribute")])
         setting = setting_of(made, 4, None)
-        adversary, penalty = METHODS["multidetasking"].term(setting)
+        adversary, penalty = TERMS["multidetasking"](setting)
         given = torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
         chances = torch.softmax(adversary.module(given), 1).detach().numpy()
         expected = -np.log([chances[0, 1], chances[1, 0], chances[2, 0]]).mean()
@@ -176,7 +176,7 @@ class TestTraining:
         encode, rows = (lambda rows, split: vectors[rows]), list(range(20))
         batches = partial(in_eights, corpus)
         monkeypatch.setattr(
-            "leakboard.victims.adversarial.fit_task_model",
+            "leakboard.models.task_training.fit_task_model",
             lambda *given: defences.append(given[-1](encoder, encode, batches)),
         )
         encoder = type("Encoder", (), {"dimension": 6, "device": torch.device("cpu")})
@@ -215,7 +215,7 @@ class TestTraining:
 
     @pytest.mark.parametrize("method", NAMES[:3])
     def test_each_side_moves_its_own_parameters_alone(self, corpus, method, monkeypatch):
-        seen, fit = [], task_model.fit_task_model
+        seen, fit = [], task_training.fit_task_model
 
         def watched(victim, name, corpus, seed, defend):
             def watching(encoder, *given):
@@ -237,7 +237,7 @@ class TestTraining:
 
             return fit(victim, name, corpus, seed, watching)
 
-        monkeypatch.setattr("leakboard.victims.adversarial.fit_task_model", watched)
+        monkeypatch.setattr("leakboard.models.task_training.fit_task_model", watched)
         Adversarial(method=method, encoder={"lstm": {"dimension": 8, "epochs": 1, "batch_size": 16}}).fit(corpus, 0)
         assert len(seen) > 4
         for (turn, adversary, encoder), (_, adversary_after, encoder_after) in itertools.pairwise(seen):
