@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from leakboard.interfaces import Corpus, Integers
 
@@ -132,8 +133,6 @@ def bootstrap(statistic: Callable[..., Any], *samples: Array, units: Integers | 
     Where all texts agree the resamples do too and the interval would have no width: then it is widened to Wilson's
     for as many texts, which is never empty of doubt. Fewer than two texts give (nan, nan).
     """
-    from scipy import stats
-
     if units is not None:
         codes = np.unique(units, return_inverse=True)[1]
         samples = tuple(np.bincount(codes, weights=sample).astype(np.float64) for sample in samples)
