@@ -10,7 +10,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 
 from leakboard.interfaces import Floats
 
@@ -64,6 +63,8 @@ def shrinkage(vectors: Floats, again: Floats) -> Scaling:
         vectors: float32 (n, d), publications of n texts.
         again: of the same texts, with fresh noise: what both have in common is the signal.
     """
+    from scipy import linalg
+
     first, second = vectors.astype(np.float64), again.astype(np.float64)
     total = (_covariance(first) + _covariance(second)) / 2
     noise = _covariance(first - second) / 2

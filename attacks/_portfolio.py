@@ -6,13 +6,11 @@ raw, standardised and per-vector normalised inputs, and keeps what does best on 
 law is public, they are also given vectors that were denoised (`_denoising`).
 """
 
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
-import torch
 from pydantic import Field
 
 from leakboard.attacks._denoising import Inputs, Scaling, plain_scalings, shrinkage
@@ -28,7 +26,6 @@ from leakboard.interfaces import (
     Texts,
 )
 from leakboard.logs import log_progress
-from leakboard.models.training import shuffled, train
 from leakboard.randomness import seeded
 from leakboard.suite.options import shared
 
@@ -120,6 +117,8 @@ def fit_portfolio(
     Raises:
         RequestError: the victim publishes no vectors.
     """
+    from leakboard.attacks._classifiers import fit_logistic, fit_mlp
+
     if view.train.vectors is None or view.dev.vectors is None:
         raise RequestError("no document vectors are published")
     secrets = tuple(secret for secret in view.secrets if secret.kind == kind)
@@ -133,9 +132,10 @@ def fit_portfolio(
             name = f"{model} on {scaling.name} inputs"
             log_progress(name)
             with seeded(seed):
-                scores, remark = (
-                    _mlp(*known, secrets, options, seed) if model == "mlp" else _logistic(known[0], secrets)
-                )
+                if model == "mlp":
+                    scores, remark = fit_mlp(*known, secrets, options, seed), ""
+                else:
+                    scores, remark = fit_logistic(known[0], secrets)
             member = Member(name + remark, scaling, scores)
             on_dev = member(dev.vectors)
             offset = offsets(on_dev, dev.secrets)
@@ -183,82 +183,3 @@ def _scalings(options: PortfolioOptions, view: AttackerView, train: KnownTexts) 
 def _scaled(known: KnownTexts, scaling: Scaling) -> KnownTexts:
     assert known.vectors is not None
     return KnownTexts(known.texts, known.secrets, scaling(known.vectors))
-
-
-def _logistic(known: KnownTexts, secrets: tuple[Secret, ...]) -> tuple[Callable[[Floats], Scores], str]:
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.linear_model import LogisticRegression
-
-    models: dict[str, LogisticRegression] = {}
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ConvergenceWarning)
-        for secret in secrets:
-            if len(np.unique(known.secrets[secret.name])) > 1:
-                models[secret.name] = LogisticRegression(max_iter=200).fit(known.vectors, known.secrets[secret.name])
-
-    def scores(vectors: Floats) -> Scores:
-        result = {}
-        for secret in secrets:
-            result[secret.name] = full = np.full((len(vectors), len(secret.values)), -30.0, np.float32)
-            if secret.name in models:
-                with np.errstate(divide="ignore"):  # a probability of 0 is clipped like all below e**-30
-                    full[:, models[secret.name].classes_] = models[secret.name].predict_log_proba(vectors).clip(-30)
-            else:
-                full[:, known.secrets[secret.name][0]] = 0.0
-        return result
-
-    stopped = any(issubclass(entry.category, ConvergenceWarning) for entry in caught)
-    return scores, " (stopped at 200 iterations)" if stopped else ""
-
-
-class _Heads(torch.nn.Module):
-    """Hidden ReLU layer and one softmax head a secret, as one matrix with unused columns masked."""
-
-    mask: torch.Tensor
-
-    def __init__(self, inputs: int, hidden: int, sizes: Sequence[int]):
-        super().__init__()
-        self.shape = (len(sizes), max(sizes))
-        self.hidden = torch.nn.Linear(inputs, hidden)
-        self.output = torch.nn.Linear(hidden, len(sizes) * max(sizes))
-        unused = torch.arange(max(sizes)) >= torch.tensor(sizes).unsqueeze(1)
-        self.register_buffer("mask", torch.zeros(self.shape).masked_fill(unused, -1e9))
-
-    def forward(self, vectors: torch.Tensor) -> torch.Tensor:
-        """Return logits, float32 (n, secrets, values)."""
-        return self.output(torch.relu(self.hidden(vectors))).unflatten(1, self.shape) + self.mask
-
-
-def _mlp(
-    known: KnownTexts, dev: KnownTexts, secrets: tuple[Secret, ...], options: PortfolioOptions, seed: int
-) -> tuple[Callable[[Floats], Scores], str]:
-    generator = torch.Generator().manual_seed(seed)
-    inputs, targets = _tensors(known, secrets)
-    dev_inputs, dev_targets = _tensors(dev, secrets)
-    network = _Heads(inputs.shape[1], options.hidden, [len(secret.values) for secret in secrets])
-    optimiser = torch.optim.Adam(network.parameters(), lr=options.learning_rate, fused=True)
-
-    def cross_entropy(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        return torch.nn.functional.cross_entropy(network(x).flatten(0, 1), y.flatten())
-
-    train(
-        network,
-        lambda: shuffled(len(inputs), options.batch_size, generator),
-        lambda batch: cross_entropy(inputs[batch], targets[batch]),
-        lambda: cross_entropy(dev_inputs, dev_targets).item(),
-        optimiser=optimiser,
-        epochs=options.epochs,
-        patience=options.patience,
-    )
-
-    @torch.no_grad()
-    def scores(vectors: Floats) -> Scores:
-        logits = torch.log_softmax(network(torch.from_numpy(np.ascontiguousarray(vectors))), 2).numpy()
-        return {s.name: logits[:, i, : len(s.values)] for i, s in enumerate(secrets)}
-
-    return scores, ""
-
-
-def _tensors(known: KnownTexts, secrets: tuple[Secret, ...]) -> tuple[torch.Tensor, torch.Tensor]:
-    targets = np.stack([known.secrets[secret.name] for secret in secrets], axis=1)
-    return torch.from_numpy(np.ascontiguousarray(known.vectors)), torch.from_numpy(targets)

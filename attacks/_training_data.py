@@ -15,14 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from leakboard.data.corpora import with_texts
 from leakboard.data.words import words
 from leakboard.interfaces import AttackerView, Corpus, FittedVictim, Floats, PublishedWords, Texts
 from leakboard.logs import log_progress
 from leakboard.models.skip_gram.pairs import Pairs, pairs_of
-from leakboard.models.skip_gram.vocabulary import POWER
 
 CHUNK = 1 << 18
 """Pairs whose products are worked out at once."""
@@ -51,6 +49,10 @@ class ContextModel:
             window: of its pairs (words).
             ridge: weight of the penalty, over the mean square of a published coordinate.
         """
+        from scipy import sparse
+
+        from leakboard.models.skip_gram.vocabulary import POWER
+
         inputs = published.vectors.astype(np.float64)
         pairs = pairs_of([words(text) for text in texts], None, published.words, window)
         size = len(published.words)

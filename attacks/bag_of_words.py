@@ -7,22 +7,20 @@ guessed above a threshold that is chosen on dev for token F1. It says nothing of
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
-import torch
 from pydantic import Field
-from scipy.special import logit
-from torch.nn.functional import binary_cross_entropy_with_logits
 
 from leakboard.attacks._denoising import Scaling
 from leakboard.attacks._texts import Vocabulary, own_vectors
 from leakboard.data.words import words
 from leakboard.interfaces import AttackerView, Floats, Publication, TextGuesses
-from leakboard.metrics.thresholds import best_offset
-from leakboard.models.training import shuffled, train
 from leakboard.randomness import seeded
 from leakboard.suite.options import attack
+
+if TYPE_CHECKING:
+    import torch
 
 Count = Annotated[int, Field(ge=1)]
 
@@ -54,6 +52,12 @@ class BagOfWords:
         Raises:
             RequestError: the victim publishes no vectors.
         """
+        import torch
+        from torch.nn.functional import binary_cross_entropy_with_logits
+
+        from leakboard.metrics.measures import best_offset
+        from leakboard.models.training import shuffled, train
+
         scaling, vectors, dev_vectors = own_vectors(view)
         vocabulary = Vocabulary.of([words(text) for text in view.train.texts], self.vocabulary)
         inputs, dev_inputs = torch.from_numpy(vectors), torch.from_numpy(dev_vectors[:DEV_TEXTS])
@@ -83,8 +87,11 @@ class BagOfWords:
         offset = best_offset(margins, dev_present.numpy().ravel().astype(np.int64))
         return FittedBagOfWords(vocabulary, scaling, network, offset)
 
-    def _network(self, dimension: int, vocabulary: Vocabulary) -> torch.nn.Module:
+    def _network(self, dimension: int, vocabulary: Vocabulary) -> "torch.nn.Module":
         """Return a network that starts as a constant: the share of texts that hold each word."""
+        import torch
+        from scipy.special import logit
+
         output = torch.nn.Linear(self.hidden or dimension, len(vocabulary.units))
         with torch.no_grad():
             output.weight.zero_()
@@ -99,8 +106,10 @@ def _codes(texts: Sequence[str], vocabulary: Vocabulary) -> list[list[int]]:
     return [[codes[word] for word in set(words(text)) if word in codes] for text in texts]
 
 
-def _present(texts: list[list[int]], size: int) -> torch.Tensor:
+def _present(texts: list[list[int]], size: int) -> "torch.Tensor":
     """Return which words each text holds, float32 (texts, size), 0 or 1."""
+    import torch
+
     present = torch.zeros(len(texts), size)
     for row, codes in enumerate(texts):
         present[row, codes] = 1.0
@@ -111,16 +120,18 @@ def _present(texts: list[list[int]], size: int) -> torch.Tensor:
 class FittedBagOfWords:
     vocabulary: Vocabulary
     scaling: Scaling
-    network: torch.nn.Module
+    network: "torch.nn.Module"
     offset: float
     """Added to the log-odds of every word."""
 
-    @torch.no_grad()
     def guess(self, vectors: Floats) -> TextGuesses:
         """Return the words of each text, the likeliest first."""
+        import torch
+
         texts = []
         for part in torch.from_numpy(self.scaling(vectors)).split(DEV_TEXTS):
-            scores = self.network(part).numpy() + self.offset
+            with torch.no_grad():
+                scores = self.network(part).numpy() + self.offset
             for row in scores:
                 named = np.flatnonzero(row > 0)
                 texts.append(" ".join(self.vocabulary.units[code] for code in named[np.argsort(-row[named])]))

@@ -11,7 +11,6 @@ import numpy as np
 
 from leakboard.attacks._portfolio import FittedPortfolio, PortfolioOptions, Scores, fit_portfolio
 from leakboard.interfaces import AttackerView, Integers, Publication
-from leakboard.metrics.thresholds import best_offset
 from leakboard.suite.options import attack
 
 
@@ -34,6 +33,8 @@ def _no_offset(scores: Scores, truth: Mapping[str, Integers]) -> float:
 
 
 def _best_offset(scores: Scores, truth: Mapping[str, Integers]) -> float:
+    from leakboard.metrics.measures import best_offset
+
     margins = np.concatenate([value[:, 1] - value[:, 0] for value in scores.values()])
     return best_offset(margins, np.concatenate([truth[name] for name in scores]))
 

@@ -12,7 +12,6 @@ from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
-from scipy.linalg import orthogonal_procrustes
 
 from leakboard.data.words import words
 from leakboard.errors import NotApplicable
@@ -104,6 +103,8 @@ def _centred(vectors: Floats) -> Floats:
 
 def _procrustes(source: Floats, target: Floats) -> Floats:
     """Return the orthogonal R that minimises ||source R - target|| (Schoenemann 1966), float32 (d, d)."""
+    from scipy.linalg import orthogonal_procrustes
+
     return orthogonal_procrustes(source.astype(np.float64), target.astype(np.float64))[0].astype(np.float32)
 
 

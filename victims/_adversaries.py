@@ -14,7 +14,8 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from leakboard.interfaces import Corpus
-from leakboard.models.task_model import Adversary, Vectors
+from leakboard.models.task_model import Adversary
+from leakboard.models.training import Vectors
 from leakboard.randomness import derived_seed, seeded
 
 Penalty = Callable[[Vectors, list[int]], torch.Tensor]
@@ -158,22 +159,10 @@ def declustering(setting: Setting) -> tuple[Adversary | None, Penalty]:
     return None, penalty
 
 
-@dataclass(frozen=True)
-class Method:
-    """A method's term, and which options it reads."""
-
-    term: Callable[[Setting], tuple[Adversary | None, Penalty]] | None
-    """None where nothing is trained in."""
-    reads: tuple[str, ...]
-    beta: float = 1.0
-    """Weight in the paper, where it has one."""
-    needs_secrets: bool = True
-
-
-METHODS: Mapping[str, Method] = {
-    "multidetasking": Method(multidetasking, ("beta", "hidden", "learning_rate", "least_privacy")),
-    "gradient_reversal": Method(gradient_reversal, ("beta", "hidden", "learning_rate", "least_privacy")),
-    "generation": Method(generation, ("beta", "learning_rate", "characters", "least_privacy"), needs_secrets=False),
-    "declustering": Method(declustering, ("beta", "least_privacy"), beta=0.1),
-    "erasure": Method(None, ()),
+TERMS: Mapping[str, Callable[[Setting], tuple[Adversary | None, Penalty]]] = {
+    "multidetasking": multidetasking,
+    "gradient_reversal": gradient_reversal,
+    "generation": generation,
+    "declustering": declustering,
 }
+"""What each method trains in."""

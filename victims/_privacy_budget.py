@@ -14,7 +14,7 @@ from leakboard.logs import log_progress
 from leakboard.metrics.baselines import best_constant
 from leakboard.metrics.measures import micro_f1
 from leakboard.models.classifier import LinearClassifier
-from leakboard.models.task_model import Vectors
+from leakboard.models.training import Vectors
 
 BATCH = 256
 """Texts that are encoded at once (texts)."""

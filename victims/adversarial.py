@@ -9,28 +9,47 @@ head at once, on the weighted sum that the paper writes.
 """
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
-import torch
-from concept_erasure import LeaceEraser
 from pydantic import Field
-from safetensors.torch import load_file, save_file
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Floats, Publication, Texts
 from leakboard.logs import log_progress
-from leakboard.models.task_model import Defence, FittedOnTask, TaskModel, fit_task_model, load_task_model
+from leakboard.models.task_model import Defence, FittedOnTask, TaskModel
 from leakboard.suite.options import part, victim
-from leakboard.victims._adversaries import METHODS, Setting
 from leakboard.victims._encoders import ENCODERS
-from leakboard.victims._privacy_budget import PrivacyBudget
 from leakboard.victims.lstm import Lstm
+
+if TYPE_CHECKING:
+    from concept_erasure import LeaceEraser
 
 Weight = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
+
+
+@dataclass(frozen=True)
+class Method:
+    """What a method asks for."""
+
+    reads: tuple[str, ...]
+    """Options."""
+    beta: float = 1.0
+    """Weight in the paper, where it has one."""
+    needs_secrets: bool = True
+
+
+METHODS: Mapping[str, Method] = {
+    "multidetasking": Method(("beta", "hidden", "learning_rate", "least_privacy")),
+    "gradient_reversal": Method(("beta", "hidden", "learning_rate", "least_privacy")),
+    "generation": Method(("beta", "learning_rate", "characters", "least_privacy"), needs_secrets=False),
+    "declustering": Method(("beta", "least_privacy"), beta=0.1),
+    "erasure": Method(()),
+}
 
 
 @victim
@@ -71,13 +90,17 @@ class Adversarial:
         Raises:
             RequestError: no weights, or the corpus has no task label, or none of the secrets that the method needs.
         """
-        method, budgets = METHODS[self.method], list[PrivacyBudget]()
+        from leakboard.models.task_training import fit_task_model
+        from leakboard.victims._adversaries import TERMS, Setting
+        from leakboard.victims._privacy_budget import PrivacyBudget
+
+        method, term, budgets = METHODS[self.method], TERMS.get(self.method), list[PrivacyBudget]()
         if not corpus.secrets and (self.least_privacy or method.needs_secrets):
             asked = f"least_privacy: {self.least_privacy}" if self.least_privacy else f"method: {self.method!r}"
             raise RequestError(f"adversarial: {asked} needs secrets, and {corpus.name} has none")
 
         def defend(encoder: Any, encode: Any, batches: Any) -> Defence:
-            if method.term is None:
+            if term is None:
                 return Defence(task_weight=self.alpha)
             given = Setting(
                 corpus=corpus,
@@ -90,7 +113,7 @@ class Adversarial:
                 learning_rate=self.learning_rate,
                 characters=self.characters,
             )
-            adversary, penalty = method.term(given)
+            adversary, penalty = term(given)
             beta = method.beta if self.beta is None else self.beta
             if self.least_privacy:
                 budgets.append(PrivacyBudget(self.least_privacy, corpus, encode))
@@ -104,17 +127,28 @@ class Adversarial:
         model = fit_task_model(self.encoder, "adversarial", corpus, seed, defend)
         if self.least_privacy and all(max(budget.found) < self.least_privacy for budget in budgets):
             log_progress(f"least_privacy: {self.least_privacy} was reached in no epoch; the most private is kept")
-        return FittedAdversarial(model, _eraser(model, corpus) if method.term is None else None)
+        return FittedAdversarial(model, _eraser(model, corpus) if self.method == "erasure" else None)
 
     def load(self, folder: Path) -> "FittedAdversarial":
         """Return a saved encoder, its head, and what erases."""
+        from leakboard.models.task_training import load_task_model
+
         path = folder / "eraser.safetensors"
-        eraser = LeaceEraser(**load_file(path)) if path.is_file() else None
-        return FittedAdversarial(load_task_model(self.encoder, folder), eraser)
+        return FittedAdversarial(load_task_model(self.encoder, folder), _saved(path) if path.is_file() else None)
 
 
-def _eraser(model: TaskModel, corpus: Corpus) -> LeaceEraser:
+def _saved(path: Path) -> "LeaceEraser":
+    from concept_erasure import LeaceEraser
+    from safetensors.torch import load_file
+
+    return LeaceEraser(**load_file(path))
+
+
+def _eraser(model: TaskModel, corpus: Corpus) -> "LeaceEraser":
     """Fit on train, for all values of all secrets; singular values of rare secrets are small, and are kept."""
+    import torch
+    from concept_erasure import LeaceEraser
+
     vectors = torch.from_numpy(model.encoder.documents(corpus.texts("train"))).double()
     concepts = np.hstack([np.eye(len(s.values))[corpus.column("train", s.name)] for s in corpus.secrets])
     if (directions := sum(len(s.values) - 1 for s in corpus.secrets)) >= vectors.shape[1]:
@@ -124,8 +158,7 @@ def _eraser(model: TaskModel, corpus: Corpus) -> LeaceEraser:
 
 @dataclass(frozen=True)
 class FittedAdversarial(FittedOnTask):
-    eraser: LeaceEraser | None = None
-    claim: None = None
+    eraser: "LeaceEraser | None" = None
 
     def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
         """Return the encoder's vectors, with the secrets erased where the method does so; nothing is random.
@@ -133,11 +166,17 @@ class FittedAdversarial(FittedOnTask):
         The head was trained on vectors that nothing was erased of.
         """
         vectors = self.model.encoder.documents(texts)
-        return vectors if self.eraser is None else self.eraser(torch.from_numpy(vectors).double()).float().numpy()
+        if self.eraser is None:
+            return vectors
+        import torch
+
+        return self.eraser(torch.from_numpy(vectors).double()).float().numpy()
 
     def save(self, folder: Path) -> None:
         """Write encoder, head and eraser (safetensors, JSON)."""
         self.model.save(folder)
         if self.eraser is not None:
+            from safetensors.torch import save_file
+
             parts = {name: getattr(self.eraser, name).contiguous() for name in ("proj_left", "proj_right", "bias")}
             save_file(parts, folder / "eraser.safetensors")

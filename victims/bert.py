@@ -4,29 +4,32 @@ Encoder, dropout, one softmax layer; AdamW with linear decay; the epoch of best 
 vector of a text, and the contextual vectors of its words. It makes no privacy claim.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
-import torch
 from pydantic import Field
 
 from leakboard.interfaces import Corpus, Publication, PublishedWords, Texts
 from leakboard.models import checkpoints
-from leakboard.models.task_model import FittedOnTask, Recipe, fit_task_model, load_task_model
-from leakboard.models.transformer import Pooling, Precision, TransformerEncoder
+from leakboard.models.task_model import FittedOnTask, Recipe, TrainableVictim
 from leakboard.suite.options import victim
+from leakboard.victims._pretrained import Pretrained
+
+if TYPE_CHECKING:
+    from leakboard.models.transformer import TransformerEncoder
 
 Count = Annotated[int, Field(ge=1)]
 
 
+class FittedBert(FittedOnTask):
+    def publish_words(self, texts: Texts, rng: np.random.Generator) -> PublishedWords:
+        """Return the contextual vectors of the texts' words."""
+        return self.model.encoder.words(texts)
+
+
 @victim
-class Bert:
-    checkpoint: str = checkpoints.MINILM
-    """Local folder, hub id (with ``revision``), or ``all-MiniLM-L6-v2`` from the hub's cache or its package."""
-    revision: str | None = None
-    """Full commit hash of a hub checkpoint."""
+class Bert(Pretrained, TrainableVictim):
     max_tokens: Annotated[int, Field(ge=3)] = 128
     """Longer texts are cut (tokens)."""
     epochs: Count = 4
@@ -37,42 +40,22 @@ class Bert:
     """AdamW's, falling linearly to 0."""
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
     """Before the softmax layer."""
-    pooling: Pooling = "cls"
+    pooling: checkpoints.Pooling = "cls"
     """The first token's vector, or the mean over tokens."""
     train_layers: Literal["all", "none"] | Count = "all"
     """Which encoder layers are trained: all, none, or the last k; the rest is held fixed, without dropout."""
-    precision: Precision = "auto"
-    """Number format of the encoder's products; ``auto`` is bfloat16 where the processor has it."""
 
     publishes: ClassVar[tuple[Publication, ...]] = ("documents", "words")
+    fitted = FittedBert
 
-    @staticmethod
-    def state() -> str:
-        """Return whether the default checkpoint is here."""
-        return checkpoints.state()
-
-    def fingerprint(self) -> str:
-        """Identify the pretrained weights."""
-        return checkpoints.identity(self.checkpoint, self.revision)
-
-    def fit(self, corpus: Corpus, seed: int) -> "FittedBert":
-        """Fine-tune on the task labels.
-
-        Raises:
-            RequestError: no weights, or the corpus has no task label.
-        """
-        return FittedBert(fit_task_model(self, "bert", corpus, seed))
-
-    def load(self, folder: Path) -> "FittedBert":
-        """Return a saved encoder and its softmax layer."""
-        return FittedBert(load_task_model(self, folder))
-
-    def build(self, corpus: Corpus) -> TransformerEncoder:
+    def build(self, corpus: Corpus) -> "TransformerEncoder":
         """Return the pretrained encoder."""
         return self.load_encoder(checkpoints.find(self.checkpoint, self.revision))
 
-    def load_encoder(self, folder: Path) -> TransformerEncoder:
+    def load_encoder(self, folder: Path) -> "TransformerEncoder":
         """Return the encoder in a folder."""
+        from leakboard.models.transformer import TransformerEncoder
+
         encoder = TransformerEncoder(folder, self.max_tokens, self.pooling, self.precision, self.batch_size)
         encoder.freeze(self.train_layers)
         return encoder
@@ -80,19 +63,12 @@ class Bert:
     @property
     def recipe(self) -> Recipe:
         """Fused AdamW, linear decay, gradients clipped to norm 1."""
+        from torch.optim import AdamW
+
         return Recipe(
-            lambda trained: torch.optim.AdamW(trained, lr=self.learning_rate, eps=1e-8, weight_decay=0.0, fused=True),
+            lambda trained: AdamW(trained, lr=self.learning_rate, eps=1e-8, weight_decay=0.0, fused=True),
             schedule=lambda step, steps: max(0.0, 1 - step / (self.epochs * steps)),
             epochs=self.epochs,
             dropout=self.dropout,
             clipping_norm=1.0,
         )
-
-
-@dataclass(frozen=True)
-class FittedBert(FittedOnTask):
-    claim: None = None
-
-    def publish_words(self, texts: Texts, rng: np.random.Generator) -> PublishedWords:
-        """Return the contextual vectors of the texts' words."""
-        return self.model.encoder.words(texts)

@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-import torch
 from pydantic import Field
 
 from leakboard.interfaces import Corpus, Floats, PrivacyClaim, Publication, Texts
 from leakboard.models import checkpoints
-from leakboard.models.task_model import Defence, FittedOnTask, fit_task_model, load_task_model
+from leakboard.models.task_model import Defence, FittedOnTask
 from leakboard.privacy.masking import check_sensitive, hide_words
 from leakboard.privacy.mechanisms import Positive, WordDropout
 from leakboard.privacy.normalisation import min_max
@@ -101,6 +100,10 @@ class Dpnr:
             RequestError: no weights, or the corpus has no task label.
             ValueError: a vector is constant and cannot be normalised.
         """
+        import torch
+
+        from leakboard.models.task_training import fit_task_model
+
         generator = torch.Generator().manual_seed(derived_seed(seed, "noise"))
         words = stream(seed, "word dropout")
 
@@ -118,6 +121,8 @@ class Dpnr:
 
     def load(self, folder: Path) -> "FittedDpnr":
         """Return a saved encoder and its softmax layer."""
+        from leakboard.models.task_training import load_task_model
+
         return FittedDpnr(load_task_model(self.encoder, folder), self)
 
     def release(self, dimension: int) -> CubeRelease | None:

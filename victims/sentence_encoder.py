@@ -6,7 +6,7 @@ sentence-transformers models publish them. It makes no privacy claim.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -14,37 +14,25 @@ from pydantic import Field
 from leakboard.interfaces import Corpus, Floats, Integers, Publication, PublishedWords, Texts
 from leakboard.models import checkpoints
 from leakboard.models.classifier import LinearClassifier
-from leakboard.models.transformer import Pooling, Precision, TransformerEncoder
 from leakboard.suite.options import victim
+from leakboard.victims._pretrained import Pretrained
+
+if TYPE_CHECKING:
+    from leakboard.models.transformer import TransformerEncoder
 
 
 @victim
-class SentenceEncoder:
-    checkpoint: str = checkpoints.MINILM
-    """Local folder, hub id (with ``revision``), or ``all-MiniLM-L6-v2`` from the hub's cache or its package."""
-    revision: str | None = None
-    """Full commit hash of a hub checkpoint."""
+class SentenceEncoder(Pretrained):
     max_tokens: Annotated[int, Field(ge=3)] = 256
     """Longer texts are cut (tokens)."""
-    pooling: Pooling = "mean"
+    pooling: checkpoints.Pooling = "mean"
     """The mean over tokens, or the first token's vector."""
     normalise: bool = True
     """Scale document vectors to length 1."""
     batch_size: Annotated[int, Field(ge=1)] = 64
     """Texts encoded at once."""
-    precision: Precision = "auto"
-    """Number format of the encoder's products; ``auto`` is bfloat16 where the processor has it."""
 
     publishes: ClassVar[tuple[Publication, ...]] = ("documents", "words")
-
-    @staticmethod
-    def state() -> str:
-        """Return whether the default checkpoint is here."""
-        return checkpoints.state()
-
-    def fingerprint(self) -> str:
-        """Identify the pretrained weights."""
-        return checkpoints.identity(self.checkpoint, self.revision)
 
     def fit(self, corpus: Corpus, seed: int) -> "FittedSentenceEncoder":
         """Fit the task classifier; the encoder stays as it is.
@@ -65,19 +53,21 @@ class SentenceEncoder:
         classifier = LinearClassifier.load(path) if path.is_file() else None
         return FittedSentenceEncoder(self._encoder(), self.normalise, classifier)
 
-    def _encoder(self) -> TransformerEncoder:
+    def _encoder(self) -> "TransformerEncoder":
+        from leakboard.models.transformer import TransformerEncoder
+
         folder = checkpoints.find(self.checkpoint, self.revision)
         return TransformerEncoder(folder, self.max_tokens, self.pooling, self.precision, self.batch_size)
 
 
-def _documents(encoder: TransformerEncoder, texts: Texts, normalise: bool) -> Floats:
+def _documents(encoder: "TransformerEncoder", texts: Texts, normalise: bool) -> Floats:
     vectors = encoder.documents(texts)
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-12) if normalise else vectors
 
 
 @dataclass(frozen=True)
 class FittedSentenceEncoder:
-    encoder: TransformerEncoder
+    encoder: "TransformerEncoder"
     normalise: bool
     classifier: LinearClassifier | None
     claim: None = None

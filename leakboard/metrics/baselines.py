@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import logit
 
 from leakboard.interfaces import Corpus, Integers, Secret
-from leakboard.metrics.measures import accuracy, micro_f1
-from leakboard.metrics.thresholds import best_offset
+from leakboard.metrics.measures import accuracy, best_offset, micro_f1
 
 Codes = NDArray[np.int64]
 """int64 (n, secrets): indices of values."""

@@ -1,4 +1,7 @@
-"""Finding pretrained encoders: a local folder, the Hugging Face hub at a pinned revision, or a packaged MiniLM."""
+"""Finding pretrained encoders: a local folder, the Hugging Face hub at a pinned revision, or a packaged MiniLM.
+
+How they are read is here too (`transformer` does it), since options name it.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,13 @@ import importlib.metadata
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 from leakboard.errors import RequestError, one_line
 from leakboard.store import file_checksum
+
+Pooling = Literal["cls", "mean"]
+Precision = Literal["auto", "float32", "bfloat16"]
 
 MINILM = "all-MiniLM-L6-v2"
 """6 layers, 384 dimensions, Apache-2.0."""

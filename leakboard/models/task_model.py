@@ -2,28 +2,26 @@
 
 A defence that acts on the vectors (normalisation, noise) stands between encoder and head; one that acts on the texts
 (word dropout) stands before the encoder; one that is trained in adds a penalty, and adversaries that learn beside.
+Training itself is in `task_training`: this module describes, and imports no torch.
 """
 
 from __future__ import annotations
 
-import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import numpy as np
-import torch
-from safetensors.torch import load_file, save_file
 
 from leakboard.errors import RequestError
-from leakboard.interfaces import Corpus, Floats, Integers, PublishedWords, Texts
-from leakboard.logs import log_progress
-from leakboard.models.training import Keep, Opponent, train
-from leakboard.randomness import seeded
+from leakboard.interfaces import Corpus, Floats, Integers, PrivacyClaim, PublishedWords, Texts
 
-Vectors = torch.Tensor
-"""float32 (n, d)."""
+if TYPE_CHECKING:
+    import torch
+
+    from leakboard.models.training import Keep, Vectors
 
 
 class Encoder(Protocol):
@@ -78,29 +76,6 @@ class Recipe:
     """What is best on dev: the lowest loss, or the highest accuracy (the last epoch of those that tie)."""
 
 
-class TrainableVictim(Protocol):
-    """A victim whose encoder other victims may build on: its options are those of the encoder and of its training.
-
-    It may have ``candidates``: victims of its kind, of which the one that does best on dev is kept.
-    """
-
-    def fingerprint(self) -> str:
-        """Identify pretrained weights; empty where there are none."""
-
-    def build(self, corpus: Corpus) -> Encoder:
-        """Return the encoder as it is before training; it may read the texts of train.
-
-        What is to stay as it is requires no gradient.
-        """
-
-    def load_encoder(self, folder: Path) -> Encoder:
-        """Return what `Encoder.save` wrote."""
-
-    @property
-    def recipe(self) -> Recipe:
-        """How it is trained."""
-
-
 @dataclass(frozen=True)
 class Adversary:
     """Learns against the encoder while it is trained; whoever measures privacy trains attackers of their own."""
@@ -129,12 +104,6 @@ class Defence:
     """Maps an epoch's error rate on dev to what is lowest in the epoch to keep; None leaves it to the recipe."""
 
 
-Defend = Callable[
-    [Any, Callable[[Sequence[int], str], Vectors], Callable[[torch.Generator], Iterator[list[int]]]], Defence
-]
-"""Returns a defence, given the encoder, what encodes rows of a split, and what divides train into random batches."""
-
-
 @dataclass(frozen=True)
 class TaskModel:
     """A trained encoder and its head: a softmax layer, with a ReLU layer below it where the recipe has one."""
@@ -143,14 +112,18 @@ class TaskModel:
     """An `Encoder`."""
     head: torch.nn.Module
 
-    @torch.no_grad()
     def predict(self, vectors: Floats) -> Integers:
         """Return the head's labels, int64 (n,)."""
+        import torch
+
         inputs = torch.from_numpy(np.ascontiguousarray(vectors)).to(self.encoder.device)
-        return self.head(inputs).argmax(1).cpu().numpy()
+        with torch.no_grad():
+            return self.head(inputs).argmax(1).cpu().numpy()
 
     def save(self, folder: Path) -> None:
         """Write encoder and head (safetensors, JSON)."""
+        from safetensors.torch import save_file
+
         self.encoder.save(folder / "encoder")
         save_file(self.head.state_dict(), folder / "head.safetensors")
 
@@ -160,6 +133,11 @@ class FittedOnTask:
     """A fitted victim that is a task model; one that adds to its vectors publishes documents of its own."""
 
     model: TaskModel
+
+    @property
+    def claim(self) -> PrivacyClaim | None:
+        """None is made."""
+        return None
 
     def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
         """Return the encoder's vectors; nothing is random."""
@@ -182,141 +160,53 @@ class FittedOnTask:
         self.model.save(folder)
 
 
-def load_task_model(victim: TrainableVictim, folder: Path) -> TaskModel:
-    """Return what `TaskModel.save` wrote."""
-    encoder = victim.load_encoder(folder / "encoder")
-    state = load_file(folder / "head.safetensors")
-    hidden = victim.recipe.hidden
-    labels = len(state["bias" if hidden is None else "2.bias"])
-    head = _head(encoder.dimension, hidden, labels).to(encoder.device)
-    head.load_state_dict(state)
-    return TaskModel(encoder, head)
+class TrainableVictim(ABC):
+    """A victim that trains an encoder on the task; victims that defend the encoder build on it.
 
-
-def _head(dimension: int, hidden: int | None, labels: int) -> torch.nn.Module:
-    if hidden is None:
-        return torch.nn.Linear(dimension, labels)
-    return torch.nn.Sequential(torch.nn.Linear(dimension, hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, labels))
-
-
-def fit_task_model(
-    victim: TrainableVictim,
-    name: str,
-    corpus: Corpus,
-    seed: int,
-    defend: Defend | None = None,
-) -> TaskModel:
-    """Train encoder and head on the task labels.
-
-    Args:
-        victim: builds the encoder and says how it is trained.
-        name: of the plugin, for messages.
-        corpus: with train and dev.
-        seed: of weights, batches and dropout.
-        defend: returns the defence; None: no defence.
-
-    Raises:
-        RequestError: no weights, or the corpus has no task label.
+    A plugin adds its options, ``build``, ``load_encoder`` and ``recipe``; one whose weights are pretrained also a
+    ``fingerprint``.
     """
-    if not corpus.has_labels:
-        raise RequestError(f"{name}: {corpus.name} has no task label to train on; sentence_encoder needs none")
-    candidates = getattr(victim, "candidates", (victim,))
-    fitted: list[tuple[TaskModel, float]] = []
-    for candidate in candidates:
-        try:
-            with seeded(seed):
-                fitted.append(_fit(candidate, corpus, seed, defend or (lambda *_: Defence())))
-        except FloatingPointError as error:
-            if len(candidates) == 1:
-                raise
-            log_progress(str(error))
-    if not fitted:
-        raise FloatingPointError(f"the dev loss is not finite with any of {len(candidates)} recipes")
-    model, least = min(fitted, key=lambda entry: entry[1])
-    if len(candidates) > 1:
-        log_progress(f"kept of {len(candidates)}: {model.encoder.dimension} dimensions, {least:.4f} on dev")
-    return model
 
+    fitted: ClassVar[type[FittedOnTask]] = FittedOnTask
+    """What ``fit`` returns."""
 
-def _fit(
-    victim: TrainableVictim,
-    corpus: Corpus,
-    seed: int,
-    defend: Defend,
-) -> tuple[TaskModel, float]:
-    """Return a trained model, and the least of what was found on dev after each epoch."""
-    recipe, encoder = victim.recipe, victim.build(corpus)
-    assert isinstance(encoder, torch.nn.Module)
-    head = _head(encoder.dimension, recipe.hidden, len(corpus.values("label"))).to(encoder.device)
-    prepared = {split: encoder.prepare(corpus.texts(split)) for split in ("train", "dev")}
-    labels = {split: torch.from_numpy(corpus.column(split, "label")).to(encoder.device) for split in prepared}
-    generator = torch.Generator().manual_seed(seed)
-    trained = [parameter for parameter in encoder.parameters() if parameter.requires_grad]
-    optimiser = recipe.optimiser(trained + list(head.parameters()))
-    latest: tuple[list[int], Vectors] | None = None
-    epoch = 0
+    @abstractmethod
+    def build(self, corpus: Corpus) -> Encoder:
+        """Return the encoder as it is before training; it may read the texts of train.
 
-    def encode(rows: Sequence[int], split: str) -> Vectors:
-        vectors: Vectors = encoder([prepared[split][i] for i in rows])
-        return vectors
+        What is to stay as it is requires no gradient.
+        """
 
-    defence = defend(encoder, encode, lambda generator: encoder.batches(prepared["train"], generator))
-    if defence.penalty and not trained:
-        raise RequestError("nothing of the encoder is trained, so a defence that is trained into it has no effect")
+    @abstractmethod
+    def load_encoder(self, folder: Path) -> Encoder:
+        """Return what `Encoder.save` wrote."""
 
-    def batches() -> Iterator[list[int]]:
-        nonlocal epoch
-        epoch += 1
-        if defence.texts:
-            for split in prepared:
-                prepared[split] = encoder.prepare(defence.texts(corpus.texts(split), encoder.mask))
-        return encoder.batches(prepared["train"], generator)
+    @property
+    @abstractmethod
+    def recipe(self) -> Recipe:
+        """How it is trained."""
 
-    def encoded(batch: list[int]) -> Vectors:
-        """Encode a batch once for adversaries and objective: the adversaries' steps leave the encoder as it is."""
-        nonlocal latest
-        if latest is None or latest[0] is not batch:
-            latest = (batch, encode(batch, "train"))
-        return latest[1]
+    @property
+    def candidates(self) -> Sequence[TrainableVictim]:
+        """Victims of its kind, of which the one that does best on dev is kept."""
+        return (self,)
 
-    def logits(vectors: Vectors) -> torch.Tensor:
-        dropped = torch.nn.functional.dropout(vectors, recipe.dropout, training=head.training)
-        scores: torch.Tensor = head(defence.vectors(dropped, epoch))
-        return scores
+    def fingerprint(self) -> str:
+        """Nothing is pretrained."""
+        return ""
 
-    def loss(batch: list[int]) -> torch.Tensor:
-        vectors = encoded(batch)
-        value = defence.task_weight * torch.nn.functional.cross_entropy(logits(vectors), labels["train"][batch])
-        return value if defence.penalty is None else value + defence.penalty(vectors, batch)
+    def fit(self, corpus: Corpus, seed: int) -> FittedOnTask:
+        """Train encoder and head on the task labels.
 
-    def opponent(adversary: Adversary) -> Opponent[list[int]]:
-        return Opponent(lambda batch: adversary.loss(encoded(batch).detach(), batch), adversary.optimiser)
+        Raises:
+            RequestError: no weights, or the corpus has no task label.
+        """
+        from leakboard.models.task_training import fit_task_model
 
-    def dev_loss() -> float:
-        total = 0.0
-        for batch in encoder.batches(prepared["dev"]):
-            scores, truth = logits(encode(batch, "dev")), labels["dev"][batch]
-            if not scores.isfinite().all():  # which is the largest could still be told
-                return math.nan
-            if recipe.select == "accuracy" or defence.criterion:
-                total += (scores.argmax(1) != truth).sum().item()
-            else:
-                total += torch.nn.functional.cross_entropy(scores, truth, reduction="sum").item()
-        found = total / len(labels["dev"])
-        return defence.criterion(found) if defence.criterion else found
+        return self.fitted(fit_task_model(self, type(self).__module__.rpartition(".")[2], corpus, seed))
 
-    steps = sum(1 for _ in encoder.batches(prepared["train"]))
-    history = train(
-        torch.nn.ModuleDict({"encoder": encoder, "head": head}),
-        batches,
-        loss,
-        dev_loss,
-        optimiser=optimiser,
-        epochs=recipe.epochs,
-        opponents=[opponent(adversary) for adversary in defence.adversaries],
-        scheduler=torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: recipe.schedule(step, steps)),
-        clipping_norm=recipe.clipping_norm,
-        keep="best" if defence.criterion else recipe.keep,
-        log_epochs=True,
-    )
-    return TaskModel(encoder, head), min(value for value in history if math.isfinite(value))
+    def load(self, folder: Path) -> FittedOnTask:
+        """Return a saved encoder and its head."""
+        from leakboard.models.task_training import load_task_model
+
+        return self.fitted(load_task_model(self, folder))

@@ -14,6 +14,8 @@ import torch
 from leakboard.interfaces import Floats
 from leakboard.logs import log_progress
 
+Vectors = torch.Tensor
+"""float32 (n, d)."""
 Batch = TypeVar("Batch")
 Keep = Literal["best", "last"]
 """Which epoch's weights are kept: that of best dev loss, or the last."""

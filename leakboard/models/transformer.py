@@ -20,13 +20,12 @@ from leakboard.errors import RequestError
 from leakboard.interfaces import Floats, PublishedWords, Texts
 from leakboard.models import frozen_states
 from leakboard.models.bert_layers import AttentionMask, BertLayers, HiddenStates
+from leakboard.models.checkpoints import Pooling, Precision
 from leakboard.models.training import encode_all, of_like_length
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
 
-Pooling = Literal["cls", "mean"]
-Precision = Literal["auto", "float32", "bfloat16"]
 TrainedLayers = Literal["all", "none"] | int
 """All layers and the embeddings, none, or the last k."""
 

@@ -19,7 +19,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 Array = NDArray[Any]
 Score = Callable[[Array], Array]
@@ -129,6 +128,8 @@ def lower_bound(hits: int, misses: int, draws: int, delta: float, error: float) 
 
 
 def _lower_bounds(hits: Array, misses: Array, draws: int, delta: float, error: float) -> Array:
+    from scipy import stats
+
     p = np.where(hits > 0, stats.beta.ppf(error / 2, np.maximum(hits, 1), draws - hits + 1), 0.0)
     full = misses >= draws
     q = np.where(full, 1.0, stats.beta.ppf(1 - error / 2, misses + 1, np.maximum(draws - misses, 1)))

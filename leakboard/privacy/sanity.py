@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from leakboard.privacy.audit import Mechanism, releases
 
@@ -92,6 +91,8 @@ def exact_loss(chances: tuple[float, float], dimensions: int) -> float:
 
 def _log_chances(chances: tuple[float, float], dimensions: int) -> list[tuple[float, float]]:
     """Return for the guesses 0 and 1 the logarithms of their probabilities given zeros and given ones."""
+    from scipy import stats
+
     half = dimensions // 2
     zeros, ones = (stats.binom(dimensions, chance) for chance in chances)
     return [(zeros.logcdf(half), ones.logcdf(half)), (zeros.logsf(half), ones.logsf(half))]

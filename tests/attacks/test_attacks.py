@@ -12,7 +12,7 @@ from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.attacks.entity_presence import EntityPresence
 from leakboard.errors import RequestError
 from leakboard.interfaces import AttackerView, KnownTexts, Secret, Texts
-from leakboard.metrics.thresholds import best_offset
+from leakboard.metrics.measures import best_offset
 
 GENDER = Secret("gender", ("f", "m"), "attribute")
 AGE = Secret("age", ("a", "b", "c"), "attribute")

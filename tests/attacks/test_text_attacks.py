@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 import torch
 
+from leakboard.attacks._language_model import END, FIRST, PADDING, START, UNKNOWN, LanguageModel
 from leakboard.attacks._texts import Vocabulary
 from leakboard.attacks.bag_of_words import BagOfWords
-from leakboard.attacks.reconstruction import END, FIRST, PADDING, START, UNKNOWN, LanguageModel, Reconstruction
+from leakboard.attacks.reconstruction import Reconstruction
 from leakboard.data.corpora import build_corpus
 from leakboard.errors import RequestError
 from leakboard.interfaces import AttackerView, KnownTexts, SecretGuesses, TextGuesses, Texts

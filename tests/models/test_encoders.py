@@ -12,7 +12,7 @@ import torch
 from leakboard.datasets.generated_reviews import GeneratedReviews
 from leakboard.errors import RequestError
 from leakboard.interfaces import Texts
-from leakboard.models import checkpoints, task_model
+from leakboard.models import checkpoints, task_training
 from leakboard.models.transformer import TransformerEncoder
 from leakboard.victims.bert import Bert
 from leakboard.victims.sentence_encoder import SentenceEncoder
@@ -44,8 +44,8 @@ class TestBert:
     """Fine-tuning on the task."""
 
     def test_learns_the_task(self, tiny_bert, corpus, monkeypatch):
-        histories, train = [], task_model.train
-        monkeypatch.setattr(task_model, "train", lambda *a, **k: histories.append(train(*a, **k)) or histories[-1])
+        histories, train = [], task_training.train
+        monkeypatch.setattr(task_training, "train", lambda *a, **k: histories.append(train(*a, **k)) or histories[-1])
         fitted = recipe(tiny_bert, epochs=6, learning_rate=0.01).fit(corpus.only("train", "dev"), 0)
         assert min(histories[0]) < histories[0][0] - 0.5
         assert min(histories[0]) < np.log(5) - 0.5

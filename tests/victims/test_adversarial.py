@@ -10,14 +10,12 @@ import pytest
 import torch
 
 from leakboard.errors import RequestError
-from leakboard.interfaces import Texts
-from leakboard.models import task_model
+from leakboard.models import task_model, task_training
 from leakboard.models.training import Opponent, shuffled, train
 from leakboard.randomness import derived_seed
 from leakboard.suite.options import build
-from leakboard.victims._adversaries import METHODS, Setting
-from leakboard.victims._privacy_budget import PrivacyBudget, dev_privacy
-from leakboard.victims.adversarial import Adversarial, _eraser
+from leakboard.victims._adversaries import TERMS, Setting
+from leakboard.victims.adversarial import METHODS, Adversarial
 from leakboard.victims.lstm import Lstm
 
 RNG = np.random.default_rng(0)
@@ -46,7 +44,7 @@ def term(corpus, vectors):
 
     def make(method, steps=30):
         setting = setting_of(corpus, 6, lambda rows, split: vectors[rows])
-        adversary, penalty = METHODS[method].term(setting)
+        adversary, penalty = TERMS[method](setting)
         rows = list(range(len(vectors)))
         for _ in range(steps if adversary else 0):
             adversary.optimiser.zero_grad()
@@ -117,7 +115,7 @@ class TestTerms:
         """Each text is the other one equally often, whatever the first; a short batch is filled up from its start."""
         drawn, n = [], len(corpus.texts("train"))
         setting = setting_of(corpus, 2, lambda rows, split: drawn.append(rows) or torch.zeros(len(rows), 2))
-        _, penalty = METHODS["declustering"].term(setting)
+        _, penalty = TERMS["declustering"](setting)
         passes, batches = 20, -(-n // 8)
         for _ in range(passes * batches):
             penalty(torch.zeros(8, 2), [0] * 8)
@@ -134,7 +132,7 @@ class TestTerms:
     def test_of_many_values_any_but_the_true_one(self, make_corpus):
         ages = ("young", "grown", "old")
         made = make_corpus({s: {"age": [0, 1, 2]} for s in ("train", "dev", "test")}, [("age", ages, "attribute")])
-        adversary, penalty = METHODS["multidetasking"].term(setting_of(made, 4, None))
+        adversary, penalty = TERMS["multidetasking"](setting_of(made, 4, None))
         given = torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
         chances = torch.softmax(adversary.module(given), 1).detach().numpy()
         assert penalty(given, [0, 1, 2]).item() == pytest.approx(-np.log(1 - np.diag(chances)).mean(), rel=1e-5)
@@ -143,7 +141,7 @@ class TestTerms:
         """-ln P(not z) of the network's own probabilities, worked out apart."""
         made = make_corpus({s: {"g": [0, 1, 1]} for s in ("train", "dev", "test")}, [("g", ("a", "b"), "attribute")])
         setting = setting_of(made, 4, None)
-        adversary, penalty = METHODS["multidetasking"].term(setting)
+        adversary, penalty = TERMS["multidetasking"](setting)
         given = torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
         chances = torch.softmax(adversary.module(given), 1).detach().numpy()
         expected = -np.log([chances[0, 1], chances[1, 0], chances[2, 0]]).mean()
@@ -176,7 +174,7 @@ class TestTraining:
         encode, rows = (lambda rows, split: vectors[rows]), list(range(20))
         batches = partial(in_eights, corpus)
         monkeypatch.setattr(
-            "leakboard.victims.adversarial.fit_task_model",
+            "leakboard.models.task_training.fit_task_model",
             lambda *given: defences.append(given[-1](encoder, encode, batches)),
         )
         encoder = type("Encoder", (), {"dimension": 6, "device": torch.device("cpu")})
@@ -215,7 +213,7 @@ class TestTraining:
 
     @pytest.mark.parametrize("method", NAMES[:3])
     def test_each_side_moves_its_own_parameters_alone(self, corpus, method, monkeypatch):
-        seen, fit = [], task_model.fit_task_model
+        seen, fit = [], task_training.fit_task_model
 
         def watched(victim, name, corpus, seed, defend):
             def watching(encoder, *given):
@@ -237,7 +235,7 @@ class TestTraining:
 
             return fit(victim, name, corpus, seed, watching)
 
-        monkeypatch.setattr("leakboard.victims.adversarial.fit_task_model", watched)
+        monkeypatch.setattr("leakboard.models.task_training.fit_task_model", watched)
         Adversarial(method=method, encoder={"lstm": {"dimension": 8, "epochs": 1, "batch_size": 16}}).fit(corpus, 0)
         assert len(seen) > 4
         for (turn, adversary, encoder), (_, adversary_after, encoder_after) in itertools.pairwise(seen):
@@ -265,72 +263,6 @@ class TestTraining:
         )
 
 
-class TestPrivacyBudget:
-    """The most accurate epoch that is private enough on dev."""
-
-    @pytest.mark.parametrize(
-        ("privacies", "errors", "kept"),
-        [
-            ([0.1, 0.5, 0.4], [0.1, 0.3, 0.2], 3),  # 2 and 3 are private enough, 3 is more accurate
-            ([0.1, 0.5, 0.1], [0.1, 0.3, 0.2], 2),
-            ([0.1, 0.2, 0.15], [0.1, 0.3, 0.2], 2),  # none is: the most private
-        ],
-    )
-    def test_which_epoch_is_best(self, corpus, monkeypatch, privacies, errors, kept):
-        told = iter(privacies)
-        monkeypatch.setattr("leakboard.victims._privacy_budget.dev_privacy", lambda *_: next(told))
-        budget = PrivacyBudget(0.4, corpus, None)
-        assert 1 + int(np.argmin([budget(error) for error in errors])) == kept
-
-    @pytest.mark.parametrize("encoder", ENCODERS, ids=lambda encoder: next(iter(encoder)))
-    @pytest.mark.parametrize("kept", [1, 2])
-    def test_the_epoch_within_the_budget_is_kept(self, corpus, monkeypatch, encoder, kept):
-        states, told = [], iter([0.9 if epoch == kept else 0.1 for epoch in (1, 2)])
-
-        def privacy(_, encode):
-            states.append(encode([0, 1], "dev").clone())
-            return next(told)
-
-        monkeypatch.setattr("leakboard.victims._privacy_budget.dev_privacy", privacy)
-        fitted = Adversarial(method="declustering", encoder=encoder, least_privacy=0.4).fit(corpus, 0)
-        found = fitted.publish_documents(Texts(corpus.texts("dev")[:2]), RNG)
-        np.testing.assert_allclose(found, states[kept - 1], atol=1e-6)
-        assert not np.allclose(found, states[2 - kept], atol=1e-4)
-
-    @pytest.mark.parametrize(("privacy", "told"), [(0.1, True), (0.5, False)])
-    def test_a_budget_that_no_epoch_and_no_size_reaches_is_told(self, corpus, monkeypatch, privacy, told):
-        notes = []
-        monkeypatch.setattr("leakboard.victims._privacy_budget.dev_privacy", lambda *_: privacy)
-        monkeypatch.setattr("leakboard.victims.adversarial.log_progress", notes.append)
-        encoder = {"lstm": {"dimension": [4, 8], "epochs": 1}}
-        Adversarial(method="declustering", encoder=encoder, least_privacy=0.4).fit(corpus, 0)
-        assert (notes == ["least_privacy: 0.4 was reached in no epoch; the most private is kept"]) is told
-
-    def test_an_attacker_who_fails_shows_no_privacy(self, make_corpus):
-        rare = {"e": [0] * 9 + [1], "f": [1] * 6 + [0] * 4}
-        secrets = [(name, ("absent", "present"), "entity") for name in rare]
-        corpus = make_corpus(dict.fromkeys(("train", "dev", "test"), rare), secrets)
-        constant = dev_privacy(corpus, lambda rows, split: torch.zeros(len(rows), 3))
-        assert constant == pytest.approx(1 - 2 * 6 / (6 + 7 + 4))
-
-    def test_dev_privacy_of_vectors_that_show_everything_or_nothing(self, corpus):
-        def showing(rows, split):
-            columns = [corpus.column(split, secret.name)[rows] for secret in corpus.secrets]
-            return torch.tensor(np.stack([c == v for c in columns for v in range(5)], axis=1), dtype=torch.float32)
-
-        assert dev_privacy(corpus, showing) == pytest.approx(0.0, abs=0.01)
-        constant = dev_privacy(corpus, lambda rows, split: torch.zeros(len(rows), 3))
-        attributes = [secret.name for secret in corpus.secrets if secret.kind == "attribute"]
-        majority = [np.bincount(corpus.column("train", name)).argmax() for name in attributes]
-        right = [np.mean(corpus.column("dev", n) == m) for n, m in zip(attributes, majority, strict=True)]
-        assert constant == pytest.approx(1 - np.mean(right))
-
-    def test_it_needs_secrets(self, corpus):
-        silent = dataclasses.replace(corpus, secrets=())
-        with pytest.raises(RequestError, match=r"least_privacy: 0\.4 needs secrets, and generated_reviews has none"):
-            Adversarial(method="generation", encoder=ENCODERS[0], least_privacy=0.4).fit(silent, 0)
-
-
 class TestBadInput:
     @pytest.mark.parametrize(
         ("method", "options", "reason"),
@@ -353,43 +285,3 @@ class TestBadInput:
     def test_a_network_that_diverged_is_not_kept(self, corpus):
         with pytest.raises(FloatingPointError, match="not finite in any"):
             Lstm(dimension=8, epochs=2, learning_rate=1e38).fit(corpus, 0)
-
-
-class TestErasure:
-    """LEACE: no linear attacker does better than a constant on the vectors that it was fitted on."""
-
-    def test_a_linear_attacker_is_left_with_the_majority(self, corpus):
-        from sklearn.linear_model import LogisticRegression
-
-        encoder = {"lstm": {"dimension": 16, "epochs": 6, "batch_size": 8, "learning_rate": 0.01}}
-        fitted = Adversarial(method="erasure", encoder=encoder).fit(corpus, 0)
-        plain = fitted.model.encoder.documents(corpus.texts("train")).astype(np.float64)
-        erased = fitted.publish_documents(corpus.texts("train"), RNG).astype(np.float64)
-        beaten = 0
-        for secret in corpus.secrets:
-            truth = corpus.column("train", secret.name)
-            majority = np.bincount(truth).max() / len(truth)
-            scores = [
-                LogisticRegression(C=np.inf, max_iter=5000).fit(x, truth).score(x, truth) for x in (plain, erased)
-            ]
-            assert scores[1] <= majority + 1.96 * np.sqrt(majority * (1 - majority) / len(truth)), secret.name
-            beaten += scores[0] > majority + 0.05
-        assert beaten
-
-    def test_rare_secrets_are_erased_too(self, make_corpus):
-        from sklearn.metrics import roc_auc_score
-
-        rng = np.random.default_rng(0)
-        truth = (rng.random(6000) < 0.005).astype(int)
-        vectors = rng.standard_normal((6000, 16)).astype(np.float32)
-        vectors[:, 0] += 1.5 * truth
-        corpus = make_corpus({s: {"e": truth} for s in ("train", "dev", "test")}, [("e", ("no", "yes"), "entity")])
-        model = type("Model", (), {"encoder": type("Encoder", (), {"documents": lambda self, texts: vectors})()})()
-        erased = _eraser(model, corpus)(torch.from_numpy(vectors).double()).numpy()
-
-        def separates(values):
-            direction = values[truth == 1].mean(0) - values[truth == 0].mean(0)
-            return roc_auc_score(truth, values @ direction)
-
-        assert separates(vectors) > 0.8
-        assert np.abs(erased[truth == 1].mean(0) - erased[truth == 0].mean(0)).max() < 1e-6

@@ -8,14 +8,15 @@ import torch
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Texts
-from leakboard.models import task_model
+from leakboard.models import task_model, task_training
+from leakboard.models.word_encoders import UNKNOWN
 from leakboard.privacy.mechanisms import gaussian_delta
 from leakboard.privacy.normalisation import min_max
 from leakboard.suite import options
 from leakboard.suite.options import build, label
 from leakboard.victims.bert import Bert
 from leakboard.victims.dpnr import Dpnr
-from leakboard.victims.embedding_bag import UNKNOWN, EmbeddingBag
+from leakboard.victims.embedding_bag import EmbeddingBag
 
 BAG = {"embedding_bag": {"dimension": 8, "epochs": 2}}
 
@@ -41,7 +42,7 @@ def fitted(corpus):
 @pytest.fixture
 def heads(monkeypatch):
     """Record what the softmax layer is given at every step: epoch, whether in training, the vectors, and them clean."""
-    seen, plain = [], task_model.fit_task_model
+    seen, plain = [], task_training.fit_task_model
 
     def recording(victim, name, corpus, seed, defend):
         defence = defend(None, None)
@@ -53,7 +54,7 @@ def heads(monkeypatch):
 
         return plain(victim, name, corpus, seed, lambda *_: task_model.Defence(vectors, defence.texts))
 
-    monkeypatch.setattr("leakboard.victims.dpnr.fit_task_model", recording)
+    monkeypatch.setattr("leakboard.models.task_training.fit_task_model", recording)
     return seen
 
 

@@ -6,9 +6,10 @@ import torch
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Texts
-from leakboard.models import task_model
+from leakboard.models import task_training
+from leakboard.models.word_encoders import RARITY, UNKNOWN, LstmEncoder
 from leakboard.suite.options import build
-from leakboard.victims.lstm import RARITY, UNKNOWN, Lstm, LstmEncoder
+from leakboard.victims.lstm import Lstm
 
 COUNTS = {"bad": 1, "good": 40, "room": 3, "the": 1000}
 TEXTS = Texts(["The room, the GOOD room!", "good", "", "bad bad nothing", f"the {UNKNOWN} room"])
@@ -101,13 +102,13 @@ class TestVictim:
         assert [tuple(value.shape) for value in head.parameters()] == [(7, 32), (7,), (2, 7), (2,)]
 
     def test_the_last_epoch_of_best_dev_accuracy_is_kept(self, reviews, monkeypatch):
-        told, train = [], task_model.train
+        told, train = [], task_training.train
 
         def recorded(*given, **options):
             told.extend(history := train(*given, **options))
             return history
 
-        monkeypatch.setattr(task_model, "train", recorded)
+        monkeypatch.setattr(task_training, "train", recorded)
         fitted = Lstm(epochs=4, batch_size=8).fit(reviews.only("train", "dev"), 0)
         vectors = fitted.publish_documents(reviews.texts("dev"), RNG)
         wrong = np.mean(fitted.predict(vectors) != reviews.column("dev", "label"))
@@ -128,15 +129,15 @@ class TestVictim:
         assert np.array_equal(both.load(tmp_path).publish_documents(reviews.texts("dev"), RNG), vectors[best])
 
     def test_a_dimension_that_diverges_loses_no_other(self, reviews, monkeypatch):
-        fit, told = task_model._fit, []
+        fit, told = task_training._fit, []
 
         def diverging(candidate, *given):
             if candidate.dimension == 4:
                 raise FloatingPointError("the dev loss is not finite in any of 1 epochs")
             return fit(candidate, *given)
 
-        monkeypatch.setattr(task_model, "_fit", diverging)
-        monkeypatch.setattr(task_model, "log_progress", told.append)
+        monkeypatch.setattr(task_training, "_fit", diverging)
+        monkeypatch.setattr(task_training, "log_progress", told.append)
         fitted = Lstm(dimension=(4, 8), epochs=1).fit(reviews.only("train", "dev"), 0)
         assert fitted.model.encoder.dimension == 8
         assert told[0] == "the dev loss is not finite in any of 1 epochs"

@@ -1,0 +1,194 @@
+"""Encoders that learn a vector for every word of train: the mean of n-grams, and an LSTM."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from torch.nn.utils.rnn import pad_sequence
+
+from leakboard.data.words import words
+from leakboard.interfaces import Floats
+from leakboard.models.training import encode_all, of_like_length, shuffled
+
+UNKNOWN = "unknownword"
+"""How a hidden word is written; it stands for every word that train has not, and its n-grams for every n-gram."""
+RARITY = 0.8375
+"""A word of frequency f is unknown to an LSTM with probability RARITY / (RARITY + f) while training."""
+
+
+class _WordEncoder(torch.nn.Module):
+    """Reads texts as rows of a table of vectors; row 0 stands for all that have none, and for a text without a word."""
+
+    mask = UNKNOWN
+
+    def __init__(self, vocabulary: Iterable[str], batch_size: int):
+        super().__init__()
+        self.rows = {unit: row for row, unit in enumerate(vocabulary, 1)}
+        self.batch_size = batch_size
+
+    def units(self, text: str) -> list[str]:
+        """Return what has a vector of its own, in the text's order."""
+        return words(text)
+
+    def prepare(self, texts: Sequence[str]) -> list[torch.Tensor]:
+        """Return the rows of each text, int64."""
+        return [torch.tensor([self.rows.get(unit, 0) for unit in self.units(text)] or [0]) for text in texts]
+
+    def documents(self, texts: Sequence[str]) -> Floats:
+        """Return one vector a text, float32 (n, d)."""
+        return encode_all(self, texts)
+
+    def coverage(self, texts: Sequence[str]) -> dict[str, float]:
+        """Return the share of texts without a known word."""
+        return {"unknown_texts": float(np.mean([not rows.any() for rows in self.prepare(texts)]))}
+
+
+class BagEncoder(_WordEncoder):
+    """Means of the vectors of a text's n-grams, float32 (V + 1, d); without training they are uniform in (-0.5, 0.5).
+
+    Args:
+        vocabulary: n-grams that have a vector.
+        dimension: d.
+        longest: n-grams have up to so many words.
+        batch_size: texts a batch.
+    """
+
+    device = torch.device("cpu")
+    """Looking up a few rows gains nothing from a GPU."""
+
+    def __init__(self, vocabulary: Iterable[str], dimension: int, longest: int, batch_size: int):
+        super().__init__(vocabulary, batch_size)
+        self.longest = longest
+        self.bag = torch.nn.EmbeddingBag(len(self.rows) + 1, dimension, mode="mean", sparse=True)
+        torch.nn.init.uniform_(self.bag.weight, -0.5, 0.5)
+
+    @classmethod
+    def of(cls, texts: Sequence[str], dimension: int, longest: int, min_count: int, batch_size: int) -> BagEncoder:
+        """Return random vectors for the n-grams of texts, drawn from torch's global generator."""
+        counts = Counter(gram for text in texts for gram in _ngrams(text, longest))
+        kept = sorted(gram for gram, count in counts.items() if count >= min_count and UNKNOWN not in gram.split())
+        return cls(kept, dimension, longest, batch_size)
+
+    @classmethod
+    def load(cls, folder: Path, longest: int, batch_size: int) -> BagEncoder:
+        """Return what `save` wrote."""
+        vectors = load_file(folder / "vectors.safetensors")
+        vocabulary = json.loads((folder / "ngrams.json").read_text("utf-8"))
+        encoder = cls(vocabulary, vectors["bag.weight"].shape[1], longest, batch_size)
+        encoder.load_state_dict(vectors)
+        return encoder
+
+    @property
+    def dimension(self) -> int:
+        """Width of the vectors."""
+        return self.bag.embedding_dim
+
+    def units(self, text: str) -> list[str]:
+        """Return the text's n-grams."""
+        return _ngrams(text, self.longest)
+
+    def batches(
+        self, prepared: Sequence[torch.Tensor], generator: torch.Generator | None = None
+    ) -> Iterator[list[int]]:
+        """Yield batches of indices, in random order with a generator."""
+        parts = torch.arange(len(prepared)).split(self.batch_size) if prepared else ()
+        yield from (
+            part.tolist() for part in (shuffled(len(prepared), self.batch_size, generator) if generator else parts)
+        )
+
+    def forward(self, prepared: Sequence[torch.Tensor]) -> torch.Tensor:
+        """Return mean vectors, float32 (batch, d)."""
+        sizes = torch.tensor([0, *(len(rows) for rows in prepared[:-1])])
+        return self.bag(torch.cat(list(prepared)), sizes.cumsum(0))
+
+    def save(self, folder: Path) -> None:
+        """Write n-grams (JSON) and their vectors (safetensors)."""
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "ngrams.json").write_text(json.dumps(list(self.rows)), encoding="utf-8")
+        save_file(self.state_dict(), folder / "vectors.safetensors")
+
+
+def _ngrams(text: str, longest: int) -> list[str]:
+    found = words(text)
+    return [" ".join(found[i : i + n]) for n in range(1, longest + 1) for i in range(len(found) - n + 1)]
+
+
+class LstmEncoder(_WordEncoder):
+    """Last states of an LSTM on word vectors, float32 (V + 1, e).
+
+    Args:
+        counts: how often each word stands in train.
+        word_dimension: e.
+        dimension: d, of the state.
+        dropout: of the word vectors while training.
+        batch_size: texts a batch.
+    """
+
+    def __init__(self, counts: dict[str, int], word_dimension: int, dimension: int, dropout: float, batch_size: int):
+        super().__init__(counts, batch_size)
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.counts, self.dropout = counts, dropout
+        self.words = torch.nn.Embedding(len(counts) + 1, word_dimension)
+        self.lstm = torch.nn.LSTM(word_dimension, dimension, batch_first=True)
+        frequency = torch.tensor([1.0, *counts.values()])
+        self.register_buffer("unknown", RARITY / (RARITY + frequency), persistent=False)
+        self.to(self.device)
+
+    unknown: torch.Tensor
+    """Probability that a word is unknown while training, float32 (V + 1,)."""
+
+    @classmethod
+    def of(
+        cls, texts: Sequence[str], min_count: int, word_dimension: int, dimension: int, dropout: float, batch_size: int
+    ) -> LstmEncoder:
+        """Return a random LSTM over the words of texts, drawn from torch's global generator."""
+        counts = Counter(word for text in texts for word in words(text) if word != UNKNOWN)
+        known = {word: counts[word] for word in sorted(counts) if counts[word] >= min_count}
+        return cls(known, word_dimension, dimension, dropout, batch_size)
+
+    @classmethod
+    def load(cls, folder: Path, dropout: float, batch_size: int) -> LstmEncoder:
+        """Return what `save` wrote."""
+        weights = load_file(folder / "weights.safetensors")
+        counts = json.loads((folder / "words.json").read_text("utf-8"))
+        sizes = weights["words.weight"].shape[1], weights["lstm.weight_hh_l0"].shape[1]
+        encoder = cls(counts, *sizes, dropout, batch_size)
+        encoder.load_state_dict(weights)
+        return encoder
+
+    @property
+    def dimension(self) -> int:
+        """Width of the state."""
+        return self.lstm.hidden_size
+
+    def batches(
+        self, prepared: Sequence[torch.Tensor], generator: torch.Generator | None = None
+    ) -> Iterator[list[int]]:
+        """Yield batches of indices of texts of like length, in random order with a generator."""
+        return of_like_length([len(rows) for rows in prepared], self.batch_size, generator)
+
+    def forward(self, prepared: Sequence[torch.Tensor]) -> torch.Tensor:
+        """Return the last states, float32 (batch, d)."""
+        rows = pad_sequence(list(prepared), batch_first=True).to(self.device)
+        if self.training:
+            rows = rows.masked_fill(torch.rand(rows.shape, device=self.device) < self.unknown[rows], 0)
+        vectors = self.words(rows)
+        vectors = vectors * torch.nn.functional.dropout(
+            torch.ones_like(vectors[:, :1]), self.dropout, training=self.training
+        )
+        # Padded sequences, which torch computes several times faster than packed ones
+        states = self.lstm(vectors)[0]
+        last = torch.tensor([len(entry) - 1 for entry in prepared], device=self.device)
+        return states[torch.arange(len(prepared), device=self.device), last]
+
+    def save(self, folder: Path) -> None:
+        """Write words with their frequencies (JSON), and weights (safetensors)."""
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "words.json").write_text(json.dumps(self.counts), encoding="utf-8")
+        save_file(self.state_dict(), folder / "weights.safetensors")
