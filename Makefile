@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN = .venv/bin
 PLUGINS = $(wildcard attacks/*.py victims/*.py datasets/*.py)
 
-.PHONY: demo test test-all lint clean
+.PHONY: demo test test-all mutants lint clean
 
 demo: .venv/demo
 	$(BIN)/python run_benchmark.py
@@ -14,6 +14,9 @@ test: .venv/test
 
 test-all: .venv/test
 	$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder -m ""
+
+mutants: .venv/mutants
+	$(BIN)/python tests/mutants
 
 lint: .venv/test
 	$(BIN)/ruff check .
@@ -30,6 +33,10 @@ lint: .venv/test
 
 .venv/test: pyproject.toml constraints.txt | .venv/bin/python
 	$(BIN)/python -m pip install -q -c constraints.txt -e '.[pretrained,test]'
+	touch $@
+
+.venv/mutants: pyproject.toml constraints.txt | .venv/bin/python
+	$(BIN)/python -m pip install -q -c constraints.txt -e '.[pretrained,test,mutants]'
 	touch $@
 
 clean:
