@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN = .venv/bin
 PLUGINS = $(wildcard attacks/*.py victims/*.py datasets/*.py)
 
-.PHONY: demo test test-all lint imports clean
+.PHONY: demo test test-all mutants lint imports clean
 
 demo: .venv/demo
 	$(BIN)/python run_benchmark.py
@@ -14,6 +14,9 @@ test: .venv/test
 
 test-all: .venv/test
 	$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder -m ""
+
+mutants: .venv/mutants
+	$(BIN)/python tests/mutants
 
 lint: .venv/test imports
 	$(BIN)/ruff check .
@@ -38,6 +41,10 @@ imports: .venv/test
 
 .venv/test: pyproject.toml constraints.txt | .venv/bin/python
 	$(BIN)/python -m pip install -q -c constraints.txt -e '.[pretrained,test]'
+	touch $@
+
+.venv/mutants: pyproject.toml constraints.txt | .venv/bin/python
+	$(BIN)/python -m pip install -q -c constraints.txt -e '.[pretrained,test,mutants]'
 	touch $@
 
 clean:

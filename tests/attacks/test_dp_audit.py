@@ -9,14 +9,13 @@ from scipy import stats
 
 from leakboard.attacks.dp_audit import PAIRS, DpAudit, _neighbours
 from leakboard.datasets.zeros_and_ones import ZerosAndOnes
-from leakboard.interfaces import Distinguisher, PrivacyClaim
-from leakboard.metrics.claims import composed, corrected_bound, judge_claim, verdict
-from leakboard.metrics.measures import Metric
+from leakboard.interfaces import PrivacyClaim
+from leakboard.metrics.claims import verdict
 from leakboard.pipeline.cell import mount, unclaimed
 from leakboard.pipeline.fitting import Names, fit
 from leakboard.pipeline.publications import publish, publisher
 from leakboard.pipeline.scene import Scene, view
-from leakboard.privacy.audit import audit, corners, lower_bound
+from leakboard.privacy.audit import audit, corners
 from leakboard.privacy.releases import CubeRelease
 from leakboard.victims.dpnr import Dpnr
 from leakboard.victims.mechanism import CONTROLS, Mechanism
@@ -172,104 +171,6 @@ def test_neighbours_differ_in_one_word():
         assert first in texts
 
 
-class TestReferee:
-    """Counts, corrections and verdicts by hand."""
-
-    CLAIM = PrivacyClaim(1.0, 0.0, "vector", "made", "1 in L1")
-
-    @staticmethod
-    def judged(event, claim=CLAIM, mechanism=None, publish=None):
-        audit = SimpleNamespace(distinguisher=event, repeats=0)
-        return {m.name: m for m in judge_claim(audit, claim, mechanism, publish, np.random.default_rng(0))}
-
-    def test_the_referee_draws_for_itself(self):
-        """An event of which the attack says it always holds proves nothing, whatever the attack saw."""
-        always = Distinguisher(np.zeros(2), np.ones(2), lambda outputs: np.ones(len(outputs), bool), 500)
-        found = self.judged(always, mechanism=CubeRelease(2, 1.0, calibration="l1"))
-        assert (found["audit_hits"].value, found["audit_misses"].value) == (500, 500)
-        assert found["attack_score"].value == 0.0
-
-    def test_the_order_of_the_releases_tells_nothing(self):
-        """An event that counts its calls, or the place of a row, finds nothing in a mechanism without any loss."""
-        calls = []
-
-        def halves(outputs):
-            calls.append(len(outputs))
-            return np.arange(len(outputs)) < len(outputs) / 2
-
-        found = self.judged(Distinguisher(np.zeros(2), np.ones(2), halves, 5000), mechanism=CubeRelease(2, 1e-6))
-        assert sum(calls) == 10_000
-        assert found["attack_score"].value < 0.1
-
-    @pytest.mark.parametrize(
-        "answer",
-        [
-            lambda outputs: outputs > 0,
-            lambda outputs: np.ones(len(outputs)),
-            lambda outputs: np.ones(3, bool),
-            lambda outputs: True,
-        ],
-    )
-    def test_an_event_is_one_bool_a_release(self, answer):
-        with pytest.raises(ValueError, match="an event is one bool for each release"):
-            self.judged(Distinguisher(np.zeros(2), np.ones(2), answer, 100), mechanism=CubeRelease(2, 1.0))
-
-    def test_texts_are_published_whole(self):
-        asked = []
-
-        def publish(texts, rng):
-            asked.extend(texts)
-            return np.array([[len(text)] for text in texts], np.float32)
-
-        claim = PrivacyClaim(1.0, 0.0, "word", "made", "1 in L1")
-        found = self.judged(Distinguisher("aa", "b", lambda o: o[:, 0] > 1, 100), claim, publish=publish)
-        assert (found["audit_hits"].value, found["audit_misses"].value) == (100, 0)
-        assert asked == ["aa"] * 100 + ["b"] * 100
-
-    @pytest.mark.parametrize(
-        ("first", "second", "unit", "complaint"),
-        [
-            (np.full(2, 50.0), np.zeros(2), "vector", "is not one of"),
-            (np.zeros(3), np.ones(3), "vector", "is not one of"),
-            (np.array([0.0, math.nan]), np.zeros(2), "vector", "is not one of"),
-            (np.zeros(2), np.ones(2), "coordinate", "more than the one coordinate"),
-            ("a b", "c d", "word", "differ in 2 words"),
-            ("a b c", "a", "word", "differ in 2 words"),
-            ("a", "a", "word", "differ in 0 words"),
-            ("a", "b", "vector", "the claim is about one vector"),
-        ],
-    )
-    def test_inputs_that_are_no_neighbours_are_refused(self, first, second, unit, complaint):
-        claim = PrivacyClaim(1.0, 0.0, unit, "made", "1 in L1")
-        with pytest.raises(ValueError, match=complaint):
-            self.judged(Distinguisher(first, second, lambda o: o[:, 0] > 0, 100), claim, CubeRelease(2, 1.0))
-
-    def test_several_audits_share_the_error(self):
-        def cell(hits, misses):
-            counted = {"attack_score": 9.9, "audit_hits": hits, "audit_misses": misses, "audit_delta": 0.0}
-            return [Metric(name, value, n=1000) for name, value in counted.items()]
-
-        cells = [cell(500, 100), cell(900, 90), cell(10, 10)]
-        assert corrected_bound(cells) == pytest.approx(lower_bound(900, 90, 1000, 0.0, 0.05 / 3))
-        assert corrected_bound(cells[:1]) == pytest.approx(lower_bound(500, 100, 1000, 0.0, 0.05))
-        assert corrected_bound([[Metric("attack_score", 1.0)]]) is None
-
-    @pytest.mark.parametrize(
-        ("claimed", "proved", "audited", "expected"),
-        [
-            (1.0, 1.0, 0.9, "holds"),
-            (1.0, 0.0, None, "holds"),
-            (1.0, 64.0, 0.9, "unproven"),
-            (1.0, math.inf, None, "unproven"),
-            (1.0, 64.0, 1.1, "violated"),
-            (1.0, 1.0, 1.1, "violated"),
-            (5.0, 1.0, 2.0, "unproven"),  # the proof is refuted, the claim is not
-        ],
-    )
-    def test_verdict(self, claimed, proved, audited, expected):
-        assert verdict(claimed, proved, audited) == expected
-
-
 class TestClaims:
     """What a claim must say."""
 
@@ -289,11 +190,6 @@ class TestClaims:
         given = {"epsilon": 1.0, "delta": 0.0, "unit": "word", "mechanism": "Laplace", "sensitivity": "1 in L1"}
         with pytest.raises(ValueError, match=complaint):
             PrivacyClaim(**{**given, **changes})
-
-    def test_several_publications_of_a_text_are_composed(self):
-        once = PrivacyClaim(0.5, 1e-3, "word", "Gaussian", "1", 2.0)
-        assert composed(once, 16) == PrivacyClaim(8.0, 0.016, "word", "Gaussian", "1", 32.0, releases=16)
-        assert composed(PrivacyClaim(0.5, 0.5, "word", "made", "1"), 4).delta < 1
 
 
 def test_texts_asked_for_again_are_not_encoded_again(reviews):

@@ -20,7 +20,6 @@ from leakboard.data.words import words
 from leakboard.datasets.generated_reviews import GeneratedReviews
 from leakboard.errors import NotApplicable
 from leakboard.interfaces import AuxiliaryRegime, PrivacyClaim, PublishedWords, Texts
-from leakboard.metrics.claims import canary_metrics, composed, corrected_bound
 from leakboard.models.skip_gram.tables import Workspace
 from leakboard.pipeline.cell import mount, unclaimed
 from leakboard.pipeline.fitting import Names, victim_and_attacker_corpus
@@ -336,18 +335,3 @@ class TestUnit:
         assert "context" in unclaimed(MembershipInference(), SimpleNamespace(claim=None, words=contextual))
         audit = SimpleNamespace(target="claim")
         assert "not about what is published" in unclaimed(audit, SimpleNamespace(claim=CLAIM, words=static))
-
-
-def test_what_is_made_from_a_published_table_costs_nothing_more():
-    assert composed(CLAIM, 5) == CLAIM
-    text = PrivacyClaim(1.0, 1e-6, "document", "noise", "L1")
-    assert (composed(text, 5).epsilon, composed(text, 5).releases) == (5.0, 5)
-
-
-def test_bounds_of_several_runs_share_the_error():
-    rng = np.random.default_rng(0)
-    planted = rng.random(400) < 0.5
-    cells = [canary_metrics(planted + rng.normal(0, spread, 400), planted, 1e-6, 1, "user") for spread in (0.5, 0.3)]
-    alone = [corrected_bound([cell]) for cell in cells]
-    assert alone == [next(m.value for m in cell if m.name == "attack_score") for cell in cells]
-    assert 0 < corrected_bound(cells) < max(alone)

@@ -155,6 +155,11 @@ class TestUnits:
         assert joint.low < joint.value < joint.high
         assert joint.high - joint.low < 0.8 * (apart.high - apart.low)
 
+    def test_a_resample_without_a_pair_counts_as_chance(self):
+        """Of three authors, of both kinds and of either, 2 of 27 resamples hold one kind alone; all others are won."""
+        area = judged([2.0, 1.0, 2.0, 1.0], [1, 0, 1, 0], np.array([0, 0, 1, 2]))["attack_score"]
+        assert (area.value, area.low, area.high) == (1.0, 0.5, 1.0)
+
     def test_one_author_of_a_kind_has_no_interval(self):
         area = judged([1.0, 2.0, 3.0, 4.0], [1, 1, 0, 0], np.array([0, 0, 1, 2]))["attack_score"]
         assert area.value == 0
@@ -224,6 +229,11 @@ class TestFoundAtALowRate:
         assert found["tpr@fpr=0.001"].status == "threshold above every non-member: only 500 non-members"
         assert found["tpr@fpr=0.001"].value == (scores[members] > scores[~members].max()).mean()
         assert found["tpr@fpr=0.01"].status == ""
+
+    @pytest.mark.parametrize(("others", "told"), [(99, True), (100, False)])
+    def test_a_hundred_others_are_enough_for_one_in_a_hundred(self, others, told):
+        scores, members = np.arange(50.0 + others), np.arange(50 + others) < 50
+        assert bool(judged(scores, members)["tpr@fpr=0.01"].status) == told
 
 
 def test_names_and_counts():
