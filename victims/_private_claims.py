@@ -12,7 +12,7 @@ import numpy as np
 from leakboard.interfaces import PrivacyClaim
 from leakboard.models.skip_gram.lots import FixedLots
 from leakboard.models.skip_gram.personal import AsInThePaper, Filtered
-from leakboard.privacy.training_budget import TrainingBudget
+from leakboard.privacy.accounting.training_budget import TrainingBudget
 
 if TYPE_CHECKING:
     from leakboard.victims.dp_word2vec import DPWord2Vec

@@ -20,7 +20,7 @@ from leakboard.models.skip_gram.pairs import Pairs, pairs_of
 from leakboard.models.skip_gram.personal import AsInThePaper, Filtered
 from leakboard.models.skip_gram.training import Descent, Training
 from leakboard.models.skip_gram.vocabulary import Vocabulary
-from leakboard.privacy.training_budget import TrainingBudget
+from leakboard.privacy.accounting.training_budget import TrainingBudget
 from leakboard.randomness import derived_seed, stream
 from leakboard.victims._private_claims import Claims
 

@@ -46,7 +46,7 @@ from pydantic import Field
 
 from leakboard.errors import RequestError, nearest
 from leakboard.interfaces import Corpus, PrivacyClaim, Publication, TrainingUnit
-from leakboard.privacy.mechanisms import Positive
+from leakboard.privacy.mechanisms.textbook import Positive
 from leakboard.randomness import stream
 from leakboard.resuming import state_folder
 from leakboard.store import file_checksum, finite, numbers

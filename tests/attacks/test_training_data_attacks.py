@@ -29,7 +29,7 @@ from leakboard.pipeline.fitting import Names, victim_and_attacker_corpus
 from leakboard.pipeline.publications import Publications
 from leakboard.pipeline.scene import Scene
 from leakboard.pipeline.training_data import draw_candidates, training_unit, units_in, without
-from leakboard.privacy.one_run import one_run_bound
+from leakboard.privacy.auditing.one_run import one_run_bound
 from leakboard.victims.dp_word2vec import DPWord2Vec
 
 CLAIM = PrivacyClaim(1.0, 1e-6, "user", "noise", "2-norm", protects="training")

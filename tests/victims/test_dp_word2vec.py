@@ -13,8 +13,8 @@ from leakboard.datasets.generated_reviews import GeneratedReviews
 from leakboard.errors import RequestError
 from leakboard.models.skip_gram import training as training_module
 from leakboard.models.skip_gram.training import Training
-from leakboard.privacy.mechanisms import gaussian_epsilon
-from leakboard.privacy.training_budget import TrainingBudget
+from leakboard.privacy.accounting.training_budget import TrainingBudget
+from leakboard.privacy.mechanisms.textbook import gaussian_epsilon
 from leakboard.resuming import resumable
 from leakboard.suite.options import build
 from leakboard.victims._private_training import plan

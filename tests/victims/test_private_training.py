@@ -17,9 +17,9 @@ from leakboard.models.skip_gram.lots import FixedLots, PoissonLots
 from leakboard.models.skip_gram.pairs import Pairs
 from leakboard.models.skip_gram.tables import NoisyTables
 from leakboard.models.skip_gram.training import Descent, Training
-from leakboard.privacy.audit import lower_bound
-from leakboard.privacy.mechanisms import gaussian_epsilon
-from leakboard.privacy.training_budget import TrainingBudget
+from leakboard.privacy.accounting.training_budget import TrainingBudget
+from leakboard.privacy.auditing.audit import lower_bound
+from leakboard.privacy.mechanisms.textbook import gaussian_epsilon
 from leakboard.victims._private_training import plan
 from leakboard.victims.dp_word2vec import DPWord2Vec
 

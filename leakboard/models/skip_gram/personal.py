@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from leakboard.interfaces import Integers
-from leakboard.privacy.training_budget import TrainingBudget
+from leakboard.privacy.accounting.training_budget import TrainingBudget
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ import pytest
 from scipy import special
 
 from leakboard.errors import RequestError
-from leakboard.privacy import accountant
-from leakboard.privacy.mechanisms import gaussian_epsilon
-from leakboard.privacy.training_budget import FAILURE_SHARE, TrainingBudget
+from leakboard.privacy.accounting import accountant
+from leakboard.privacy.accounting.training_budget import FAILURE_SHARE, TrainingBudget
+from leakboard.privacy.mechanisms.textbook import gaussian_epsilon
 
 SHARED_ORDERS = [*range(2, 64), 128, 256, 512, 1024]
 """Integer orders that dp-accounting looks at too."""

@@ -24,7 +24,7 @@ from pydantic.dataclasses import dataclass
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import PrivacyClaim, Unit
-from leakboard.privacy.mechanisms import (
+from leakboard.privacy.mechanisms.textbook import (
     CHECKED,
     DiscreteLaplace,
     Gaussian,
