@@ -21,7 +21,8 @@ from pydantic import Field
 from leakboard.errors import RequestError
 from leakboard.interfaces import AttackerView, Distinguisher, Publication, Texts, Unit
 from leakboard.logs import log_progress
-from leakboard.privacy.auditing.audit import DRAWS, FEWEST, Event, Pair, choose_event, corners, normalised_corners
+from leakboard.privacy.auditing.audit import DRAWS
+from leakboard.privacy.auditing.events import FEWEST, Event, Pair, choose_event, corners, normalised_corners
 from leakboard.privacy.auditing.sanity import published_repeats
 from leakboard.suite.options import attack
 
@@ -80,7 +81,7 @@ class DpAudit:
             raise RequestError(f"dp_audit: pairs: {self.pairs!r} are no neighbours for a claim about one {claim.unit}")
         event, draws = max(events, key=lambda entry: entry[0].promise)
         first, second = (_plain(values) for values in (event.pair.first, event.pair.second))
-        found = Distinguisher(first, second, event.holds, draws, f"{event.pair.name}: {event.told}")
+        found = Distinguisher(first, second, event.holds, draws, f"{event.pair.name}: {event.description}")
         return FittedDpAudit(
             found, published_repeats(mechanism.dimension) if self.repeats == "published" else self.repeats
         )

@@ -16,7 +16,9 @@ from leakboard.pipeline.cell import mount, unclaimed
 from leakboard.pipeline.fitting import Names, fit
 from leakboard.pipeline.publications import publish, publisher
 from leakboard.pipeline.scene import Scene, view
-from leakboard.privacy.auditing.audit import audit, corners, lower_bound
+from leakboard.privacy.auditing.audit import audit
+from leakboard.privacy.auditing.bound import lower_bound
+from leakboard.privacy.auditing.events import corners
 from leakboard.privacy.mechanisms.releases import CubeRelease
 from leakboard.victims.dpnr import Dpnr
 from leakboard.victims.mechanism import CONTROLS, Mechanism

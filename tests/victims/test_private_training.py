@@ -18,7 +18,7 @@ from leakboard.models.skip_gram.pairs import Pairs
 from leakboard.models.skip_gram.tables import NoisyTables
 from leakboard.models.skip_gram.training import Descent, Training
 from leakboard.privacy.accounting.training_budget import TrainingBudget
-from leakboard.privacy.auditing.audit import lower_bound
+from leakboard.privacy.auditing.bound import lower_bound
 from leakboard.privacy.mechanisms.textbook import gaussian_epsilon
 from leakboard.victims._private_training import plan
 from leakboard.victims.dp_word2vec import DPWord2Vec

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from leakboard.privacy.auditing.audit import Mechanism, releases
+from leakboard.privacy.auditing.trials import Mechanism, releases
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from pydantic import ValidationError
 from scipy import stats
 
 from leakboard.interfaces import PrivacyClaim, Texts
-from leakboard.privacy.auditing.audit import audit, corners
+from leakboard.privacy.auditing.audit import audit
+from leakboard.privacy.auditing.events import corners
 from leakboard.privacy.mechanisms.masking import hide_words
 from leakboard.privacy.mechanisms.normalisation import min_max
 from leakboard.privacy.mechanisms.releases import CubeRelease, HiddenWordRelease
