@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from leakboard.data.corpora import with_texts
 from leakboard.data.words import words
@@ -51,6 +50,8 @@ class ContextModel:
             window: of its pairs (words).
             ridge: weight of the penalty, over the mean square of a published coordinate.
         """
+        from scipy import sparse
+
         inputs = published.vectors.astype(np.float64)
         pairs = pairs_of([words(text) for text in texts], None, published.words, window)
         size = len(published.words)

@@ -25,7 +25,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy import stats
 
 from leakboard.data import words as tokens
 from leakboard.data.tabular import Row, read_lines
@@ -106,6 +105,8 @@ def counted(
 
 def threshold(noise_multiplier: float, failure: float) -> float:
     """Return t, the noisy count above which a word is kept."""
+    from scipy import stats
+
     return 1 + noise_multiplier * float(stats.norm.isf(failure / MOST_WORDS))
 
 
