@@ -24,7 +24,7 @@ SMALL = {
     "sentences": 20,
     "canaries": 40,
     "steps": 10,
-    "lot_size": 50,
+    "expected_batch_size": 50,
     "checkpoint": "{tiny_bert}",
     "draws": 2000,
     "epochs": 1,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leakboard.interfaces import PrivacyClaim
-from leakboard.models.skip_gram.lots import FixedLots
-from leakboard.models.skip_gram.personal import AsInThePaper, Filtered
+from leakboard.models.skip_gram.participation import PaperAccounting, RenyiFilter
+from leakboard.models.skip_gram.sampling import SequentialBatches
 from leakboard.privacy.accounting.training_budget import TrainingBudget
 
 if TYPE_CHECKING:
@@ -38,12 +38,12 @@ class Claims:
     words: int
     """Of the vocabulary."""
     size: int
-    """Expected number of units in a lot."""
+    """Expected number of units in a batch."""
     last: int
     """The step after which training ends."""
     budgets: np.ndarray | None
     """float64 (units,), of users who have budgets of their own."""
-    stays: Filtered | AsInThePaper | None
+    participation: RenyiFilter | PaperAccounting | None
     """Says which users still take part; None: all do."""
 
     def __call__(self, steps: int) -> PrivacyClaim | None:
@@ -64,8 +64,8 @@ class Claims:
         )
 
     def _claimed(self, steps: int) -> float:
-        if isinstance(self.stays, Filtered):
-            steps = int(min(steps, self.stays.last.max()))
+        if isinstance(self.participation, RenyiFilter):
+            steps = int(min(steps, self.participation.paid_steps.max()))
         elif self.budgets is not None:
             return float(self.budgets.max())
         if self.options.as_released:  # told the number of words for that of pairs; nothing is said of the vocabulary
@@ -80,8 +80,8 @@ class Claims:
             return math.inf
         if by_budget:
             return max(by_budget.values())
-        if isinstance(self.stays, Filtered):
-            steps = int(min(steps, self.stays.last.max()))
+        if isinstance(self.participation, RenyiFilter):
+            steps = int(min(steps, self.participation.paid_steps.max()))
         return self._of_steps(steps)
 
     def _of_steps(self, steps: int) -> float:
@@ -92,7 +92,7 @@ class Claims:
                 # One pair can turn each table's clipped mean around: 2 C apart in each, sqrt(8) C together.
                 true = cost.noise_multiplier * self.options.clipping_norm / math.sqrt(8)
                 cost = replace(cost, noise_multiplier=true)
-            return cost.visited(FixedLots(self.units, self.size).visits(steps))
+            return cost.visited(SequentialBatches(self.units, self.size).visits(steps))
         return self.cost.epsilon(steps, "pld")
 
     def _by_budget(self, steps: int) -> dict[float, float]:
@@ -104,14 +104,14 @@ class Claims:
         neighbour's, whose divergences are no larger (joint convexity). So the steps cost no more than if it stayed; nor
         more than as many whole releases as it can take part in. Whoever does not pay for being counted is not.
         """
-        if not isinstance(self.stays, AsInThePaper):
+        if not isinstance(self.participation, PaperAccounting):
             return {}
         uncounted = replace(self, cost=replace(self.cost, vocabulary_noise=None))
         stayed = {claims: claims._of_steps(steps) for claims in (self, uncounted)}
         found = {}
-        for budget in map(float, np.unique(self.stays.budgets)):
+        for budget in map(float, np.unique(self.participation.budgets)):
             paying = self if budget >= self.cost.epsilon(0) else uncounted
-            found[budget] = min(stayed[paying], paying.cost.visited(min(steps, self.stays.visits(budget))))
+            found[budget] = min(stayed[paying], paying.cost.visited(min(steps, self.participation.visits(budget))))
         return found
 
     def _sensitivity(self) -> str:
@@ -122,13 +122,13 @@ class Claims:
 
     def _mechanism(self, steps: int, by_budget: Mapping[float, float]) -> str:
         options, noise = self.options, self.cost.noise_multiplier
-        lots = f"Poisson samples, q={self.size / self.units:.4g}"
+        batches = f"Poisson samples, q={self.size / self.units:.4g}"
         if options.fixed:
-            lots = f"batches of {self.size} in order"
+            batches = f"batches of {self.size} in order"
         scale = f"Gaussian noise {noise:.4g} times the clipping norm on the sum"
         if options.as_released:
             scale = f"the mean gradient clipped, Gaussian noise {noise:.4g} times the clipping norm squared on it"
-        parts = [f"{steps} steps of gradient descent on {lots}, {scale}", f"{self.units} units, a public number"]
+        parts = [f"{steps} steps of gradient descent on {batches}, {scale}", f"{self.units} units, a public number"]
         parts.append(f"vocabulary {self._vocabulary()}")
         if self.budgets is not None:
             parts.append(f"public budgets {self.budgets.min():g} to {self.budgets.max():g}, {options.accounting}")

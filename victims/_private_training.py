@@ -15,9 +15,9 @@ from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Integers, PrivacyClaim
 from leakboard.logs import log_progress
 from leakboard.models.skip_gram import vocabulary
-from leakboard.models.skip_gram.lots import FixedLots, PoissonLots
 from leakboard.models.skip_gram.pairs import Pairs, pairs_of
-from leakboard.models.skip_gram.personal import AsInThePaper, Filtered
+from leakboard.models.skip_gram.participation import PaperAccounting, RenyiFilter
+from leakboard.models.skip_gram.sampling import PoissonSampler, SequentialBatches
 from leakboard.models.skip_gram.training import Descent, Training
 from leakboard.models.skip_gram.vocabulary import Vocabulary
 from leakboard.privacy.accounting.training_budget import TrainingBudget
@@ -63,21 +63,21 @@ def plan(options: DPWord2Vec, corpus: Corpus, seed: int) -> Planned:
     pairs = pairs_of(units.texts, units.owners, found.words, options.window)
     if len(found.words) < 2 or not len(pairs.centres):
         raise RequestError(_too_little(options, corpus, cost, found, budgets))
-    size = min(options.lot_size, pairs.units)
+    size = min(options.expected_batch_size, pairs.units)
     cost, steps = _cost_and_steps(options, replace(cost, sampling_probability=size / pairs.units))
-    lots = FixedLots(pairs.units, size) if options.fixed else PoissonLots(pairs.units, size / pairs.units)
-    stays = _stays(options, cost, budgets, size, steps)
+    sampler = SequentialBatches(pairs.units, size) if options.fixed else PoissonSampler(pairs.units, size / pairs.units)
+    participation = _participation(options, cost, budgets, size, steps)
     training = Training(
         pairs,
         found.frequencies,
-        lots,
+        sampler,
         _descent(options, cost.noise_multiplier, size),
         dimensions=options.vector_size,
         negatives=options.negative,
         seed=derived_seed(seed, "dp_word2vec", *_named(options)),
-        stays=stays,
+        participation=participation,
     )
-    claims = Claims(options, cost, pairs.units, len(found.words), size, steps, budgets, stays)
+    claims = Claims(options, cost, pairs.units, len(found.words), size, steps, budgets, participation)
     _tell(options, pairs, cost, steps)
     return Planned(found.words, training, steps, claims)
 
@@ -177,20 +177,20 @@ def _cost_and_steps(options: DPWord2Vec, cost: TrainingBudget) -> tuple[Training
 def _descent(options: DPWord2Vec, noise_multiplier: float, size: int) -> Descent:
     rate, clipping_norm = options.learning_rate, options.clipping_norm
     if options.as_released:  # of the mean of a batch: clipped to C, noise s C**2; here of its sum
-        return Descent(rate, clipping_norm * size, noise_multiplier * clipping_norm**2 * size, of_lot=True)
+        return Descent(rate, clipping_norm * size, noise_multiplier * clipping_norm**2 * size, of_batch=True)
     deviation = 0.0 if options.noise_multiplier == 0 else noise_multiplier * clipping_norm
     return Descent(rate, clipping_norm, deviation)
 
 
-def _stays(
+def _participation(
     options: DPWord2Vec, cost: TrainingBudget, budgets: np.ndarray | None, size: int, steps: int
-) -> Filtered | AsInThePaper | None:
+) -> RenyiFilter | PaperAccounting | None:
     if budgets is None:
         return None
     if options.accounting == "filter":
-        return Filtered.within(budgets, cost, steps)
+        return RenyiFilter.within(budgets, cost, steps)
     spent = np.array([cost.epsilon(step) for step in range(steps + 1)])
-    return AsInThePaper(budgets, np.diff(spent), size)
+    return PaperAccounting(budgets, np.diff(spent), size)
 
 
 def _tell(options: DPWord2Vec, pairs: Pairs, cost: TrainingBudget, steps: int) -> None:
@@ -198,7 +198,7 @@ def _tell(options: DPWord2Vec, pairs: Pairs, cost: TrainingBudget, steps: int) -
         "no noise" if options.noise_multiplier == 0 else f"noise {cost.noise_multiplier:.4g} times the clipping norm"
     )
     log_progress(f"{pairs.units} {options.unit}s, {steps} steps with {noise}")
-    if silent := pairs.silent:
+    if empty := pairs.units_without_pairs:
         log_progress(
-            f"{silent} of {pairs.units} {options.unit}s have no two known words together: they contribute nothing"
+            f"{empty} of {pairs.units} {options.unit}s have no two known words together: they contribute nothing"
         )

@@ -5,7 +5,7 @@ published word vectors can tell well whether one unit of the training data was t
 
 - A *unit* is what is protected: one (centre, context) *pair*, as in the paper; a *document*; or a *user* with all
   texts. A user of 1,000 words is in thousands of pairs, so an epsilon for pairs says next to nothing about people.
-- Each step takes a random *lot*: every unit by itself with the same probability (Poisson sampling). Not knowing who
+- Each step takes a random *batch*: every unit by itself with the same probability (Poisson sampling). Not knowing who
   was drawn is part of the protection, and the accountant counts on it. ``sampling: fixed`` takes batches in the order
   of the text instead, as the paper's code does; then the claim that counts on chance is ``unproven``.
 - Each unit's gradient is scaled down to length C (*clipping norm*) where it is longer, so that no unit moves the sum by
@@ -32,8 +32,8 @@ gradient; its noise is s C**2 on that mean; batches follow each other; and the a
 for that of pairs. (The code's model differs: sampled softmax with 64 negatives shared by a batch, three tensors, 300
 dimensions, an exact vocabulary.) With ``vocabulary: exact`` nothing is proved, else the true cost of such steps is.
 
-A step costs what its lot touches, however large the vocabulary: noise is drawn when a row is next read or published
-(``leakboard/skip_gram/tables.py``). Published are the input vectors, and for texts the means of their words'.
+A step costs what its batch touches, however large the vocabulary: noise is drawn when a row is next read or published
+(``leakboard/models/skip_gram/tables.py``). Published are the input vectors, and for texts the means of their words'.
 """
 
 import dataclasses
@@ -74,8 +74,8 @@ class DPWord2Vec:
     clipping_norm: Positive = 1.0
     """C, the largest 2-norm of a unit's gradient, over both tables."""
     sampling: Literal["poisson", "fixed"] = "poisson"
-    """Lots drawn at random, as the accountant assumes, or batches in the order of the data (then unproven)."""
-    lot_size: Count = 4096
+    """Batches drawn at random, as the accountant assumes, or batches in the order of the data (then unproven)."""
+    expected_batch_size: Count = 4096
     """L, expected number of units a step; all take part where there are fewer (units)."""
     steps: Annotated[int, Field(ge=0)] = 2000
     """Steps at most; 0 publishes the random start (steps)."""
@@ -84,7 +84,7 @@ class DPWord2Vec:
     published_step: Count | None = None
     """Which checkpoint is published; null: the last step (steps)."""
     learning_rate: Positive = 0.01
-    """Of the sum of a lot's clipped gradients (the paper divides its own by the lot; word2vec's is 0.025)."""
+    """Of the sum of a batch's clipped gradients (the paper divides its own by the batch size; word2vec's is 0.025)."""
     vector_size: Count = 100
     """Dimensions d."""
     window: Count = 1
@@ -102,7 +102,7 @@ class DPWord2Vec:
     budgets: Epsilons | str | None = None
     """Users' own epsilons: each draws one of these, all as likely, or a column has it; users leave when it is spent."""
     accounting: Literal["filter", "paper"] = "filter"
-    """Of budgets: an individual Renyi filter, or the paper's split of each step by the lot (unproven)."""
+    """Of budgets: an individual Renyi filter, or the paper's split of each step by the batch (unproven)."""
     as_released: bool = False
     """Broken control, what the paper's code does to pairs; sampling is fixed."""
 

@@ -21,8 +21,8 @@ from leakboard.victims._private_training import plan
 from leakboard.victims.dp_word2vec import DPWord2Vec
 
 RNG = np.random.default_rng(0)
-NOISE, LOT, STEPS, DELTA = 8.0, 4, 20, 1e-3
-LOTS = {"user": LOT, "document": LOT, "pair": 64}
+NOISE, SIZE, STEPS, DELTA = 8.0, 4, 20, 1e-3
+SIZES = {"user": SIZE, "document": SIZE, "pair": 64}
 UNITS = {"user": 13, "document": 39, "pair": 2 * (2140 - 39)}  # of the reviews, which have 2,140 words
 
 
@@ -36,7 +36,7 @@ def listed(reviews, tmp_path_factory):
     """Write the words of the reviews as a public list, and return options that take it."""
     path = tmp_path_factory.mktemp("listed") / "words.txt"
     path.write_text("\n".join(sorted({word for text in reviews.texts("train") for word in words(text)})))
-    small = {"unit": "user", "noise_multiplier": NOISE, "lot_size": LOT, "steps": STEPS, "delta": DELTA}
+    small = {"unit": "user", "noise_multiplier": NOISE, "expected_batch_size": SIZE, "steps": STEPS, "delta": DELTA}
     return small | {"vector_size": 8, "vocabulary": str(path)}
 
 
@@ -51,14 +51,14 @@ def made(rows, users=True):
 class TestClaims:
     @pytest.mark.parametrize("unit", ["document", "pair"])
     def test_a_target_is_claimed_and_proved(self, reviews, listed, unit):
-        asked = listed | {"unit": unit, "noise_multiplier": None, "epsilon": 0.8, "lot_size": LOTS[unit]}
+        asked = listed | {"unit": unit, "noise_multiplier": None, "epsilon": 0.8, "expected_batch_size": SIZES[unit]}
         claim = DPWord2Vec(**asked).fit(reviews, 0).claim
         assert 0.3 < claim.proved <= claim.epsilon == 0.8
 
     @pytest.mark.parametrize("unit", ["user", "document", "pair"])
     def test_given_noise_costs_what_its_steps_cost(self, reviews, listed, unit):
-        claim = DPWord2Vec(**listed | {"unit": unit, "lot_size": LOTS[unit]}).fit(reviews, 0).claim
-        cost = TrainingBudget(NOISE, LOTS[unit] / UNITS[unit], DELTA)
+        claim = DPWord2Vec(**listed | {"unit": unit, "expected_batch_size": SIZES[unit]}).fit(reviews, 0).claim
+        cost = TrainingBudget(NOISE, SIZES[unit] / UNITS[unit], DELTA)
         assert (claim.delta, claim.unit, claim.protects) == (DELTA, unit, "training")
         assert claim.epsilon == pytest.approx(cost.epsilon(STEPS), rel=1e-9)
         assert claim.proved == pytest.approx(cost.epsilon(STEPS, "pld"), rel=1e-9)
@@ -66,7 +66,7 @@ class TestClaims:
     def test_training_ends_when_the_target_is_spent(self, reviews, listed):
         fitted = DPWord2Vec(**listed | {"epsilon": 0.7, "steps": 300}).fit(reviews, 0)
         steps = int(fitted.claim.mechanism.split()[0])
-        cost = TrainingBudget(NOISE, LOT / 13, DELTA)
+        cost = TrainingBudget(NOISE, SIZE / 13, DELTA)
         assert cost.epsilon(steps) <= 0.7 < cost.epsilon(steps + 1)
         assert fitted.claim.proved <= fitted.claim.epsilon <= 0.7
         planned = plan(DPWord2Vec(**listed | {"epsilon": 0.7, "steps": 300}), reviews, 0)
@@ -75,8 +75,8 @@ class TestClaims:
 
     def test_batches_in_order_hide_nobody(self, reviews, listed):
         fixed, sampled = (DPWord2Vec(**listed, sampling=how).fit(reviews, 0).claim for how in ("fixed", "poisson"))
-        cost = TrainingBudget(NOISE, LOT / 13, DELTA)
-        assert fixed.proved == pytest.approx(cost.visited(math.ceil(STEPS * LOT / 13)), rel=1e-9)
+        cost = TrainingBudget(NOISE, SIZE / 13, DELTA)
+        assert fixed.proved == pytest.approx(cost.visited(math.ceil(STEPS * SIZE / 13)), rel=1e-9)
         assert sampled.proved == pytest.approx(cost.epsilon(STEPS, "pld"), rel=1e-9)
         assert fixed.proved > fixed.epsilon == sampled.epsilon >= sampled.proved
 
@@ -94,7 +94,7 @@ class TestClaims:
         assert np.abs(rows[0] @ rows[1].T).max() < by_chance
 
     def test_a_counted_vocabulary_is_paid_for_and_a_given_one_is_free(self, reviews, listed):
-        asked = listed | {"unit": "pair", "lot_size": 64, "vocabulary": "noisy", "vocabulary_noise": 1.0}
+        asked = listed | {"unit": "pair", "expected_batch_size": 64, "vocabulary": "noisy", "vocabulary_noise": 1.0}
         planned = plan(DPWord2Vec(**asked), reviews, 0)
         paid, free = (TrainingBudget(NOISE, 64 / planned.training.pairs.units, DELTA, noise) for noise in (1.0, None))
         assert planned.claim(STEPS).epsilon == pytest.approx(paid.epsilon(STEPS), rel=1e-9)
@@ -109,7 +109,7 @@ class TestClaims:
 
     def test_as_released_by_hand(self, reviews, listed):
         """100 batches of 128 show some pairs 4 times; C = 0.5, the mean may turn by sqrt(8) C, its noise is s C**2."""
-        asked = {"unit": "pair", "as_released": True, "lot_size": 128, "steps": 100, "clipping_norm": 0.5}
+        asked = {"unit": "pair", "as_released": True, "expected_batch_size": 128, "steps": 100, "clipping_norm": 0.5}
         fitted = DPWord2Vec(**listed | asked).fit(reviews, 0)
         deviation = NOISE * 0.25 / (math.sqrt(8) * 0.5) / math.sqrt(math.ceil(100 * 128 / UNITS["pair"]))
         assert fitted.claim.proved == pytest.approx(gaussian_epsilon(DELTA, deviation, 1.0), rel=1e-9)
@@ -137,12 +137,12 @@ class TestLearning:
         same, cosines = np.equal.outer(*[[word[0] == "a" for word in fitted.vocabulary]] * 2), unit @ unit.T
         return cosines[same & ~np.eye(len(same), dtype=bool)].mean() - cosines[~same].mean()
 
-    @pytest.mark.parametrize(("unit", "lot_size"), [("user", 20), ("document", 32), ("pair", 64)])
-    def test_the_twin_learns_and_claims_nothing(self, planted, unit, lot_size):
+    @pytest.mark.parametrize(("unit", "expected_batch_size"), [("user", 20), ("document", 32), ("pair", 64)])
+    def test_the_twin_learns_and_claims_nothing(self, planted, unit, expected_batch_size):
         options = {
             "unit": unit,
-            "lot_size": lot_size,
-            "learning_rate": 1 / lot_size,
+            "expected_batch_size": expected_batch_size,
+            "learning_rate": 1 / expected_batch_size,
             "vector_size": 8,
             "vocabulary": "exact",
         }
@@ -234,14 +234,16 @@ class TestSaved:
 class TestBudgets:
     def test_a_column_says_when_each_user_leaves(self, listed):
         corpus = made([("u2", "the was", 0.5), ("u1", "a the", 0.3), ("u2", "i was", 0.5), ("u0", "a i", 9.0)])
-        stays = plan(DPWord2Vec(**listed | {"budgets": "budget", "noise_multiplier": 20.0}), corpus, 0).training.stays
+        participation = plan(
+            DPWord2Vec(**listed | {"budgets": "budget", "noise_multiplier": 20.0}), corpus, 0
+        ).training.participation
         steps = [TrainingBudget(20.0, 1.0, DELTA).steps_within(epsilon, STEPS) for epsilon in (9.0, 0.3, 0.5)]
         assert 0 < steps[1] < steps[2] < steps[0] == STEPS
-        assert stays.last.tolist() == steps
+        assert participation.paid_steps.tolist() == steps
 
     def test_a_list_is_drawn_from_by_name(self, reviews, listed):
         """Another user changes nobody's budget."""
-        options = listed | {"budgets": [0.3, 0.5], "lot_size": 13}
+        options = listed | {"budgets": [0.3, 0.5], "expected_batch_size": 13}
         drawn = plan(DPWord2Vec(**options), reviews, 0).claim.budgets
         assert set(drawn.tolist()) == {0.3, 0.5}
         users = reviews.splits["train"]["user"][:]
@@ -262,7 +264,7 @@ class TestBudgets:
         """Nobody leaves in so few steps: all lose what sampled steps cost, which the large budgets alone allow."""
         asked = listed | {"budgets": budgets, "steps": steps, "noise_multiplier": 4.0, "accounting": "paper"}
         claim = DPWord2Vec(**asked).fit(reviews, 0).claim
-        cost = TrainingBudget(4.0, LOT / 13, DELTA)
+        cost = TrainingBudget(4.0, SIZE / 13, DELTA)
         sampled = cost.epsilon(steps, "pld")
         assert (sampled <= min(budgets)) == kept
         assert claim.epsilon == max(budgets)
@@ -278,7 +280,7 @@ class TestBudgets:
         asked |= {"vocabulary": "noisy", "vocabulary_noise": 2.0}
         claim = plan(DPWord2Vec(**asked), made(users), 0).claim(STEPS)
         assert counting > 0.3
-        free, paid = (TrainingBudget(30.0, LOT / 60, DELTA, noise).epsilon(STEPS, "pld") for noise in (None, 2.0))
+        free, paid = (TrainingBudget(30.0, SIZE / 60, DELTA, noise).epsilon(STEPS, "pld") for noise in (None, 2.0))
         assert claim.mechanism.endswith(f"by budget: 0.3: {free:.3g}, 9: {paid:.3g}")
         assert claim.proved == pytest.approx(paid)
 
@@ -291,7 +293,13 @@ class TestBudgets:
 
     def test_who_leaves_soon_loses_what_its_visits_cost(self, reviews, listed):
         """With batches in the order of users a share of 1/13 a visit is spent after so many whole releases."""
-        asked = listed | {"budgets": (0.05,), "lot_size": 13, "accounting": "paper", "sampling": "fixed", "steps": 60}
+        asked = listed | {
+            "budgets": (0.05,),
+            "expected_batch_size": 13,
+            "accounting": "paper",
+            "sampling": "fixed",
+            "steps": 60,
+        }
         planned = plan(DPWord2Vec(**asked), reviews, 0)
         cost = TrainingBudget(NOISE, 1.0, DELTA)
         prices = np.diff([cost.epsilon(step) for step in range(61)]) / 13
@@ -308,7 +316,7 @@ class TestBudgets:
             corpus = made(rich + [(f"poor{i}", "secret key", budget) for i in range(30)])
             planned = plan(DPWord2Vec(**asked), corpus, 0)
             assert sorted(planned.words) == expected
-            assert (planned.training.stays.last[:30] == 0).all() == (budget < counting)
+            assert (planned.training.participation.paid_steps[:30] == 0).all() == (budget < counting)
 
     @pytest.mark.parametrize(("other", "found"), [(0.6, "0.5 to 0.6"), (-0.5, "-0.5 to 0.5")])
     def test_a_user_has_one_budget(self, listed, other, found):
@@ -332,7 +340,10 @@ class TestRefused:
             ({"noise_multiplier": None, "epsilon": 0.5, "vocabulary_noise": 1.0}, "vocabulary_noise 1 alone costs"),
             ({"epsilon": 0.5, "vocabulary_noise": 1.0}, "vocabulary_noise 1 alone costs"),
             ({"noise_multiplier": None, "epsilon": 0.5, "vocabulary_noise": 1.0, "steps": 0}, "alone costs"),
-            ({"epsilon": 0.01, "vocabulary": "exact", "lot_size": 5000}, "one step with noise_multiplier 8 costs"),
+            (
+                {"epsilon": 0.01, "vocabulary": "exact", "expected_batch_size": 5000},
+                "one step with noise_multiplier 8 costs",
+            ),
         ],
     )
     def test_a_target_that_cannot_be_reached(self, reviews, listed, options, message):

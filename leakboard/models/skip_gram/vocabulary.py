@@ -42,11 +42,11 @@ class Vocabulary:
 
     words: list[str]
     counts: np.ndarray
-    """float64 (V,), positive: what the law of the negatives is made of."""
+    """float64 (V,), positive: what the distribution of the negatives is made of."""
 
     @property
     def frequencies(self) -> np.ndarray:
-        """The law of the negatives up to a factor, float64 (V,)."""
+        """How likely each word is drawn as a negative, up to a factor, float64 (V,)."""
         return self.counts**POWER
 
 
@@ -87,8 +87,8 @@ def counted(
     histogram: Counter[str] = Counter()
     if owners is None:
         for text in texts:
-            for place, word in enumerate(text):
-                histogram[word] += min(place, window) + min(len(text) - 1 - place, window)
+            for position, word in enumerate(text):
+                histogram[word] += min(position, window) + min(len(text) - 1 - position, window)
     else:
         of_unit: dict[int, Counter[str]] = {}
         for text, owner in zip(texts, owners, strict=True):
@@ -133,7 +133,7 @@ def given(path: Path) -> Vocabulary:
         raise RequestError(
             f"{path}: {sum(map(bool, counts))} of {len(counts)} words have a count; allowed: all or none"
         )
-    numbers = counts if any(counts) else [1 / place for place in range(1, len(rows) + 1)]
+    numbers = counts if any(counts) else [1 / rank for rank in range(1, len(rows) + 1)]
     return Vocabulary([row["word"] for row in rows], np.array(numbers, np.float64))
 
 
