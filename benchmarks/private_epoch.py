@@ -5,8 +5,8 @@
 The text is text8 where it is here, else generated: 10,000 words by Zipf's law. V = 10,000, d = 100, window 1, 5
 negatives, Poisson samples, clipping norm 1, noise multiplier 1; as many steps as give every pair one turn on average.
 With ``--folder`` an interrupted run goes on from its saved state; its time is then that of the steps of this process,
-scaled to all of them. Gensim (skip-gram, window never shrunk, no subsampling) trains on a part of the same tokens. Every side
-has one thread. Making the pairs and gensim's vocabulary is not timed.
+scaled to all of them. Gensim (skip-gram, window never shrunk, no subsampling) trains on a part of the same tokens.
+Every side has one thread. Making the pairs and gensim's vocabulary is not timed.
 """
 
 import argparse

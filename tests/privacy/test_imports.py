@@ -11,6 +11,7 @@ LIGHT = (
     "leakboard.models.skip_gram.training",
     "leakboard.models.skip_gram.vocabulary",
     "leakboard.victims.dp_word2vec",
+    "leakboard.victims.dp_word2vec_as_published",
     "leakboard.victims.mechanism",
 )
 

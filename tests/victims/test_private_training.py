@@ -159,19 +159,6 @@ def _entries(counts):
     return tuple(sorted(counts.items()))
 
 
-@pytest.mark.parametrize("expected_batch_size", [50, ALL])
-def test_as_released_is_what_the_code_of_the_paper_does(options, corpus, rows, expected_batch_size):
-    """Of the batch's mean, clipped to C in each table, with noise s C**2: here of the sum, so times the batch."""
-    planned = plan(options("pair", as_released=True, expected_batch_size=expected_batch_size), corpus, 0)
-    descent, sampler, units = planned.training.descent, planned.training.sampler, len(pairs_by_unit(rows, "pair"))
-    size = min(expected_batch_size, units)
-    assert sampler == SequentialBatches(units, size)
-    assert descent == Descent(RATE, *(pytest.approx(x * size) for x in (CLIP, NOISE * CLIP**2)), of_batch=True)
-    moved = 2 * math.sqrt(2) * descent.clipping_norm  # both tables' parts turned around
-    expected = whole(descent.deviation / moved, most_visits(sampler, STEPS))
-    assert planned.claim(STEPS).proved == pytest.approx(expected, rel=1e-9)
-
-
 @pytest.mark.parametrize("unit", UNITS)
 class TestCounting:
     SEEDS = 150
