@@ -21,6 +21,7 @@ from leakboard.data.words import words
 from leakboard.interfaces import AttackerView, Corpus, FittedVictim, Floats, PublishedWords, Texts
 from leakboard.logs import log_progress
 from leakboard.models.skip_gram.pairs import Pairs, pairs_of
+from leakboard.models.skip_gram.vocabulary import POWER
 
 CHUNK = 1 << 18
 """Pairs whose products are worked out at once."""
@@ -50,8 +51,6 @@ class ContextModel:
             ridge: weight of the penalty, over the mean square of a published coordinate.
         """
         from scipy import sparse
-
-        from leakboard.models.skip_gram.vocabulary import POWER
 
         inputs = published.vectors.astype(np.float64)
         pairs = pairs_of([words(text) for text in texts], None, published.words, window)

@@ -1,8 +1,9 @@
 """Audit of a claimed epsilon: tell two neighbouring inputs apart from what is published, better than the claim allows.
 
 Two ways, both by trying the running mechanism. The *bound* holds at its stated confidence whatever it was chosen from:
-the event is fixed on draws of its own, and the referee tests it on fresh ones (`leakboard.privacy.audit`). The *sanity
-check* of Habernal (2022, section 3) is a point estimate without confidence (`leakboard.privacy.sanity`).
+the event is fixed on draws of its own, and the referee tests it on fresh ones (`leakboard.privacy.auditing.audit`). The
+*sanity check* of Habernal (2022, section 3) is a point estimate without confidence
+(`leakboard.privacy.auditing.sanity`).
 
 Neighbours are what the claim's unit says: corners of the cube that the mechanism's input lies in, and sentences of the
 corpus with one word replaced, those searched for whose vectors lie furthest apart. A low bound proves nothing: only
@@ -20,8 +21,9 @@ from pydantic import Field
 from leakboard.errors import RequestError
 from leakboard.interfaces import AttackerView, Distinguisher, Publication, Texts, Unit
 from leakboard.logs import log_progress
-from leakboard.privacy.audit import DRAWS, FEWEST, Event, Pair, choose_event, corners, normalised_corners
-from leakboard.privacy.sanity import published_repeats
+from leakboard.privacy.auditing.audit import DRAWS
+from leakboard.privacy.auditing.events import FEWEST, Event, Pair, choose_event, corners, normalised_corners
+from leakboard.privacy.auditing.sanity import published_repeats
 from leakboard.suite.options import attack
 
 Count = Annotated[int, Field(ge=1)]
@@ -79,7 +81,7 @@ class DpAudit:
             raise RequestError(f"dp_audit: pairs: {self.pairs!r} are no neighbours for a claim about one {claim.unit}")
         event, draws = max(events, key=lambda entry: entry[0].promise)
         first, second = (_plain(values) for values in (event.pair.first, event.pair.second))
-        found = Distinguisher(first, second, event.holds, draws, f"{event.pair.name}: {event.told}")
+        found = Distinguisher(first, second, event.holds, draws, f"{event.pair.name}: {event.description}")
         return FittedDpAudit(
             found, published_repeats(mechanism.dimension) if self.repeats == "published" else self.repeats
         )

@@ -11,9 +11,10 @@ import argparse
 import numpy as np
 from _sides import alternate, seconds, verdict
 
-from leakboard.privacy.audit import DRAWS, audit, corners
-from leakboard.privacy.mechanisms import Laplace
-from leakboard.privacy.sanity import PlugIn, exact_loss, laplace_chances, plug_in, sampling_error
+from leakboard.privacy.auditing.audit import DRAWS, audit
+from leakboard.privacy.auditing.events import corners
+from leakboard.privacy.auditing.sanity import PlugIn, exact_loss, laplace_chances, plug_in, sampling_error
+from leakboard.privacy.mechanisms.textbook import Laplace
 
 EPSILON = 1.0
 DIMENSIONS = (1, 2, 8, 32, 64, 128)

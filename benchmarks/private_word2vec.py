@@ -27,32 +27,32 @@ from leakboard.models.skip_gram.noise import NoiseStream
 from leakboard.models.skip_gram.tables import NoisyTables, Workspace
 
 PAIRS, COLUMNS, DIMENSIONS, CLIPPING_NORM, RATE = 512, 1 + 1 + 5, 100, 1.0, 0.05 / 512
-OUR_STEPS, LOTS, TARGETS = 500, 100, {10_000: 5, 30_000: 15, 1_000_000: 300}
+OUR_STEPS, BATCHES, TARGETS = 500, 100, {10_000: 5, 30_000: 15, 1_000_000: 300}
 
 
-def zipf_lots(words: int) -> np.ndarray:
-    """Return lots, int32 (LOTS, PAIRS, COLUMNS): of each pair the centre, the context, the negatives."""
+def zipf_batches(words: int) -> np.ndarray:
+    """Return batches, int32 (BATCHES, PAIRS, COLUMNS): of each pair the centre, the context, the negatives."""
     shares = 1 / np.arange(1, words + 1)
-    return np.random.default_rng(0).choice(words, (LOTS, PAIRS, COLUMNS), p=shares / shares.sum()).astype(np.int32)
+    return np.random.default_rng(0).choice(words, (BATCHES, PAIRS, COLUMNS), p=shares / shares.sum()).astype(np.int32)
 
 
 class Ours:
-    """LeakBoard's tables, and lots to step through over and over; a step returns the norms of its pairs' gradients."""
+    """LeakBoard's tables, and batches to step through over and over; a step returns its pairs' gradient norms."""
 
-    def __init__(self, words: int, lots: np.ndarray):
+    def __init__(self, words: int, batches: np.ndarray):
         self.tables, self.noise = NoisyTables.start(words, DIMENSIONS, np.random.default_rng(0)), NoiseStream(1)
         self.workspace, self.starts = Workspace(self.tables), np.arange(PAIRS + 1)
-        self.lots = itertools.cycle([(lot[:, 0].copy(), lot[:, 1:].copy()) for lot in lots])
+        self.batches = itertools.cycle([(batch[:, 0].copy(), batch[:, 1:].copy()) for batch in batches])
 
     def step(self, multiplier: float = 1.0, rate: float = RATE) -> np.ndarray:  # noqa: D102
         how = {"clipping_norm": CLIPPING_NORM, "each_table": False, "deviation": multiplier * CLIPPING_NORM}
-        return self.workspace.descend(*next(self.lots), self.starts, rate=rate, noise=self.noise, **how)
+        return self.workspace.descend(*next(self.batches), self.starts, rate=rate, noise=self.noise, **how)
 
 
 class Theirs:
     """The same in Opacus; each table is looked up once a step, as ghost clipping demands."""
 
-    def __init__(self, words: int, lots: np.ndarray):
+    def __init__(self, words: int, batches: np.ndarray):
         warnings.filterwarnings("ignore", "Full backward hook")
         how = {"max_grad_norm": CLIPPING_NORM, "loss_reduction": "sum"}
         self.tables = torch.nn.ModuleList(torch.nn.Embedding(words, DIMENSIONS) for _ in range(2))
@@ -60,11 +60,13 @@ class Theirs:
         plain = torch.optim.SGD(self.module.parameters(), lr=RATE)
         self.optimizer = DPOptimizerFastGradientClipping(plain, noise_multiplier=1.0, expected_batch_size=PAIRS, **how)
         self.loss = DPLossFastGradientClipping(self.module, self.optimizer, torch.nn.Identity(), loss_reduction="sum")
-        self.lots = itertools.cycle([(lot[:, 0].clone(), lot[:, 1:].clone()) for lot in torch.from_numpy(lots).long()])
+        self.batches = itertools.cycle(
+            [(batch[:, 0].clone(), batch[:, 1:].clone()) for batch in torch.from_numpy(batches).long()]
+        )
 
     def step(self, multiplier: float = 1.0, rate: float = RATE) -> np.ndarray:  # noqa: D102
         self.optimizer.noise_multiplier, self.optimizer.param_groups[0]["lr"] = multiplier, rate
-        centre, targets = (table(rows) for table, rows in zip(self.tables, next(self.lots), strict=True))
+        centre, targets = (table(rows) for table, rows in zip(self.tables, next(self.batches), strict=True))
         scores = torch.bmm(targets, centre.unsqueeze(2)).squeeze(2)
         self.loss(-logsigmoid(scores[:, 0]) - logsigmoid(-scores[:, 1:]).sum(1)).backward()
         self.optimizer.step()
@@ -78,7 +80,7 @@ def walk(side: Ours | Theirs, steps: int, threads: int = 1) -> None:
         side.step()
 
 
-def check(ours: Ours, theirs: Theirs, lot: np.ndarray) -> None:
+def check(ours: Ours, theirs: Theirs, batch: np.ndarray) -> None:
     """Give both the same random tables, take a step without noise, and compare."""
     np.random.default_rng(1).standard_normal(out=ours.tables.values, dtype=np.float32)
     ours.tables.values *= np.float32(0.058)  # about half of the pairs are clipped
@@ -86,30 +88,34 @@ def check(ours: Ours, theirs: Theirs, lot: np.ndarray) -> None:
     [np.copyto(table, half) for half, table in halves]
     norms, others = ours.step(0, 0.1), theirs.step(0, 0.1)
     apart, far = max(np.abs(half - table).max() for half, table in halves), np.abs(norms / others - 1)
-    twice, clipped = (np.diff(np.sort(lot[:, 1:]), axis=1) == 0).any(1), (norms > CLIPPING_NORM).sum()
+    twice, clipped = (np.diff(np.sort(batch[:, 1:]), axis=1) == 0).any(1), (norms > CLIPPING_NORM).sum()
     print(f"  without noise, {clipped} of {PAIRS} pairs clipped: tables differ by {apart:.1e} at most, norms by")
     print(f"  {far.max():.1e} of themselves; by {far[twice].max():.1e} in the {twice.sum()} pairs with a word twice")
     assert max(apart, far.max()) < 1e-5
 
 
 def race(words: int, rounds: int, threads: list[int]) -> None:
-    lots, steps = zipf_lots(words), max(1, 300_000 // words)
-    check(ours := Ours(words, lots), theirs := Theirs(words, lots), lots[0])
+    batches, steps = zipf_batches(words), max(1, 300_000 // words)
+    check(ours := Ours(words, batches), theirs := Theirs(words, batches), batches[0])
     sides = {f"opacus, {steps} steps, {n} threads": lambda n=n: walk(theirs, steps, n) for n in threads}
     mine, *others = alternate(rounds, ours=lambda: walk(ours, OUR_STEPS), **sides).values()
     mine, other = mine / OUR_STEPS, min(others) / steps
-    late = seconds(lambda: ours.tables.settle(ours.noise))
-    print(f"  a step: ours {1000 * mine:.2f} ms, opacus {1000 * other:.1f} ms; noise due at the end {late:.2f} s")
+    late = seconds(lambda: ours.tables.flush_noise(ours.noise))
+    print(f"  a step: ours {1000 * mine:.2f} ms, opacus {1000 * other:.1f} ms; completing the noise {late:.2f} s")
     verdict(f"private_step_{words}", other / mine, TARGETS.get(words, 1))
 
 
 def scaling(small: int, large: int, rounds: int) -> None:
-    """Time our step on two vocabularies: on the same lots, and on the lots of each."""
+    """Time our step on two vocabularies: on the same batches, and on the batches of each."""
     kinds = {"small": (small, small), "same": (large, small), "own": (large, large)}
-    sides = {name: Ours(words, zipf_lots(source)) for name, (words, source) in kinds.items()}
+    sides = {name: Ours(words, zipf_batches(source)) for name, (words, source) in kinds.items()}
     taken = alternate(rounds, **{name: lambda side=side: walk(side, OUR_STEPS) for name, side in sides.items()})
-    rows = [len({*lot[:, 0]}) + len({*lot[:, 1:].flat}) for lot in (zipf_lots(small)[0], zipf_lots(large)[0])]
-    print(f"  each with its own lots (a lot reads {rows[0]} and {rows[1]} rows): {taken['own'] / taken['small']:.2f}")
+    rows = [
+        len({*batch[:, 0]}) + len({*batch[:, 1:].flat}) for batch in (zipf_batches(small)[0], zipf_batches(large)[0])
+    ]
+    print(
+        f"  each with its own batches (a batch reads {rows[0]} and {rows[1]} rows): {taken['own'] / taken['small']:.2f}"
+    )
     verdict("private_step_scaling", taken["same"] / taken["small"], 1.5, at_most=True)
 
 
@@ -118,9 +124,9 @@ def peaks(side: type[Ours] | type[Theirs], words: int) -> list[float]:
     found = []
     for size in (100, words):
         Path("/proc/self/clear_refs").write_text("5")  # Linux forgets the peak so far
-        walk(run := side(size, zipf_lots(size)), 5)
+        walk(run := side(size, zipf_batches(size)), 5)
         if isinstance(run, Ours):
-            run.tables.settle(run.noise)
+            run.tables.flush_noise(run.noise)
         found.append(int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024)
     return found
 

@@ -24,7 +24,7 @@ SMALL = {
     "sentences": 20,
     "canaries": 40,
     "steps": 10,
-    "lot_size": 50,
+    "expected_batch_size": 50,
     "checkpoint": "{tiny_bert}",
     "draws": 2000,
     "epochs": 1,
@@ -45,6 +45,7 @@ REQUIRED = {
     "victims/precomputed": {"vectors": "{vectors}"},
     "victims/adversarial": {"encoder": {"embedding_bag": {"epochs": 1}}, "method": "multidetasking"},
     "victims/dp_word2vec": {"noise_multiplier": 1.0, "vocabulary_noise": 0.5},
+    "victims/dp_word2vec_as_published": {"variant": "released_code", "noise_multiplier": 5.0, "vocabulary_noise": 0.5},
     "victims/dpnr": {"encoder": {"embedding_bag": {"epochs": 1}}, "epsilon": 1.0},
     "victims/mechanism": {"name": "laplace", "epsilon": 1.0},
 }

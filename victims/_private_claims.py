@@ -1,146 +1,105 @@
-"""What ``dp_word2vec`` claims for a number of steps, and what is proved for what they do."""
+"""What private skip-gram claims for a number of steps, and what is proved for what they do."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from leakboard.interfaces import PrivacyClaim
-from leakboard.models.skip_gram.lots import FixedLots
-from leakboard.models.skip_gram.personal import AsInThePaper, Filtered
-from leakboard.privacy.training_budget import TrainingBudget
+from leakboard.models.skip_gram.participation import Participation, RenyiFilter
+from leakboard.models.skip_gram.sampling import PoissonSampler, SequentialBatches
+from leakboard.privacy.accounting.training_budget import TrainingBudget
 
 if TYPE_CHECKING:
-    from leakboard.victims.dp_word2vec import DPWord2Vec
-
-
-def _listed(by_budget: Mapping[float, float]) -> str:
-    """Return each budget with what is proved of its users; of many budgets the range, and how many are exceeded."""
-    if len(by_budget) <= 5:
-        return ", ".join(f"{budget:g}: {epsilon:.3g}" for budget, epsilon in by_budget.items())
-    exceeded = sum(proved > budget for budget, proved in by_budget.items())
-    range_ = f"{min(by_budget.values()):.3g} to {max(by_budget.values()):.3g}"
-    return f"{range_}, which exceeds {exceeded} of {len(by_budget)} budgets"
+    from leakboard.victims._private_skip_gram import PrivateSkipGram
 
 
 @dataclass(frozen=True, eq=False)
 class Claims:
-    """What is claimed and what is proved after so many steps."""
+    """What is claimed and what is proved after so many steps of the sound recipe."""
 
-    options: DPWord2Vec
+    options: PrivateSkipGram
     cost: TrainingBudget
-    units: int
-    """How many there are."""
+    sampler: PoissonSampler | SequentialBatches
     words: int
     """Of the vocabulary."""
     size: int
-    """Expected number of units in a lot."""
+    """Expected number of units in a batch."""
     last: int
     """The step after which training ends."""
     budgets: np.ndarray | None
     """float64 (units,), of users who have budgets of their own."""
-    stays: Filtered | AsInThePaper | None
+    participation: Participation | None
     """Says which users still take part; None: all do."""
+
+    accounting: ClassVar[str] = "filter"
+    """Of budgets, in words."""
 
     def __call__(self, steps: int) -> PrivacyClaim | None:
         """Return the claim; None without noise."""
         options = self.options
         if options.noise_multiplier == 0:
             return None
-        by_budget = self._by_budget(steps)
         return PrivacyClaim(
-            epsilon=self._claimed(steps),
+            epsilon=self.claimed(steps),
             delta=options.delta,
             unit=options.unit,
-            mechanism=self._mechanism(steps, by_budget),
-            sensitivity=self._sensitivity(),
-            proved=self._proved(steps, by_budget),
+            mechanism="; ".join(self.parts(steps)),
+            sensitivity=self.sensitivity(),
+            proved=math.inf if options.exact_vocabulary else self.proved(steps),
             protects="training",
             caveat=self._caveat(steps),
         )
 
-    def _claimed(self, steps: int) -> float:
-        if isinstance(self.stays, Filtered):
-            steps = int(min(steps, self.stays.last.max()))
-        elif self.budgets is not None:
-            return float(self.budgets.max())
-        if self.options.as_released:  # told the number of words for that of pairs; nothing is said of the vocabulary
-            told = replace(self.cost, sampling_probability=min(1.0, self.size / self.words), vocabulary_noise=None)
-            return told.epsilon(steps)
-        spent = self.cost.epsilon(steps)
-        target = self.options.target
+    def claimed(self, steps: int) -> float:
+        """Return the epsilon that is claimed: the target where the steps nearly cost it, else what they cost."""
+        spent, target = self.cost.epsilon(self._taken(steps)), self.options.target
         return target if target is not None and 0.99 * target < spent else spent
 
-    def _proved(self, steps: int, by_budget: Mapping[float, float]) -> float:
-        if self.options.exact_vocabulary or any(proved > budget for budget, proved in by_budget.items()):
-            return math.inf
-        if by_budget:
-            return max(by_budget.values())
-        if isinstance(self.stays, Filtered):
-            steps = int(min(steps, self.stays.last.max()))
-        return self._of_steps(steps)
+    def proved(self, steps: int) -> float:
+        """Return the epsilon that is proved where the vocabulary is paid for."""
+        return self.of_steps(self._taken(steps))
 
-    def _of_steps(self, steps: int) -> float:
+    def of_steps(self, steps: int) -> float:
         """Return what is proved of a unit that may take part in all steps."""
-        if self.options.fixed:
-            cost = self.cost
-            if self.options.as_released:
-                # One pair can turn each table's clipped mean around: 2 C apart in each, sqrt(8) C together.
-                true = cost.noise_multiplier * self.options.clipping_norm / math.sqrt(8)
-                cost = replace(cost, noise_multiplier=true)
-            return cost.visited(FixedLots(self.units, self.size).visits(steps))
+        if isinstance(self.sampler, SequentialBatches):
+            return self.cost.visited(self.sampler.visits(steps))
         return self.cost.epsilon(steps, "pld")
 
-    def _by_budget(self, steps: int) -> dict[float, float]:
-        """Return by budget what is proved of users who leave when the paper's shares are spent; empty for others.
+    def _taken(self, steps: int) -> int:
+        """Return in how many of these steps a unit may take part at most."""
+        if isinstance(self.participation, RenyiFilter):
+            return int(min(steps, self.participation.paid_steps.max()))
+        return steps
 
-        Theorem. Let a unit's draws at each step be independent, and let it leave by its own earlier draws alone. Given
-        all that came out before, it takes part with a probability of at most q, since the draw of this step depends on
-        nothing before it; and a mixture in which it takes part more rarely is a mixture of the one at q and of the
-        neighbour's, whose divergences are no larger (joint convexity). So the steps cost no more than if it stayed; nor
-        more than as many whole releases as it can take part in. Whoever does not pay for being counted is not.
-        """
-        if not isinstance(self.stays, AsInThePaper):
-            return {}
-        uncounted = replace(self, cost=replace(self.cost, vocabulary_noise=None))
-        stayed = {claims: claims._of_steps(steps) for claims in (self, uncounted)}
-        found = {}
-        for budget in map(float, np.unique(self.stays.budgets)):
-            paying = self if budget >= self.cost.epsilon(0) else uncounted
-            found[budget] = min(stayed[paying], paying.cost.visited(min(steps, self.stays.visits(budget))))
-        return found
+    def sensitivity(self) -> str:
+        """Return what bounds a unit's contribution, in words."""
+        return f"2-norm of the gradient of one {self.options.unit} at most {self.options.clipping_norm:g}, by clipping"
 
-    def _sensitivity(self) -> str:
-        norm = self.options.clipping_norm
-        if self.options.as_released:
-            return f"2-norm of what a pair changes in the batch's clipped mean, taken to be {norm:g}"
-        return f"2-norm of the gradient of one {self.options.unit} at most {norm:g}, by clipping"
+    def noise(self) -> str:
+        """Return where noise of which scale is added, in words."""
+        return f"Gaussian noise {self.cost.noise_multiplier:.4g} times the clipping norm on the sum"
 
-    def _mechanism(self, steps: int, by_budget: Mapping[float, float]) -> str:
-        options, noise = self.options, self.cost.noise_multiplier
-        lots = f"Poisson samples, q={self.size / self.units:.4g}"
-        if options.fixed:
-            lots = f"batches of {self.size} in order"
-        scale = f"Gaussian noise {noise:.4g} times the clipping norm on the sum"
-        if options.as_released:
-            scale = f"the mean gradient clipped, Gaussian noise {noise:.4g} times the clipping norm squared on it"
-        parts = [f"{steps} steps of gradient descent on {lots}, {scale}", f"{self.units} units, a public number"]
+    def parts(self, steps: int) -> list[str]:
+        """Return what is released and what is public, in words."""
+        batches = f"batches of {self.size} in order"
+        if isinstance(self.sampler, PoissonSampler):
+            batches = f"Poisson samples, q={self.sampler.probability:.4g}"
+        parts = [f"{steps} steps of gradient descent on {batches}, {self.noise()}"]
+        parts.append(f"{self.sampler.units} units, a public number")
         parts.append(f"vocabulary {self._vocabulary()}")
         if self.budgets is not None:
-            parts.append(f"public budgets {self.budgets.min():g} to {self.budgets.max():g}, {options.accounting}")
-        if by_budget and not options.exact_vocabulary:
-            parts.append(f"proved of users by budget: {_listed(by_budget)}")
-        return "; ".join(parts)
+            parts.append(f"public budgets {self.budgets.min():g} to {self.budgets.max():g}, {self.accounting}")
+        return parts
 
     def _caveat(self, steps: int) -> str:
-        parts = []
-        if self.options.delta >= 1 / self.units:
+        parts, units = [], self.sampler.units
+        if self.options.delta >= 1 / units:
             unit = self.options.unit
-            parts.append(f"delta {self.options.delta:g} is not below 1/{self.units}: it lets one {unit} be given away")
+            parts.append(f"delta {self.options.delta:g} is not below 1/{units}: it lets one {unit} be given away")
         if steps == self.last < self.options.steps:
             parts.append(f"training ended after {steps} of {self.options.steps} steps: epsilon was spent")
         return "; ".join(parts)

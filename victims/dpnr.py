@@ -22,10 +22,17 @@ from pydantic import Field
 from leakboard.interfaces import Corpus, Floats, PrivacyClaim, Publication, Texts
 from leakboard.models import checkpoints
 from leakboard.models.task_model import Defence, FittedOnTask
-from leakboard.privacy.masking import check_sensitive, hide_words
-from leakboard.privacy.mechanisms import Positive, WordDropout
-from leakboard.privacy.normalisation import min_max
-from leakboard.privacy.releases import Calibration, CubeRelease, Family, HiddenWordRelease, Sampling, check_release
+from leakboard.privacy.mechanisms.masking import check_sensitive, hide_words
+from leakboard.privacy.mechanisms.normalisation import min_max
+from leakboard.privacy.mechanisms.releases import (
+    Calibration,
+    CubeRelease,
+    Family,
+    HiddenWordRelease,
+    Sampling,
+    check_release,
+)
+from leakboard.privacy.mechanisms.textbook import Positive, WordDropout
 from leakboard.randomness import derived_seed, stream
 from leakboard.suite.options import Strings, part, reset, victim
 from leakboard.victims._encoders import ENCODERS

@@ -1,8 +1,8 @@
 """A bare mechanism as a victim: it releases the vectors that texts spell, such as those of ``zeros_and_ones``.
 
-The correct mechanisms, and the controls that an audit must catch or leave alone (`leakboard.privacy.controls`), the
-six of Habernal (2022, experiment.py) among them. All claim epsilon for a change of the whole vector, whose
-coordinates lie in [0, 1].
+The correct mechanisms, and the controls that an audit must catch or leave alone
+(`leakboard.privacy.mechanisms.broken`), the six of Habernal (2022, experiment.py) among them. All claim epsilon for a
+change of the whole vector, whose coordinates lie in [0, 1].
 """
 
 import math
@@ -17,21 +17,21 @@ from pydantic import Field
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Floats, Integers, PrivacyClaim, Publication, PublishedWords, Texts
-from leakboard.privacy import controls
-from leakboard.privacy.mechanisms import Positive
-from leakboard.privacy.releases import CubeRelease
+from leakboard.privacy.mechanisms import broken
+from leakboard.privacy.mechanisms.releases import CubeRelease
+from leakboard.privacy.mechanisms.textbook import Positive
 from leakboard.suite.options import victim
 
 CONTROLS: Mapping[str, Any] = {
-    "copy": controls.Copy,
-    "dptext": controls.DpTextSampler,
-    "dptext_without_nan": controls.DpTextSamplerWithoutNan,
-    "adept": controls.AdeptSensitivity,
-    "half_scale": controls.HalfScale,
-    "shared_draw": controls.SharedDraw,
-    "fixed_seed": controls.FixedSeed,
-    "random": controls.RandomBits,
-    "halved_output": controls.HalvedOutput,
+    "copy": broken.Copy,
+    "dptext": broken.DpTextSampler,
+    "dptext_without_nan": broken.DpTextSamplerWithoutNan,
+    "adept": broken.AdeptSensitivity,
+    "half_scale": broken.HalfScale,
+    "shared_draw": broken.SharedDraw,
+    "fixed_seed": broken.FixedSeed,
+    "random": broken.RandomBits,
+    "halved_output": broken.HalvedOutput,
 }
 NAMES = ("laplace", "discrete_laplace", "gaussian", *CONTROLS)
 

@@ -19,9 +19,9 @@ from pydantic import Field
 from leakboard.data.words import words
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Floats, PrivacyClaim, Publication, PublishedWords, Texts
-from leakboard.privacy.mechanisms import Positive
-from leakboard.privacy.normalisation import min_max
-from leakboard.privacy.releases import CubeRelease
+from leakboard.privacy.mechanisms.normalisation import min_max
+from leakboard.privacy.mechanisms.releases import CubeRelease
+from leakboard.privacy.mechanisms.textbook import Positive
 from leakboard.randomness import stream
 from leakboard.suite.options import victim
 from leakboard.victims._word_vectors import WordVectors

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from leakboard.interfaces import Distinguisher, FittedAudit, Floats, PrivacyClaim, ReleaseMechanism, Texts, Unit
 from leakboard.metrics.measures import Metric
-from leakboard.privacy.audit import counts, lower_bound
-from leakboard.privacy.one_run import SHARES, audit_scores, one_run_bound
-from leakboard.privacy.sanity import PlugIn, plug_in
+from leakboard.privacy.auditing.bound import lower_bound
+from leakboard.privacy.auditing.one_run import SHARES, audit_scores, one_run_bound
+from leakboard.privacy.auditing.sanity import PlugIn, plug_in
+from leakboard.privacy.auditing.trials import counts
 
 BOUND, HITS, MISSES, DELTA = "attack_score", "audit_hits", "audit_misses", "audit_delta"
 """Names of the metrics from which a bound is worked out again, for a share of the error."""

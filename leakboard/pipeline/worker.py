@@ -160,7 +160,8 @@ class _Stages:
         from leakboard.pipeline.fitting import Names
 
         cell = self.job.cell
-        return Names(cell.seed, cell.source.corpus.name, cell.victim.name, attack, cell.label)
+        victim = getattr(self.victim, "streams_of", cell.victim.name)
+        return Names(cell.seed, cell.source.corpus.name, victim, attack, cell.label)
 
     def mismatch(self) -> str:
         """Return why the victim cannot be trained on the corpus, or an empty string."""

@@ -15,8 +15,9 @@ from leakboard.pipeline.cell import mount, unclaimed
 from leakboard.pipeline.fitting import Names, fit
 from leakboard.pipeline.publications import publish, publisher
 from leakboard.pipeline.scene import Scene, view
-from leakboard.privacy.audit import audit, corners
-from leakboard.privacy.releases import CubeRelease
+from leakboard.privacy.auditing.audit import audit
+from leakboard.privacy.auditing.events import corners
+from leakboard.privacy.mechanisms.releases import CubeRelease
 from leakboard.victims.dpnr import Dpnr
 from leakboard.victims.mechanism import CONTROLS, Mechanism
 

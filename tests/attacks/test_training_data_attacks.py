@@ -26,11 +26,11 @@ from leakboard.pipeline.fitting import Names, victim_and_attacker_corpus
 from leakboard.pipeline.publications import Publications
 from leakboard.pipeline.scene import Scene
 from leakboard.pipeline.training_data import draw_candidates, training_unit, units_in, without
-from leakboard.privacy.one_run import one_run_bound
+from leakboard.privacy.auditing.one_run import one_run_bound
 from leakboard.victims.dp_word2vec import DPWord2Vec
 
 CLAIM = PrivacyClaim(1.0, 1e-6, "user", "noise", "2-norm", protects="training")
-TWIN = {"noise_multiplier": 0, "vocabulary": "exact", "min_count": 1, "vector_size": 32, "lot_size": 1024}
+TWIN = {"noise_multiplier": 0, "vocabulary": "exact", "min_count": 1, "vector_size": 32, "expected_batch_size": 1024}
 TRAINED = DPWord2Vec(**TWIN, steps=300, learning_rate=0.1)
 UNTRAINED = DPWord2Vec(**TWIN, steps=0)
 
@@ -119,7 +119,13 @@ class TestCanaries:
         counts = Counter(word for text in corpora[0].texts("train") for word in words(text))
         listed = tmp_path / "words.txt"
         listed.write_text("\n".join(word for word, _ in counts.most_common(400)), encoding="utf-8")
-        how = {"vector_size": 32, "lot_size": 40, "steps": 20, "learning_rate": 0.5, "vocabulary": str(listed)}
+        how = {
+            "vector_size": 32,
+            "expected_batch_size": 40,
+            "steps": 20,
+            "learning_rate": 0.5,
+            "vocabulary": str(listed),
+        }
         private = DPWord2Vec(unit="user", epsilon=0.5, delta=1e-6, **how)
         found, judged = mounted(CanaryAudit(shadows=4), private, corpora)
         assert (judged.claim.unit, found["audit_delta"].value) == ("user", 1e-6)

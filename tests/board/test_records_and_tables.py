@@ -11,7 +11,7 @@ import pytest
 from leakboard.board import tables
 from leakboard.metrics.measures import Metric
 from leakboard.pipeline.records import FAILURE, RESULT, Record, read_record, write_failure, write_record
-from leakboard.privacy.audit import lower_bound
+from leakboard.privacy.auditing.bound import lower_bound
 
 DESIGNED = (
     "dataset,victim,attack,secrets,seeds,test_size,task_accuracy,task_majority,attack_metric,attack_score,"

@@ -1,4 +1,4 @@
-"""Private skip-gram: gradients by autograd, noise drawn late and at every step, lots, personal budgets, resuming."""
+"""Private skip-gram: gradients by autograd, noise drawn late and at every step, sampler, personal budgets, resuming."""
 
 import itertools
 import math
@@ -9,10 +9,10 @@ import torch
 from scipy import stats
 
 from leakboard.models.skip_gram import training as training_module
-from leakboard.models.skip_gram.lots import FixedLots, PoissonLots
 from leakboard.models.skip_gram.noise import NoiseStream
 from leakboard.models.skip_gram.pairs import Pairs, pairs_of
-from leakboard.models.skip_gram.personal import AsInThePaper, Filtered
+from leakboard.models.skip_gram.participation import PaperAccounting, RenyiFilter
+from leakboard.models.skip_gram.sampling import PoissonSampler, SequentialBatches
 from leakboard.models.skip_gram.tables import NoisyTables, Workspace
 from leakboard.models.skip_gram.training import Descent, Training
 
@@ -42,7 +42,7 @@ def by_autograd(start, centres, targets, unit_starts, rate, clip, each_table):
     return start - rate * total, np.array(norms)
 
 
-LOTS = {
+BATCHES = {
     "one pair a unit": ([0, 1, 2], [[1, 2, 3], [0, 4, 5], [6, 3, 1]], [0, 1, 2, 3]),
     "a negative drawn twice": ([0, 3], [[1, 2, 2], [4, 5, 5]], [0, 1, 2]),
     "the context as a negative": ([0, 3], [[1, 1, 2], [4, 5, 4]], [0, 1, 2]),
@@ -54,9 +54,9 @@ LOTS = {
 
 @pytest.mark.parametrize("clip", [0.3, 5.0, math.inf])
 @pytest.mark.parametrize("each_table", [False, True])
-@pytest.mark.parametrize("lot", LOTS)
-def test_clipped_gradients_are_those_of_autograd(lot, clip, each_table):
-    centres, targets, starts = LOTS[lot]
+@pytest.mark.parametrize("batch", BATCHES)
+def test_clipped_gradients_are_those_of_autograd(batch, clip, each_table):
+    centres, targets, starts = BATCHES[batch]
     ours = tables()
     expected, norms = by_autograd(ours.values, centres, targets, starts, 0.2, clip, each_table)
     found = Workspace(ours).descend(
@@ -75,7 +75,7 @@ def test_clipped_gradients_are_those_of_autograd(lot, clip, each_table):
 
 def test_repeated_rows_clipped_one_by_one_would_fail():
     """A word that occurs twice in a unit counts with the norm of its sum, not of its parts."""
-    centres, targets, starts = LOTS["a negative drawn twice"]
+    centres, targets, starts = BATCHES["a negative drawn twice"]
     values = tables().values
     _, together = by_autograd(values, centres, targets, starts, 0.2, 1.0, False)
     apart = []
@@ -111,15 +111,15 @@ class TestLateNoise:
     """Noise drawn when a row is read has the law of noise drawn for every row at every step."""
 
     STEPS, RUNS = 6, 4_000
-    LOTS = ([0, 1], [[1], [2]]), ([3], [[3]]), ([0], [[2]]), ([4, 4], [[0], [1]]), ([1], [[1]]), ([5], [[0]])
+    BATCHES = ([0, 1], [[1], [2]]), ([3], [[3]]), ([0], [[2]]), ([4, 4], [[0], [1]]), ([1], [[1]]), ([5], [[0]])
 
-    def run(self, key, *, eager, settled=True, deviation=0.8):
+    def run(self, key, *, eager, flushed=True, deviation=0.8):
         """Return what is published after four and after six steps, float64 (12 rows * 2 coordinates and as many)."""
         ours = tables(dimensions=2, seed=9, words=6)
         workspace, noise, published = Workspace(ours), NoiseStream(key), []
-        for step, (centres, targets) in enumerate(self.LOTS):
+        for step, (centres, targets) in enumerate(self.BATCHES):
             if step == 4:
-                published.append(ours.settle(noise).ravel())
+                published.append(ours.flush_noise(noise).ravel())
             workspace.descend(
                 np.array(centres, np.int32),
                 np.array(targets, np.int32),
@@ -131,9 +131,9 @@ class TestLateNoise:
                 noise=noise,
             )
             if eager:
-                ours.settle(noise)
-        if settled:
-            ours.settle(noise)
+                ours.flush_noise(noise)
+        if flushed:
+            ours.flush_noise(noise)
         return np.concatenate([*published, ours.values.ravel()]).astype(np.float64)
 
     def sample(self, offset, **how):
@@ -169,7 +169,7 @@ class TestLateNoise:
         assert np.abs(last.var(0) / expected - 1).max() < 5 * math.sqrt(2 / self.RUNS)
 
     def test_noise_that_is_never_drawn_is_found(self, eager):
-        _, covariances, least = self.differences(eager, self.sample(10**6, eager=False, settled=False))
+        _, covariances, least = self.differences(eager, self.sample(10**6, eager=False, flushed=False))
         assert covariances > 20
         assert least < 1e-9
 
@@ -197,9 +197,9 @@ class TestPairs:
             words = ["a", "b", "c"]
             named = [(words[c], words[o]) for c, o in zip(pairs.centres, pairs.contexts, strict=True)]
             assert named == [every[unit] for unit in known]
-            assert (pairs.units, pairs.silent) == (len(every), len(every) - len(known))
+            assert (pairs.units, pairs.units_without_pairs) == (len(every), len(every) - len(known))
             drawn = np.array([0, 2, 3, len(every) - 1])
-            centres, contexts, starts = pairs.lot(drawn)
+            centres, contexts, starts = pairs.batch(drawn)
             found = [(words[c], words[o]) for c, o in zip(centres, contexts, strict=True)]
             assert found == [every[unit] for unit in drawn if unit in known]
             assert starts.tolist() == list(range(len(found) + 1))
@@ -207,27 +207,27 @@ class TestPairs:
     def test_how_many_pairs_there_are_does_not_depend_on_the_vocabulary(self):
         texts = [["a", "b", "x", "a"], ["c", "c", "b"]]
         assert {pairs_of(texts, None, listed, 1).units for listed in ("", "a", "ab", "abc", "abcx")} == {10}
-        assert len(pairs_of(texts, None, "", 1).lot(np.arange(10))[0]) == 0
+        assert len(pairs_of(texts, None, "", 1).batch(np.arange(10))[0]) == 0
 
     def test_texts_of_a_unit_stand_together(self):
         texts = [["a", "b"], ["b", "c"], ["c", "a"], ["z"]]
         pairs = pairs_of(texts, np.array([1, 0, 1, 2]), ["a", "b", "c"], 1)
         assert pairs.starts.tolist() == [0, 2, 6, 6]
         assert pairs.centres.tolist() == [1, 2, 0, 1, 2, 0]
-        centres, contexts, starts = pairs.lot(np.array([0, 2]))
+        centres, contexts, starts = pairs.batch(np.array([0, 2]))
         assert (centres.tolist(), contexts.tolist(), starts.tolist()) == ([1, 2], [2, 1], [0, 2, 2])
 
 
-class TestPoissonLots:
+class TestPoissonSampler:
     DRAWS = 20_000
 
     @pytest.fixture(scope="class")
     @classmethod
     def drawn(cls):
-        lots, generator = PoissonLots(40, 0.1), np.random.default_rng(0)
+        sampler, generator = PoissonSampler(40, 0.1), np.random.default_rng(0)
         taken = np.zeros((cls.DRAWS, 40))
         for step in range(cls.DRAWS):
-            taken[step, lots.draw(step, generator)] = 1
+            taken[step, sampler.draw(step, generator)] = 1
         return taken
 
     def test_sizes_are_binomial(self, drawn):
@@ -246,43 +246,45 @@ class TestPoissonLots:
         assert abs(np.corrcoef(drawn[:-1, 0], drawn[1:, 0])[0, 1]) < 4 / math.sqrt(self.DRAWS)
 
     def test_fixed_batches_are_no_poisson_sample(self):
-        sizes = [len(FixedLots(40, 4).draw(step, np.random.default_rng(0))) for step in range(100)]
+        sizes = [len(SequentialBatches(40, 4).draw(step, np.random.default_rng(0))) for step in range(100)]
         assert set(sizes) == {4}  # a binomial size would vary: variance 3.6
 
     def test_all_take_part_with_probability_one(self):
-        assert PoissonLots(5, 1.0).draw(0, np.random.default_rng(0)).tolist() == [0, 1, 2, 3, 4]
+        assert PoissonSampler(5, 1.0).draw(0, np.random.default_rng(0)).tolist() == [0, 1, 2, 3, 4]
 
 
-def test_fixed_lots_go_round_and_count_their_visits():
-    lots = FixedLots(5, 2)
-    drawn = [lots.draw(step, np.random.default_rng(0)).tolist() for step in range(5)]
+def test_batches_in_order_go_round_and_count_their_visits():
+    sampler = SequentialBatches(5, 2)
+    drawn = [sampler.draw(step, np.random.default_rng(0)).tolist() for step in range(5)]
     assert drawn == [[0, 1], [2, 3], [4, 0], [1, 2], [3, 4]]
     for steps in range(1, 12):
-        visits = np.bincount(np.concatenate([lots.draw(s, np.random.default_rng(0)) for s in range(steps)]))
-        assert visits.max() == lots.visits(steps)
+        visits = np.bincount(np.concatenate([sampler.draw(s, np.random.default_rng(0)) for s in range(steps)]))
+        assert visits.max() == sampler.visits(steps)
 
 
-def make(seed=0, lots=None, stays=None, deviation=0.5, users=6):
+def make(seed=0, sampler=None, participation=None, deviation=0.5, users=6):
     rng = np.random.default_rng(1)
     sizes = rng.integers(1, 5, users)
     starts = np.concatenate([[0], np.cumsum(sizes)])
     pairs = Pairs(*rng.integers(0, WORDS, (2, starts[-1])).astype(np.int32), starts)
     descent = Descent(0.1, 1.0, deviation)
-    lots = lots or PoissonLots(users, 0.5)
-    return Training(pairs, np.ones(WORDS), lots, descent, dimensions=4, negatives=2, seed=seed, stays=stays)
+    sampler = sampler or PoissonSampler(users, 0.5)
+    return Training(
+        pairs, np.ones(WORDS), sampler, descent, dimensions=4, negatives=2, seed=seed, participation=participation
+    )
 
 
 class Stopping:
     """Interrupts the run at a step, and remembers the steps."""
 
-    def __init__(self, lots, at):
-        self.lots, self.at, self.steps = lots, at, []
+    def __init__(self, sampler, at):
+        self.sampler, self.at, self.steps = sampler, at, []
 
     def draw(self, step, generator):
         if step == self.at:
             raise KeyboardInterrupt
         self.steps.append(step)
-        return self.lots.draw(step, generator)
+        return self.sampler.draw(step, generator)
 
 
 class TestTraining:
@@ -307,13 +309,13 @@ class TestTraining:
     def test_saves_now_and_then_and_takes_it_up_again(self, tmp_path, monkeypatch):
         monkeypatch.setattr(training_module, "SAVE", -1.0)
         stopped = make()
-        stopped.lots = Stopping(stopped.lots, 8)
+        stopped.sampler = Stopping(stopped.sampler, 8)
         with pytest.raises(KeyboardInterrupt):
             stopped.run(12, [5], tmp_path)
         resumed = make()
-        lots = resumed.lots = Stopping(resumed.lots, 100)
+        sampler = resumed.sampler = Stopping(resumed.sampler, 100)
         found = resumed.run(12, [5], tmp_path)
-        assert lots.steps == [8, 9, 10, 11]
+        assert sampler.steps == [8, 9, 10, 11]
         for step, vectors in make().run(12, [5]).items():
             np.testing.assert_array_equal(found[step], vectors)
 
@@ -351,42 +353,42 @@ class TestTraining:
 class Recorded(Pairs):
     """Remembers which units were read."""
 
-    def lot(self, units):
+    def batch(self, units):
         self.__dict__.setdefault("read", []).append(units.tolist())
-        return super().lot(units)
+        return super().batch(units)
 
 
 class TestPersonalBudgets:
-    def trained(self, stays, steps=200):
-        training = make(stays=stays, users=4)
+    def trained(self, participation, steps=200):
+        training = make(participation=participation, users=4)
         training.pairs = Recorded(training.pairs.centres, training.pairs.contexts, training.pairs.starts)
         training.run(steps)
         return training.pairs.read
 
     def test_a_user_who_left_is_never_sampled_again(self):
-        read = self.trained(Filtered(np.array([0, 5, 50, 200])))
-        last = {user: max((step for step, lot in enumerate(read) if user in lot), default=-1) for user in range(4)}
+        read = self.trained(RenyiFilter(np.array([0, 5, 50, 200])))
+        last = {user: max((step for step, batch in enumerate(read) if user in batch), default=-1) for user in range(4)}
         assert last[0] == -1
         assert last[1] < 5
         assert 40 < last[2] < 50
         assert last[3] > 190
 
     def test_shares_of_the_paper_are_charged_to_who_takes_part(self):
-        stays = AsInThePaper(np.array([0.15, 0.5, 0.5, 10.0]), np.full(200, 0.125), 2.0)
-        read = self.trained(stays)
-        visits = [sum(user in lot for lot in read) for user in range(4)]
+        participation = PaperAccounting(np.array([0.15, 0.5, 0.5, 10.0]), np.full(200, 0.125), 2.0)
+        read = self.trained(participation)
+        visits = [sum(user in batch for batch in read) for user in range(4)]
         assert visits[:3] == [3, 8, 8]  # 1/16 a visit, until the budget is reached
-        np.testing.assert_allclose(stays.spent, np.array(visits) / 16)
-        assert [stays.visits(budget) for budget in (0.15, 0.5, 10.0, 99.0)] == [3, 9, 161, 200]
+        np.testing.assert_allclose(participation.spent, np.array(visits) / 16)
+        assert [participation.visits(budget) for budget in (0.15, 0.5, 10.0, 99.0)] == [3, 9, 161, 200]
         assert visits[3] <= 161
 
     def test_what_was_spent_is_saved(self, tmp_path):
-        def stays():
-            return AsInThePaper(np.array([0.1, 0.2, 0.3, 0.4, 0.5, 9.0]), np.full(60, 0.04), 2.0)
+        def participation():
+            return PaperAccounting(np.array([0.1, 0.2, 0.3, 0.4, 0.5, 9.0]), np.full(60, 0.04), 2.0)
 
-        whole = make(stays=stays()).run(60)[60]
-        begun = make(stays=stays())
+        whole = make(participation=participation()).run(60)[60]
+        begun = make(participation=participation())
         for _ in range(25):
             begun.advance()
         begun.save(tmp_path)
-        np.testing.assert_array_equal(make(stays=stays()).run(60, folder=tmp_path)[60], whole)
+        np.testing.assert_array_equal(make(participation=participation()).run(60, folder=tmp_path)[60], whole)

@@ -17,9 +17,16 @@ from leakboard.suite.plugins import Registry
 from leakboard.suite.suites import load_suite
 
 REVIEWS = {"generated_reviews": {"users": 60, "leak": 1.0, "auxiliary": "disjoint"}}
-SMALL = {"vector_size": 8, "steps": 20, "lot_size": 20, "window": 2}
+SMALL = {"vector_size": 8, "steps": 20, "expected_batch_size": 20, "window": 2}
 PRIVATE = {"unit": "user", "noise_multiplier": 2.0, "vocabulary_noise": 0.2, "delta": 1e-3, **SMALL}
-TWIN = {"noise_multiplier": 0.0, "vocabulary": "exact", "min_count": 1, **SMALL, "lot_size": 400, "steps": 150}
+TWIN = {
+    "noise_multiplier": 0.0,
+    "vocabulary": "exact",
+    "min_count": 1,
+    **SMALL,
+    "expected_batch_size": 400,
+    "steps": 150,
+}
 
 
 def cells(bench):

@@ -13,16 +13,15 @@ from leakboard.datasets.generated_reviews import GeneratedReviews
 from leakboard.errors import RequestError
 from leakboard.models.skip_gram import training as training_module
 from leakboard.models.skip_gram.training import Training
-from leakboard.privacy.mechanisms import gaussian_epsilon
-from leakboard.privacy.training_budget import TrainingBudget
+from leakboard.privacy.accounting.training_budget import TrainingBudget
 from leakboard.resuming import resumable
 from leakboard.suite.options import build
 from leakboard.victims._private_training import plan
 from leakboard.victims.dp_word2vec import DPWord2Vec
 
 RNG = np.random.default_rng(0)
-NOISE, LOT, STEPS, DELTA = 8.0, 4, 20, 1e-3
-LOTS = {"user": LOT, "document": LOT, "pair": 64}
+NOISE, SIZE, STEPS, DELTA = 8.0, 4, 20, 1e-3
+SIZES = {"user": SIZE, "document": SIZE, "pair": 64}
 UNITS = {"user": 13, "document": 39, "pair": 2 * (2140 - 39)}  # of the reviews, which have 2,140 words
 
 
@@ -36,7 +35,7 @@ def listed(reviews, tmp_path_factory):
     """Write the words of the reviews as a public list, and return options that take it."""
     path = tmp_path_factory.mktemp("listed") / "words.txt"
     path.write_text("\n".join(sorted({word for text in reviews.texts("train") for word in words(text)})))
-    small = {"unit": "user", "noise_multiplier": NOISE, "lot_size": LOT, "steps": STEPS, "delta": DELTA}
+    small = {"unit": "user", "noise_multiplier": NOISE, "expected_batch_size": SIZE, "steps": STEPS, "delta": DELTA}
     return small | {"vector_size": 8, "vocabulary": str(path)}
 
 
@@ -51,14 +50,14 @@ def made(rows, users=True):
 class TestClaims:
     @pytest.mark.parametrize("unit", ["document", "pair"])
     def test_a_target_is_claimed_and_proved(self, reviews, listed, unit):
-        asked = listed | {"unit": unit, "noise_multiplier": None, "epsilon": 0.8, "lot_size": LOTS[unit]}
+        asked = listed | {"unit": unit, "noise_multiplier": None, "epsilon": 0.8, "expected_batch_size": SIZES[unit]}
         claim = DPWord2Vec(**asked).fit(reviews, 0).claim
         assert 0.3 < claim.proved <= claim.epsilon == 0.8
 
     @pytest.mark.parametrize("unit", ["user", "document", "pair"])
     def test_given_noise_costs_what_its_steps_cost(self, reviews, listed, unit):
-        claim = DPWord2Vec(**listed | {"unit": unit, "lot_size": LOTS[unit]}).fit(reviews, 0).claim
-        cost = TrainingBudget(NOISE, LOTS[unit] / UNITS[unit], DELTA)
+        claim = DPWord2Vec(**listed | {"unit": unit, "expected_batch_size": SIZES[unit]}).fit(reviews, 0).claim
+        cost = TrainingBudget(NOISE, SIZES[unit] / UNITS[unit], DELTA)
         assert (claim.delta, claim.unit, claim.protects) == (DELTA, unit, "training")
         assert claim.epsilon == pytest.approx(cost.epsilon(STEPS), rel=1e-9)
         assert claim.proved == pytest.approx(cost.epsilon(STEPS, "pld"), rel=1e-9)
@@ -66,7 +65,7 @@ class TestClaims:
     def test_training_ends_when_the_target_is_spent(self, reviews, listed):
         fitted = DPWord2Vec(**listed | {"epsilon": 0.7, "steps": 300}).fit(reviews, 0)
         steps = int(fitted.claim.mechanism.split()[0])
-        cost = TrainingBudget(NOISE, LOT / 13, DELTA)
+        cost = TrainingBudget(NOISE, SIZE / 13, DELTA)
         assert cost.epsilon(steps) <= 0.7 < cost.epsilon(steps + 1)
         assert fitted.claim.proved <= fitted.claim.epsilon <= 0.7
         planned = plan(DPWord2Vec(**listed | {"epsilon": 0.7, "steps": 300}), reviews, 0)
@@ -75,8 +74,8 @@ class TestClaims:
 
     def test_batches_in_order_hide_nobody(self, reviews, listed):
         fixed, sampled = (DPWord2Vec(**listed, sampling=how).fit(reviews, 0).claim for how in ("fixed", "poisson"))
-        cost = TrainingBudget(NOISE, LOT / 13, DELTA)
-        assert fixed.proved == pytest.approx(cost.visited(math.ceil(STEPS * LOT / 13)), rel=1e-9)
+        cost = TrainingBudget(NOISE, SIZE / 13, DELTA)
+        assert fixed.proved == pytest.approx(cost.visited(math.ceil(STEPS * SIZE / 13)), rel=1e-9)
         assert sampled.proved == pytest.approx(cost.epsilon(STEPS, "pld"), rel=1e-9)
         assert fixed.proved > fixed.epsilon == sampled.epsilon >= sampled.proved
 
@@ -94,7 +93,7 @@ class TestClaims:
         assert np.abs(rows[0] @ rows[1].T).max() < by_chance
 
     def test_a_counted_vocabulary_is_paid_for_and_a_given_one_is_free(self, reviews, listed):
-        asked = listed | {"unit": "pair", "lot_size": 64, "vocabulary": "noisy", "vocabulary_noise": 1.0}
+        asked = listed | {"unit": "pair", "expected_batch_size": 64, "vocabulary": "noisy", "vocabulary_noise": 1.0}
         planned = plan(DPWord2Vec(**asked), reviews, 0)
         paid, free = (TrainingBudget(NOISE, 64 / planned.training.pairs.units, DELTA, noise) for noise in (1.0, None))
         assert planned.claim(STEPS).epsilon == pytest.approx(paid.epsilon(STEPS), rel=1e-9)
@@ -106,20 +105,6 @@ class TestClaims:
             (tmp_path / name).write_text(content)
         first, same, other = (DPWord2Vec(vocabulary=str(tmp_path / name)).fingerprint() for name in "abc")
         assert first == same != other
-
-    def test_as_released_by_hand(self, reviews, listed):
-        """100 batches of 128 show some pairs 4 times; C = 0.5, the mean may turn by sqrt(8) C, its noise is s C**2."""
-        asked = {"unit": "pair", "as_released": True, "lot_size": 128, "steps": 100, "clipping_norm": 0.5}
-        fitted = DPWord2Vec(**listed | asked).fit(reviews, 0)
-        deviation = NOISE * 0.25 / (math.sqrt(8) * 0.5) / math.sqrt(math.ceil(100 * 128 / UNITS["pair"]))
-        assert fitted.claim.proved == pytest.approx(gaussian_epsilon(DELTA, deviation, 1.0), rel=1e-9)
-        told = TrainingBudget(NOISE, 128 / len(fitted.vocabulary), DELTA).epsilon(100)
-        assert fitted.claim.epsilon == told
-        counted = {"vocabulary": "noisy", "vocabulary_noise": 0.5}
-        planned = plan(DPWord2Vec(**listed | asked | counted), reviews, 0)  # what counting costs is ours to prove
-        assert planned.claim(100).epsilon == TrainingBudget(NOISE, 128 / len(planned.words), DELTA).epsilon(100)
-        assert planned.claim(100).proved > fitted.claim.proved
-        assert fitted.claim.proved > 2 * fitted.claim.epsilon
 
 
 class TestLearning:
@@ -137,12 +122,12 @@ class TestLearning:
         same, cosines = np.equal.outer(*[[word[0] == "a" for word in fitted.vocabulary]] * 2), unit @ unit.T
         return cosines[same & ~np.eye(len(same), dtype=bool)].mean() - cosines[~same].mean()
 
-    @pytest.mark.parametrize(("unit", "lot_size"), [("user", 20), ("document", 32), ("pair", 64)])
-    def test_the_twin_learns_and_claims_nothing(self, planted, unit, lot_size):
+    @pytest.mark.parametrize(("unit", "expected_batch_size"), [("user", 20), ("document", 32), ("pair", 64)])
+    def test_the_twin_learns_and_claims_nothing(self, planted, unit, expected_batch_size):
         options = {
             "unit": unit,
-            "lot_size": lot_size,
-            "learning_rate": 1 / lot_size,
+            "expected_batch_size": expected_batch_size,
+            "learning_rate": 1 / expected_batch_size,
             "vector_size": 8,
             "vocabulary": "exact",
         }
@@ -234,14 +219,16 @@ class TestSaved:
 class TestBudgets:
     def test_a_column_says_when_each_user_leaves(self, listed):
         corpus = made([("u2", "the was", 0.5), ("u1", "a the", 0.3), ("u2", "i was", 0.5), ("u0", "a i", 9.0)])
-        stays = plan(DPWord2Vec(**listed | {"budgets": "budget", "noise_multiplier": 20.0}), corpus, 0).training.stays
+        participation = plan(
+            DPWord2Vec(**listed | {"budgets": "budget", "noise_multiplier": 20.0}), corpus, 0
+        ).training.participation
         steps = [TrainingBudget(20.0, 1.0, DELTA).steps_within(epsilon, STEPS) for epsilon in (9.0, 0.3, 0.5)]
         assert 0 < steps[1] < steps[2] < steps[0] == STEPS
-        assert stays.last.tolist() == steps
+        assert participation.paid_steps.tolist() == steps
 
     def test_a_list_is_drawn_from_by_name(self, reviews, listed):
         """Another user changes nobody's budget."""
-        options = listed | {"budgets": [0.3, 0.5], "lot_size": 13}
+        options = listed | {"budgets": [0.3, 0.5], "expected_batch_size": 13}
         drawn = plan(DPWord2Vec(**options), reviews, 0).claim.budgets
         assert set(drawn.tolist()) == {0.3, 0.5}
         users = reviews.splits["train"]["user"][:]
@@ -249,55 +236,11 @@ class TestBudgets:
         fewer = plan(DPWord2Vec(**options), reviews.with_rows("train", others), 0).claim.budgets
         np.testing.assert_array_equal(fewer, drawn[1:])
 
-    def test_a_filter_is_valid_and_the_shares_of_the_paper_are_not(self, reviews, listed):
-        asked = listed | {"budgets": (0.2, 0.4)}
-        filtered, shared = (DPWord2Vec(**asked, accounting=how).fit(reviews, 0).claim for how in ("filter", "paper"))
-        assert 0.2 < filtered.proved <= filtered.epsilon <= shared.epsilon == 0.4
-        assert shared.proved == math.inf
-
-    @pytest.mark.parametrize(
-        ("budgets", "steps", "kept"), [((0.2, 0.4), STEPS, False), ((0.5, 50.0), STEPS, False), ((0.5,), 3, True)]
-    )
-    def test_users_of_every_budget_must_be_served(self, reviews, listed, budgets, steps, kept):
-        """Nobody leaves in so few steps: all lose what sampled steps cost, which the large budgets alone allow."""
-        asked = listed | {"budgets": budgets, "steps": steps, "noise_multiplier": 4.0, "accounting": "paper"}
-        claim = DPWord2Vec(**asked).fit(reviews, 0).claim
-        cost = TrainingBudget(4.0, LOT / 13, DELTA)
-        sampled = cost.epsilon(steps, "pld")
-        assert (sampled <= min(budgets)) == kept
-        assert claim.epsilon == max(budgets)
-        assert claim.proved == (pytest.approx(sampled) if kept else math.inf)
-        told = claim.mechanism.rpartition("by budget: ")[2]
-        assert told == ", ".join(f"{budget:g}: {sampled:.3g}" for budget in budgets)
-
-    def test_who_is_not_counted_does_not_pay_for_it(self, listed):
-        """Poor users lose what few visits cost, so every budget is served."""
-        counting = TrainingBudget(30.0, 0.1, DELTA, 2.0).epsilon(0)
-        users = [(f"rich{i}", "open door", 9.0) for i in range(30)] + [(f"poor{i}", "key", 0.3) for i in range(30)]
-        asked = listed | {"budgets": "budget", "accounting": "paper", "noise_multiplier": 30.0}
-        asked |= {"vocabulary": "noisy", "vocabulary_noise": 2.0}
-        claim = plan(DPWord2Vec(**asked), made(users), 0).claim(STEPS)
-        assert counting > 0.3
-        free, paid = (TrainingBudget(30.0, LOT / 60, DELTA, noise).epsilon(STEPS, "pld") for noise in (None, 2.0))
-        assert claim.mechanism.endswith(f"by budget: 0.3: {free:.3g}, 9: {paid:.3g}")
-        assert claim.proved == pytest.approx(paid)
-
-    def test_many_budgets_are_summed_up(self, listed):
-        users = [(f"user{i}", "open door", 0.001 * (i + 1)) for i in range(30)]
-        asked = listed | {"budgets": "budget", "accounting": "paper"}
-        claim = plan(DPWord2Vec(**asked), made([*users, ("rich", "the was", 9.0)]), 0).claim(STEPS)
-        assert claim.mechanism.endswith("of 31 budgets")
-        assert claim.proved == math.inf
-
-    def test_who_leaves_soon_loses_what_its_visits_cost(self, reviews, listed):
-        """With batches in the order of users a share of 1/13 a visit is spent after so many whole releases."""
-        asked = listed | {"budgets": (0.05,), "lot_size": 13, "accounting": "paper", "sampling": "fixed", "steps": 60}
-        planned = plan(DPWord2Vec(**asked), reviews, 0)
-        cost = TrainingBudget(NOISE, 1.0, DELTA)
-        prices = np.diff([cost.epsilon(step) for step in range(61)]) / 13
-        visits = int(0.05 / prices.min()) + 1
-        assert 1 < visits < 60
-        assert f"0.05: {cost.visited(visits):.3g}" in planned.claim(60).mechanism
+    def test_a_filter_keeps_within_the_largest_budget(self, reviews, listed):
+        claim = DPWord2Vec(**listed | {"budgets": (0.2, 0.4)}).fit(reviews, 0).claim
+        steps = TrainingBudget(NOISE, SIZE / 13, DELTA).steps_within(0.4, STEPS)
+        assert claim.epsilon == pytest.approx(TrainingBudget(NOISE, SIZE / 13, DELTA).epsilon(steps), rel=1e-9)
+        assert 0.2 < claim.proved <= claim.epsilon <= 0.4
 
     def test_a_user_whose_budget_does_not_pay_is_not_counted(self, listed):
         """30 poor users share words that come out where their budgets pay."""
@@ -308,7 +251,7 @@ class TestBudgets:
             corpus = made(rich + [(f"poor{i}", "secret key", budget) for i in range(30)])
             planned = plan(DPWord2Vec(**asked), corpus, 0)
             assert sorted(planned.words) == expected
-            assert (planned.training.stays.last[:30] == 0).all() == (budget < counting)
+            assert (planned.training.participation.paid_steps[:30] == 0).all() == (budget < counting)
 
     @pytest.mark.parametrize(("other", "found"), [(0.6, "0.5 to 0.6"), (-0.5, "-0.5 to 0.5")])
     def test_a_user_has_one_budget(self, listed, other, found):
@@ -332,7 +275,10 @@ class TestRefused:
             ({"noise_multiplier": None, "epsilon": 0.5, "vocabulary_noise": 1.0}, "vocabulary_noise 1 alone costs"),
             ({"epsilon": 0.5, "vocabulary_noise": 1.0}, "vocabulary_noise 1 alone costs"),
             ({"noise_multiplier": None, "epsilon": 0.5, "vocabulary_noise": 1.0, "steps": 0}, "alone costs"),
-            ({"epsilon": 0.01, "vocabulary": "exact", "lot_size": 5000}, "one step with noise_multiplier 8 costs"),
+            (
+                {"epsilon": 0.01, "vocabulary": "exact", "expected_batch_size": 5000},
+                "one step with noise_multiplier 8 costs",
+            ),
         ],
     )
     def test_a_target_that_cannot_be_reached(self, reviews, listed, options, message):
@@ -358,11 +304,7 @@ class TestRefused:
             ({"noise_multiplier": 0.0, "epsilon": 1.0}, "noise_multiplier: 0 reaches no epsilon"),
             ({"noise_multiplier": 1.0, "budgets": [1.0]}, "budgets: they are of users"),
             ({"unit": "user", "budgets": "column"}, "budgets: .* a noise_multiplier for all"),
-            ({"unit": "user", "accounting": "paper"}, "accounting: paper is about budgets; give budgets"),
-            ({"as_released": True}, "as_released: .* needs its noise_multiplier"),
-            ({"as_released": True, "noise_multiplier": 5.0, "epsilon": 1.0}, "as_released: its claim follows from"),
             ({"unit": "user", "noise_multiplier": 5.0, "budgets": [1.0], "sampling": "fixed"}, "counts on Poisson"),
-            ({"as_released": True, "noise_multiplier": 5.0, "unit": "user"}, "as_released: the code is about pairs"),
             ({"published_step": 5, "checkpoints": [4, 6]}, "5 is not among the checkpoints \\(4, 6\\)"),
         ],
     )
@@ -409,8 +351,6 @@ def test_no_noise_is_called_so(monkeypatch, reviews, listed):
         {"epsilon": 1.0, "noise_multiplier": None},
         {"unit": "pair", "sampling": "fixed", "vocabulary": "noisy"},
         {"budgets": (1.0, 2.0)},
-        {"budgets": (1.0, 2.0), "accounting": "paper"},
-        {"unit": "pair", "as_released": True},
     ],
 )
 def test_without_its_protection_it_is_the_twin(listed, protected):

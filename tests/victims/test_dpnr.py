@@ -10,8 +10,8 @@ from leakboard.errors import RequestError
 from leakboard.interfaces import Texts
 from leakboard.models import task_model, task_training
 from leakboard.models.word_encoders import UNKNOWN
-from leakboard.privacy.mechanisms import gaussian_delta
-from leakboard.privacy.normalisation import min_max
+from leakboard.privacy.mechanisms.normalisation import min_max
+from leakboard.privacy.mechanisms.textbook import gaussian_delta
 from leakboard.suite import options
 from leakboard.suite.options import build, label
 from leakboard.victims.bert import Bert

@@ -13,18 +13,18 @@ import pytest
 
 from leakboard.data.corpora import build_corpus
 from leakboard.models.skip_gram import vocabulary
-from leakboard.models.skip_gram.lots import FixedLots, PoissonLots
 from leakboard.models.skip_gram.pairs import Pairs
+from leakboard.models.skip_gram.sampling import PoissonSampler, SequentialBatches
 from leakboard.models.skip_gram.tables import NoisyTables
 from leakboard.models.skip_gram.training import Descent, Training
-from leakboard.privacy.audit import lower_bound
-from leakboard.privacy.mechanisms import gaussian_epsilon
-from leakboard.privacy.training_budget import TrainingBudget
+from leakboard.privacy.accounting.training_budget import TrainingBudget
+from leakboard.privacy.auditing.bound import lower_bound
+from leakboard.privacy.mechanisms.textbook import gaussian_epsilon
 from leakboard.victims._private_training import plan
 from leakboard.victims.dp_word2vec import DPWord2Vec
 
 UNITS = ("pair", "document", "user")
-LOTS = {"pair": 80, "document": 20, "user": 11}
+SIZES = {"pair": 80, "document": 20, "user": 11}
 ALL = 10**6
 DELTA, NOISE, COUNTING, CLIP, RATE, STEPS = 1e-3, 2.0, 2.5, 0.7, 0.05, 8
 
@@ -55,7 +55,7 @@ def options(tmp_path_factory):
     path.write_text("key\ndoor\nopen\nred")
     usual = {"noise_multiplier": NOISE, "delta": DELTA, "clipping_norm": CLIP, "learning_rate": RATE, "steps": STEPS}
     usual |= {"vector_size": 2, "negative": 1, "vocabulary": str(path), "vocabulary_noise": COUNTING}
-    return lambda unit, **changed: DPWord2Vec(unit=unit, **usual | {"lot_size": LOTS[unit]} | changed)
+    return lambda unit, **changed: DPWord2Vec(unit=unit, **usual | {"expected_batch_size": SIZES[unit]} | changed)
 
 
 def texts_by_unit(rows, unit):
@@ -76,9 +76,9 @@ def pairs_by_unit(rows, unit):
 
 
 def paid(training, counting=None):
-    """Return what the run itself pays for: its noise over its clipping norm, and the chance of its lots."""
+    """Return what the run itself pays for: its noise over its clipping norm, and the chance of its sampler."""
     descent = training.descent
-    return TrainingBudget(descent.deviation / descent.clipping_norm, training.lots.probability, DELTA, counting)
+    return TrainingBudget(descent.deviation / descent.clipping_norm, training.sampler.probability, DELTA, counting)
 
 
 def whole(deviation, visits):
@@ -86,9 +86,9 @@ def whole(deviation, visits):
     return gaussian_epsilon(DELTA, deviation / math.sqrt(visits), 1.0)
 
 
-def most_visits(lots, steps):
+def most_visits(sampler, steps):
     """Return how often the unit that is drawn most often is drawn."""
-    return np.bincount(np.concatenate([lots.draw(step, np.random.default_rng(0)) for step in range(steps)])).max()
+    return np.bincount(np.concatenate([sampler.draw(step, np.random.default_rng(0)) for step in range(steps)])).max()
 
 
 @pytest.mark.parametrize("unit", UNITS)
@@ -97,8 +97,8 @@ class TestPlan:
         planned = plan(options(unit), corpus, 0)
         training, units = planned.training, len(pairs_by_unit(rows, unit))
         assert training.descent == Descent(RATE, CLIP, pytest.approx(NOISE * CLIP, rel=1e-12))
-        assert training.lots == PoissonLots(units, pytest.approx(LOTS[unit] / units, rel=1e-12))
-        assert (planned.steps, training.pairs.units, training.stays) == (STEPS, units, None)
+        assert training.sampler == PoissonSampler(units, pytest.approx(SIZES[unit] / units, rel=1e-12))
+        assert (planned.steps, training.pairs.units, training.participation) == (STEPS, units, None)
         claim = planned.claim(STEPS)
         assert (claim.unit, claim.delta) == (unit, DELTA)
         assert claim.epsilon == pytest.approx(paid(training).epsilon(STEPS), rel=1e-9)
@@ -108,13 +108,15 @@ class TestPlan:
     @pytest.mark.parametrize("counting", [None, COUNTING])
     def test_the_noise_for_a_target_reaches_it(self, options, corpus, rows, unit, counting):
         kind = {"vocabulary": "noisy"} if counting else {}
-        lot_size = 2 if unit == "document" and not counting else ALL  # for a sample, noise takes seconds to find
-        asked = options(unit, noise_multiplier=None, epsilon=2.5, lot_size=lot_size, **kind)
+        expected_batch_size = (
+            2 if unit == "document" and not counting else ALL
+        )  # for a sample, noise takes seconds to find
+        asked = options(unit, noise_multiplier=None, epsilon=2.5, expected_batch_size=expected_batch_size, **kind)
         planned, units = plan(asked, corpus, 0), len(pairs_by_unit(rows, unit))
         training, claim = planned.training, planned.claim(STEPS)
         assert planned.steps == STEPS
-        assert (training.descent.rate, training.descent.clipping_norm, training.descent.of_lot) == (RATE, CLIP, False)
-        assert training.lots == PoissonLots(units, pytest.approx(min(1, lot_size / units), rel=1e-12))
+        assert (training.descent.rate, training.descent.clipping_norm, training.descent.of_batch) == (RATE, CLIP, False)
+        assert training.sampler == PoissonSampler(units, pytest.approx(min(1, expected_batch_size / units), rel=1e-12))
         assert 0.98 * 2.5 < paid(training, counting).epsilon(STEPS) <= claim.epsilon == 2.5
         assert claim.proved == pytest.approx(paid(training, counting).epsilon(STEPS, "pld"), rel=1e-9)
 
@@ -123,15 +125,15 @@ class TestPlan:
         target = 1.001 * paid(free.training).epsilon(5)
         planned = plan(options(unit, epsilon=target), corpus, 0)
         assert (planned.steps, planned.training.descent) == (5, free.training.descent)
-        assert planned.training.lots == free.training.lots
+        assert planned.training.sampler == free.training.sampler
         assert paid(planned.training).epsilon(5) <= planned.claim(5).epsilon <= target
 
     def test_batches_in_order_are_whole_releases(self, options, corpus, rows, unit):
-        planned = plan(options(unit, sampling="fixed", lot_size=50), corpus, 0)
-        lots, units = planned.training.lots, len(pairs_by_unit(rows, unit))
-        assert lots == FixedLots(units, 50)
+        planned = plan(options(unit, sampling="fixed", expected_batch_size=50), corpus, 0)
+        sampler, units = planned.training.sampler, len(pairs_by_unit(rows, unit))
+        assert sampler == SequentialBatches(units, 50)
         assert planned.training.descent == Descent(RATE, CLIP, pytest.approx(NOISE * CLIP, rel=1e-12))
-        assert planned.claim(STEPS).proved == pytest.approx(whole(NOISE, most_visits(lots, STEPS)), rel=1e-9)
+        assert planned.claim(STEPS).proved == pytest.approx(whole(NOISE, most_visits(sampler, STEPS)), rel=1e-9)
 
     def test_without_noise_it_clips_and_claims_nothing(self, options, corpus, unit):
         planned = plan(options(unit, noise_multiplier=0.0), corpus, 0)
@@ -142,7 +144,7 @@ class TestPlan:
         planned = plan(options(unit), corpus, 0)
         found = []
         for number in range(planned.training.pairs.units):
-            codes = zip(*planned.training.pairs.lot(np.array([number]))[:2], strict=True)
+            codes = zip(*planned.training.pairs.batch(np.array([number]))[:2], strict=True)
             found.append(Counter((planned.words[centre], planned.words[context]) for centre, context in codes))
         assert Counter(map(_entries, found)) == Counter(map(_entries, pairs_by_unit(rows, unit)))
 
@@ -155,19 +157,6 @@ class TestPlan:
 
 def _entries(counts):
     return tuple(sorted(counts.items()))
-
-
-@pytest.mark.parametrize("lot_size", [50, ALL])
-def test_as_released_is_what_the_code_of_the_paper_does(options, corpus, rows, lot_size):
-    """Of the batch's mean, clipped to C in each table, with noise s C**2: here of the sum, so times the batch."""
-    planned = plan(options("pair", as_released=True, lot_size=lot_size), corpus, 0)
-    descent, lots, units = planned.training.descent, planned.training.lots, len(pairs_by_unit(rows, "pair"))
-    size = min(lot_size, units)
-    assert lots == FixedLots(units, size)
-    assert descent == Descent(RATE, *(pytest.approx(x * size) for x in (CLIP, NOISE * CLIP**2)), of_lot=True)
-    moved = 2 * math.sqrt(2) * descent.clipping_norm  # both tables' parts turned around
-    expected = whole(descent.deviation / moved, most_visits(lots, STEPS))
-    assert planned.claim(STEPS).proved == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("unit", UNITS)
@@ -188,7 +177,7 @@ class TestCounting:
         return made
 
     def test_the_claim_pays_for_the_noise_of_the_counts(self, options, corpus, rows, unit, calls):
-        planned = plan(options(unit, vocabulary="noisy", lot_size=ALL), corpus, 0)
+        planned = plan(options(unit, vocabulary="noisy", expected_batch_size=ALL), corpus, 0)
         [(asked, found)] = calls
         assert (asked["noise_multiplier"], asked["failure"]) == (COUNTING, pytest.approx(0.1 * DELTA))
         budget = paid(planned.training, asked["noise_multiplier"])
@@ -238,7 +227,7 @@ class Case:
 APART = ("open window",) * 3
 CASES = {
     "pair": Case("pair", ("key door",), APART, {"steps": 2}),
-    "document": Case("document", ("key door",), APART, {"steps": 4, "lot_size": 2}),
+    "document": Case("document", ("key door",), APART, {"steps": 4, "expected_batch_size": 2}),
     "user": Case("user", ("key door", "door key"), APART, {"steps": 2}),
     # The published vectors follow output vectors whose direction is known once others have trained them.
     "user, published": Case("user", ("key door",) * 2, ("key door",) * 20, {"steps": 6, "learning_rate": 0.5}, True),
@@ -256,22 +245,22 @@ class Trial:
     proved: float
     published_alone: bool
 
-    def releases(self, pairs, seeds, lots, descent):
+    def releases(self, pairs, seeds, sampler, descent):
         """Return what comes out, float64 (seeds, values): from the plan's own parts unless they are changed."""
         ours, found = self.training, []
         frequencies = np.diff(ours.cumulative, prepend=0)
         start = NoisyTables.start(len(frequencies), ours.tables.values.shape[1], np.random.default_rng(0)).values
         shape = {"dimensions": ours.tables.values.shape[1], "negatives": ours.negatives}
         for seed in seeds:
-            run = Training(pairs, frequencies, lots, descent, **shape, seed=seed, stays=ours.stays)
+            run = Training(pairs, frequencies, sampler, descent, **shape, seed=seed, participation=ours.participation)
             run.tables.values[:] = start
             published = run.run(self.steps)[self.steps]
             found.append((published if self.published_alone else run.tables.values).ravel().astype(np.float64))
         return np.stack(found)
 
-    def bound(self, runs, lots=None, **changed):
+    def bound(self, runs, sampler=None, **changed):
         """Return what an adversary proves at 95 %, who chooses statistic and threshold on as many runs as it tests."""
-        how = lots or self.training.lots, dataclasses.replace(self.training.descent, **changed)
+        how = sampler or self.training.sampler, dataclasses.replace(self.training.descent, **changed)
         present = self.releases(self.training.pairs, range(2 * runs), *how)
         absent = self.releases(self.without, range(10**6, 10**6 + 2 * runs), *how)
         direction = present[:runs].mean(0) - absent[:runs].mean(0)
@@ -301,7 +290,7 @@ class TestLaw:
             "delta": cls.DELTA,
             "clipping_norm": 0.02,
             "learning_rate": 0.1,
-            "lot_size": 100,
+            "expected_batch_size": 100,
         }
         usual |= {"vector_size": 2, "negative": 1, "vocabulary": str(path)}
 
@@ -320,9 +309,9 @@ class TestLaw:
                 kept = training.pairs.centres[:last], training.pairs.contexts[:last]
                 pairs = Pairs(*kept, np.minimum(np.arange(last + 2), last))
             else:
-                assert (training.descent, training.lots) == (neighbour.descent, neighbour.lots)
+                assert (training.descent, training.sampler) == (neighbour.descent, neighbour.sampler)
                 np.testing.assert_array_equal(training.tables.values, neighbour.tables.values)
-            assert (pairs.units, pairs.lot(np.array([last]))[2].tolist()) == (training.pairs.units, [0, 0])
+            assert (pairs.units, pairs.batch(np.array([last]))[2].tolist()) == (training.pairs.units, [0, 0])
             proved = with_it.claim(with_it.steps).proved
             return Trial(training, pairs, with_it.steps, cls.DELTA, proved, case.published_alone)
 
@@ -345,6 +334,6 @@ class TestLaw:
 
     def test_twice_the_chance_is_found(self, trial):
         tried = trial("document")
-        lots = tried.training.lots
-        assert lots == PoissonLots(4, 0.5)
-        assert tried.bound(2000, lots=PoissonLots(4, 1.0)) > tried.proved
+        sampler = tried.training.sampler
+        assert sampler == PoissonSampler(4, 0.5)
+        assert tried.bound(2000, sampler=PoissonSampler(4, 1.0)) > tried.proved

@@ -1,11 +1,11 @@
-"""Compiled inner loops of skip-gram with negative sampling: per-unit gradients, clipped, summed over a lot.
+"""Compiled inner loops of skip-gram with negative sampling: per-unit gradients, clipped, summed over a batch.
 
 Loss of a pair (centre c, context o) with negatives n_1..n_M (Mikolov et al. 2013, equation 4; Vu et al. 2019):
 -ln s(u_o . w_c) - sum_m ln s(-u_{n_m} . w_c), s the logistic function. With targets j = o, n_1, ..., n_M and labels
 y = 1, 0, ..., 0 its gradient is (s(u_j . w_c) - y_j) w_c for u_j, and the sum over j of (s(u_j . w_c) - y_j) u_j for
 w_c. A word that occurs twice in a unit has one row, and its gradients add up before the norm is taken.
 
-A lot works on copies of the rows that it touches, so its cost does not depend on the size of the tables. Norms and
+A batch works on copies of the rows that it touches, so its cost does not depend on the size of the tables. Norms and
 sums are in float64, a clipped contribution is rounded to float32: it exceeds the clipping norm by one part in a million
 at most. Sums are in whichever order suits the processor: the same seed gives the same vectors on one machine.
 """
@@ -37,8 +37,8 @@ def make_pairs(codes: Array, starts: Array, window: int) -> tuple[Array, Array, 
         window: largest distance.
 
     Returns:
-        int32 (pairs,) centres and contexts; int64 (pairs,) the place of each among all pairs, unknown words included;
-        int64 (texts,) the number of pairs of each text; how many pairs there are, unknown words included.
+        int32 (pairs,) centres and contexts; int64 (pairs,) the position of each among all pairs, those with unknown
+        words included; int64 (texts,) the number of known pairs of each text; how many pairs there are in all.
     """
     counts = np.zeros(len(starts) - 1, np.int64)
     for text in range(len(counts)):
@@ -48,23 +48,27 @@ def make_pairs(codes: Array, starts: Array, window: int) -> tuple[Array, Array, 
             for j in range(max(starts[text], i - window), min(starts[text + 1], i + window + 1)):
                 counts[text] += j != i and codes[j] >= 0
     known = counts.sum()
-    centres, contexts, places = np.empty(known, np.int32), np.empty(known, np.int32), np.empty(known, np.int64)
-    found = place = 0
+    centres, contexts, positions = np.empty(known, np.int32), np.empty(known, np.int32), np.empty(known, np.int64)
+    row = position = 0
     for text in range(len(counts)):
         for i in range(starts[text], starts[text + 1]):
             for j in range(max(starts[text], i - window), min(starts[text + 1], i + window + 1)):
                 if j == i:
                     continue
                 if codes[i] >= 0 and codes[j] >= 0:
-                    centres[found], contexts[found], places[found] = codes[i], codes[j], place
-                    found += 1
-                place += 1
-    return centres, contexts, places, counts, place
+                    centres[row], contexts[row], positions[row] = (
+                        codes[i],
+                        codes[j],
+                        position,
+                    )
+                    row += 1
+                position += 1
+    return centres, contexts, positions, counts, position
 
 
 @numba.njit(cache=True)
 def collect_rows(rows: Array, slots: Array, distinct: Array) -> int:
-    """Number the distinct rows of a lot in order of appearance and return how many there are.
+    """Number the distinct rows of a batch in order of appearance and return how many there are.
 
     Args:
         rows: int32 (references,).
@@ -81,25 +85,33 @@ def collect_rows(rows: Array, slots: Array, distinct: Array) -> int:
 
 
 @numba.njit(cache=True, fastmath=_FAST)
-def read_rows(table: Array, applied: Array, due: float, noise: Array, distinct: Array, count: int, work: Array) -> None:
-    """Add the noise that is due to the first ``count`` rows of ``distinct``, and copy them to ``work``.
+def read_rows(
+    table: Array,
+    applied_variance: Array,
+    target_variance: float,
+    noise: Array,
+    distinct: Array,
+    count: int,
+    work: Array,
+) -> None:
+    """Bring the noise of the first ``count`` rows of ``distinct`` up to date, and copy the rows to ``work``.
 
     Args:
         table: float32 (rows, d).
-        applied: float64 (rows,), the summed variance of the noise that each row has had.
-        due: the summed variance of the noise that every row is to have had by now.
-        noise: float32 (count, d), standard normal; (0, d) where nothing is due.
+        applied_variance: float64 (rows,), the summed variance of the noise that each row has had.
+        target_variance: the summed variance of the noise that every row is to have had by now.
+        noise: float32 (count, d), standard normal; (0, d) where no noise is to be added.
         distinct: int32.
         count: how many rows.
         work: float32 (count or more, d).
     """
     for slot in range(count):
         row = distinct[slot]
-        if len(noise) and due > applied[row]:
-            deviation = np.float32(math.sqrt(due - applied[row]))
+        if len(noise) and target_variance > applied_variance[row]:
+            deviation = np.float32(math.sqrt(target_variance - applied_variance[row]))
             for k in range(table.shape[1]):
                 table[row, k] += deviation * noise[slot, k]
-        applied[row] = due
+        applied_variance[row] = target_variance
         for k in range(table.shape[1]):
             work[slot, k] = table[row, k]
 
@@ -117,7 +129,7 @@ def summed_gradients(
     total: Array,
     norms: Array,
 ) -> None:
-    """Add up the clipped gradients of the units of a lot.
+    """Add up the clipped gradients of the units of a batch.
 
     Args:
         centres: int32 (pairs,), rows of the input table.
@@ -179,7 +191,7 @@ def summed_gradients(
 
 @numba.njit(cache=True, fastmath=_FAST)
 def write_rows(table: Array, distinct: Array, count: int, slots: Array, work: Array, total: Array, rate: float) -> None:
-    """Take ``rate`` times the summed gradients off the rows of a lot, and clear ``total`` and ``slots``."""
+    """Take ``rate`` times the summed gradients off the rows of a batch, and clear ``total`` and ``slots``."""
     step = np.float32(rate)
     for slot in range(count):
         row = distinct[slot]

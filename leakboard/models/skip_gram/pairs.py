@@ -22,7 +22,7 @@ class Pairs:
     """int32 (pairs,)."""
     starts: Integers | None = None
     """int64 (units + 1,), where each unit's pairs start; None where every pair is a unit."""
-    places: Integers | None = None
+    positions: Integers | None = None
     """Where every pair is a unit: int64 (pairs,), increasing, which unit each is; None where all words are known."""
     all_pairs: int | None = None
     """Where every pair is a unit: how many there are, those with an unknown word included."""
@@ -35,18 +35,18 @@ class Pairs:
         return len(self.centres) if self.all_pairs is None else self.all_pairs
 
     @property
-    def silent(self) -> int:
+    def units_without_pairs(self) -> int:
         """Number of units without a pair of known words."""
         return self.units - len(self.centres) if self.starts is None else int((np.diff(self.starts) == 0).sum())
 
-    def lot(self, units: Integers) -> tuple[NDArray[np.int32], NDArray[np.int32], Integers]:
+    def batch(self, units: Integers) -> tuple[NDArray[np.int32], NDArray[np.int32], Integers]:
         """Return centres and contexts of these units' pairs, and where each unit's pairs start, int64 (units + 1,).
 
         Where every pair is a unit, those with an unknown word are left out: so there are fewer of them.
         """
         if self.starts is None:
-            if self.places is not None:
-                first, last = (np.searchsorted(self.places, units, side) for side in ("left", "right"))
+            if self.positions is not None:
+                first, last = (np.searchsorted(self.positions, units, side) for side in ("left", "right"))
                 units = first[first < last]
             return self.centres[units], self.contexts[units], np.arange(len(units) + 1)
         sizes = self.starts[units + 1] - self.starts[units]
@@ -75,8 +75,8 @@ def pairs_of(texts: Sequence[Sequence[str]], owners: Integers | None, words: Seq
     lengths = [len(texts[i]) for i in order]
     codes = np.fromiter((code.get(w, -1) for i in order for w in texts[i]), np.int32, sum(lengths))
     starts = np.array([0, *itertools.accumulate(lengths)])
-    centres, contexts, places, counts, every = kernels.make_pairs(codes, starts, window)
+    centres, contexts, positions, counts, every = kernels.make_pairs(codes, starts, window)
     if owners is None:
-        return Pairs(centres, contexts, places=places if len(places) < every else None, all_pairs=every)
+        return Pairs(centres, contexts, positions=positions if len(positions) < every else None, all_pairs=every)
     of_unit = np.bincount(owners[order], weights=counts).astype(np.int64)
     return Pairs(centres, contexts, np.concatenate([[0], np.cumsum(of_unit)]))

@@ -1,15 +1,15 @@
 """The two word tables of skip-gram, with Gaussian noise that reaches every coordinate at every step, drawn late.
 
-Differentially private gradient descent adds N(0, (rate * sigma C)**2) to every coordinate at every step, yet a lot
+Differentially private gradient descent adds N(0, (rate * sigma C)**2) to every coordinate at every step, yet a batch
 reads a few rows. A row that nobody reads gets its noise when it is next read or published: once, with the summed
 variance (the idea of LazyDP; Lim et al. 2024).
 
-Theorem (same distribution). Without momentum a row changes by its own noise and by gradients of lots that read it. Let
-row r be read at steps s < t and not between. The noise of steps s, ..., t - 1 is independent of all that was read in
-between, and its sum is N(0, sum of the variances); replacing the summands by one draw of the sum at t leaves the joint
-law of everything that is ever read, and of the tables after `NoisyTables.settle`, as it was.
+Theorem (same distribution). Without momentum a row changes by its own noise and by gradients of batches that read it.
+Let row r be read at steps s < t and not between. The noise of steps s, ..., t - 1 is independent of all that was read
+in between, and its sum is N(0, sum of the variances); replacing the summands by one draw of the sum at t leaves the
+joint law of everything that is ever read, and of the tables after `NoisyTables.flush_noise`, as it was.
 
-What is in memory before `settle` lacks noise and is no private release.
+What is in memory before `flush_noise` lacks noise and is no private release.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from leakboard.interfaces import Floats, Integers
 from leakboard.models.skip_gram.noise import NoiseStream
 
 BLOCK = 1 << 16
-"""Rows settled at once."""
+"""Rows whose noise is flushed at once."""
 
 
 @dataclass
@@ -32,9 +32,9 @@ class NoisyTables:
 
     values: Floats
     """float32 (2 V, d): the input vectors of all words, then their output vectors."""
-    applied: np.ndarray
+    applied_variance: np.ndarray
     """float64 (2 V,): summed variance of the noise in each row."""
-    due: float = 0.0
+    target_variance: float = 0.0
     """Summed variance of the noise that every row is to have."""
 
     @classmethod
@@ -49,21 +49,21 @@ class NoisyTables:
         """Number of words V."""
         return len(self.values) // 2
 
-    def settle(self, noise: NoiseStream) -> Floats:
+    def flush_noise(self, noise: NoiseStream) -> Floats:
         """Bring the noise of every row up to date and return the input vectors, float32 (V, d): a private release."""
-        late = np.flatnonzero(self.applied < self.due)
+        late = np.flatnonzero(self.applied_variance < self.target_variance)
         for start in range(0, len(late), BLOCK):
             rows = late[start : start + BLOCK]
-            deviations = np.sqrt(self.due - self.applied[rows]).astype(np.float32)
+            deviations = np.sqrt(self.target_variance - self.applied_variance[rows]).astype(np.float32)
             drawn = np.empty((len(rows), self.values.shape[1]), np.float32)
             noise.fill(drawn)
             self.values[rows] += deviations[:, None] * drawn
-        self.applied[late] = self.due
+        self.applied_variance[late] = self.target_variance
         return self.values[: self.words].copy()
 
 
 class Workspace:
-    """Room for the rows of a lot; it grows with the largest and is used again."""
+    """Room for the rows of a batch; it grows with the largest and is used again."""
 
     def __init__(self, tables: NoisyTables):
         self.tables = tables
@@ -94,7 +94,9 @@ class Workspace:
         deviation: float,
         noise: NoiseStream,
     ) -> np.ndarray:
-        """Take one step on a lot: the noise due to its rows, then minus ``rate`` times (clipped sum + noise).
+        """Take one step on a batch: bring the noise of its rows up to date, subtract ``rate`` times the clipped sum.
+
+        The noise of this step is counted in `NoisyTables.target_variance`, and drawn when a row is next read.
 
         Args:
             centres: int32 (pairs,), words.
@@ -116,14 +118,14 @@ class Workspace:
         references = np.concatenate([centres, targets.ravel()])
         self._make_room(len(references))
         count = kernels.collect_rows(references, self.slots, self.distinct)
-        noisy = tables.due > 0
+        noisy = tables.target_variance > 0
         if noisy:
             noise.fill(self.noise[:count])
-        read = (tables.values, tables.applied, tables.due, self.noise[: count if noisy else 0])
+        read = (tables.values, tables.applied_variance, tables.target_variance, self.noise[: count if noisy else 0])
         kernels.read_rows(*read, self.distinct, count, self.work)
         norms = np.empty(len(starts) - 1)
         batch = (centres, targets, starts, self.slots, self.work)
         kernels.summed_gradients(*batch, clipping_norm, each_table, self.unit, self.total, norms)
         kernels.write_rows(tables.values, self.distinct, count, self.slots, self.work, self.total, rate)
-        tables.due += (rate * deviation) ** 2
+        tables.target_variance += (rate * deviation) ** 2
         return norms

@@ -25,7 +25,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy import stats
 
 from leakboard.data import words as tokens
 from leakboard.data.tabular import Row, read_lines
@@ -43,11 +42,11 @@ class Vocabulary:
 
     words: list[str]
     counts: np.ndarray
-    """float64 (V,), positive: what the law of the negatives is made of."""
+    """float64 (V,), positive: what the distribution of the negatives is made of."""
 
     @property
     def frequencies(self) -> np.ndarray:
-        """The law of the negatives up to a factor, float64 (V,)."""
+        """How likely each word is drawn as a negative, up to a factor, float64 (V,)."""
         return self.counts**POWER
 
 
@@ -88,8 +87,8 @@ def counted(
     histogram: Counter[str] = Counter()
     if owners is None:
         for text in texts:
-            for place, word in enumerate(text):
-                histogram[word] += min(place, window) + min(len(text) - 1 - place, window)
+            for position, word in enumerate(text):
+                histogram[word] += min(position, window) + min(len(text) - 1 - position, window)
     else:
         of_unit: dict[int, Counter[str]] = {}
         for text, owner in zip(texts, owners, strict=True):
@@ -106,6 +105,8 @@ def counted(
 
 def threshold(noise_multiplier: float, failure: float) -> float:
     """Return t, the noisy count above which a word is kept."""
+    from scipy import stats
+
     return 1 + noise_multiplier * float(stats.norm.isf(failure / MOST_WORDS))
 
 
@@ -132,7 +133,7 @@ def given(path: Path) -> Vocabulary:
         raise RequestError(
             f"{path}: {sum(map(bool, counts))} of {len(counts)} words have a count; allowed: all or none"
         )
-    numbers = counts if any(counts) else [1 / place for place in range(1, len(rows) + 1)]
+    numbers = counts if any(counts) else [1 / rank for rank in range(1, len(rows) + 1)]
     return Vocabulary([row["word"] for row in rows], np.array(numbers, np.float64))
 
 

@@ -1,10 +1,4 @@
-"""A lower bound on a mechanism's epsilon, at a stated confidence, from attacking it while it runs.
-
-Theorem. If releases of neighbours x and x' are (epsilon, delta)-private, then P(E | x) <= e**epsilon P(E | x') + delta
-for every event E. So epsilon >= ln((p - delta) / q) for any event with P(E | x) >= p and P(E | x') <= q. The event is
-chosen on one half of the draws; on the other half, which knows nothing of the choice, p and q are Clopper-Pearson
-bounds, each at half of the error. The bound therefore holds with the stated confidence however many thresholds,
-statistics and pairs the choice was made from, and it is never infinite: q is never 0.
+"""Which event tells two neighbouring inputs apart best: a statistic of a release, on one side of a threshold.
 
 Scores are rounded to `DIGITS` digits of their spread, so that the audit judges the mechanism and not its floating
 point: with all of their bits, the likelihood ratios of a textbook Laplace release of 0 and of 1 fall into different
@@ -13,23 +7,20 @@ patterns of rounding errors, and it too is caught (Mironov 2012). ``digits=None`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from leakboard.privacy.auditing.bound import lower_bounds
+from leakboard.privacy.auditing.trials import Mechanism, releases
 
 Array = NDArray[Any]
 Score = Callable[[Array], Array]
 """Maps outputs (n, d) to one number each, float64 (n,)."""
 
-DRAWS = 100_000
-"""Releases of either input."""
-VALUES = 1 << 18
-"""Released values held at once: as many as stay in a processor's cache."""
-CHUNK = 8_192
-"""Releases of a text held at once."""
 CHOOSING = 1e-4
 """Error of the bounds that events are compared by: so small that no lucky one of thousands wins."""
 FEWEST = 50
@@ -42,21 +33,6 @@ ATOMS = 32
 """Most frequent scores that are thresholds too, with the score above each."""
 DIGITS = 9
 """Digits of a score that count."""
-
-
-class Mechanism(Protocol):
-    """Anything that releases vectors and claims a privacy for it."""
-
-    @property
-    def epsilon(self) -> float:
-        """What is claimed."""
-
-    @property
-    def delta(self) -> float:
-        """What is claimed."""
-
-    def release(self, values: Array, generator: np.random.Generator) -> Array:
-        """Release every row of ``values`` by itself."""
 
 
 @dataclass(frozen=True)
@@ -73,20 +49,25 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Bound:
-    """What an audit found: the event that tells the inputs apart best, and what it proves."""
+class Event:
+    """A pair with a statistic and a threshold; ``promise`` is the bound on the draws it was chosen from."""
 
-    epsilon: float
-    """Lower bound at ``confidence``; 0 where the event proves nothing."""
-    confidence: float
-    pair: str
+    pair: Pair
     statistic: str
-    event: str
-    first: float
-    """Share of the first input's releases in the event."""
-    second: float
-    draws: int
-    """Releases of either input that the bound rests on."""
+    score: Score
+    threshold: float
+    above: bool
+    promise: float
+
+    def holds(self, outputs: Array) -> Array:
+        """Return whether the event holds for releases (n, d), bool (n,)."""
+        scores = self.score(outputs)
+        return scores >= self.threshold if self.above else scores < self.threshold
+
+    @property
+    def description(self) -> str:
+        """The event in words."""
+        return f"{self.statistic} {'>=' if self.above else '<'} {self.threshold:.6g}"
 
 
 def corners(dimensions: int, dtype: Any = np.float64) -> list[Pair]:
@@ -114,52 +95,6 @@ def _alternating(dimensions: int, dtype: Any) -> Pair:
     return Pair("alternating", alternating, 1 - alternating)
 
 
-def lower_bound(hits: int, misses: int, draws: int, delta: float, error: float) -> float:
-    """Return ln((p - delta) / q), p below P(E | x) and q above P(E | x') together with probability 1 - ``error``.
-
-    Args:
-        hits: releases of x in the event.
-        misses: releases of x' in the event.
-        draws: releases of either.
-        delta: the claim's.
-        error: probability that the bound may be wrong, shared equally by p and q (Clopper and Pearson 1934).
-    """
-    return float(_lower_bounds(np.array([hits]), np.array([misses]), draws, delta, error)[0])
-
-
-def _lower_bounds(hits: Array, misses: Array, draws: int, delta: float, error: float) -> Array:
-    from scipy import stats
-
-    p = np.where(hits > 0, stats.beta.ppf(error / 2, np.maximum(hits, 1), draws - hits + 1), 0.0)
-    full = misses >= draws
-    q = np.where(full, 1.0, stats.beta.ppf(1 - error / 2, misses + 1, np.maximum(draws - misses, 1)))
-    with np.errstate(divide="ignore"):
-        return np.maximum(np.log(np.maximum(p - delta, 0.0)) - np.log(q), 0.0)
-
-
-def audit(
-    mechanism: Mechanism,
-    pairs: Sequence[Pair],
-    generator: np.random.Generator,
-    draws: int = DRAWS,
-    confidence: float = 0.95,
-    digits: int | None = DIGITS,
-) -> Bound:
-    """Return a lower bound on a mechanism's epsilon from ``draws`` releases of each input.
-
-    Every pair gets its share of the first half of the draws; the second half tests the best event.
-
-    Raises:
-        ValueError: fewer than 100 draws a pair, no pair, or releases that are not finite.
-    """
-    event = choose_event(mechanism, pairs, generator, draws // 2, digits)
-    tested = draws - draws // 2
-    first, second = counts(mechanism.release, (event.pair.first, event.pair.second), event.holds, tested, generator)
-    epsilon = lower_bound(first, second, tested, mechanism.delta, 1 - confidence)
-    shares = (first / tested, second / tested)
-    return Bound(epsilon, confidence, event.pair.name, event.statistic, event.told, *shares, tested)
-
-
 def choose_event(
     mechanism: Mechanism,
     pairs: Sequence[Pair],
@@ -177,55 +112,6 @@ def choose_event(
         raise ValueError(f"an event is chosen on at least {FEWEST} draws for each pair, and one pair, {asked}")
     found = [_best_event(mechanism, pair, draws // len(pairs), digits, generator) for pair in pairs]
     return max(found, key=lambda event: event.promise)
-
-
-def counts(
-    release: Callable[[Array, np.random.Generator], Array],
-    inputs: tuple[Array, Array],
-    holds: Callable[[Array], Array],
-    draws: int,
-    generator: np.random.Generator,
-) -> tuple[int, int]:
-    """Return of how many of ``draws`` releases of either input an event holds.
-
-    The releases of both are shown in one random order: nothing but the outputs themselves can tell them apart.
-
-    Raises:
-        ValueError: a release is not finite, or the event does not answer with one bool for each release.
-    """
-    found = np.zeros(2, np.int64)
-    for both in zip(*(releases(release, values, draws, generator) for values in inputs), strict=True):
-        outputs = np.concatenate(both)
-        order = generator.permutation(len(outputs))
-        told = np.asarray(holds(outputs[order]))
-        if told.shape != (len(outputs),) or told.dtype != np.bool_:
-            raise ValueError(f"an event is one bool for each release, not {told.dtype} of shape {told.shape}")
-        answers = np.empty(len(outputs), bool)
-        answers[order] = told
-        found += [np.count_nonzero(part) for part in np.split(answers, 2)]
-    return int(found[0]), int(found[1])
-
-
-@dataclass(frozen=True)
-class Event:
-    """A pair with a statistic and a threshold; ``promise`` is the bound on the draws it was chosen from."""
-
-    pair: Pair
-    statistic: str
-    score: Score
-    threshold: float
-    above: bool
-    promise: float
-
-    def holds(self, outputs: Array) -> Array:
-        """Return whether the event holds for releases (n, d), bool (n,)."""
-        scores = self.score(outputs)
-        return scores >= self.threshold if self.above else scores < self.threshold
-
-    @property
-    def told(self) -> str:
-        """The event in words."""
-        return f"{self.statistic} {'>=' if self.above else '<'} {self.threshold:.6g}"
 
 
 def _best_event(
@@ -262,8 +148,8 @@ def _best_threshold(pair: Pair, statistic: str, score: Score, first: Array, seco
     candidates = both[places[places < len(both)]]
     below = [np.searchsorted(np.sort(side), candidates, side="left") for side in (first, second)]
     promises = {
-        True: _lower_bounds(n - below[0], n - below[1], n, delta, CHOOSING),
-        False: _lower_bounds(below[0], below[1], n, delta, CHOOSING),
+        True: lower_bounds(n - below[0], n - below[1], n, delta, CHOOSING),
+        False: lower_bounds(below[0], below[1], n, delta, CHOOSING),
     }
     above = bool(promises[True].max() >= promises[False].max())
     place = int(promises[above].argmax())
@@ -312,23 +198,3 @@ def _rounded(score: Score, outputs: Array, digits: int) -> Score:
     spread = float(np.std(score(outputs))) or 1.0
     step = 2.0 ** np.ceil(np.log2(spread)) * 10.0**-digits
     return lambda outputs: np.rint(score(outputs) / step) * step
-
-
-def releases(
-    release: Callable[[Array, np.random.Generator], Array],
-    values: Array,
-    draws: int,
-    generator: np.random.Generator,
-) -> Iterator[Array]:
-    """Yield ``draws`` releases of one input in chunks, float (n, d).
-
-    Raises:
-        ValueError: a release is not finite.
-    """
-    rows = min(draws, max(1, VALUES // len(values)) if values.dtype != object else CHUNK)
-    inputs = np.tile(values, (rows, 1))
-    for start in range(0, draws, rows):
-        outputs = release(inputs[: draws - start], generator)
-        if not np.isfinite(outputs).all():
-            raise ValueError("the mechanism released NaN or infinity")
-        yield outputs

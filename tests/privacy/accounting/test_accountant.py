@@ -5,8 +5,8 @@ import math
 import pytest
 from scipy import special
 
-from leakboard.privacy import accountant
-from leakboard.privacy.mechanisms import Gaussian, Laplace, gaussian_delta, gaussian_epsilon
+from leakboard.privacy.accounting import accountant
+from leakboard.privacy.mechanisms.textbook import Gaussian, Laplace, gaussian_delta, gaussian_epsilon
 
 ONE = Gaussian(1.0, 1e-5, 1.0)
 

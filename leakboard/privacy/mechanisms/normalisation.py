@@ -7,13 +7,15 @@ noise that all coordinates share can be taken off again.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-Vectors = TypeVar("Vectors", NDArray[np.floating], torch.Tensor)
+if TYPE_CHECKING:
+    import torch
+
+Vectors = TypeVar("Vectors", NDArray[np.floating], "torch.Tensor")
 
 
 def min_max(vectors: Vectors) -> Vectors:
@@ -25,10 +27,10 @@ def min_max(vectors: Vectors) -> Vectors:
     Raises:
         ValueError: a row is constant, or holds NaN or infinity: it cannot be scaled.
     """
-    if isinstance(vectors, torch.Tensor):
-        low, high = vectors.amin(-1, keepdim=True), vectors.amax(-1, keepdim=True)
-    else:
+    if isinstance(vectors, np.ndarray):
         low, high = vectors.min(-1, keepdims=True), vectors.max(-1, keepdims=True)
+    else:
+        low, high = vectors.amin(-1, keepdim=True), vectors.amax(-1, keepdim=True)
     spread = high - low
     good = (spread > 0) & (spread < float("inf"))
     if not bool(good.all()):

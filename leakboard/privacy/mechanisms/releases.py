@@ -15,7 +15,7 @@ is *proved* follows from what the code draws:
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,17 +24,19 @@ from pydantic.dataclasses import dataclass
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import PrivacyClaim, Unit
-from leakboard.privacy.mechanisms import (
+from leakboard.privacy.mechanisms.textbook import (
     CHECKED,
     DiscreteLaplace,
     Gaussian,
-    Generator,
     Laplace,
     Positive,
     Values,
     WordDropout,
     gaussian_epsilon,
 )
+
+if TYPE_CHECKING:
+    from leakboard.privacy.mechanisms.textbook import Generator
 
 Family = Literal["laplace", "discrete_laplace", "gaussian"]
 Calibration = Literal["per_coordinate", "l1", "l2"]

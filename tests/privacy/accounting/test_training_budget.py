@@ -7,16 +7,16 @@ import pytest
 from scipy import special
 
 from leakboard.errors import RequestError
-from leakboard.privacy import accountant
-from leakboard.privacy.mechanisms import gaussian_epsilon
-from leakboard.privacy.training_budget import FAILURE_SHARE, TrainingBudget
+from leakboard.privacy.accounting import accountant
+from leakboard.privacy.accounting.training_budget import FAILURE_SHARE, TrainingBudget
+from leakboard.privacy.mechanisms.textbook import gaussian_epsilon
 
 SHARED_ORDERS = [*range(2, 64), 128, 256, 512, 1024]
 """Integer orders that dp-accounting looks at too."""
 
 RUNS = {
-    "many small lots": (TrainingBudget(1.3, 0.004, 1e-5), 500),
-    "few large lots": (TrainingBudget(4.0, 0.3, 1e-3), 20),
+    "many small batches": (TrainingBudget(1.3, 0.004, 1e-5), 500),
+    "few large batches": (TrainingBudget(4.0, 0.3, 1e-3), 20),
     "little noise": (TrainingBudget(0.8, 0.01, 1e-6), 10),
     "all take part": (TrainingBudget(6.0, 1.0, 1e-5), 10),
     "a counted vocabulary": (TrainingBudget(2.0, 0.02, 1e-4, 5.0), 30),

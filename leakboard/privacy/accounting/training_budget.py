@@ -6,7 +6,8 @@ al. 2021, definition 1.1), which is therefore public.
 Theorem (Abadi et al. 2016; Mironov, Talwar and Zhang 2019). If every unit takes part in a step with probability q,
 independently of everything, and its contribution has 2-norm at most C, then a step that adds N(0, (s C)**2 I) to the
 sum of the contributions is a Poisson-sampled Gaussian release with noise multiplier s, and steps compose, each choosing
-its gradients by what came out before. RDP and PLD (`leakboard.privacy.accountant`) both bound the composition.
+its gradients by what came out before. RDP and PLD (`leakboard.privacy.accounting.accountant`) both bound the
+composition.
 
 What sampling adds is lost where the sample is known: batches that follow each other (`visited`) are charged as k whole
 Gaussian releases, k the number of batches that hold the unit.
@@ -24,9 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakboard.errors import RequestError
-from leakboard.privacy import accountant
-from leakboard.privacy.accountant import Method
-from leakboard.privacy.mechanisms import gaussian_epsilon
+from leakboard.privacy.accounting import accountant
+from leakboard.privacy.accounting.accountant import Method
+from leakboard.privacy.mechanisms.textbook import gaussian_epsilon
 
 TIGHT_BELOW = 100.0
 """Beyond it (epsilon by RDP) privacy loss distributions take minutes, for a number that protects nobody."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Texts
-from leakboard.privacy.mechanisms import WordDropout
+from leakboard.privacy.mechanisms.textbook import WordDropout
 
 
 def hide_words(

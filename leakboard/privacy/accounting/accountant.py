@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from leakboard.privacy.mechanisms import Gaussian, Laplace
+from leakboard.privacy.mechanisms.textbook import Gaussian, Laplace
 
 Method = Literal["pld", "rdp"]
 MOST_NOISE = 1e6

@@ -9,11 +9,12 @@ from pydantic import ValidationError
 from scipy import stats
 
 from leakboard.interfaces import PrivacyClaim, Texts
-from leakboard.privacy.audit import audit, corners
-from leakboard.privacy.masking import hide_words
-from leakboard.privacy.mechanisms import WordDropout, gaussian_delta, gaussian_scale
-from leakboard.privacy.normalisation import min_max
-from leakboard.privacy.releases import CubeRelease, HiddenWordRelease
+from leakboard.privacy.auditing.audit import audit
+from leakboard.privacy.auditing.events import corners
+from leakboard.privacy.mechanisms.masking import hide_words
+from leakboard.privacy.mechanisms.normalisation import min_max
+from leakboard.privacy.mechanisms.releases import CubeRelease, HiddenWordRelease
+from leakboard.privacy.mechanisms.textbook import WordDropout, gaussian_delta, gaussian_scale
 
 
 def rng(seed=0):

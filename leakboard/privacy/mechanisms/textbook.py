@@ -12,19 +12,21 @@ all depends on the input, so an attacker who reads every bit of an output may te
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
-from scipy import optimize, special
 
-Values = TypeVar("Values", NDArray[np.floating], torch.Tensor)
+if TYPE_CHECKING:
+    import torch
+
+    Generator = np.random.Generator | torch.Generator
+    """NumPy's for arrays, torch's for tensors."""
+
+Values = TypeVar("Values", NDArray[np.floating], "torch.Tensor")
 """Float (n, d), one released vector a row."""
-Generator = np.random.Generator | torch.Generator
-"""NumPy's for arrays, torch's for tensors."""
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Probability = Annotated[float, Field(ge=0, le=1)]
@@ -147,6 +149,8 @@ class WordDropout:
         """Return which words stay, bool (words,)."""
         if isinstance(generator, np.random.Generator):
             return generator.random(words) >= self.rate
+        import torch
+
         return torch.rand(words, generator=generator) >= self.rate
 
     def amplified(self, epsilon: float) -> float:
@@ -158,7 +162,9 @@ class WordDropout:
 
 def laplace_noise(like: Values, scale: float, generator: Generator) -> Values:
     """Return Lap(scale) noise of the type and shape of ``like``."""
-    if isinstance(like, torch.Tensor):
+    if not isinstance(like, np.ndarray):
+        import torch
+
         # As the difference of two exponential numbers; an inverse distribution function of float32 would end at 17 b.
         first, second = (torch.empty_like(like).exponential_(generator=generator) for _ in range(2))  # type: ignore[arg-type]
         return (first - second) * scale
@@ -181,7 +187,9 @@ def laplace_log_ratio(
 
 def gaussian_noise(like: Values, scale: float, generator: Generator) -> Values:
     """Return N(0, scale**2) noise of the type and shape of ``like``."""
-    if isinstance(like, torch.Tensor):
+    if not isinstance(like, np.ndarray):
+        import torch
+
         return torch.empty_like(like).normal_(0.0, scale, generator=generator)  # type: ignore[arg-type]
     assert isinstance(generator, np.random.Generator), "arrays take NumPy's generator"
     return generator.normal(0.0, scale, like.shape).astype(like.dtype)
@@ -189,12 +197,15 @@ def gaussian_noise(like: Values, scale: float, generator: Generator) -> Values:
 
 def gaussian_delta(epsilon: float, scale: float, sensitivity: float) -> float:
     """Return the least delta of a Gaussian release (Balle and Wang 2018, theorem 8)."""
+    from scipy import special
+
     half, drift = sensitivity / (2 * scale), epsilon * scale / sensitivity
     return float(special.ndtr(half - drift) - math.exp(epsilon + special.log_ndtr(-half - drift)))
 
 
 def gaussian_scale(epsilon: float, delta: float, sensitivity: float) -> float:
     """Return the least standard deviation that gives (epsilon, delta), to 12 digits."""
+    from scipy import optimize
 
     def excess(log_scale: float) -> float:
         return gaussian_delta(epsilon, math.exp(log_scale), 1.0) - delta
@@ -209,6 +220,8 @@ def gaussian_scale(epsilon: float, delta: float, sensitivity: float) -> float:
 
 def gaussian_epsilon(delta: float, scale: float, sensitivity: float) -> float:
     """Return the least epsilon of a Gaussian release at this delta (`gaussian_delta`, inverted), to 12 digits."""
+    from scipy import optimize
+
     if gaussian_delta(0.0, scale, sensitivity) <= delta:
         return 0.0
     high = 1.0

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from leakboard.interfaces import Integers
 
 
+class Sampler(Protocol):
+    """Chooses the units of each step."""
+
+    def draw(self, step: int, generator: np.random.Generator) -> Integers:
+        """Return distinct units, int64."""
+
+
 @dataclass(frozen=True)
-class PoissonLots:
+class PoissonSampler:
     """Every unit takes part with the same probability, each independently of the others and of other steps."""
 
     units: int
@@ -21,18 +29,18 @@ class PoissonLots:
 
         The gaps between units that take part are geometric, which costs as much as the sample is large.
         """
-        found, last = [], -1
+        runs, last = [], -1
         expected = self.units * self.probability
         while last < self.units:
             gaps = generator.geometric(self.probability, int(expected + 5 * expected**0.5) + 5)
-            found.append(last + np.cumsum(gaps))
-            last = int(found[-1][-1])
-        units = np.concatenate(found)
+            runs.append(last + np.cumsum(gaps))
+            last = int(runs[-1][-1])
+        units = np.concatenate(runs)
         return units[: np.searchsorted(units, self.units)]
 
 
 @dataclass(frozen=True)
-class FixedLots:
+class SequentialBatches:
     """Units in the order of the data, so many at a time, over and over: nothing is hidden by sampling."""
 
     units: int

@@ -35,7 +35,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, special, stats
 
 Array = NDArray[Any]
 
@@ -76,6 +75,8 @@ def p_value(canaries: int, guesses: int, right: int, epsilon: float, delta: floa
     Raises:
         ValueError: a number is out of range.
     """
+    from scipy import special, stats
+
     _check(canaries, guesses, right, delta, group)
     if not 0 <= epsilon < math.inf:
         raise ValueError(f"epsilon={epsilon!r} is not allowed: a number from 0, not infinite")
@@ -90,6 +91,8 @@ def p_value(canaries: int, guesses: int, right: int, epsilon: float, delta: floa
 
 def _group_delta(epsilon: float, delta: float, group: int) -> float:
     """Return delta (1 + e**epsilon + ... + e**((group - 1) epsilon)), at most 1; delta above 0."""
+    from scipy import special
+
     return math.exp(min(0.0, math.log(delta) + float(special.logsumexp(epsilon * np.arange(group)))))
 
 
@@ -112,6 +115,8 @@ def one_run_bound(
     Raises:
         ValueError: a number is out of range.
     """
+    from scipy import optimize
+
     _check_error(error)
 
     def excess(epsilon: float) -> float:

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakboard.privacy.audit import Pair, audit, corners, lower_bound
-from leakboard.privacy.controls import BROKEN, SOUND, AdeptSensitivity, Copy
-from leakboard.privacy.mechanisms import DiscreteLaplace, Gaussian, Laplace
+from leakboard.privacy.auditing.audit import audit
+from leakboard.privacy.auditing.bound import lower_bound
+from leakboard.privacy.auditing.events import Pair, corners
+from leakboard.privacy.mechanisms.broken import BROKEN, SOUND, AdeptSensitivity, Copy
+from leakboard.privacy.mechanisms.textbook import DiscreteLaplace, Gaussian, Laplace
 
 AUDITS = 400
 

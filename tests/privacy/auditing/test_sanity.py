@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from leakboard.privacy import controls
-from leakboard.privacy.mechanisms import Laplace
-from leakboard.privacy.sanity import PlugIn, exact_loss, laplace_chances, plug_in, sampling_error
+from leakboard.privacy.auditing.sanity import PlugIn, exact_loss, laplace_chances, plug_in, sampling_error
+from leakboard.privacy.mechanisms import broken
+from leakboard.privacy.mechanisms.textbook import Laplace
 
 DIMENSIONS = (1, 2, 8, 32, 64, 128)
 ADEPT = {
@@ -47,9 +47,9 @@ def test_closed_forms(epsilon):
 
 CHANCES = {
     Laplace: lambda epsilon, n: laplace_chances(n / epsilon),
-    controls.AdeptSensitivity: lambda epsilon, n: laplace_chances(1 / epsilon),
-    controls.HalvedOutput: lambda epsilon, n: (0.5 * math.exp(-epsilon / n), 0.5),
-    controls.RandomBits: lambda epsilon, n: (0.5, 0.5),
+    broken.AdeptSensitivity: lambda epsilon, n: laplace_chances(1 / epsilon),
+    broken.HalvedOutput: lambda epsilon, n: (0.5 * math.exp(-epsilon / n), 0.5),
+    broken.RandomBits: lambda epsilon, n: (0.5, 0.5),
 }
 
 
@@ -63,7 +63,7 @@ def test_estimates_are_within_their_sampling_error(kind, epsilon, n):
     assert abs(estimate - exact_loss(chances, n)) < 4 * sampling_error(chances, n, repeats)
 
 
-@pytest.mark.parametrize("kind", [controls.Copy, controls.DpTextSampler])
+@pytest.mark.parametrize("kind", [broken.Copy, broken.DpTextSampler])
 def test_infinity_is_no_error_seen(kind):
     assert plug_in(kind(0.1), 2, 10_000, np.random.default_rng(0)).loss == math.inf
 
@@ -76,7 +76,7 @@ def test_counts_by_hand():
 
 
 def test_a_tie_is_a_zero():
-    class HalfOnes(controls.Copy):
+    class HalfOnes(broken.Copy):
         def release(self, values, rng):
             return np.tile([1.0, 0.0], (len(values), values.shape[1] // 2))
 

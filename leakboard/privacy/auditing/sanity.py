@@ -3,7 +3,7 @@
 Every released value becomes a bit, 1 from one half upwards; the majority of the bits is the guess Y, 0 in a tie. The
 loss is max over Y of |ln P(D | Y) - ln P(D' | Y)|, estimated by counts (his equation in section 3 and experiment.py).
 It is a point estimate without confidence, and infinite as soon as one kind of error was not seen: what it says of a
-mechanism is a hint. `leakboard.privacy.audit` gives a bound.
+mechanism is a hint. `leakboard.privacy.auditing.audit` gives a bound.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakboard.privacy.audit import Mechanism, releases
+from leakboard.privacy.auditing.trials import Mechanism, releases
 
 
 @dataclass(frozen=True)

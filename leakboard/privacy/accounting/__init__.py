@@ -1,0 +1,1 @@
+"""What releases and private training cost: upper bounds on epsilon."""

@@ -1,0 +1,78 @@
+"""Trying a mechanism: releases of an input, drawn in chunks, and counts of an event that they fall into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+VALUES = 1 << 18
+"""Released values held at once: as many as stay in a processor's cache."""
+CHUNK = 8_192
+"""Releases of a text held at once."""
+
+
+class Mechanism(Protocol):
+    """Anything that releases vectors and claims a privacy for it."""
+
+    @property
+    def epsilon(self) -> float:
+        """What is claimed."""
+
+    @property
+    def delta(self) -> float:
+        """What is claimed."""
+
+    def release(self, values: Array, generator: np.random.Generator) -> Array:
+        """Release every row of ``values`` by itself."""
+
+
+def counts(
+    release: Callable[[Array, np.random.Generator], Array],
+    inputs: tuple[Array, Array],
+    holds: Callable[[Array], Array],
+    draws: int,
+    generator: np.random.Generator,
+) -> tuple[int, int]:
+    """Return of how many of ``draws`` releases of either input an event holds.
+
+    The releases of both are shown in one random order: nothing but the outputs themselves can tell them apart.
+
+    Raises:
+        ValueError: a release is not finite, or the event does not answer with one bool for each release.
+    """
+    found = np.zeros(2, np.int64)
+    for both in zip(*(releases(release, values, draws, generator) for values in inputs), strict=True):
+        outputs = np.concatenate(both)
+        order = generator.permutation(len(outputs))
+        told = np.asarray(holds(outputs[order]))
+        if told.shape != (len(outputs),) or told.dtype != np.bool_:
+            raise ValueError(f"an event is one bool for each release, not {told.dtype} of shape {told.shape}")
+        answers = np.empty(len(outputs), bool)
+        answers[order] = told
+        found += [np.count_nonzero(part) for part in np.split(answers, 2)]
+    return int(found[0]), int(found[1])
+
+
+def releases(
+    release: Callable[[Array, np.random.Generator], Array],
+    values: Array,
+    draws: int,
+    generator: np.random.Generator,
+) -> Iterator[Array]:
+    """Yield ``draws`` releases of one input in chunks, float (n, d).
+
+    Raises:
+        ValueError: a release is not finite.
+    """
+    rows = min(draws, max(1, VALUES // len(values)) if values.dtype != object else CHUNK)
+    inputs = np.tile(values, (rows, 1))
+    for start in range(0, draws, rows):
+        outputs = release(inputs[: draws - start], generator)
+        if not np.isfinite(outputs).all():
+            raise ValueError("the mechanism released NaN or infinity")
+        yield outputs

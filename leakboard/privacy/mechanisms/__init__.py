@@ -1,0 +1,1 @@
+"""Mechanisms that release vectors: correct ones with their theorems, controls, and what comes before the noise."""
