@@ -15,7 +15,7 @@ from leakboard.metrics.thresholds import best_offset
 from leakboard.suite.options import attack
 
 
-@attack
+@attack(revision=1)
 class EntityPresence(PortfolioOptions):
     threshold: bool = True
     """Choose the threshold of "present" on dev; otherwise a probability of one half, as in the papers."""

@@ -31,7 +31,7 @@ FREQUENT = 1_000
 """Units of the first softmax: all characters, and the words that make up most of a text."""
 
 
-@attack
+@attack(revision=1)
 class Reconstruction:
     unit: Literal["words", "characters"] = "words"
     """What is written one after the other; characters are those of the words, lower-cased, and blanks."""

@@ -15,7 +15,7 @@ FILE = public_file("tp_uk", "tp_uk.txt", "git:1a67bd0c88cc5d4761551fd07b4b3a1651
 SECRETS = (Secret("gender", ("male", "female"), "attribute"), Secret("age", ("over 45", "under 35"), "attribute"))
 
 
-@dataset
+@dataset(revision=1)
 class TpUk:
     duplicates: Literal["drop", "keep"] = "drop"
     """``drop``: texts of dev and test are taken out of train; ``keep``: the published file as it is."""

@@ -15,7 +15,7 @@ FILE = public_file("tp_us", "tp_us.txt", "git:a77c01300a5d0af073537a1a51ef79cf5e
 SECRETS = (Secret("gender", ("male", "female"), "attribute"), Secret("age", ("over 45", "under 35"), "attribute"))
 
 
-@dataset
+@dataset(revision=1)
 class TpUs:
     duplicates: Literal["drop", "keep"] = "drop"
     """``drop``: texts of dev and test are taken out of train; ``keep``: the published file as it is."""

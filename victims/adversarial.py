@@ -33,7 +33,7 @@ Weight = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
 
 
-@victim
+@victim(revision=1)
 class Adversarial:
     method: Literal["multidetasking", "gradient_reversal", "generation", "declustering", "erasure"]
     """What hides the secrets; ``generation`` alone needs none."""

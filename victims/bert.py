@@ -21,7 +21,7 @@ from leakboard.suite.options import victim
 Count = Annotated[int, Field(ge=1)]
 
 
-@victim
+@victim(revision=1)
 class Bert:
     checkpoint: str = checkpoints.MINILM
     """Local folder, hub id (with ``revision``), or ``all-MiniLM-L6-v2`` from the hub's cache or its package."""

@@ -61,7 +61,7 @@ LEAST_NOISE = 1e-3
 Epsilons = Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)]
 
 
-@victim
+@victim(revision=1)
 class DPWord2Vec:
     unit: TrainingUnit = "pair"
     """What is protected as one: a pair of words, a document, or a user with all texts."""

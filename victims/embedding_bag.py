@@ -29,7 +29,7 @@ UNKNOWN = "unknownword"
 """How a hidden word is written; it and its bigrams stand for every n-gram that train has not."""
 
 
-@victim
+@victim(revision=1)
 class EmbeddingBag:
     dimension: Annotated[int, Field(ge=2)] = 32
     """Dimensions (the study: 32 and 64)."""

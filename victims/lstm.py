@@ -35,7 +35,7 @@ RARITY = 0.8375
 """A word of frequency f is unknown with probability RARITY / (RARITY + f) while training (their code)."""
 
 
-@victim
+@victim(revision=1)
 class Lstm:
     dimension: Dimension | Annotated[tuple[Dimension, ...], Field(strict=False, min_length=1)] = 32
     """Dimensions of the state; of several the one of best dev accuracy is kept (the paper: 8, 16, 32, 64 and 128)."""

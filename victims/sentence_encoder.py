@@ -18,7 +18,7 @@ from leakboard.models.transformer import Pooling, Precision, TransformerEncoder
 from leakboard.suite.options import victim
 
 
-@victim
+@victim(revision=1)
 class SentenceEncoder:
     checkpoint: str = checkpoints.MINILM
     """Local folder, hub id (with ``revision``), or ``all-MiniLM-L6-v2`` from the hub's cache or its package."""
