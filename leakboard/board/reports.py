@@ -34,18 +34,6 @@ def write(run: Run, records: Sequence[Record]) -> list[Path]:
     return [*paths, run.folder / "meta.json"]
 
 
-def print_plan(console: Console, run: Run) -> None:
-    """List the cells and what of each is cached."""
-    table = Table("cell", "cached", box=None, pad_edge=False)
-    done = 0
-    for job in run.jobs:
-        cached = run.cached(job)
-        done += "result" in cached
-        table.add_row(Text(job.cell.label), Text(job.problem or job.skip or ", ".join(cached) or "nothing"))
-    console.print(table)
-    console.print(f"{len(run.jobs)} cells, {done} done, {len(run.jobs) - done} to compute")
-
-
 def warn_about_threads(console: Console, run: Run, jobs: int) -> None:
     """Warn when more threads are asked for than there are cores."""
     wanted, cores = jobs * run.suite.file.threads, os.cpu_count() or 1
