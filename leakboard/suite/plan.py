@@ -141,7 +141,7 @@ class Identities:
         publishes, needs = self.of_plugin(cell.victim).plugin.publishes, attack.plugin.needs
         threat = stages.threat(attack.plugin)
         identity: dict[str, Any] = {"publications": job.victim_key, "attack": attack.key, "other": job.other_key}
-        identity |= {"threat": threat, "scoring": stages.SCORING[threat]}
+        identity |= {"threat": threat, "scoring": stages.SCORING[threat], "utility": stages.UTILITY}
         if conditions.floor and threat in stages.WITH_TEXT_CLASSIFIERS:
             identity["text_classifiers"] = stages.TEXT_CLASSIFIERS
         gold = None

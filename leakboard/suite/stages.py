@@ -23,6 +23,9 @@ SCORING = {"attribute": 1, "entity": 1, "words": 1, "text": 1, "membership": 1, 
 TEXT_CLASSIFIERS = 1
 """The classifiers that are trained on the text itself."""
 
+UTILITY = 1
+"""What is measured of every victim, whatever the attack: its task, regressions, neighbours of words."""
+
 WITH_TEXT_CLASSIFIERS = ("attribute", "entity")
 """Threats whose scores stand beside those of classifiers on the text."""
 
