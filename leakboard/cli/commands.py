@@ -107,6 +107,7 @@ def report(
     reports.print_sentences(console, opened)
     reports.print_comparison(console, opened)
     reports.warn_about_missing(console, opened)
+    reports.warn_about_mixture(console, opened)
     if svg:
         reports.save_picture(svg, opened, records)
         paths.append(svg)
