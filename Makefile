@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN = .venv/bin
 PLUGINS = $(wildcard attacks/*.py victims/*.py datasets/*.py)
 
-.PHONY: demo test test-all lint clean
+.PHONY: demo test test-all pins lint clean
 
 demo: .venv/demo
 	$(BIN)/python run_benchmark.py
@@ -14,6 +14,10 @@ test: .venv/test
 
 test-all: .venv/test
 	$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder -m ""
+
+# After a revision was raised: writes what results are pinned to (tests/pins.py).
+pins: .venv/test
+	LEAKBOARD_PINS=write $(BIN)/python -m pytest -q -s tests/test_conformance.py::TestPins tests/test_pins.py
 
 lint: .venv/test
 	$(BIN)/ruff check .
