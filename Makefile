@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN = .venv/bin
 PLUGINS = $(wildcard attacks/*.py victims/*.py datasets/*.py)
 
-.PHONY: demo test test-all mutants lint imports clean
+.PHONY: demo test test-all mutants pins lint imports clean
 
 demo: .venv/demo
 	$(BIN)/python run_benchmark.py
@@ -17,6 +17,10 @@ test-all: .venv/test
 
 mutants: .venv/mutants
 	$(BIN)/python tests/mutants
+
+# After a revision was raised: writes what results are pinned to (tests/pins.py).
+pins: .venv/test
+	LEAKBOARD_PINS=write $(BIN)/python -m pytest -q -s tests/test_conformance.py::TestPins tests/test_pins.py
 
 lint: .venv/test imports
 	$(BIN)/ruff check .

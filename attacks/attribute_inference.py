@@ -15,7 +15,7 @@ from leakboard.interfaces import AttackerView, Integers, Publication
 from leakboard.suite.options import attack
 
 
-@attack
+@attack(revision=1)
 class AttributeInference(PortfolioOptions):
     needs: ClassVar[Publication] = "documents"
     target: ClassVar[str] = "attribute"

@@ -28,7 +28,7 @@ DEV_TEXTS = 2_000
 """At most so many texts of dev say when training ends, and where the threshold lies (texts)."""
 
 
-@attack
+@attack(revision=1)
 class BagOfWords:
     vocabulary: Count = 5_000
     """Words that it can name: the most frequent of its own texts (words)."""

@@ -28,7 +28,7 @@ from leakboard.interfaces import AttackerView, Floats, Publication, PublishedWor
 from leakboard.suite.options import attack
 
 
-@attack
+@attack(revision=1)
 class CanaryAudit:
     unit: Literal["pair", "document", "user"] | None = None
     """What a canary is; null: what the victim's claim protects, else users where there are any, else documents."""

@@ -45,7 +45,7 @@ PAIRS: Mapping[Unit, Callable[[int, Any], list[Pair]]] = {
 """Corners of the cube that are neighbours by the unit of a claim; what is made of texts is normalised."""
 
 
-@attack
+@attack(revision=1)
 class DpAudit:
     pairs: Literal["corners", "sentences", "both"] = "both"
     """Neighbours: corners of the mechanism's domain, sentences that differ in one word, or whichever tells more."""

@@ -14,7 +14,7 @@ from leakboard.interfaces import AttackerView, Integers, Publication
 from leakboard.suite.options import attack
 
 
-@attack
+@attack(revision=1)
 class EntityPresence(PortfolioOptions):
     threshold: bool = True
     """Choose the threshold of "present" on dev; otherwise a probability of one half, as in the papers."""

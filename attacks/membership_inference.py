@@ -25,7 +25,7 @@ from leakboard.suite.options import attack
 Even = Annotated[int, Field(ge=2, multiple_of=2)]
 
 
-@attack
+@attack(revision=1)
 class MembershipInference:
     unit: Literal["pair", "document", "user"] | None = None
     """What is asked about; null: what the victim's claim protects, else users where there are any, else documents."""

@@ -31,7 +31,7 @@ class Anchors:
     own_rows: np.ndarray
 
 
-@attack
+@attack(revision=1)
 class NearestNeighbour:
     align: Literal["none", "anchors", "iterative"] = "none"
     """Static tables: compare as they are; rotate by known words; or also by words matched mutually, again and again."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Count = Annotated[int, Field(ge=1)]
 
 
-@attack
+@attack(revision=1)
 class Reconstruction:
     unit: Literal["words", "characters"] = "words"
     """What is written one after the other; characters are those of the words, lower-cased, and blanks."""

@@ -24,7 +24,7 @@ FILES = {
 TOPICS = ("World", "Sports", "Business", "Sci/Tech")
 
 
-@dataset
+@dataset(revision=1)
 class AgNews(HubOptions):
     @staticmethod
     def state() -> str:

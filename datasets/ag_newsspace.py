@@ -41,7 +41,7 @@ NEEDED = ("title", "category", "description")
 Share = Annotated[float, Field(gt=0, lt=0.5)]
 
 
-@dataset
+@dataset(revision=1)
 class AgNewsspace:
     entities: Annotated[int, Field(ge=1, le=100)] = 5
     """How many persons are secrets: the most frequent."""

@@ -15,7 +15,7 @@ FILE = public_file("blog", "blog_data.txt", "git:b9c3677dca475d4848b1c34a26f13c7
 SECRETS = (Secret("age", ("over 30", "under 20"), "attribute"), Secret("gender", ("male", "female"), "attribute"))
 
 
-@dataset
+@dataset(revision=1)
 class Blog:
     duplicates: Literal["drop", "keep"] = "drop"
     """``drop``: texts of dev and test are taken out of train; ``keep``: the published file as it is."""

@@ -48,7 +48,7 @@ SECRETS = (Secret("age", ("over 30", "under 20"), "attribute"), Secret("gender",
 Share = Annotated[float, Field(gt=0, lt=0.5)]
 
 
-@dataset
+@dataset(revision=1)
 class BlogAuthorship:
     topics: Annotated[int, Field(ge=2, le=1000)] = 10
     """Number of LDA topics, the classes of the task."""

@@ -33,7 +33,7 @@ FILE = PublicFile("dw", "en_corpora_sets.zip", PARTNERS, by_hand=True)
 FOLDER = "en_corpora_sets"
 
 
-@dataset
+@dataset(revision=1)
 class Dw:
     categories: Annotated[int, Field(ge=2, le=1000)] = 20
     """How many categories are classes of the task: the most frequent of train."""

@@ -60,7 +60,7 @@ LABELS = {"sentiment": SENTIMENTS, "topic": TOPICS}
 Share = Annotated[float, Field(gt=0, le=0.4)]
 
 
-@dataset
+@dataset(revision=1)
 class GeneratedReviews:
     users: Annotated[int, Field(ge=10)] = 300
     """Number of users; none is in two splits."""

@@ -34,7 +34,7 @@ FILES = {
 }
 
 
-@dataset
+@dataset(revision=1)
 class Quora(DrawnSplits):
     column: Literal["question1", "question2"] = "question1"
     """Which question of each pair."""

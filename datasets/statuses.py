@@ -41,7 +41,7 @@ SCORES = (0.0, 5.5)
 """Lowest and highest score that is believed; the questionnaire's scale is 1 to 5."""
 
 
-@dataset
+@dataset(revision=1)
 class Statuses(DrawnSplits):
     dev_share: SplitShare = 0.1
     """Share of the users that is drawn for dev."""

@@ -29,7 +29,7 @@ MAX_CLASSES = 1_000
 Share = Annotated[float, Field(gt=0, lt=1)]
 
 
-@dataset
+@dataset(revision=1)
 class Table:
     path: str
     """File or glob (csv, tsv, parquet, jsonl), relative to the working folder; all texts, or just train's."""

@@ -24,7 +24,7 @@ MEMBER = "fra.txt"
 FIELDS = {"english": 0, "french": 1}
 
 
-@dataset
+@dataset(revision=1)
 class Tatoeba(DrawnSplits):
     language: Literal["english", "french"] = "english"
     """Which sentence of each pair."""

@@ -35,7 +35,7 @@ BLOCK = 2**20
 """Bytes read at a time: as objects of their own, all words would take more than a gigabyte."""
 
 
-@dataset
+@dataset(revision=1)
 class Text8(DrawnSplits):
     words_per_text: Annotated[int, Field(ge=1)] = 1000
     """Length of a text (words)."""

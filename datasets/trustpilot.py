@@ -36,7 +36,7 @@ DEV_SHARE = 0.1
 SPLIT_SEED = 0
 
 
-@dataset
+@dataset(revision=1)
 class Trustpilot:
     language: Literal["english", "german"] = "english"
     """Language of the reviews."""

@@ -64,7 +64,7 @@ PLAUSIBLE = range(10, 101)
 Share = Annotated[float, Field(gt=0, lt=0.5)]
 
 
-@dataset
+@dataset(revision=1)
 class TrustpilotCountry:
     country: Literal["denmark", "france", "germany", "uk", "us"] = "us"
     """Country of the users; each has a file of its own."""

@@ -18,7 +18,7 @@ FILES = {
 SECRETS = (Secret("gender", ("male", "female"), "attribute"), Secret("age", ("over 45", "under 35"), "attribute"))
 
 
-@dataset
+@dataset(revision=1)
 class TrustpilotDpnr:
     country: Literal["uk", "us"] = "us"
     """Country of the reviews; each has a file of its own."""

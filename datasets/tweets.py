@@ -25,7 +25,7 @@ FILES = {
 }
 
 
-@dataset
+@dataset(revision=1)
 class Tweets(DrawnSplits):
     size: Literal["small", "big"] = "small"
     """``small``: twitter_en.txt.gz; ``big``: twitter_en_big.txt.gz, millions of tweets."""

@@ -20,7 +20,7 @@ FILES = {
 POLARITIES = ("negative", "positive")
 
 
-@dataset
+@dataset(revision=1)
 class YelpPolarity(HubOptions):
     @staticmethod
     def state() -> str:

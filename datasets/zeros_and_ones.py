@@ -13,7 +13,7 @@ from leakboard.interfaces import Corpus, Secret
 from leakboard.suite.options import dataset
 
 
-@dataset
+@dataset(revision=1)
 class ZerosAndOnes:
     dimension: Annotated[int, Field(ge=1)] = 1
     """Numbers a vector."""

@@ -23,7 +23,7 @@ def resumable(folder: Path) -> Iterator[None]:
 def state_folder() -> Path | None:
     """Return where the running work may keep its state; None where nobody keeps it (tests, an attacker's own models).
 
-    What is found there was left by the same work: same code, options, data and seed.
+    What is found there was left by the same work: same revision, options, data and seed.
     """
     if folder := _folder.get():
         folder.mkdir(parents=True, exist_ok=True)

@@ -18,16 +18,21 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from leakboard.errors import RequestError, StorageError
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of everything the engine writes; part of every identity."""
 
 INFINITE = "Infinity"
 """How infinity is written in strict JSON."""
+
+SETTLED = 5.0
+"""Age (seconds) from which a file's time of change tells whether it changed: clocks of file systems are coarse."""
 
 _CHECKSUMS = "checksums.json"
 _ACCESS = (errno.EACCES, errno.EPERM, errno.ENOTDIR)
@@ -62,16 +67,27 @@ def folder_name(readable: str, key: str) -> str:
 
 
 def file_checksum(path: Path) -> str:
-    """Return the SHA-256 of a file.
+    """Return the SHA-256 of a file; one that has not changed for a while is read once.
 
     Raises:
         RequestError: it cannot be read.
     """
     try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+        status = path.stat()
+        settled = time.time() - status.st_mtime > SETTLED
+        return _known_checksum(path, status.st_mtime_ns, status.st_size) if settled else _checksum(path)
     except OSError as error:
         raise RequestError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+@cache
+def _known_checksum(path: Path, modified: int, size: int) -> str:
+    return _checksum(path)
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def write_file(path: Path, content: str | bytes) -> None:
@@ -105,9 +121,17 @@ class Store:
         return self.root / kind / folder_name(readable, key)
 
     def obtain(
-        self, kind: str, readable: str, key: str, make: Callable[[Path], None], report: Callable[[str], None]
+        self,
+        kind: str,
+        readable: str,
+        key: str,
+        make: Callable[[Path], None],
+        report: Callable[[str], None],
+        code: Mapping[str, str] = MappingProxyType({}),
     ) -> Path:
         """Return the folder of an artefact, made by ``make(folder)`` if it is not there or not intact.
+
+        ``code`` says what code makes it: no part of its identity, but noted with it (`made_by`).
 
         Raises:
             StorageError: the store cannot be written, or the disk is full.
@@ -122,8 +146,9 @@ class Store:
         try:
             temporary.mkdir(parents=True)
             make(temporary)
-            sums = {str(f.relative_to(temporary)): file_checksum(f) for f in _files(temporary)}
-            write_file(temporary / _CHECKSUMS, json.dumps({"key": key, "files": sums}, indent=1, sort_keys=True))
+            sums = {str(f.relative_to(temporary)): _checksum(f) for f in _files(temporary)}
+            noted = {"key": key, "files": sums, "code": dict(code)}
+            write_file(temporary / _CHECKSUMS, json.dumps(noted, indent=1, sort_keys=True))
             _move(temporary, path)
         except OSError as error:
             if not self._is_own(error):
@@ -155,6 +180,14 @@ class Store:
         """Return whether an artefact is there (its bytes are checked when it is read)."""
         return (self.path(kind, readable, key) / _CHECKSUMS).is_file()
 
+    def made_by(self, kind: str, readable: str, key: str) -> dict[str, str]:
+        """Return what code an artefact was made by; empty where it is not there or does not tell."""
+        try:
+            noted = json.loads((self.path(kind, readable, key) / _CHECKSUMS).read_text("utf-8"))
+            return dict(noted["code"]) if noted["key"] == key else {}
+        except (OSError, ValueError, KeyError, TypeError):
+            return {}
+
     def _is_own(self, error: OSError) -> bool:
         """Return whether an error is the store's (disk full, no access), not the maker's (network, missing file)."""
         root = os.path.abspath(self.root)
@@ -173,7 +206,7 @@ class Store:
             present = {str(f.relative_to(path)) for f in _files(path)}
             if present != set(noted["files"]):
                 return "files are missing or added"
-            altered = [name for name, sum_ in noted["files"].items() if file_checksum(path / name) != sum_]
+            altered = [name for name, sum_ in noted["files"].items() if _checksum(path / name) != sum_]
             return f"checksum mismatch in {', '.join(altered)}" if altered else ""
         except (OSError, ValueError, KeyError, TypeError, RequestError):
             return "its checksums cannot be read"

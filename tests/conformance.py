@@ -1,6 +1,6 @@
 """What every plugin is asked, in this process or in another: run as a program it answers for all of them at once.
 
-python conformance.py digests PLACES.json > {"victims/word2vec": "sha256", ...}
+python conformance.py answers PLACES.json > {"victims/word2vec": ["sha256", {"floats": [...], ...}], ...}
 python conformance.py imports             > {"victims/word2vec": ["what importing it did"], ...}
 """
 
@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pins
 
 from leakboard.interfaces import SecretGuesses
 from leakboard.suite.options import build, field_names
@@ -52,9 +53,9 @@ REQUIRED = {
 """Examples of options that have no default. Braces name a file that the suite writes."""
 
 
-def example(kind, name, places):
-    """Return a plugin with its example options."""
-    cls = Registry().load(kind, name)
+def example(kind, name, places, cls=None):
+    """Return a plugin, or another class in its place, with its example options."""
+    cls = cls or Registry().load(kind, name)
     options = {key: value for key, value in SMALL.items() if key in field_names(cls)}
     options |= REQUIRED.get(f"{kind}/{name}", {})
     filled = {key: v.format(**places) if isinstance(v, str) else v for key, v in options.items()}
@@ -172,28 +173,30 @@ def scenes():
 
 
 def answer(kind, name, places, given):
-    """Return the digest of what a plugin makes of its example."""
+    """Return what a plugin makes of its example."""
     import torch
 
     plugin = example(kind, name, places)
     if kind == "datasets":
-        return digest(content(plugin.load()))
+        return content(plugin.load())
     torch.manual_seed(12345)  # whatever came before must not matter
     if kind == "victims":
         tried = corpus(name) if name == "mechanism" else given(plugin).corpus
-        return digest(published(plugin, plugin.fit(tried.only("train", "dev"), 0), tried))
-    return digest(guesses(plugin, given(plugin)))
+        return published(plugin, plugin.fit(tried.only("train", "dev"), 0), tried)
+    return guesses(plugin, given(plugin))
 
 
-def _digests(places):
+def _answers(places):
+    """Return digest and pins of every plugin's answer, or why it has none."""
     given, result = scenes(), {}
     for kind in KINDS:
         for listing in Registry().listings(kind):
             if not listing.problem:
                 try:
-                    result[f"{kind}/{listing.name}"] = answer(kind, listing.name, places, given)
+                    made = answer(kind, listing.name, places, given)
+                    result[f"{kind}/{listing.name}"] = digest(made), pins.summary(made)
                 except Exception as error:  # told by the plugin's own test
-                    result[f"{kind}/{listing.name}"] = f"{type(error).__name__}: {error}"
+                    result[f"{kind}/{listing.name}"] = f"{type(error).__name__}: {error}", None
     return result
 
 
@@ -221,5 +224,5 @@ def _imports():
 
 
 if __name__ == "__main__":
-    places = json.loads(Path(sys.argv[2]).read_text()) if sys.argv[1] == "digests" else {}
-    print(json.dumps(_digests(places) if places else _imports()))
+    places = json.loads(Path(sys.argv[2]).read_text()) if sys.argv[1] == "answers" else {}
+    print(json.dumps(_answers(places) if places else _imports()))

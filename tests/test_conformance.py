@@ -10,6 +10,7 @@ from pathlib import Path
 import conformance
 import numpy as np
 import pandas as pd
+import pins
 import pytest
 from conformance import content, digest, example, published
 
@@ -84,11 +85,17 @@ def ask(command, surroundings, folder, *arguments):
 
 
 @pytest.fixture(scope="session")
-def elsewhere(surroundings, places, tmp_path_factory):
-    """Return the digest of every plugin's example, made in another process."""
+def answers(surroundings, places, tmp_path_factory):
+    """Return digest and pins of what every plugin makes of its example, in another process."""
     folder = tmp_path_factory.mktemp("elsewhere")
     (folder / "places.json").write_text(json.dumps(places))
-    return ask("digests", surroundings, folder, str(folder / "places.json"))[0]
+    return ask("answers", surroundings, folder, str(folder / "places.json"))[0]
+
+
+@pytest.fixture(scope="session")
+def elsewhere(answers):
+    """Return the digest of every plugin's example."""
+    return {name: digest for name, (digest, _) in answers.items()}
 
 
 @pytest.fixture(scope="session")
@@ -152,6 +159,20 @@ class TestForm:
         needs = {"words": "words", "membership": "words", "claim": "words" if on_training else "releases"}
         assert attack.target in ("attribute", "entity", "text", *needs)
         assert attack.needs == needs.get(attack.target, "documents")
+
+
+class TestPins:
+    """A plugin's results are those of its revision; `make pins` writes them anew."""
+
+    @plugins(*KINDS)
+    def test_results_are_those_of_the_revision(self, kind, name, answers):
+        usable(kind, name)
+        reason, numbers = answers[f"{kind}/{name}"]
+        if kind == "datasets" and (numbers is None or not (pins.IS_WRITING or f"{kind}/{name}" in pins.read())):
+            pytest.skip("its public file, or a model that it needs, is not here, or was not when pins were written")
+        assert numbers, reason
+        revision = Registry().load(kind, name).__leakboard_revision__
+        assert not pins.complaint(f"{kind}/{name}", revision, numbers)
 
 
 @pytest.mark.usefixtures("_surrounded")

@@ -221,3 +221,26 @@ def test_what_interrupted_runs_left_is_swept_up_when_it_is_old(tmp_path):
     os.utime(old, (0, 0))
     store_.sweep()
     assert (old.exists(), new.exists(), path.exists()) == (False, True, True)
+
+
+def test_an_artefact_tells_what_code_made_it(tmp_path, maker):
+    made = Store(tmp_path)
+    made.obtain("kind", "readable", KEY, maker, maker.reports.append, {"victims/v": "0f"})
+    made.obtain("kind", "readable", KEY, maker, maker.reports.append, {"victims/v": "1e"})
+    assert (maker.times, made.made_by("kind", "readable", KEY)) == (1, {"victims/v": "0f"})
+    assert made.made_by("kind", "another", KEY) == {}
+
+
+@pytest.mark.parametrize(("age", "times"), [(store.SETTLED + 60, 2), (0, 4)])
+def test_a_file_that_has_settled_is_read_once(age, times, tmp_path, monkeypatch):
+    """Of two contents; one that was written this moment might change again within its clock's tick."""
+    read, checksum, found = [], store._checksum, []
+    monkeypatch.setattr(store, "_checksum", lambda path: read.append(path) or checksum(path))
+    for number, content in enumerate(("one", "two")):
+        path = tmp_path / "file"
+        path.write_text(content)
+        time_of = path.stat().st_mtime - age + number
+        os.utime(path, (time_of, time_of))
+        found += [store.file_checksum(path), store.file_checksum(path)]
+    assert found[0] == found[1] != found[2] == found[3]
+    assert len(read) == times

@@ -52,7 +52,7 @@ METHODS: Mapping[str, Method] = {
 }
 
 
-@victim
+@victim(revision=1)
 class Adversarial:
     method: Literal["multidetasking", "gradient_reversal", "generation", "declustering", "erasure"]
     """What hides the secrets; ``generation`` alone needs none."""

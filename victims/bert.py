@@ -28,7 +28,7 @@ class FittedBert(FittedOnTask):
         return self.model.encoder.words(texts)
 
 
-@victim
+@victim(revision=1)
 class Bert(Pretrained, TrainableVictim):
     max_tokens: Annotated[int, Field(ge=3)] = 128
     """Longer texts are cut (tokens)."""

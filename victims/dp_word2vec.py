@@ -47,7 +47,7 @@ from leakboard.victims._private_skip_gram import LEAST_NOISE, Epsilons, PrivateS
 from leakboard.victims._private_training import Method
 
 
-@victim
+@victim(revision=1)
 class DPWord2Vec(PrivateSkipGram):
     unit: TrainingUnit = "pair"
     """What is protected as one: a pair of words, a document, or a user with all texts."""

@@ -149,7 +149,7 @@ UNITS: Mapping[Variant, TrainingUnit] = {"released_code": "pair", "paper_account
 METHODS: Mapping[Variant, Method] = {"released_code": ReleasedCode(), "paper_accounting": SharedCosts()}
 
 
-@victim
+@victim(revision=1)
 class DPWord2VecAsPublished(PrivateSkipGram):
     variant: Variant
     """What is as published: the code's gradients, batches and claim for pairs, or the accounting of users' budgets."""

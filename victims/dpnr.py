@@ -41,7 +41,7 @@ from leakboard.victims.bert import Bert
 Budgets = Annotated[tuple[Positive, ...], Field(strict=False)]
 
 
-@victim
+@victim(revision=1)
 class Dpnr:
     epsilon: Positive | None
     """Claimed for one release, before word dropout; null publishes normalised vectors without noise."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Count = Annotated[int, Field(ge=1)]
 
 
-@victim
+@victim(revision=1)
 class EmbeddingBag(TrainableVictim):
     dimension: Annotated[int, Field(ge=2)] = 32
     """Dimensions (the study: 32 and 64)."""

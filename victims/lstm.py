@@ -24,7 +24,7 @@ Count = Annotated[int, Field(ge=1)]
 Dimension = Annotated[int, Field(ge=2)]
 
 
-@victim
+@victim(revision=1)
 class Lstm(TrainableVictim):
     dimension: Dimension | Annotated[tuple[Dimension, ...], Field(strict=False, min_length=1)] = 32
     """Dimensions of the state; of several the one of best dev accuracy is kept (the paper: 8, 16, 32, 64 and 128)."""

@@ -36,7 +36,7 @@ CONTROLS: Mapping[str, Any] = {
 NAMES = ("laplace", "discrete_laplace", "gaussian", *CONTROLS)
 
 
-@victim
+@victim(revision=1)
 class Mechanism:
     name: Literal[NAMES]  # type: ignore[valid-type]
     """The first three are correct; of the controls ``random`` and ``halved_output`` are sound."""

@@ -18,7 +18,7 @@ from leakboard.store import file_checksum
 from leakboard.suite.options import victim
 
 
-@victim
+@victim(revision=1)
 class Precomputed:
     vectors: str
     """File of float vectors, (rows, d): npy, npz, or Parquet with a column of lists."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from leakboard.models.transformer import TransformerEncoder
 
 
-@victim
+@victim(revision=1)
 class SentenceEncoder(Pretrained):
     max_tokens: Annotated[int, Field(ge=3)] = 256
     """Longer texts are cut (tokens)."""

@@ -29,7 +29,7 @@ from leakboard.victims._word_vectors import WordVectors
 Count = Annotated[int, Field(ge=1)]
 
 
-@victim
+@victim(revision=1)
 class Word2Vec:
     sg: Literal[0, 1] = 0
     """0 is continuous bag of words (the study's), 1 is skip-gram."""

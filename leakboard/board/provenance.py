@@ -33,6 +33,30 @@ def describe(
     }
 
 
+DECISIVE = ("torch", "numpy", "scikit-learn")
+"""Packages whose version may move numbers."""
+
+
+def mixture(costs: Iterable[tuple[str, Iterable[Mapping[str, Any]]]]) -> str:
+    """Return in what the environments that computed a board differ, of what may move numbers; empty where in nothing.
+
+    Args:
+        costs: of each cell, with its victim's label: stages of one victim should have run on one device.
+    """
+    found: dict[str, set[str]] = {}
+    for victim, stages in costs:
+        for cost in stages:
+            environment = cost.get("environment", {})
+            packages = environment.get("packages", {})
+            commit = environment.get("commit", "")
+            values = {"commit": commit[:8] + commit[40:]} | {name: packages.get(name) for name in DECISIVE}
+            values[f"{cost.get('stage')} of {victim}"] = cost.get("device")
+            for name, value in values.items():
+                if value:
+                    found.setdefault(name, set()).add(str(value))
+    return "; ".join(f"{name}: {', '.join(sorted(values))}" for name, values in found.items() if len(values) > 1)
+
+
 def write_meta(path: Path, meta: dict[str, Any]) -> None:
     """Write ``meta.json``."""
     write_file(path, json.dumps(meta, indent=1, sort_keys=True) + "\n")

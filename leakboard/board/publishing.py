@@ -29,7 +29,7 @@ def publish(run: Run) -> list[Path]:
     Whoever extends the suite later starts from those records: what has the same identity is not computed again.
 
     Raises:
-        RequestError: cells are missing or failed.
+        RequestError: cells are missing or failed, or are of plugins that declare no revision.
         StorageError: the folder cannot be written, or the disk is full.
     """
     if left := len(run.unfinished):
@@ -37,6 +37,14 @@ def publish(run: Run) -> list[Path]:
             f"{run.suite.name}: {left} of {len(run.jobs)} cells have no result; only a finished run is published"
         )
     records = run.records()
+    keys = {record.key for record in records}
+    asked = [job for job in (*run.jobs, *run.others) if job.key in keys]
+    if undeclared := {name for job in asked for name in job.undeclared}:
+        name = min(undeclared)
+        raise RequestError(
+            f"{run.suite.name}: {name} declares no revision, so its results are not published; "
+            f"write @{name.partition('/')[0][:-1]}(revision=1) above its class and run it"
+        )
     if lost := _published_rows(run) - {(r.dataset, r.victim, r.attack) for r in records if r.status != "failed"}:
         raise RequestError(
             f"{run.suite.name}: {len(lost)} published rows that the suite asks for have no result of the present code "
@@ -46,12 +54,10 @@ def publish(run: Run) -> list[Path]:
     targets = [run.suite.home / path.name for path in paths if path.name not in WITHHELD]
     for target in targets:
         write_file(target, (run.folder / target.name).read_text("utf-8"))
-    if run.suite.file.records:
-        jobs = {job.key: job for job in (*run.jobs, *run.others)}
-        packed = pack((record, run.costs(jobs[record.key])) for record in records if record.status != "failed")
-        write_file(run.suite.home / RECORDS, packed)
-        targets.append(run.suite.home / RECORDS)
-    return targets
+    jobs = {job.key: job for job in (*run.jobs, *run.others)}
+    packed = pack((record, run.costs(jobs[record.key])) for record in records if record.status != "failed")
+    write_file(run.suite.home / RECORDS, packed)
+    return [*targets, run.suite.home / RECORDS]
 
 
 def _published_rows(run: Run) -> set[tuple[str, str, str]]:

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from leakboard.board.provenance import describe, write_meta
+from leakboard.board.provenance import describe, mixture, write_meta
 from leakboard.board.reference import compare, read_reference
 from leakboard.board.tables import leaderboard, write_tables
 from leakboard.pipeline.records import Record
@@ -34,18 +34,6 @@ def write(run: Run, records: Sequence[Record]) -> list[Path]:
     return [*paths, run.folder / "meta.json"]
 
 
-def print_plan(console: Console, run: Run) -> None:
-    """List the cells and what of each is cached."""
-    table = Table("cell", "cached", box=None, pad_edge=False)
-    done = 0
-    for job in run.jobs:
-        cached = run.cached(job)
-        done += "result" in cached
-        table.add_row(Text(job.cell.label), Text(job.problem or job.skip or ", ".join(cached) or "nothing"))
-    console.print(table)
-    console.print(f"{len(run.jobs)} cells, {done} done, {len(run.jobs) - done} to compute")
-
-
 def warn_about_threads(console: Console, run: Run, jobs: int) -> None:
     """Warn when more threads are asked for than there are cores."""
     wanted, cores = jobs * run.suite.file.threads, os.cpu_count() or 1
@@ -59,6 +47,13 @@ def warn_about_missing(console: Console, run: Run) -> None:
         console.print(Text(f"warning: {job.folder}: its result does not match its checksum; `run` computes it again"))
     if missing := len(run.unfinished):
         console.print(Text(f"warning: {missing} of {len(run.jobs)} cells have no result or failed; `run` tries them"))
+
+
+def warn_about_mixture(console: Console, run: Run) -> None:
+    """Tell in one line where a board's results come from environments that may give other numbers."""
+    costs = ((job.cell.victim.label, run.costs(job)) for job in (*run.jobs, *run.others))
+    if mixed := mixture(costs):
+        console.print(Text(f"warning: computed in different environments: {mixed}"))
 
 
 COLUMNS = {

@@ -61,13 +61,15 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the cells and what is cached.")] = False,
 ) -> None:
     """Compute a leaderboard; what is already computed is kept."""
+    if dry_run:
+        from leakboard.cli.dry_run import print_plan
+
+        with without_network():
+            print_plan(console, _open(suite, out, only, seeds, plugin, reuse=not force))
+        return
     from leakboard.board import reports
     from leakboard.pipeline import runner
 
-    if dry_run:
-        with without_network():
-            reports.print_plan(console, _open(suite, out, only, seeds, plugin, reuse=not force))
-        return
     opened = _open(suite, out, only, seeds, plugin, reuse=not force)
     reports.warn_about_threads(console, opened, jobs)
     try:
@@ -105,6 +107,7 @@ def report(
     reports.print_sentences(console, opened)
     reports.print_comparison(console, opened)
     reports.warn_about_missing(console, opened)
+    reports.warn_about_mixture(console, opened)
     if svg:
         reports.save_picture(svg, opened, records)
         paths.append(svg)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import logit
 
 from leakboard.interfaces import Corpus, Integers, Secret
 from leakboard.metrics.measures import accuracy, best_offset, micro_f1
@@ -89,7 +89,7 @@ def _best_model(train: Any, dev: Any, corpus: Corpus, secret: Secret, seed: int)
 def _presence(model: Any, texts: Any) -> NDArray[np.float64]:
     """Return the log-odds that each text mentions the entity, float64 (n,)."""
     chances = model.predict_proba(texts)[:, model.classes_ == 1].sum(1)
-    return logit(np.clip(chances, 1e-12, 1 - 1e-12))
+    return scipy.special.logit(np.clip(chances, 1e-12, 1 - 1e-12))
 
 
 def bayes_score(posteriors: Sequence[NDArray[np.float64]], kind: str) -> float:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from leakboard.interfaces import Integers, Secret
 from leakboard.metrics.measures import CONFIDENCE, Array, Metric, Ratio, accuracy, bootstrap
@@ -66,7 +66,7 @@ def _gap(score: Ratio, first: NDArray[np.bool_], second: NDArray[np.bool_], vari
     else:
         low, high = _newcombe(right[first], right[second])
     table = [[right[part].sum(), (1 - right[part]).sum()] for part in (first, second)]
-    p_value = stats.fisher_exact(np.array(table, dtype=int)).pvalue
+    p_value = scipy.stats.fisher_exact(np.array(table, dtype=int)).pvalue
     n = int(second.sum())
     return [
         Metric("task_gap", float(value), variable, group, low, high, n),
@@ -78,7 +78,7 @@ def _newcombe(first: Array, second: Array) -> tuple[float, float]:
     """Return the interval of the difference of two shares from their Wilson intervals (Newcombe 1998, method 10)."""
     shares, lows, highs = [], [], []
     for right in (first, second):
-        wilson = stats.binomtest(int(right.sum()), len(right)).proportion_ci(CONFIDENCE, method="wilson")
+        wilson = scipy.stats.binomtest(int(right.sum()), len(right)).proportion_ci(CONFIDENCE, method="wilson")
         shares.append(right.mean())
         lows.append(wilson.low)
         highs.append(wilson.high)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from leakboard.interfaces import Corpus, Integers
 
@@ -139,7 +139,7 @@ def bootstrap(statistic: Callable[..., Any], *samples: Array, units: Integers | 
     n = len(samples[0])
     if n < 2:
         return float("nan"), float("nan")
-    result = stats.bootstrap(
+    result = scipy.stats.bootstrap(
         samples,
         statistic,
         n_resamples=RESAMPLES,
@@ -151,7 +151,7 @@ def bootstrap(statistic: Callable[..., Any], *samples: Array, units: Integers | 
         rng=np.random.default_rng(0),
     ).confidence_interval
     if result.low == result.high and 0 <= result.low <= 1:
-        wilson = stats.binomtest(round(result.low * n), n).proportion_ci(CONFIDENCE, method="wilson")
+        wilson = scipy.stats.binomtest(round(result.low * n), n).proportion_ci(CONFIDENCE, method="wilson")
         return float(wilson.low), float(wilson.high)
     return float(result.low), float(result.high)
 

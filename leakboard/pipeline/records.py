@@ -6,7 +6,7 @@ import dataclasses
 import gzip
 import json
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,8 @@ class Record:
     """``ok``, ``skipped`` or ``failed``."""
     reason: str = ""
     key: str = ""
+    code: Mapping[str, str] = field(default_factory=dict)
+    """Digest of the file of each plugin that computed it, by kind and name: provenance, no identity."""
     secrets: Sequence[str] = ()
     attack_metric: str = ""
     test_size: int | None = None
@@ -125,16 +127,26 @@ def _packed(record: Record, costs: Sequence[Mapping[str, Any]]) -> str:
     return json.dumps({**content, "checksum": digest(content)}, sort_keys=True, separators=(",", ":"))
 
 
-def read_published(folder: Path) -> dict[str, tuple[Record, list[dict[str, Any]]]]:
-    """Return the records and costs that a leaderboard was published with, by identity; altered ones are left out."""
+def read_published(folder: Path, wanted: Collection[str]) -> dict[str, tuple[Record, list[dict[str, Any]]]]:
+    """Return those of a leaderboard's published records, with costs, whose identity is wanted; no altered ones."""
     try:
-        lines = gzip.decompress((folder / PUBLISHED).read_bytes()).decode().splitlines()
+        lines = gzip.decompress((folder / PUBLISHED).read_bytes()).splitlines()
     except (OSError, ValueError, EOFError, zlib.error):
         return {}
-    return {entry[0].key: entry for line in lines if (entry := _unpack(line))}
+    entries = [_unpack(line) for line in lines if _key(line) in wanted]
+    return {entry[0].key: entry for entry in entries if entry and entry[0].key in wanted}
 
 
-def _unpack(line: str) -> tuple[Record, list[dict[str, Any]]] | None:
+def _key(line: bytes) -> str:
+    """Return the identity that a line names, without parsing it: most lines are not wanted."""
+    start = line.find(_KEY) + len(_KEY)
+    return line[start : start + 64].decode(errors="replace")
+
+
+_KEY = b'"key":"'
+
+
+def _unpack(line: bytes) -> tuple[Record, list[dict[str, Any]]] | None:
     """Return what `pack` wrote; None where it was altered."""
     try:
         content = json.loads(line)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,15 +13,8 @@ from typing import Any
 from rich.console import Console
 
 from leakboard.errors import DataError, RequestError
-from leakboard.pipeline.records import (
-    Record,
-    is_altered,
-    read_costs,
-    read_published,
-    read_record,
-    write_failure,
-    write_record,
-)
+from leakboard.pipeline.records import Record, is_altered, write_failure, write_record
+from leakboard.pipeline.results import Result, Results
 from leakboard.store import Store
 from leakboard.suite.plan import Identities, Job, plan
 from leakboard.suite.plugins import Registry
@@ -42,7 +36,7 @@ class Run:
     out: Path
     plugin_files: tuple[Path, ...] = ()
     reuse: bool = True
-    """Whether published records count as results."""
+    """Whether results count that are not the suite's own: of other suites, and published ones."""
 
     @property
     def folder(self) -> Path:
@@ -59,19 +53,24 @@ class Run:
         """What suites share."""
         return Store(self.out / ".cache")
 
+    @cached_property
+    def results(self) -> Results:
+        """Where results are looked for."""
+        others: list[Path] = []
+        if self.reuse:
+            others = sorted(path for path in self.out.glob("*/cells") if path != self.cells)
+        take_published = self.reuse and self.suite.file.reuse
+        return Results(self.cells, self.suite.home, [*self.jobs, *self.others], others, take_published)
+
     def record(self, job: Job) -> Record | None:
-        """Return a cell's record, if it has one: its own, or one that is published and has the same identity."""
-        own, published = read_record(self.cells / job.folder, job.key), self.published.get(job.key)
-        return published[0] if published and not _is_done(own) else own
+        """Return a cell's record, if it has one, whoever computed it."""
+        result = self.results.find(job)
+        return result.record if result else None
 
     def costs(self, job: Job) -> list[dict[str, Any]]:
         """Return what each stage of a cell took."""
-        return read_costs(self.cells / job.folder) or list(self.published.get(job.key, (None, ()))[1])
-
-    @cached_property
-    def published(self) -> dict[str, tuple[Record, list[dict[str, Any]]]]:
-        """The published records with their costs, by identity."""
-        return read_published(self.suite.home) if self.reuse and self.suite.file.records else {}
+        result = self.results.find(job)
+        return [dict(cost) for cost in result.costs] if result else []
 
     def records(self) -> list[Record]:
         """Return the records of all cells that have one."""
@@ -80,13 +79,7 @@ class Run:
     @property
     def unfinished(self) -> list[Job]:
         """The cells that were asked for and have no result."""
-        return [job for job in self.jobs if not _is_done(self.record(job))]
-
-    @property
-    def taken_over(self) -> list[Job]:
-        """The cells that were asked for and whose result is the published one."""
-        records = [(job, self.published.get(job.key)) for job in self.jobs]
-        return [job for job, published in records if published and self.record(job) is published[0]]
+        return [job for job in self.jobs if not ((result := self.results.find(job)) and result.is_done)]
 
     @property
     def altered(self) -> list[Job]:
@@ -94,11 +87,14 @@ class Run:
         return [job for job in self.jobs if is_altered(self.cells / job.folder)]
 
     def cached(self, job: Job) -> list[str]:
-        """Return which parts of a cell are there: result, published result, publications, victim, corpus."""
-        record = self.record(job)
+        """Return which parts of a cell are there: its result and where from, publications, victim, corpus."""
+        result = self.results.find(job)
+        done = result is not None and result.is_done
+        taken = done and result is not None and result.origin != "own"
         parts = {
-            "result": _is_done(record),
-            "published": job.key in self.published,
+            "result": done,
+            f"from {result.origin}" if result else "": taken,
+            "published, computed again": not done and self.reuse and bool(self.results.published(job)),
             "publications": self.store.has("publications", job.victim_slug, job.victim_key),
             "victim": self.store.has("victims", job.victim_slug, job.fit_key),
             "corpus": self.store.has("corpora", job.cell.source.corpus.name, job.corpus_key),
@@ -129,10 +125,14 @@ def execute(run: Run, console: Console, processes: int, force: bool) -> None:
     Raises:
         StopRun: the output folder cannot be written, the disk is full, or a dataset is not as the suite asks.
     """
-    pending = list(run.jobs) if force else run.unfinished
-    if not force and run.taken_over:
-        told = f"{len(run.taken_over)} of {len(run.jobs)} cells are taken from the published leaderboard"
-        console.print(f"{told}; --force computes them", markup=False, highlight=False)
+    results = [] if force else [(job, run.results.find(job)) for job in run.jobs]
+    done = {job.key: result for job, result in results if result and result.is_done}
+    pending = [job for job in run.jobs if job.key not in done]
+    for origin, count in Counter(result.origin for result in done.values() if result.origin != "own").items():
+        message = f"{count} of {len(run.jobs)} cells are taken from {origin}; --force computes them"
+        console.print(message, markup=False, highlight=False)
+    if not force:
+        _tell_of_other_code(run, done, pending, console)
     if not pending:
         return
     for job in [job for job in run.altered if job in pending]:
@@ -148,8 +148,19 @@ def execute(run: Run, console: Console, processes: int, force: bool) -> None:
             raise DataError(f"{run.suite.path}: {error}") from None
 
 
-def _is_done(record: Record | None) -> bool:
-    return record is not None and record.status != "failed"
+def _tell_of_other_code(run: Run, done: Mapping[str, Result], pending: Sequence[Job], console: Console) -> None:
+    """Tell once a plugin whose results or parts were computed by other code that declares the same revision."""
+    counts: Counter[str] = Counter()
+    for job in run.jobs:
+        if job.key in done:
+            made_by = dict(done[job.key].record.code)
+        else:
+            made_by = run.store.made_by("corpora", job.cell.source.corpus.name, job.corpus_key)
+            made_by |= run.store.made_by("victims", job.victim_slug, job.fit_key)
+        counts.update(name for name, code in made_by.items() if code != job.code.get(name, code))
+    for name, count in sorted(counts.items()):
+        message = f"{name}: results that {count} cells take over were computed by other code of the same revision"
+        console.print(f"{message}; --force computes them again", markup=False, highlight=False)
 
 
 def _record_without_trying(run: Run, job: Job) -> None:

@@ -21,17 +21,9 @@ from leakboard.pipeline.environment import environment
 from leakboard.pipeline.records import Record, read_costs, write_costs, write_failure, write_record
 from leakboard.resuming import resumable
 from leakboard.store import Store, digest
-from leakboard.suite.plan import (
-    Identities,
-    Job,
-    as_trained,
-    identify_dataset,
-    identify_fit,
-    identify_victim,
-    make_job,
-    publishing_job,
-)
-from leakboard.suite.plugins import Registry, source_revision
+from leakboard.suite import stages as revisions
+from leakboard.suite.plan import Job, as_trained
+from leakboard.suite.plugins import Registry
 from leakboard.suite.suites import Choice
 
 
@@ -84,7 +76,6 @@ def run_cell(job: Job, place: Workplace, warn: Callable[[str], None]) -> str:
     try:
         stages = _Stages(job, place, warn)
         record, costs = stages.attacked()
-        stages.check_unchanged(job.key, lambda identities: make_job(job.cell, job.conditions, identities).key)
     except StopRun:
         raise
     except (Exception, SystemExit) as error:  # a plugin that ends its process fails its own cell
@@ -116,6 +107,8 @@ class _Stages:
         self.store = Store(place.store)
         self.registry = _registry(place.plugin_files)
         self.victim = job.cell.victim.build(self.registry)
+        self.code = dict(job.code)
+        """Of what computed the job's parts, which may have come from the store."""
 
     def corpus(self, choice: Choice, key: str) -> Corpus:
         def make(folder: Path) -> None:
@@ -126,18 +119,17 @@ class _Stages:
                 raise
             except RequestError as error:
                 raise DataError(f"datasets: {choice.name}: {error}") from None
-            self.check_unchanged(key, lambda identities: identify_dataset(choice, identities))
 
-        return load_corpus(self.store.obtain("corpora", choice.name, key, make, self.warn))
+        return load_corpus(self.obtain("corpora", choice.name, key, make, choice))
 
-    def check_unchanged(self, expected: str, identify: Callable[[Identities], str]) -> None:
-        """Refuse what was not computed from what its identity says.
-
-        Raises:
-            RequestError: code or data changed after the run was planned.
-        """
-        if identify(Identities(self.registry)) != expected:
-            raise RequestError("its code or its data changed while it ran; run it again")
+    def obtain(self, kind: str, readable: str, key: str, make: Callable[[Path], None], *by: Choice) -> Path:
+        """Return the folder of an artefact that these plugins make, from the store if it is there."""
+        names = [f"{choice.kind}/{choice.name}" for choice in by]
+        made_by = {name: self.job.code[name] for name in names}
+        path = self.store.obtain(kind, readable, key, make, self.warn, made_by)
+        made_by = self.store.made_by(kind, readable, key)
+        self.code |= {name: code for name, code in made_by.items() if code != self.job.code.get(name)}
+        return path
 
     def whole(self) -> Corpus:
         """Return the cell's dataset."""
@@ -179,9 +171,8 @@ class _Stages:
             with _measured("fit", self.job.threads) as cost, resumable(unfinished):
                 fit(as_trained(self.victim), self.sides()[0], self.names()).save(folder)
             write_costs(folder, [cost])
-            self.check_unchanged(job.fit_key, lambda identities: identify_fit(job.cell, job.threads, identities)[1])
 
-        fitted = self.store.obtain("victims", job.victim_slug, job.fit_key, make, self.warn)
+        fitted = self.obtain("victims", job.victim_slug, job.fit_key, make, job.cell.victim)
         self.store.discard(unfinished)
         return fitted
 
@@ -199,9 +190,8 @@ class _Stages:
             with _measured("publish", self.job.threads) as cost:
                 save_publications(publish(self.victim, fitted, self.sides()[0], self.names()), folder)
             write_costs(folder, [cost])
-            self.check_unchanged(job.victim_key, lambda identities: identify_victim(job.cell, job.threads, identities))
 
-        return self.store.obtain("publications", job.victim_slug, job.victim_key, make, self.warn)
+        return self.obtain("publications", job.victim_slug, job.victim_key, make, job.cell.victim)
 
     def floor(self, kind: str) -> Any:
         """Return the guesses of classifiers trained on the text, cached for the corpus and kind of secret."""
@@ -209,32 +199,30 @@ class _Stages:
 
         from leakboard.metrics import baselines
 
-        whole, source = self.whole(), self.job.cell.source
+        whole = self.whole()
         secrets = [secret for secret in whole.secrets if secret.kind == kind]
 
         def make(folder: Path) -> None:
             log_progress("training the floor: classifiers on the text")
             np.save(folder / "guesses.npy", baselines.from_text(whole, secrets, seed=0))
-            self.check_unchanged(self.job.corpus_key, lambda identities: identify_dataset(source.corpus, identities))
 
-        revision = source_revision(Path(baselines.__file__))
+        revision = revisions.TEXT_CLASSIFIERS
         key = digest({"corpus": self.job.corpus_key, "kind": kind, "revision": revision, "threads": self.job.threads})
         folder = self.store.obtain("floors", f"{self.job.cell.source.corpus.name}-{kind}", key, make, self.warn)
         return np.load(folder / "guesses.npy", allow_pickle=False)
 
     def gold(self) -> Any:
-        """Return what neighbours of words are compared with; None where the suite names no gold model."""
+        """Return what neighbours of words are compared with; None where they are not."""
         from leakboard.pipeline.publications import load_publications
         from leakboard.pipeline.scene import Gold
 
-        conditions = self.job.conditions
-        if conditions.gold is None:
+        job = self.job.gold
+        if job is None:
             return None
-        job = publishing_job(self.job, conditions.gold, Identities(self.registry))
         words = load_publications(_Stages(job, self.place, self.warn).publications()).words
         if words is None:
-            raise RequestError(f"gold: {conditions.gold.label} publishes no words")
-        return Gold(words, conditions.queries)
+            raise RequestError(f"gold: {job.cell.victim.label} publishes no words")
+        return Gold(words, job.conditions.queries)
 
     def attacked(self) -> tuple[Record, list[dict[str, Any]]]:
         """Return the cell's record, and what each stage took."""
@@ -263,9 +251,11 @@ class _Stages:
                 judged = mount(attack, scene, self.names(job.cell.attack.name), floor)
         except NotApplicable as error:
             return _record(job, "skipped", one_line(error), checks=own.checks), []
+        costs = [*read_costs(self.fitted_folder()), *read_costs(folder), cost]
         record = _record(
             job,
             "ok",
+            code=self.code,
             secrets=judged.secrets,
             attack_metric=judged.attack_metric,
             test_size=judged.test_size,
@@ -275,7 +265,7 @@ class _Stages:
             metrics=judged.metrics,
             sentences=[asdict(sentence) for sentence in judged.sentences],
         )
-        return record, [*read_costs(self.fitted_folder()), *read_costs(folder), cost]
+        return record, costs
 
 
 @lru_cache

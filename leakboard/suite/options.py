@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Annotated, Any, TypeVar, dataclass_transform
 
 import pydantic.dataclasses
@@ -32,28 +33,40 @@ def shared(cls: type[T]) -> type[T]:
     return decorated
 
 
-def _plugin(cls: type[T], kind: str) -> type[T]:
-    decorated: Any = shared(cls)
-    decorated.__leakboard_kind__ = kind
-    return decorated
+def _plugin(cls: type | None, kind: str, revision: int | None) -> Any:
+    if revision is not None and (type(revision) is not int or revision < 1):
+        raise TypeError(f"revision={revision!r} is not allowed: a whole number from 1 on")
+
+    def decorate(cls: type) -> Any:
+        decorated: Any = shared(cls)
+        decorated.__leakboard_kind__, decorated.__leakboard_revision__ = kind, revision
+        return decorated
+
+    return decorate(cls) if cls else decorate
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
-def dataset(cls: type[T]) -> type[T]:
-    """Make a class a dataset plugin."""
-    return _plugin(cls, "datasets")
+def dataset(cls: type | None = None, /, *, revision: int | None = None) -> Any:
+    """Make a class a dataset plugin.
+
+    Args:
+        cls: the class, where the decorator is written without a call.
+        revision: of its results: whoever makes other results of the same options adds one. None: it is keyed by its
+            code, and its results cannot be published.
+    """
+    return _plugin(cls, "datasets", revision)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
-def victim(cls: type[T]) -> type[T]:
-    """Make a class a victim plugin."""
-    return _plugin(cls, "victims")
+def victim(cls: type | None = None, /, *, revision: int | None = None) -> Any:
+    """Make a class a victim plugin; ``revision`` as of `dataset`."""
+    return _plugin(cls, "victims", revision)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
-def attack(cls: type[T]) -> type[T]:
-    """Make a class an attack plugin."""
-    return _plugin(cls, "attacks")
+def attack(cls: type | None = None, /, *, revision: int | None = None) -> Any:
+    """Make a class an attack plugin; ``revision`` as of `dataset`."""
+    return _plugin(cls, "attacks", revision)
 
 
 def part(allowed: Mapping[str, type]) -> Any:
@@ -132,29 +145,49 @@ def field_names(cls: type) -> list[str]:
 
 def as_dict(instance: Any) -> dict[str, Any]:
     """Return every option of a plugin, defaults included, as JSON values."""
-    return TypeAdapter(type(instance)).dump_python(instance, mode="json")
+    adapter, _ = _form(instance)
+    return adapter.dump_python(instance, mode="json")  # type: ignore[no-any-return]
+
+
+def differing(instance: Any) -> dict[str, Any]:
+    """Return the options of a plugin that differ from their defaults, as JSON values."""
+    _, defaults = _form(instance)
+    return {key: value for key, value in as_dict(instance).items() if getattr(instance, key) != defaults[key]}
+
+
+def parts(instance: Any) -> dict[str, tuple[str, Any]]:
+    """Return a plugin's options that are plugins themselves, each with the name that it is given in YAML."""
+    found = {name: getattr(instance, name) for name in field_names(type(instance))}
+    nested = {key: value for key, value in found.items() if hasattr(value, "__leakboard_kind__")}
+    values = as_dict(instance) if nested else {}
+    return {key: (next(iter(values[key])), value) for key, value in nested.items()}
+
+
+def _form(instance: Any) -> tuple[TypeAdapter[Any], dict[str, Any]]:
+    """Return what writes a class of options as JSON, and their defaults."""
+    cls: Any = type(instance)
+    return _form_of(cls)
+
+
+@cache
+def _form_of(cls: Any) -> tuple[TypeAdapter[Any], dict[str, Any]]:
+    fields = cls.__pydantic_fields__
+    return TypeAdapter(cls), {name: field.get_default(call_default_factory=True) for name, field in fields.items()}
 
 
 def reset(instance: T, *names: str) -> T:
     """Return a plugin with these options at their defaults."""
-    fields: Any = type(instance).__pydantic_fields__  # type: ignore[attr-defined]
-    changes = {name: fields[name].get_default(call_default_factory=True) for name in names}
-    return dataclasses.replace(instance, **changes)  # type: ignore[type-var]
+    _, defaults = _form(instance)
+    return dataclasses.replace(instance, **{name: defaults[name] for name in names})  # type: ignore[type-var]
 
 
 def label(name: str, instance: Any) -> str:
     """Return ``name(option=value, ...)`` with the options that differ from their defaults, as in the CSVs."""
-    adapter = TypeAdapter(type(instance))
-    fields: Any = type(instance).__pydantic_fields__
-    defaults = {name: field.get_default(call_default_factory=True) for name, field in fields.items()}
-    values = adapter.dump_python(instance, mode="json")
-    differing = {key: value for key, value in values.items() if getattr(instance, key) != defaults[key]}
-    if not differing:
+    values = differing(instance)
+    if not values:
         return name
-    for key, value in differing.items():
-        if hasattr(getattr(instance, key), "__leakboard_kind__"):
-            differing[key] = label(next(iter(value)), getattr(instance, key))
-    return f"{name}({', '.join(f'{key}={_plain(value)}' for key, value in sorted(differing.items()))})"
+    values |= {key: label(inner, part) for key, (inner, part) in parts(instance).items() if key in values}
+    return f"{name}({', '.join(f'{key}={_plain(value)}' for key, value in sorted(values.items()))})"
 
 
 def _plain(value: Any) -> str:

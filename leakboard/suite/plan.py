@@ -1,17 +1,20 @@
-"""From cells to identities: what determines a result, and where its record and its cached parts are kept."""
+"""From cells to identities: what determines a result, and where its record and its cached parts are kept.
+
+An identity is made of what is declared: names, options that differ from their defaults, revisions of plugins and of the
+engine's stages, data, seed and threads. Code, file names and library versions are provenance, not identity; only a
+plugin without a revision is identified by its code.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import leakboard
 from leakboard.errors import RequestError, one_line
 from leakboard.store import digest, folder_name
-from leakboard.suite import options
-from leakboard.suite.plugins import Registry, source_revision
+from leakboard.suite import code, options, stages
+from leakboard.suite.plugins import Registry
 from leakboard.suite.suites import Cell, Choice, Conditions, Suite
 
 
@@ -36,6 +39,12 @@ class Job:
     """The dataset's, for the provenance."""
     other_fingerprint: str = ""
     """The attacker's own dataset's."""
+    code: Mapping[str, str] = field(default_factory=dict)
+    """Digest of the file of each plugin on its way, as in ``{"victims/lsa": "0f3a..."}``: provenance, no identity."""
+    undeclared: tuple[str, ...] = ()
+    """Plugins on its way that declare no revision."""
+    gold: Job | None = None
+    """What publishes the words whose neighbours count as right; None where they are not compared."""
     problem: str = ""
     """Why the cell fails without being tried: a plugin that cannot be loaded."""
     skip: str = ""
@@ -70,55 +79,17 @@ def plan(suite: Suite, cells: Sequence[Cell], identities: Identities) -> list[Jo
         raise RequestError(f"{suite.path}: {error}") from None
 
 
-class Identities:
-    """The identity of each plugin with its options, worked out once."""
-
-    def __init__(self, registry: Registry):
-        self.registry = registry
-        self.known: dict[tuple[str, str], dict[str, Any]] = {}
-
-    def __call__(self, choice: Choice) -> dict[str, Any]:
-        """Return name, options, code and input files of a plugin.
-
-        Raises:
-            RequestError: a file that it reads is missing.
-        """
-        if (choice.kind, choice.label) not in self.known:
-            plugin = choice.build(self.registry)
-            try:
-                fingerprint = plugin.fingerprint() if hasattr(plugin, "fingerprint") else ""
-            except RequestError as error:
-                raise RequestError(f"{choice.kind}: {choice.name}: {error}") from None
-            self.known[choice.kind, choice.label] = {
-                "name": choice.name,
-                "options": options.as_dict(plugin),
-                "revision": self.registry.revision(choice.kind, choice.name),
-                "fingerprint": fingerprint,
-            }
-        return self.known[choice.kind, choice.label]
-
-    def as_trained(self, choice: Choice) -> tuple[str, dict[str, Any]]:
-        """Return label and identity of a victim without the options that act only when it publishes."""
-        trained = as_trained(choice.build(self.registry))
-        return options.label(choice.name, trained), {**self(choice), "options": options.as_dict(trained)}
-
-
-def as_trained(victim: Any) -> Any:
-    """Return the recipe that is fitted: without the options that say only what is published of it."""
-    return victim.trained_as() if hasattr(victim, "trained_as") else victim
-
-
 def make_job(cell: Cell, conditions: Conditions, identities: Identities) -> Job:
     """Return a cell's job; a plugin that cannot even be identified gives a job that fails with the reason.
 
     Raises:
         RequestError: a dataset's or victim's file is missing.
     """
-    asked = [cell.source.corpus, *([cell.source.other] if cell.source.other else []), cell.victim, cell.attack]
-    problem = next((choice.problem for choice in asked if choice.problem), "")
-    if not problem:
+    source = cell.source
+    problem = cell.victim.problem or cell.attack.problem or source.corpus.problem
+    if not (problem := problem or (source.other.problem if source.other else "")):
         try:
-            return _identified_job(cell, conditions, identities)
+            return identities.of_cell(cell, conditions)
         except RequestError:
             raise
         except Exception as error:
@@ -126,52 +97,137 @@ def make_job(cell: Cell, conditions: Conditions, identities: Identities) -> Job:
     return Job(cell, conditions, digest({"cell": cell.label, "problem": problem}), problem=problem)
 
 
-def _identified_job(cell: Cell, conditions: Conditions, identities: Identities) -> Job:
-    source, registry, threads = cell.source, identities.registry, conditions.threads
-    corpus_key = identify_dataset(source.corpus, identities)
-    other_key = identify_dataset(source.other, identities) if source.other else ""
-    fit_label, fit_key = identify_fit(cell, threads, identities)
-    victim_key = identify_victim(cell, threads, identities)
-    attacked = {"victim": victim_key, "other": other_key, "floor": conditions.floor, "stage": _revision("cell")}
-    if conditions.gold:
-        gold = identify_victim(replace(cell, victim=conditions.gold), threads, identities)
-        attacked |= {"gold": gold, "queries": list(conditions.queries)}
-    key = digest({**attacked, "attack": identities(cell.attack)})
-    needs = registry.load("attacks", cell.attack.name).needs
-    publishes = registry.load("victims", cell.victim.name).publishes
-    skip = "" if needs in publishes else f"{cell.attack.name} attacks {needs}, {cell.victim.name} publishes none"
-    own, other = (str(identities(c)["fingerprint"]) if c else "" for c in (source.corpus, source.other))
-    keys = (key, corpus_key, other_key, fit_key, fit_label, victim_key)
-    return Job(cell, conditions, *keys, own, other, skip=skip)
+@dataclass(frozen=True)
+class Identified:
+    """A plugin with its options and its part of an identity."""
+
+    plugin: Any
+    content: Mapping[str, Any]
+    """Name, options, revision and input files."""
+    key: str
+    """Digest of ``content``."""
+    code: Mapping[str, str]
+    """Digest of its file, by kind and name."""
+    undeclared: tuple[str, ...]
+    """Its kind and name, and those of its parts, where they declare no revision."""
 
 
-def identify_dataset(choice: Choice, identities: Identities) -> str:
+class Identities:
+    """Identities of plugins and of what they make, each worked out once."""
+
+    def __init__(self, registry: Registry):
+        self.registry = registry
+        self._plugins: dict[tuple[str, str], Identified] = {}
+        self._published: dict[tuple[Any, ...], Job] = {}
+
+    def of_plugin(self, choice: Choice) -> Identified:
+        """Return the identity of a plugin with its options.
+
+        Raises:
+            RequestError: a file that it reads is missing.
+        """
+        if (choice.kind, choice.label) not in self._plugins:
+            self._plugins[choice.kind, choice.label] = _identified(choice, choice.build(self.registry))
+        return self._plugins[choice.kind, choice.label]
+
+    def of_cell(self, cell: Cell, conditions: Conditions) -> Job:
+        """Return a cell's job.
+
+        Raises:
+            RequestError: a file that a plugin reads is missing.
+            ValueError: the attack's target is unknown.
+        """
+        job, attack = self.of_publication(cell, conditions), self.of_plugin(cell.attack)
+        publishes, needs = self.of_plugin(cell.victim).plugin.publishes, attack.plugin.needs
+        threat = stages.threat(attack.plugin)
+        identity: dict[str, Any] = {"publications": job.victim_key, "attack": attack.key, "other": job.other_key}
+        identity |= {"threat": threat, "scoring": stages.SCORING[threat], "utility": stages.UTILITY}
+        if conditions.floor and threat in stages.WITH_TEXT_CLASSIFIERS:
+            identity["text_classifiers"] = stages.TEXT_CLASSIFIERS
+        gold = None
+        if conditions.gold and "words" in publishes:
+            gold = self.of_publication(replace(cell, victim=conditions.gold), conditions)
+            identity |= {"gold": gold.victim_key, "queries": conditions.queries}
+        return replace(
+            job,
+            cell=cell,
+            key=digest(identity),
+            code={**(gold.code if gold else {}), **job.code, **attack.code},
+            undeclared=(*job.undeclared, *attack.undeclared, *(gold.undeclared if gold else ())),
+            gold=gold,
+            skip="" if needs in publishes else f"{cell.attack.name} attacks {needs}, {cell.victim.name} publishes none",
+        )
+
+    def of_publication(self, cell: Cell, conditions: Conditions) -> Job:
+        """Return what loads, fits and publishes for a cell: its job, whatever the attack."""
+        known = (cell.source.label, cell.victim.label, cell.seed, conditions.threads)
+        if known not in self._published:
+            self._published[known] = self._of_publication(cell, conditions)
+        return self._published[known]
+
+    def _of_publication(self, cell: Cell, conditions: Conditions) -> Job:
+        source, victim = cell.source, self.of_plugin(cell.victim)
+        corpus, other = (self.of_plugin(choice) if choice else None for choice in (source.corpus, source.other))
+        assert corpus is not None
+        trained = as_trained(victim.plugin)
+        own_key = corpus_key(corpus)
+        fit = {
+            "corpus": own_key,
+            "auxiliary": source.situation,
+            "victim": _content(cell.victim.name, trained, victim.content["fingerprint"]),
+            "seed": cell.seed,
+            "threads": conditions.threads,
+            "fit": stages.FIT,
+        }
+        fit_key = digest(fit)
+        published = {"fit": fit_key, "victim": victim.key, "publish": stages.PUBLISH}
+        met = [corpus, victim, *([other] if other else [])]
+        return Job(
+            cell,
+            conditions,
+            key="",
+            corpus_key=own_key,
+            other_key=corpus_key(other) if other else "",
+            fit_key=fit_key,
+            fit_label=options.label(cell.victim.name, trained),
+            victim_key=digest(published),
+            fingerprint=corpus.content["fingerprint"],
+            other_fingerprint=other.content["fingerprint"] if other else "",
+            code={name: value for plugin in met for name, value in plugin.code.items()},
+            undeclared=tuple(name for plugin in met for name in plugin.undeclared),
+        )
+
+
+def corpus_key(dataset: Identified) -> str:
     """Return the identity of a loaded corpus."""
-    return digest(identities(choice))
+    return digest({"dataset": dataset.key, "corpus": stages.CORPUS})
 
 
-def identify_fit(cell: Cell, threads: int, identities: Identities) -> tuple[str, str]:
-    """Return label and identity of a cell's fitted victim."""
-    label, victim = identities.as_trained(cell.victim)
-    corpus = {"corpus": identify_dataset(cell.source.corpus, identities), "situation": cell.source.situation}
-    stage = {"stage": _revision("fitting"), "threads": threads}
-    return label, digest({**corpus, **stage, "victim": victim, "seed": cell.seed})
+def as_trained(victim: Any) -> Any:
+    """Return the recipe that is fitted: without the options that say only what is published of it."""
+    return victim.trained_as() if hasattr(victim, "trained_as") else victim
 
 
-def publishing_job(job: Job, victim: Choice, identities: Identities) -> Job:
-    """Return what publishes another victim in the place of a job's own."""
-    cell = replace(job.cell, victim=victim)
-    fit_label, fit_key = identify_fit(cell, job.threads, identities)
-    victim_key = identify_victim(cell, job.threads, identities)
-    return replace(job, cell=cell, fit_label=fit_label, fit_key=fit_key, victim_key=victim_key)
+def _identified(choice: Choice, plugin: Any) -> Identified:
+    try:
+        fingerprint = plugin.fingerprint() if hasattr(plugin, "fingerprint") else ""
+    except RequestError as error:
+        raise RequestError(f"{choice.kind}: {choice.name}: {error}") from None
+    content = _content(choice.name, plugin, fingerprint)
+    named = {f"{choice.kind}/{choice.name}": code.file_digest(type(plugin))}
+    return Identified(plugin, content, digest(content), named, tuple(_undeclared(choice.name, plugin)))
 
 
-def identify_victim(cell: Cell, threads: int, identities: Identities) -> str:
-    """Return the identity of what a cell's victim publishes."""
-    _, fit_key = identify_fit(cell, threads, identities)
-    return digest({"fit": fit_key, "victim": identities(cell.victim), "stage": _revision("publications")})
+def _content(name: str, plugin: Any, fingerprint: str = "") -> dict[str, Any]:
+    """Return what identifies a plugin; parts that are plugins stand in it whether they are the default or not."""
+    given = options.differing(plugin)
+    given |= {key: _content(inner, part) for key, (inner, part) in options.parts(plugin).items()}
+    revision = code.revision(type(plugin))
+    declared = {"code": code.package_digest(type(plugin))} if revision is None else {"revision": revision}
+    return {"name": name, "options": given, "fingerprint": fingerprint, **declared}
 
 
-def _revision(stage: str) -> str:
-    """Identify the engine's code that a stage runs."""
-    return source_revision(Path(leakboard.__file__).parent / "pipeline" / f"{stage}.py")
+def _undeclared(name: str, plugin: Any) -> list[str]:
+    nested = [entry for inner, part in options.parts(plugin).values() for entry in _undeclared(inner, part)]
+    own = [] if code.revision(type(plugin)) else [f"{plugin.__leakboard_kind__}/{name}"]
+    return [*own, *nested]

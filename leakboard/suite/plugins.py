@@ -1,4 +1,4 @@
-"""Finding plugins without importing them, loading one, and identifying its source.
+"""Finding plugins without importing them, and loading one.
 
 The folder is the registry: every module of ``leakboard.datasets``, ``leakboard.victims`` and ``leakboard.attacks``
 without a leading underscore is a plugin named after its file. Entry points in groups of the same names and single
@@ -8,27 +8,21 @@ files (``--plugin``) join them.
 from __future__ import annotations
 
 import ast
-import hashlib
 import importlib
 import importlib.metadata
 import importlib.util
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import leakboard
 from leakboard.errors import RequestError, nearest, one_line
+from leakboard.suite.code import imported
 
 KINDS = ("datasets", "victims", "attacks")
-
-_PLUMBING = {
-    f"leakboard.{name}" for name in ("interfaces", "suite.options", "errors", "logs", "store", "data.downloads")
-}
-"""Modules without arithmetic: a change in them changes no result."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +54,7 @@ class Registry:
     def __init__(self, files: Sequence[Path] = ()):
         self.files = tuple(Path(file) for file in files)
         self._listings: dict[tuple[str, str], Listing] = {}
+        self._classes: dict[tuple[str, str], Any] = {}
         for listing in self._find():
             other = self._listings.setdefault((listing.kind, listing.name), listing)
             if other is not listing:
@@ -101,20 +96,23 @@ class Registry:
             ) from None
 
     def load(self, kind: str, name: str, place: str = "request") -> Any:
-        """Import a plugin and return its class.
+        """Import a plugin, once, and return its class.
 
         Raises:
             RequestError: there is no such plugin.
             BrokenPlugin: it cannot be imported, or declares no plugin class.
         """
         listing = self.find(kind, name, place)
+        if (kind, name) in self._classes:
+            return self._classes[kind, name]
         if listing.problem:
             raise BrokenPlugin(f"{kind[:-1]} {name!r} ({listing.origin}) is broken: {listing.problem}")
         try:
             module = importlib.import_module(listing.module) if listing.module else _import_file(listing)
         except Exception as error:
             raise BrokenPlugin(f"{kind[:-1]} {name!r} ({listing.origin}) is broken: {one_line(error)}") from error
-        return _plugin_class(module, listing)
+        self._classes[kind, name] = _plugin_class(module, listing)
+        return self._classes[kind, name]
 
     def state(self, listing: Listing) -> str:
         """Return one line on whether a plugin can be used; one that says so itself is imported and asked."""
@@ -124,23 +122,6 @@ class Registry:
             return str(self.load(listing.kind, listing.name).state())
         except Exception as error:
             return f"broken: {one_line(error)}"
-
-    def revision(self, kind: str, name: str) -> str:
-        """Return the SHA-256 of a plugin's code and of every module of the project that it imports, transitively.
-
-        Comments, docstrings and layout do not count: they change no result.
-
-        Raises:
-            RequestError: there is no such plugin.
-            BrokenPlugin: it, or a module that it imports, cannot be parsed.
-        """
-        listing = self.find(kind, name, "request")
-        path = Path(listing.origin) if not listing.attribute else _module_path(listing.module)
-        try:
-            package = listing.module.partition(".")[0] or "leakboard"
-            return source_revision(path, package) if path else listing.origin
-        except (SyntaxError, ValueError, OSError) as error:
-            raise BrokenPlugin(f"{kind[:-1]} {name!r} ({listing.origin}) is broken: {one_line(error)}") from error
 
 
 class BrokenPlugin(Exception):
@@ -191,23 +172,14 @@ def _declared_kinds(tree: ast.Module) -> list[str]:
 
 def _kinds_of(node: ast.ClassDef) -> list[str]:
     names = {kind[:-1]: kind for kind in KINDS}
-    decorators = node.decorator_list
+    decorators = [d.func if isinstance(d, ast.Call) else d for d in node.decorator_list]
     found = [d.id if isinstance(d, ast.Name) else d.attr if isinstance(d, ast.Attribute) else "" for d in decorators]
     return [names[name] for name in found if name in names]
 
 
 def _missing_imports(tree: ast.Module) -> list[str]:
-    packages = {name.partition(".")[0] for name in _imported(tree.body)}
+    packages = {name.partition(".")[0] for name in imported(tree.body)}
     return sorted(name for name in packages if name not in sys.modules and importlib.util.find_spec(name) is None)
-
-
-def _imported(nodes: Iterable[ast.AST]) -> Iterable[str]:
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def _examine_entry_point(point: importlib.metadata.EntryPoint, kind: str) -> Listing:
@@ -221,7 +193,7 @@ def _examine_entry_point(point: importlib.metadata.EntryPoint, kind: str) -> Lis
 
 
 def _import_file(listing: Listing) -> ModuleType:
-    name = f"leakboard_plugin_{listing.name}"
+    name = f"leakboard_plugin_{listing.kind}_{listing.name}"
     spec = importlib.util.spec_from_file_location(name, listing.origin)
     assert spec is not None
     assert spec.loader is not None
@@ -237,71 +209,3 @@ def _plugin_class(module: ModuleType, listing: Listing) -> Any:
         if own and getattr(value, "__leakboard_kind__", None) == listing.kind:
             return value
     raise BrokenPlugin(f"{listing.kind[:-1]} {listing.name!r} ({listing.origin}) is broken: no such plugin class")
-
-
-def _module_path(module: str) -> Path | None:
-    """Return the file of a module of the project (or of an entry point), without importing it."""
-    package, *rest = module.split(".")
-    roots: list[Path] = []
-    if package == "leakboard":
-        roots = [Path(root) for root in leakboard.__path__]
-    elif spec := importlib.util.find_spec(package):
-        if not rest:
-            return Path(spec.origin) if spec.origin else None
-        roots = [Path(root) for root in spec.submodule_search_locations or ()]
-    for root in roots:
-        for candidate in (root.joinpath(*rest).with_suffix(".py"), root.joinpath(*rest, "__init__.py")):
-            if rest and candidate.is_file():
-                return candidate
-    return None
-
-
-def source_revision(path: Path, package: str = "leakboard") -> str:
-    """Return the SHA-256 of the code of a file and of the modules that it imports, transitively.
-
-    Args:
-        path: where to begin.
-        package: whose modules are followed, beside LeakBoard's own and relative imports.
-    """
-    code: dict[str, str] = {}
-    waiting = [path]
-    while waiting:
-        file = waiting.pop()
-        if (name := str(file)) in code:
-            continue
-        status = file.stat()
-        code[name], imported = _parsed(file, status.st_mtime_ns, status.st_size)
-        waiting += imported[0]
-        for module in imported[1]:
-            own = module.startswith(("leakboard.", f"{package}."))
-            if own and module not in _PLUMBING and (found := _module_path(module)):
-                waiting.append(found)
-    return hashlib.sha256("\n".join(sorted(code.values())).encode()).hexdigest()
-
-
-@cache
-def _parsed(path: Path, modified: int, size: int) -> tuple[str, tuple[list[Path], list[str]]]:
-    """Return a file's bare code, and what it imports: files by relative imports, modules by name."""
-    tree = ast.parse(path.read_bytes())
-    imported = list(_relative_imports(tree, path)), list(_imported(ast.walk(tree)))
-    return _bare_code(tree), imported
-
-
-def _relative_imports(tree: ast.Module, path: Path) -> Iterable[Path]:
-    """Return the files that ``from . import x`` and ``from .x import y`` name."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            base = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
-            for target in (base, *(base / alias.name for alias in node.names)):
-                yield from filter(Path.is_file, (target.with_suffix(".py"), target / "__init__.py"))
-
-
-def _bare_code(tree: ast.Module) -> str:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            node.body = [item for item in node.body if not _is_string(item)] or [ast.Pass()]
-    return ast.unparse(tree)
-
-
-def _is_string(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

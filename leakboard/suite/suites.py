@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -39,8 +40,8 @@ class SuiteFile(BaseModel):
     """Threads of every cell: part of the suite, since sums in another order give other bits."""
     timeout: Annotated[float, Field(gt=0)] | None = None
     """Longest time that loading a dataset, fitting a victim, or one attack may take (seconds)."""
-    records: bool = True
-    """Whether records are published too, so that later runs compute only what is new."""
+    reuse: bool = True
+    """Whether ``run`` takes over what is published already; false for a suite that is there to be computed."""
     floor: bool = True
     """Whether to train a classifier on the text itself for every secret, as the floor of privacy."""
     gold: str | dict[str, Any] | None = None
@@ -64,6 +65,11 @@ class Choice:
     """Of a victim: the seeds it is run with, where its entry gives other ones than the suite's."""
     attacks: tuple[Choice, ...] = ()
     """Of a victim: the attacks on it, where its entry gives other ones than the suite's."""
+    plugin: Any = field(default=None, compare=False, repr=False)
+    """As it was built when the suite was read; another process builds it anew."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "plugin": None}
 
     def build(self, registry: Registry) -> Any:
         """Construct the plugin.
@@ -72,6 +78,8 @@ class Choice:
             RequestError: its options are wrong.
             BrokenPlugin: it cannot be loaded.
         """
+        if self.plugin is not None:
+            return self.plugin
         return options.build(registry.load(self.kind, self.name), self.options, f"{self.kind[:-1]} {self.name}")
 
 
@@ -245,8 +253,8 @@ def _split_entry(entry: str | dict[str, Any], place: str) -> tuple[str, dict[str
 
 
 def _refuse_twice(choices: Sequence[Choice | Source], place: str) -> None:
-    labels = [choice.label for choice in choices]
-    if twice := [label for label in labels if labels.count(label) > 1]:
+    counts = Counter(choice.label for choice in choices)
+    if twice := [label for label, count in counts.items() if count > 1]:
         raise RequestError(f"{place}: {twice[0]!r} is listed twice")
 
 
@@ -293,7 +301,7 @@ def _choice(registry: Registry, kind: str, name: str, given: dict[str, Any], pla
     except BrokenPlugin as error:
         written = ", ".join(f"{key}={json.dumps(value, default=str)}" for key, value in given.items())
         return Choice(kind, name, given, f"{name}({written})" if written else name, str(error))
-    return Choice(kind, name, given, options.label(name, plugin))
+    return Choice(kind, name, given, options.label(name, plugin), plugin=plugin)
 
 
 def _source(registry: Registry, entry: str | dict[str, Any], place: str) -> Source:

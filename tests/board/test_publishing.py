@@ -3,9 +3,12 @@
 import gzip
 import json
 import shutil
+from pathlib import Path
 
 import pytest
+from conftest import Bench
 
+from leakboard.pipeline import results
 from leakboard.suite.yaml_files import read_yaml
 
 FIT = "        bare = FittedHashed"
@@ -77,6 +80,18 @@ def test_verify_of_what_is_not_published_is_one_line(bench, command_line):
     assert "nothing is published" in err
 
 
+def test_a_plugin_without_a_revision_is_run_and_not_published(bench, command_line):
+    bench.plugin("ridge", "mine")
+    bench.suite(attacks=["ridge", "mine"])
+    assert command_line(*bench.arguments("run"))[0] == 0
+    code, _, err = command_line(*bench.arguments("publish"))
+    assert (code, err.count("\n")) == (2, 1)
+    assert "attacks/mine declares no revision" in err
+    assert "write @attack(revision=1) above its class" in err
+    assert not list(bench.folder.glob("tiny/*"))
+    assert command_line(*bench.arguments("publish", "--only", "attack=ridge"))[0] == 2  # its records are there
+
+
 def lines_of(bench):
     """Return the published records, a line of JSON each."""
     return gzip.decompress((bench.folder / "tiny" / "records.jsonl.gz").read_bytes()).decode().splitlines()
@@ -113,14 +128,48 @@ class TestTakingOver:
         lines = lines_of(elsewhere)
         assert len(lines) == published + added
 
-    def test_a_suite_may_publish_its_tables_alone(self, bench, command_line):
-        bench.suite(records=False)
+    def test_a_suite_that_is_there_to_be_computed(self, bench, command_line):
+        bench.suite(reuse=False)
         command_line(*bench.arguments("run"))
         command_line(*bench.arguments("publish"))
-        assert not (bench.folder / "tiny" / "records.jsonl.gz").exists()
+        assert len(lines_of(bench)) == 1
         shutil.rmtree(bench.out)
+        _, out, _ = command_line(*bench.arguments("run", "--dry-run"))
+        assert "published, computed again" in out
+        assert "1 cells, 0 done, 1 to compute" in out
         command_line(*bench.arguments("run"))
         assert len(bench.results()) == 1
+
+    def test_a_dry_run_says_where_results_are_from(self, elsewhere, command_line):
+        _, out, _ = command_line(*elsewhere.arguments("run", "--dry-run"))
+        assert out.count("result, from published leaderboards") == 4  # the others are told why they are skipped
+        assert "8 cells, 8 done, 0 to compute" in out
+
+    def test_each_leaderboards_records_are_opened_once(self, elsewhere, command_line, monkeypatch):
+        opened, read = [], Path.read_bytes
+        monkeypatch.setattr(Path, "read_bytes", lambda path: opened.append(path) or read(path))
+        command_line(*elsewhere.arguments("run", "--dry-run"))
+        own = elsewhere.folder / "tiny" / "records.jsonl.gz"
+        assert [path for path in opened if path.name == own.name] == [own]
+        opened.clear()
+        elsewhere.suite(victims=["hashed", {"hashed": {"dimensions": 5}}])
+        command_line(*elsewhere.arguments("run", "--dry-run"))
+        opened = [path for path in opened if path.name == own.name]
+        assert len(opened) == len(set(opened)) > 1
+
+    def test_other_leaderboards_count_too(self, elsewhere, command_line, monkeypatch):
+        (elsewhere.folder / "tiny").rename(elsewhere.folder / "another")
+        assert "8 to compute" in command_line(*elsewhere.arguments("run", "--dry-run"))[1]
+        monkeypatch.setattr(results, "suite_folder", lambda: elsewhere.folder)
+        assert "8 done, 0 to compute" in command_line(*elsewhere.arguments("run", "--dry-run"))[1]
+
+    def test_code_that_was_changed_under_the_same_revision_is_told_once(self, elsewhere, command_line):
+        path = elsewhere.folder / "hashed.py"
+        path.write_text(Bench.plugins[1].read_text().replace("self.weights[-1] > 0", "self.weights[-1] > 1"))
+        elsewhere.files = [path if file.name == path.name else file for file in elsewhere.files]
+        _, out, _ = command_line(*elsewhere.arguments("run"))
+        (line,) = [line for line in out.splitlines() if "other code" in line]
+        assert line.startswith("victims/hashed: results that 4 cells take over were computed by other code of the same")
 
     def test_force_and_verify_compute_all_the_same(self, elsewhere, command_line):
         _, out, _ = command_line(*elsewhere.arguments("verify", "--cells", 1))

@@ -119,41 +119,6 @@ def test_a_plugin_that_cannot_be_identified_fails_its_cells(bench, command_line)
     assert table["status"].to_dict() == {"letters": "ok", "other": "failed: OSError: no such shelf"}
 
 
-CHANGING = """        from pathlib import Path
-        path = Path({path!r})
-        if path.exists():
-            path.unlink()
-            plugin = Path(__file__)
-            plugin.write_text(plugin.read_text().replace("penalty: float = 0.1", "penalty: float = 0.2"))
-"""
-
-
-def test_a_result_whose_code_changed_meanwhile_is_refused(bench, command_line):
-    marker = bench.folder / "marker"
-    marker.touch()
-    bench.plugin("ridge", "other", ("        square =", CHANGING.format(path=str(marker)) + "        square ="))
-    bench.suite(attacks=["other", "ridge"])
-    assert command_line(*bench.arguments("run"))[0] == 1
-    status = bench.leaderboard()["status"]
-    assert status["hashed", "other"] == "failed: its code or its data changed while it ran; run it again"
-    assert status["hashed", "ridge"] == "ok"
-    assert command_line(*bench.arguments("run"))[0] == 0
-
-
-def test_a_dataset_that_changed_as_it_was_read_is_not_kept(bench, command_line):
-    data = bench.folder / "data.txt"
-    data.write_text("first")
-    fingerprint = ('        return "letters-1"', f"        return open({str(data)!r}).read()")
-    load = ("        rng = stream(", f'        open({str(data)!r}, "w").write("second")\n        rng = stream(')
-    bench.plugin("letters", "other", fingerprint, load)
-    bench.suite(datasets=["other"])
-    assert command_line(*bench.arguments("run"))[0] == 1
-    assert "its code or its data changed while it ran" in failure(bench)["reason"]
-    assert not list((bench.out / ".cache").glob("*/*"))
-    data.write_text("second")
-    assert command_line(*bench.arguments("run"))[0] == 0
-
-
 @pytest.mark.parametrize("end", ["SystemExit(3)", 'OSError("boom")'])
 def test_a_dataset_that_cannot_be_loaded_fails_its_cells_alone(end, bench, command_line):
     load = "        rng = stream("
@@ -169,20 +134,6 @@ def test_a_dataset_that_cannot_be_loaded_fails_its_cells_alone(end, bench, comma
         "letters(auxiliary=other)": reason,
         "letters(auxiliary=letters(size=60))": "ok",
     }
-
-
-def test_an_attack_that_changes_meanwhile_costs_no_fit(bench, command_line):
-    edit = """        path = Path({path!r})
-        path.write_text(path.read_text().replace("penalty: float = 0.1", "penalty: float = 0.3"))
-"""
-    attack = bench.plugin("ridge", "third")
-    bench.plugin("hashed", "other", (FIT, edit.format(path=str(attack)) + FIT))
-    bench.suite(victims=["other"], attacks=["third", "ridge"])
-    assert command_line(*bench.arguments("run"))[0] == 1
-    status = bench.leaderboard()["status"].to_dict()
-    assert status["other", "ridge"] == "ok"
-    assert status["other", "third"].startswith("failed: its code or its data changed")
-    assert len(list((bench.out / ".cache" / "victims").glob("*"))) == 1
 
 
 @pytest.mark.parametrize("coverage", ['{"attack_score": 0.0}', '{"cut_texts": 1.5}'])

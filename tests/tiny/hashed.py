@@ -13,7 +13,7 @@ from leakboard.randomness import stream
 from leakboard.suite.options import victim
 
 
-@victim
+@victim(revision=1)
 class Hashed:
     dimensions: Annotated[int, Field(ge=1)] = 24
     """Length of a vector."""

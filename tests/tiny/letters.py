@@ -15,7 +15,7 @@ SECRETS = (Secret("colour", ("red", "blue"), "attribute"), Secret("anna", ("abse
 SHOWN = {"label": ("bad", "good"), "colour": ("rot", "blau"), "anna": ("nil", "ann")}
 
 
-@dataset
+@dataset(revision=1)
 class Letters:
     size: Annotated[int, Field(ge=30)] = 300
     """Number of texts."""

@@ -9,7 +9,7 @@ from leakboard.interfaces import AttackerView, Floats, Publication, SecretGuesse
 from leakboard.suite.options import attack
 
 
-@attack
+@attack(revision=1)
 class Ridge:
     penalty: float = 0.1
     """Weight of the squared norm."""

@@ -1,0 +1,96 @@
+"""Where a cell's result is found, whoever computed it: its own suite, another suite of the run's folder, a leaderboard.
+
+Results are found by identity alone. What is found elsewhere is read there and never changed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from leakboard.pipeline.records import PUBLISHED, Record, read_costs, read_published, read_record
+from leakboard.suite.plan import Job
+from leakboard.suite.suites import suite_folder
+
+Origin = Literal["own", "other suites", "published leaderboards"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """A cell's record, what its stages took, and where it was found."""
+
+    record: Record
+    costs: Sequence[Mapping[str, Any]]
+    origin: Origin
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the cell need not be tried."""
+        return self.record.status != "failed"
+
+
+@dataclass(frozen=True)
+class Results:
+    """The results that a suite's cells may have.
+
+    Each leaderboard's file of records is opened at most once, and none while what is asked for is found nearer.
+    """
+
+    cells: Path
+    """The suite's own cells."""
+    home: Path
+    """Where the suite is published."""
+    jobs: Sequence[Job]
+    """Whatever will be asked for."""
+    others: Sequence[Path] = ()
+    """Folders of other suites' cells."""
+    take_published: bool = True
+
+    def find(self, job: Job) -> Result | None:
+        """Return a cell's result; its own failure where nobody has finished it; None where it was never tried."""
+        own = self._in_folder(self.cells, job, "own")
+        if own and own.is_done:
+            return own
+        for folder in self._folders.get(job.folder, ()):
+            if (result := self._in_folder(folder, job, "other suites")) and result.is_done:
+                return result
+        return (self.published(job) if self.take_published else None) or own
+
+    def published(self, job: Job) -> Result | None:
+        """Return a cell's published result, of its own leaderboard or another."""
+        for board in (self._own_board, self._boards) if job.key not in self._own_board else (self._own_board,):
+            if job.key in board:
+                return Result(*board[job.key], "published leaderboards")
+        return None
+
+    @staticmethod
+    def _in_folder(cells: Path, job: Job, origin: Origin) -> Result | None:
+        record = read_record(cells / job.folder, job.key)
+        return Result(record, read_costs(cells / job.folder), origin) if record else None
+
+    @cached_property
+    def _folders(self) -> dict[str, list[Path]]:
+        """Other suites' folders of cells, by the name of a cell's folder."""
+        found: dict[str, list[Path]] = {}
+        for cells in self.others:
+            with suppress(OSError):
+                for name in os.listdir(cells):
+                    found.setdefault(name, []).append(cells)
+        return found
+
+    @cached_property
+    def _own_board(self) -> dict[str, tuple[Record, list[dict[str, Any]]]]:
+        return read_published(self.home, {job.key for job in self.jobs})
+
+    @cached_property
+    def _boards(self) -> dict[str, tuple[Record, list[dict[str, Any]]]]:
+        """The other leaderboards' records of the cells that the own one lacks."""
+        wanted = {job.key for job in self.jobs} - set(self._own_board)
+        own = self.home.resolve()
+        homes = [path.parent for path in sorted(suite_folder().rglob(PUBLISHED)) if path.parent.resolve() != own]
+        return {key: entry for home in homes for key, entry in read_published(home, wanted).items()}

@@ -1,0 +1,109 @@
+"""What a plugin computes, told by its code: comments, docstrings and layout removed.
+
+A plugin that declares a revision is identified by it, and the digest of its file is only provenance. One that declares
+none is identified by the code of its file and of the modules of its own package that this imports, directly or not.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import sys
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+
+def revision(plugin: type) -> int | None:
+    """Return the revision that a plugin's class declares, or None."""
+    declared: int | None = getattr(plugin, "__leakboard_revision__", None)
+    return declared
+
+
+def file_digest(plugin: type) -> str:
+    """Return 16 hexadecimal digits of the code of a plugin's file; empty where it has none."""
+    path = _file(plugin)
+    return hashlib.sha256(_parsed(path)[0].encode()).hexdigest()[:16] if path else ""
+
+
+def package_digest(plugin: type) -> str:
+    """Return the SHA-256 of the code of a plugin's file and of its own package's modules that it imports.
+
+    LeakBoard's engine is no plugin's own package; the folder of plugins that it stands in is.
+
+    Raises:
+        SyntaxError, ValueError, OSError: a module cannot be read.
+    """
+    names = plugin.__module__.split(".")
+    package = ".".join(names[: 2 if names[0] == "leakboard" else 1])
+    code: dict[Path, str] = {}
+    waiting = [path] if (path := _file(plugin)) else []
+    while waiting:
+        path = waiting.pop()
+        if path not in code:
+            code[path], tree = _parsed(path)
+            waiting += [*_relative(tree, path), *_absolute(tree, package)]
+    return hashlib.sha256("\n".join(sorted(code.values())).encode()).hexdigest()
+
+
+def _file(plugin: type) -> Path | None:
+    name = getattr(sys.modules.get(plugin.__module__), "__file__", None)
+    return Path(name) if name else None
+
+
+def _relative(tree: ast.Module, path: Path) -> Iterable[Path]:
+    """Yield the files that ``from . import x`` and ``from .x import y`` name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+            yield from _modules(base, *(base / alias.name for alias in node.names))
+
+
+def _absolute(tree: ast.Module, package: str) -> Iterable[Path]:
+    """Yield the files of the modules of a package that are imported by their full names."""
+    roots = [Path(root) for root in getattr(sys.modules.get(package), "__path__", ())]
+    for name in imported(ast.walk(tree)):
+        if name == package or name.startswith(f"{package}."):
+            inside = name.split(".")[len(package.split(".")) :]
+            yield from _modules(*(root.joinpath(*inside) for root in roots))
+
+
+def _modules(*bases: Path) -> Iterable[Path]:
+    for base in bases:
+        yield from filter(Path.is_file, (base.with_suffix(".py"), base / "__init__.py"))
+
+
+def imported(nodes: Iterable[ast.AST]) -> Iterable[str]:
+    """Yield the full names of what import statements name; whether a name is a module is not known."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _parsed(path: Path) -> tuple[str, ast.Module]:
+    status = path.stat()
+    return _parsed_once(path, status.st_mtime_ns, status.st_size)
+
+
+@cache
+def _parsed_once(path: Path, modified: int, size: int) -> tuple[str, ast.Module]:
+    tree = ast.parse(path.read_bytes())
+    return repr(_bare(tree)), tree
+
+
+def _bare(node: Any) -> Any:
+    """Return a syntax tree as nested tuples, without docstrings and empty fields, which differ between Pythons."""
+    if isinstance(node, list):
+        return tuple(_bare(item) for item in node if not _is_string(item))
+    if not isinstance(node, ast.AST):
+        return node
+    fields = ((name, _bare(value)) for name, value in ast.iter_fields(node) if name not in ("kind", "type_ignores"))
+    return (type(node).__name__, *((name, value) for name, value in fields if value is not None and value != ()))
+
+
+def _is_string(node: Any) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

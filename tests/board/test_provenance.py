@@ -1,0 +1,38 @@
+"""What a board's results were computed with: told where it may move numbers, and only there."""
+
+import json
+
+import pytest
+
+from leakboard.board.provenance import mixture
+
+
+def cost(stage="fit", device="cpu", commit="a" * 40, **packages):
+    versions = {"torch": "2.5", "numpy": "2.1", "scikit-learn": "1.5", "pandas": "2.2"} | packages
+    return {"stage": stage, "device": device, "environment": {"commit": commit, "packages": versions}}
+
+
+@pytest.mark.parametrize(
+    ("costs", "line"),
+    [
+        ([("bert", [cost()]), ("bert", [cost()])], ""),
+        ([("bert", [cost(device="H100"), cost("attack")]), ("lsa", [cost()])], ""),  # each stage on its own device
+        ([("bert", [cost(pandas="2.1")]), ("bert", [cost()])], ""),
+        ([("bert", [{"stage": "fit"}]), ("bert", [cost()]), ("lsa", [])], ""),
+        ([("bert", [cost(torch="2.4")]), ("bert", [cost()])], "torch: 2.4, 2.5"),
+        ([("bert", [cost(device="H100")]), ("bert", [cost()])], "fit of bert: H100, cpu"),
+        ([("bert", [cost(commit="b" * 40 + "+")]), ("lsa", [cost()])], "commit: aaaaaaaa, bbbbbbbb+"),
+    ],
+)
+def test_environments_that_may_give_other_numbers_are_told(costs, line):
+    assert mixture(costs) == line
+
+
+def test_report_says_so_in_one_line(copied, command_line):
+    assert "different environments" not in command_line(*copied.arguments("report"))[1]
+    path = next(iter(copied.run.glob("cells/*/costs.json")))
+    costs = json.loads(path.read_text())
+    costs[0]["environment"]["packages"]["torch"] = "0.1"
+    path.write_text(json.dumps(costs))
+    out = command_line(*copied.arguments("report"))[1]
+    assert out.count("warning: computed in different environments: torch: 0.1, ") == 1

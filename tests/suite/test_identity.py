@@ -1,0 +1,290 @@
+"""What changes the identity of a result, and what does not, on both sides."""
+
+import importlib
+import sys
+
+import pytest
+
+import leakboard
+from leakboard.store import SCHEMA, digest
+from leakboard.suite import code, stages
+from leakboard.suite.code import file_digest, package_digest
+from leakboard.suite.plan import Identities, plan
+from leakboard.suite.plugins import Registry, load_file
+from leakboard.suite.suites import load_suite
+
+KEYS = ("corpus_key", "fit_key", "victim_key", "key")
+"""Of a job, in the order of the chain."""
+
+
+@pytest.fixture
+def jobs(bench):
+    """Plan a suite of the tiny plugins and return its jobs."""
+
+    def planned(**content):
+        registry = Registry(bench.files)
+        suite = load_suite(str(bench.suite(**content)), registry)
+        return plan(suite, suite.cells(), Identities(registry))
+
+    return planned
+
+
+@pytest.fixture
+def keys(jobs):
+    """Return the keys of a suite's first cell."""
+    return lambda **content: {name: getattr(jobs(**content)[0], name) for name in KEYS}
+
+
+def changed(before, after):
+    return [name for name in KEYS if before[name] != after[name]]
+
+
+def other(**content):
+    return content
+
+
+class TestConditions:
+    """A key holds what determines a result, and each key all before it."""
+
+    @pytest.mark.parametrize(
+        ("content", "first"),
+        [
+            (other(datasets=[{"letters": {"size": 60}}]), "corpus_key"),
+            (other(datasets=[{"letters": {"auxiliary": "overlap"}}]), "fit_key"),
+            (other(seeds=[1]), "fit_key"),
+            (other(threads=2), "fit_key"),
+            (other(victims=[{"hashed": {"noise": 0.5}}]), "fit_key"),
+            (other(attacks=[{"ridge": {"penalty": 0.5}}]), "key"),
+            (other(datasets=[{"letters": {"auxiliary": {"letters": {"size": 60}}}}]), "fit_key"),
+            (other(floor=False), "key"),
+        ],
+    )
+    def test_what_determines_a_result(self, keys, content, first):
+        assert changed(keys(), keys(**content)) == list(KEYS[KEYS.index(first) :])
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            other(victims=[{"hashed": {"noise": 0.0, "dimensions": 24}}]),
+            other(victims=[{"hashed": {"noise": 0}}]),
+            other(attacks=[{"ridge": {"penalty": 0.1}}]),
+            other(datasets=[{"letters": {"auxiliary": "within"}}]),
+            other(description="another", timeout=9.0, reuse=False),
+            other(gold="hashed", queries=["a"]),  # no words are published: nothing is compared
+            other(attacks=["ridge", "nearest_neighbour"], victims=["hashed", "word2vec"], seeds=[0, 5]),
+        ],
+    )
+    def test_what_does_not(self, keys, content):
+        assert changed(keys(), keys(**content)) == []
+
+    def test_gold_and_queries_count_where_words_are_published(self, jobs):
+        given = {"victims": ["word2vec"], "attacks": ["nearest_neighbour"]}
+        golds = [{}, {"gold": "word2vec"}, {"gold": "word2vec", "queries": ["good"]}]
+        assert len({jobs(**given, **gold)[0].key for gold in golds}) == 3
+
+    def test_text_classifiers_count_where_they_stand_beside_a_score(self, jobs):
+        given = {"victims": ["word2vec"], "attacks": ["nearest_neighbour"]}
+        assert jobs(**given)[0].key == jobs(**given, floor=False)[0].key
+
+    def test_options_that_act_at_publication_share_a_fit(self, bench, jobs):
+        trained = "    def trained_as(self):\n        return Hashed(dimensions=self.dimensions)\n\n    def load(self"
+        bench.plugin("hashed", "shared", ("    def load(self", trained))
+        found = jobs(victims=[{"shared": {"grid": {"noise": [0.1, 0.2], "dimensions": [8, 9]}}}])
+        assert [len({getattr(job, name) for job in found}) for name in KEYS] == [1, 2, 4, 4]
+
+    @pytest.mark.parametrize(
+        ("name", "first"), [("CORPUS", "corpus_key"), ("FIT", "fit_key"), ("PUBLISH", "victim_key"), ("UTILITY", "key")]
+    )
+    def test_revisions_of_stages(self, keys, monkeypatch, name, first):
+        before = keys()
+        monkeypatch.setattr(stages, name, 7)
+        assert changed(before, keys()) == list(KEYS[KEYS.index(first) :])
+
+    def test_revisions_of_scoring_are_those_of_the_attacks_threat(self, keys, monkeypatch):
+        before = keys()
+        monkeypatch.setitem(stages.SCORING, "words", 7)
+        assert changed(before, keys()) == []
+        monkeypatch.setitem(stages.SCORING, "attribute", 7)
+        assert changed(before, keys()) == ["key"]
+
+    def test_an_unknown_threat_fails_its_cells_alone(self, bench, jobs):
+        bench.plugin("ridge", "odd", ('"attribute"', '"aura"'))
+        odd, good = jobs(attacks=["odd", "ridge"])
+        assert odd.problem.startswith("ValueError: target: 'aura' is not one of attribute, entity,")
+        assert good.problem == ""
+
+    def test_the_schema(self):
+        assert digest({"a": 1}) == digest({"a": 1, "schema": SCHEMA}) != digest({"a": 1, "schema": SCHEMA - 1})
+
+
+DECLARED = "@victim(revision=1)\nclass"
+
+
+@pytest.fixture
+def declared(bench):
+    """Write a variant of the tiny victim that declares revision 1."""
+
+    def write(*replacements, name="mine"):
+        return bench.plugin("hashed", name, ("@victim\nclass", DECLARED), *replacements)
+
+    return write
+
+
+class TestDeclaredRevisions:
+    """A plugin that declares a revision is identified by it, whatever its code."""
+
+    @pytest.mark.parametrize(
+        "replacement",
+        [
+            ('"""A text', '# a comment\n"""Another docstring: a text'),
+            ("publishes documents only", "publishes no words at all"),
+            ("    def _vector(self", "    def _helper(self):\n        return 1\n\n    def _vector(self"),
+            ("@victim(revision=1)", "@victim(\n    revision=1,\n)"),
+        ],
+    )
+    def test_a_comment_message_or_helper_changes_no_key(self, declared, keys, replacement):
+        declared()
+        before = keys(victims=["mine"])
+        declared(replacement)
+        assert changed(before, keys(victims=["mine"])) == []
+
+    def test_a_moved_file_changes_no_key(self, bench, declared, keys):
+        path = declared()
+        before = keys(victims=["mine"])
+        moved = bench.folder / "elsewhere" / "mine.py"
+        moved.parent.mkdir()
+        path.rename(moved)
+        bench.files[-1] = moved
+        assert changed(before, keys(victims=["mine"])) == []
+
+    def test_another_revision_changes_every_key_after_it(self, declared, keys):
+        declared()
+        before = keys(victims=["mine"])
+        declared(("revision=1", "revision=2"))
+        assert changed(before, keys(victims=["mine"])) == ["fit_key", "victim_key", "key"]
+
+    def test_the_revision_of_a_part_counts_even_where_it_is_the_default(self, jobs, monkeypatch):
+        from leakboard.victims.lstm import Lstm
+
+        given = {"victims": [{"adversarial": {"method": "multidetasking"}}]}
+        before = jobs(**given)[0]
+        monkeypatch.setattr(Lstm, "__leakboard_revision__", 7)
+        assert jobs(**given)[0].fit_key != before.fit_key
+
+    def test_a_part_that_declares_none_is_told(self, jobs, monkeypatch):
+        from leakboard.victims.lstm import Lstm
+
+        given = {"victims": [{"adversarial": {"method": "multidetasking"}}]}
+        assert jobs(**given)[0].undeclared == ()
+        monkeypatch.setattr(Lstm, "__leakboard_revision__", None)
+        assert jobs(**given)[0].undeclared == ("victims/lstm",)
+
+    def test_a_job_knows_the_code_of_its_plugins(self, declared, jobs):
+        declared()
+        first = jobs(victims=["mine"])[0]
+        assert set(first.code) == {"datasets/letters", "victims/mine", "attacks/ridge"}
+        declared(("means + self.noise", "means + 2 * self.noise"))
+        second = jobs(victims=["mine"])[0]
+        assert first.key == second.key
+        assert [name for name in first.code if first.code[name] != second.code[name]] == ["victims/mine"]
+
+
+PLUGIN = '''"""A victim in a file."""
+
+from leakboard.randomness import stream
+from leakboard.suite.options import victim
+
+
+@victim
+class Mine:
+    publishes = ("documents",)
+'''
+
+CODE = "import math\n\n\ndef f(x):\n    return math.sqrt(x) + 1\n"
+
+
+def of(path):
+    """Return the digests of the plugin in a file: of the file, and of what identifies it."""
+    plugin = load_file(path)
+    return file_digest(plugin), package_digest(plugin)
+
+
+class TestCode:
+    """A plugin without a revision is identified by its code and that of its package, bare of comments and layout."""
+
+    @pytest.mark.parametrize(
+        ("content", "same"),
+        [
+            ('"""What it does."""\n\n' + CODE.replace("    return", '    """It."""\n    # why\n    return'), True),
+            ("import math\ndef f(\n    x,\n):\n    return (math.sqrt(x) + 1)  # one\n", True),
+            (CODE.replace("+ 1", "+ 2"), False),
+            (CODE.replace("+ 1", "+ True"), False),
+            (CODE.replace("+ 1", "+ 1.0"), False),
+            (CODE.replace("sqrt", "exp"), False),
+            (CODE.replace("f(x)", "f(x, y=0)"), False),
+        ],
+    )
+    def test_changes_with_code_and_with_nothing_else(self, tmp_path, content, same):
+        (tmp_path / "a.py").write_text(PLUGIN + CODE)
+        (tmp_path / "b.py").write_text(PLUGIN + content)
+        first, second = of(tmp_path / "a.py"), of(tmp_path / "b.py")
+        assert [one == two for one, two in zip(first, second, strict=True)] == [same, same]
+
+    def test_identifies_cells_of_plugins_that_are_being_written(self, bench, keys):
+        bench.plugin("ridge", "mine")
+        before = keys(attacks=["mine"])
+        bench.plugin("ridge", "mine", ("        square =", "        # a comment\n        square ="))
+        assert changed(before, keys(attacks=["mine"])) == []
+        bench.plugin("ridge", "mine", ("        square =", "        seed += 1\n        square ="))
+        assert changed(before, keys(attacks=["mine"])) == ["key"]
+
+    @pytest.mark.parametrize(
+        "statement", ["from {0}.part import A", "from .part import A", "from . import part", "import {0}.part"]
+    )
+    @pytest.mark.parametrize("package", ["elsewhere", "leakboard.victims"])
+    def test_its_own_package_counts_and_the_engine_does_not(self, tmp_path, monkeypatch, package, statement):
+        folder = tmp_path / package.split(".")[-1]
+        folder.mkdir()
+        monkeypatch.syspath_prepend(str(tmp_path))
+        monkeypatch.setattr(leakboard, "__path__", [*leakboard.__path__, str(tmp_path)])
+        if package == "elsewhere":
+            (folder / "__init__.py").write_text("")
+        parsed = code._parsed
+        (folder / "tried.py").write_text(f"{PLUGIN}\n\ndef g():\n    {statement.format(package)}\n")
+        (folder / "part.py").write_text(f"from {package}.deeper import B\nA = 1\n")
+        (folder / "deeper.py").write_text("from leakboard.randomness import stream\nB = 1\n")
+        try:
+            plugin = importlib.import_module(f"{package}.tried").Mine
+            first = package_digest(plugin)
+            (folder / "part.py").write_text(f"from {package}.deeper import B\nA = 1  # one\n")
+            assert package_digest(plugin) == first
+            (folder / "deeper.py").write_text("from leakboard.randomness import stream\nB = 22\n")
+            second = package_digest(plugin)
+            (folder / "part.py").write_text("A = 22\n")
+            assert len({first, second, package_digest(plugin)}) == 3
+            read = []
+            monkeypatch.setattr(code, "_parsed", lambda path: read.append(path.name) or parsed(path))
+            package_digest(plugin)
+            assert set(read) - {"__init__.py"} == {"tried.py", "part.py"}
+        finally:
+            for name in [name for name in sys.modules if name.startswith((f"{package}.tried", "elsewhere"))]:
+                del sys.modules[name]
+
+    def test_the_plugins_that_a_single_file_imports_are_not_its_package(self, tmp_path, monkeypatch):
+        (tmp_path / "a.py").write_text(PLUGIN + "from leakboard.victims import _encoders\n")
+        plugin, parsed, read = load_file(tmp_path / "a.py"), code._parsed, []
+        monkeypatch.setattr(code, "_parsed", lambda path: read.append(path.name) or parsed(path))
+        package_digest(plugin)
+        assert read == ["a.py"]
+
+    def test_a_part_of_the_package_that_cannot_be_read_fails_its_cells(self, tmp_path, monkeypatch):
+        """It is imported later, inside a function, and so not missed when the plugin is loaded."""
+        (tmp_path / "elsewhere").mkdir()
+        monkeypatch.syspath_prepend(str(tmp_path))
+        (tmp_path / "elsewhere" / "__init__.py").write_text(PLUGIN + "def g():\n    from . import part\n")
+        (tmp_path / "elsewhere" / "part.py").write_text("def f(:\n")
+        try:
+            with pytest.raises(SyntaxError):
+                package_digest(importlib.import_module("elsewhere").Mine)
+        finally:
+            del sys.modules["elsewhere"]

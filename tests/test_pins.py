@@ -1,0 +1,271 @@
+"""The engine's stages and scorers give their pinned numbers; whoever changes a result is told by name.
+
+Plugins are compared by the conformance suite, which makes their examples anyway.
+"""
+
+import ast
+from pathlib import Path
+from types import SimpleNamespace
+
+import conformance
+import numpy as np
+import pandas as pd
+import pins
+import pytest
+
+from leakboard import metrics
+from leakboard.data.corpora import build_corpus
+from leakboard.interfaces import (
+    Distinguisher,
+    PrivacyClaim,
+    PublishedWords,
+    Secret,
+    SecretGuesses,
+    TextGuesses,
+    WordGuesses,
+)
+from leakboard.metrics import baselines
+from leakboard.metrics.cell import judge, judge_task
+from leakboard.metrics.claims import canary_metrics, judge_claim
+from leakboard.metrics.membership import membership_metrics
+from leakboard.metrics.neighbours import neighbour_metrics
+from leakboard.metrics.regression import judge_regression
+from leakboard.metrics.texts import text_metrics
+from leakboard.metrics.words import word_metrics
+from leakboard.pipeline.fitting import Names, fit, victim_and_attacker_corpus
+from leakboard.pipeline.publications import publish
+from leakboard.suite import stages
+from leakboard.suite.plugins import KINDS, Registry, load_file
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+WORDS = [f"w{i}" for i in range(60)]
+NAMES = Names(0, "made", "victim", "attack", "label")
+
+
+def corpus():
+    """Return 40 texts a split by 10 authors each, with an attribute, an entity and a numeric target."""
+    rng, frames = np.random.default_rng(0), {}
+    for place, split in enumerate(("train", "dev", "test")):
+        codes = rng.integers(0, [[2], [3], [2]], (3, 40))
+        texts = [" ".join([*rng.choice(WORDS, 5), f"is{codes[1, i]}", f"row{40 * place + i}"]) for i in range(40)]
+        users = [f"{split}{i // 4}" for i in range(40)]
+        score = np.repeat(rng.normal(size=10), 4)
+        columns = {"text": texts, "row": np.arange(40) + 40 * place, "user": users, "score": score}
+        frames[split] = pd.DataFrame(columns | dict(zip(("label", "age", "person"), codes, strict=True)))
+    secrets = [
+        Secret("age", ("young", "middle", "old"), "attribute"),
+        Secret("person", ("absent", "present"), "entity"),
+    ]
+    return build_corpus("made", frames, secrets, ("no", "yes"), numeric_targets=("score",))
+
+
+def secrets(kind):
+    given, rng = corpus(), np.random.default_rng(1)
+    chosen = [secret for secret in given.secrets if secret.kind == kind]
+    scores = {s.name: rng.normal(size=(40, len(s.values))).astype(np.float32) for s in chosen}
+    floor = np.stack([rng.integers(0, len(s.values), 40) for s in chosen], axis=1)
+    return judge(given, chosen, SecretGuesses(scores), floor)
+
+
+def words():
+    rng = np.random.default_rng(2)
+    ranked = np.stack([rng.permutation(60)[:5] for _ in WORDS])
+    ranked[::3, 1] = np.arange(60)[::3]
+    guesses = WordGuesses(WORDS, ranked, rng.random((60, 5)).astype(np.float32))
+    return word_metrics(guesses, WORDS, WORDS[:20], None)
+
+
+def texts():
+    given = corpus()
+    guessed = [" ".join([*text.split()[2:], "w1"]) for text in given.texts("test")]
+    return text_metrics(TextGuesses(guessed), given)
+
+
+def members():
+    rng = np.random.default_rng(3)
+    truth = np.arange(400) % 2 == 0
+    return membership_metrics(rng.normal(size=400) + 0.5 * truth, truth, np.arange(400) // 4)
+
+
+def claim():
+    mechanism = SimpleNamespace(
+        dimension=2,
+        epsilon=1.0,
+        delta=1e-5,
+        release=lambda values, generator: values + generator.laplace(0.0, 1.0, values.shape),
+    )
+    event = Distinguisher(np.zeros(2), np.ones(2), lambda outputs: outputs.sum(axis=1) < 1, 20_000)
+    promise = PrivacyClaim(1.0, 1e-5, "vector", "laplace", "L1, 2")
+    return judge_claim(SimpleNamespace(distinguisher=event, repeats=0), promise, mechanism, None, NAMES.stream("claim"))
+
+
+def canaries():
+    rng = np.random.default_rng(4)
+    planted = rng.random(300) < 0.5
+    return canary_metrics(rng.normal(size=300) + 3.0 * planted, planted, 1e-5, 2, "user")
+
+
+def utility():
+    rng, given = np.random.default_rng(5), corpus()
+    vectors = rng.normal(size=(3, 40, 4)).astype(np.float32)
+    tables = [PublishedWords(WORDS, rng.normal(size=(60, 4)).astype(np.float32)) for _ in range(2)]
+    return [
+        *judge_task(given, rng.integers(0, 2, 40)),
+        *judge_regression(given, dict(zip(("train", "dev", "test"), vectors, strict=True))),
+        *neighbour_metrics(*tables, queries=WORDS[:9], k=10),
+    ]
+
+
+SCORERS = {
+    "attribute": lambda: secrets("attribute"),
+    "entity": lambda: secrets("entity"),
+    "words": words,
+    "text": texts,
+    "membership": members,
+    "claim": claim,
+    "canaries": canaries,
+}
+"""By threat."""
+
+
+class Spy:
+    """A victim that publishes what it was given: texts, a seed, and what its random streams hold."""
+
+    publishes = ("documents",)
+    claim = None
+
+    def fit(self, corpus, seed):
+        self.told = [sorted(corpus.splits), list(corpus.texts("train")), seed, np.random.random(3)]
+        return self
+
+    def publish_documents(self, texts, rng):
+        return rng.random((len(texts), 3)).astype(np.float32)
+
+    def predict(self, vectors):
+        return (vectors[:, 0] > 0.5).astype(np.int64)
+
+
+def halves():
+    return [
+        [None if side is None else conformance.content(side) for side in victim_and_attacker_corpus(corpus(), kind, 0)]
+        for kind in ("within", "overlap", "disjoint", None)
+    ]
+
+
+STAGES = {
+    "CORPUS": halves,
+    "FIT": lambda: fit(Spy(), corpus(), NAMES).told,
+    "PUBLISH": lambda: publish(Spy(), Spy(), corpus(), NAMES),
+    "TEXT_CLASSIFIERS": lambda: [baselines.from_text(corpus(), [secret], seed=0) for secret in corpus().secrets],
+    "UTILITY": utility,
+}
+
+
+@pytest.mark.parametrize("threat", stages.SCORING)
+def test_the_scoring_of_every_threat_is_pinned(threat):
+    found = pins.summary(SCORERS[threat]())
+    where = f"SCORING[{threat!r}] in leakboard/suite/stages.py"
+    assert not pins.complaint(f"scoring/{threat}", stages.SCORING[threat], found, where)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_stage_is_pinned(stage):
+    found = pins.summary(STAGES[stage]())
+    where = f"{stage} in leakboard/suite/stages.py"
+    assert not pins.complaint(f"stages/{stage}", getattr(stages, stage), found, where)
+
+
+def test_no_revision_and_no_scorer_is_left_out():
+    revisions = {name for name, value in vars(stages).items() if isinstance(value, int)}
+    assert set(STAGES) == revisions
+    trees = [ast.parse(path.read_text("utf-8")) for path in Path(metrics.__file__).parent.glob("*.py")]
+    functions = [node for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef) and node.returns]
+    scorers = {node.name for node in functions if ast.unparse(node.returns) == "list[Metric]"}
+    by_others = {name for tree in trees for name in _called(tree)}
+    pinned = _called(ast.parse(Path(__file__).read_text("utf-8")))
+    assert {"word_metrics", "judge"} <= scorers - by_others <= pinned
+
+
+def _called(tree):
+    return {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+
+
+def test_no_pins_are_left_of_what_is_gone():
+    registry = Registry()
+    plugins = [f"{kind}/{listing.name}" for kind in KINDS for listing in registry.listings(kind)]
+    engine = [*(f"scoring/{name}" for name in SCORERS), *(f"stages/{name}" for name in STAGES)]
+    assert pins.forget([*plugins, *engine]) == set()
+
+
+class TestTelling:
+    """A changed result is told by name; another processor's last bits are not."""
+
+    NUMBERS = np.random.default_rng(0).normal(size=(30, 4))
+
+    @pytest.fixture(autouse=True)
+    def pinned(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(pins, "FILE", tmp_path / "pins.json")
+        monkeypatch.setattr(pins, "IS_WRITING", True)
+        pins.complaint("victims/v", 1, pins.summary([self.NUMBERS, "a"]))
+        monkeypatch.setattr(pins, "IS_WRITING", False)
+
+    def told(self, *value, revision=1):
+        return pins.complaint("victims/v", revision, pins.summary([*value]))
+
+    def test_last_bits_are_not_told(self):
+        assert self.told(self.NUMBERS.astype(np.float32), "a") == ""
+        assert self.told(self.NUMBERS * (1 + 5e-4), "a") == ""
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda numbers: (numbers * 1.01, "a"),
+            lambda numbers: (numbers + 0.01, "a"),
+            lambda numbers: (numbers[:-1], "a"),
+            lambda numbers: (numbers[::-1], "a"),
+            lambda numbers: (numbers, "b"),
+            lambda numbers: (numbers, "a", 1),
+        ],
+    )
+    def test_changes_are_told(self, change):
+        expected = "the results of victims/v changed: raise its revision, then run `make pins`"
+        assert self.told(*change(self.NUMBERS)) == expected
+
+    def test_a_raised_revision_asks_for_new_pins(self):
+        assert self.told(self.NUMBERS, "a", revision=2) == "the revision of victims/v is another: run `make pins`"
+        assert pins.complaint("victims/w", 1, {}) == "victims/w has no pins: run `make pins`"
+
+    def test_what_an_attack_writes_may_differ_in_a_word(self):
+        texts = ["so it goes", "and on it goes"] * 50
+        pinned, near = pins.summary(texts), pins.summary([*texts[:-1], "and so it goes"])
+        assert pins.agree(pinned, near, written=True)
+        assert not pins.agree(pinned, near)
+        assert not pins.agree(pinned, pins.summary([text[:-1] for text in texts]), written=True)
+
+    def test_writing_keeps_numbers_within_the_tolerance(self, monkeypatch, capsys):
+        before = pins.FILE.read_bytes()
+        monkeypatch.setattr(pins, "IS_WRITING", True)
+        assert self.told(self.NUMBERS * (1 + 5e-4), "a") == ""
+        assert pins.FILE.read_bytes() == before
+        assert self.told(self.NUMBERS * 2, "a") == ""
+        assert pins.FILE.read_bytes() != before
+        assert "victims/v: pinned anew under the same revision 1" in capsys.readouterr().out
+
+
+def test_a_changed_learning_rate_inside_a_plugin_is_told_by_name(tmp_path, monkeypatch):
+    """Of a copy of the plugin's file; options, seed and data are those of the pins."""
+    monkeypatch.setattr(pins, "IS_WRITING", False)
+    source = (CHECKOUT / "victims" / "embedding_bag.py").read_text("utf-8")
+    rate = "lr=self.learning_rate"
+    assert source.count(rate) == 1
+    given, copy = conformance.corpus(), tmp_path / "embedding_bag.py"
+
+    def told():
+        plugin = conformance.example("victims", "embedding_bag", {}, load_file(copy))
+        made = conformance.published(plugin, plugin.fit(given.only("train", "dev"), 0), given)
+        return pins.complaint("victims/embedding_bag", plugin.__leakboard_revision__, pins.summary(made))
+
+    copy.write_text(source.replace("# ", "# a changed comment: "))
+    assert told() == ""
+    copy.write_text(source.replace(rate, "lr=1.1 * self.learning_rate"))
+    assert told() == "the results of victims/embedding_bag changed: raise its revision, then run `make pins`"
