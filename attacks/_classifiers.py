@@ -9,11 +9,12 @@ import torch
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from leakboard.interfaces import Floats, KnownTexts, Secret
+from leakboard.interfaces import Floats, Secret
 from leakboard.models.training import shuffled, train
+from leakboard.threats.secrets import KnownTexts
 
 if TYPE_CHECKING:
-    from leakboard.attacks._portfolio import PortfolioOptions, Scores
+    from leakboard.attacks._portfolio import PortfolioAttack, Scores
 
 
 def fit_logistic(known: KnownTexts, secrets: tuple[Secret, ...]) -> tuple[Callable[[Floats], "Scores"], str]:
@@ -22,8 +23,8 @@ def fit_logistic(known: KnownTexts, secrets: tuple[Secret, ...]) -> tuple[Callab
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         for secret in secrets:
-            if len(np.unique(known.secrets[secret.name])) > 1:
-                models[secret.name] = LogisticRegression(max_iter=200).fit(known.vectors, known.secrets[secret.name])
+            if len(np.unique(known.values[secret.name])) > 1:
+                models[secret.name] = LogisticRegression(max_iter=200).fit(known.vectors, known.values[secret.name])
 
     def scores(vectors: Floats) -> "Scores":
         result = {}
@@ -33,7 +34,7 @@ def fit_logistic(known: KnownTexts, secrets: tuple[Secret, ...]) -> tuple[Callab
                 with np.errstate(divide="ignore"):  # a probability of 0 is clipped like all below e**-30
                     full[:, models[secret.name].classes_] = models[secret.name].predict_log_proba(vectors).clip(-30)
             else:
-                full[:, known.secrets[secret.name][0]] = 0.0
+                full[:, known.values[secret.name][0]] = 0.0
         return result
 
     stopped = any(issubclass(entry.category, ConvergenceWarning) for entry in caught)
@@ -59,7 +60,7 @@ class _Heads(torch.nn.Module):
 
 
 def fit_mlp(
-    known: KnownTexts, dev: KnownTexts, secrets: tuple[Secret, ...], options: "PortfolioOptions", seed: int
+    known: KnownTexts, dev: KnownTexts, secrets: tuple[Secret, ...], options: "PortfolioAttack", seed: int
 ) -> Callable[[Floats], "Scores"]:
     """Return the log-probabilities of a network that was stopped at its best epoch on dev."""
     generator = torch.Generator().manual_seed(seed)
@@ -90,5 +91,5 @@ def fit_mlp(
 
 
 def _tensors(known: KnownTexts, secrets: tuple[Secret, ...]) -> tuple[torch.Tensor, torch.Tensor]:
-    targets = np.stack([known.secrets[secret.name] for secret in secrets], axis=1)
+    targets = np.stack([known.values[secret.name] for secret in secrets], axis=1)
     return torch.from_numpy(np.ascontiguousarray(known.vectors)), torch.from_numpy(targets)

@@ -8,29 +8,20 @@ law is public, they are also given vectors that were denoised (`_denoising`).
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import Field
 
 from leakboard.attacks._denoising import Inputs, Scaling, plain_scalings, shrinkage
-from leakboard.errors import RequestError
-from leakboard.interfaces import (
-    AttackerView,
-    Floats,
-    Integers,
-    KnownTexts,
-    Secret,
-    SecretGuesses,
-    SecretKind,
-    Texts,
-)
+from leakboard.interfaces import Floats, Integers, Secret, Texts
 from leakboard.logs import log_progress
 from leakboard.randomness import seeded
-from leakboard.suite.options import shared
+from leakboard.suite.options import Count, shared
+from leakboard.threats.secrets import KnownTexts, SecretGuesses, SecretsAttack, SecretsView
 
 Portfolio = Literal["best", "mlp", "logistic"]
-Count = Annotated[int, Field(ge=1)]
 
 DENOISED: tuple[Inputs, ...] = ("centred", "above minimum")
 """Inputs that remove a shift of the whole vector."""
@@ -60,12 +51,12 @@ class FittedPortfolio:
     offset: float
     """Added to the score of an entity's presence."""
     secrets: tuple[Secret, ...]
-    note: str
+    details: str
 
-    def guess(self, vectors: Floats) -> SecretGuesses:
+    def __call__(self, vectors: Floats) -> SecretGuesses:
         """Guess the secrets of published vectors, float32 (n, d); several of a text, (n, m, d), are averaged first."""
         scores = self.member(vectors.mean(1) if vectors.ndim == 3 else vectors)
-        return SecretGuesses({s.name: _shift(scores[s.name], self.offset) for s in self.secrets}, self.note)
+        return SecretGuesses({s.name: _shift(scores[s.name], self.offset) for s in self.secrets}, self.details)
 
 
 def _shift(scores: Floats, offset: float) -> Floats:
@@ -73,7 +64,7 @@ def _shift(scores: Floats, offset: float) -> Floats:
 
 
 @shared
-class PortfolioOptions:
+class PortfolioAttack(SecretsAttack):
     """Which classifiers are tried, and the MLP's recipe: two layers, ReLU, one head a secret, stopped early on dev."""
 
     portfolio: Portfolio = "best"
@@ -95,11 +86,15 @@ class PortfolioOptions:
     learning_rate: Annotated[float, Field(gt=0)] = 1e-3
     """Adam's."""
 
+    @classmethod
+    def example(cls, folder: Path) -> Self:
+        """Return one epoch of narrow networks."""
+        return cls(hidden=8, epochs=1, batch_size=16)
+
 
 def fit_portfolio(
-    options: PortfolioOptions,
-    view: AttackerView,
-    kind: SecretKind,
+    options: PortfolioAttack,
+    view: SecretsView,
     measure: Measure,
     offsets: Callable[[Scores, Mapping[str, Integers]], float],
     seed: int,
@@ -109,22 +104,15 @@ def fit_portfolio(
     Args:
         options: ``best`` of all; ``mlp`` the papers' attacker, on raw inputs; ``logistic`` on all scalings.
         view: what the attacker knows.
-        kind: of the secrets to guess.
         measure: score on dev, higher is better.
         offsets: finds the offset of a member's presence scores on dev.
         seed: of the MLP's weights and batches.
-
-    Raises:
-        RequestError: the victim publishes no vectors.
     """
     from leakboard.attacks._classifiers import fit_logistic, fit_mlp
 
-    if view.train.vectors is None or view.dev.vectors is None:
-        raise RequestError("no document vectors are published")
-    secrets = tuple(secret for secret in view.secrets if secret.kind == kind)
+    secrets = view.secrets
     train = _repeated(view, view.train, options.queries, options.observations)
     dev = _repeated(view, view.dev, 1, options.observations)
-    assert dev.vectors is not None
     fitted: list[tuple[float, float, Member]] = []
     for scaling in _scalings(options, view, train):
         known = (_scaled(train, scaling), _scaled(dev, scaling))
@@ -138,48 +126,44 @@ def fit_portfolio(
                     scores, remark = fit_logistic(known[0], secrets)
             member = Member(name + remark, scaling, scores)
             on_dev = member(dev.vectors)
-            offset = offsets(on_dev, dev.secrets)
+            offset = offsets(on_dev, dev.values)
             shifted = {name: _shift(value, offset) for name, value in on_dev.items()}
-            fitted.append((measure(shifted, dev.secrets), offset, member))
+            fitted.append((measure(shifted, dev.values), offset, member))
     best, offset, member = max(fitted, key=lambda entry: entry[0])
     return FittedPortfolio(member, offset, secrets, f"{member.name}, {best:.4f} on dev")
 
 
-def _repeated(view: AttackerView, known: KnownTexts, queries: int, observations: int) -> KnownTexts:
+def _repeated(view: SecretsView, known: KnownTexts, queries: int, observations: int) -> KnownTexts:
     """Return known texts ``queries`` times over, each time with the mean of ``observations`` publications of its own.
 
     The publication that the attacker was given is the first.
     """
     if queries == observations == 1:
         return known
-    assert known.vectors is not None
     means = []
     for i in range(queries):
         log_progress(f"publications {i + 1} of {queries} of its own texts")
-        total = known.vectors.astype(np.float64) if i == 0 else view.query(known.texts)
+        total = known.vectors.astype(np.float64) if i == 0 else view.oracle.encode(known.texts)
         for _ in range(observations - 1):
-            total = total + view.query(known.texts)
+            total = total + view.oracle.encode(known.texts)
         means.append((total / observations).astype(np.float32))
     texts = Texts([text for _ in range(queries) for text in known.texts])
-    secrets = {name: np.tile(values, queries) for name, values in known.secrets.items()}
-    return KnownTexts(texts, secrets, np.concatenate(means))
+    values = {name: np.tile(codes, queries) for name, codes in known.values.items()}
+    return KnownTexts(texts, np.concatenate(means), values)
 
 
-def _scalings(options: PortfolioOptions, view: AttackerView, train: KnownTexts) -> list[Scaling]:
+def _scalings(options: PortfolioAttack, view: SecretsView, train: KnownTexts) -> list[Scaling]:
     """Return what the members are given: a victim that claims privacy adds noise, which is worth removing."""
-    assert train.vectors is not None
     asked = options.inputs or ("raw" if options.portfolio == "mlp" else None)
     found = plain_scalings(train.vectors)
     if (asked is None and view.claim) or asked in DENOISED:
         found += [Scaling("centred"), Scaling("above minimum")]
     if (asked is None and view.claim) or asked == "shrunken":
-        once = KnownTexts(view.train.texts, view.train.secrets, view.query(view.train.texts))
+        once = KnownTexts(view.train.texts, view.oracle.encode(view.train.texts), view.train.values)
         again = _repeated(view, once, 1, options.observations).vectors
-        assert again is not None
         found.append(shrinkage(train.vectors[: len(again)], again))
     return [scaling for scaling in found if asked in (None, scaling.name)]
 
 
 def _scaled(known: KnownTexts, scaling: Scaling) -> KnownTexts:
-    assert known.vectors is not None
-    return KnownTexts(known.texts, known.secrets, scaling(known.vectors))
+    return KnownTexts(known.texts, scaling(known.vectors), known.values)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from leakboard.attacks._denoising import Scaling, plain_scalings
-from leakboard.errors import RequestError
-from leakboard.interfaces import AttackerView, Floats, KnownTexts
+from leakboard.interfaces import Floats
+from leakboard.threats.texts import TextsView
 
 
 @dataclass(frozen=True)
@@ -31,17 +31,7 @@ class Vocabulary:
         return {unit: code for code, unit in enumerate(self.units)}
 
 
-def own_vectors(view: AttackerView) -> tuple[Scaling, Floats, Floats]:
-    """Return how inputs are standardised, and so the vectors of the attacker's train and dev texts, float32 (n, d).
-
-    Raises:
-        RequestError: the victim publishes no vectors.
-    """
-    scaling = next(s for s in plain_scalings(_published(view.train)) if s.name == "standardised")
-    return scaling, scaling(_published(view.train)), scaling(_published(view.dev))
-
-
-def _published(known: KnownTexts) -> Floats:
-    if known.vectors is None:
-        raise RequestError("no document vectors are published")
-    return known.vectors
+def own_vectors(view: TextsView) -> tuple[Scaling, Floats, Floats]:
+    """Return how inputs are standardised, and so the vectors of the attacker's train and dev texts, float32 (n, d)."""
+    scaling = next(s for s in plain_scalings(view.train.vectors) if s.name == "standardised")
+    return scaling, scaling(view.train.vectors), scaling(view.dev.vectors)

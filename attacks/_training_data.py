@@ -10,7 +10,7 @@ than one that was not.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from leakboard.data.corpora import with_texts
 from leakboard.data.words import words
-from leakboard.interfaces import AttackerView, Corpus, FittedVictim, Floats, PublishedWords, Texts
+from leakboard.interfaces import Corpus, FittedVictim, Floats, PublishedWords, Texts
 from leakboard.logs import log_progress
 from leakboard.models.skip_gram.pairs import Pairs, pairs_of
-from leakboard.models.skip_gram.vocabulary import POWER
+from leakboard.threats.oracle import Oracle
 
 CHUNK = 1 << 18
 """Pairs whose products are worked out at once."""
@@ -51,6 +51,8 @@ class ContextModel:
             ridge: weight of the penalty, over the mean square of a published coordinate.
         """
         from scipy import sparse
+
+        from leakboard.models.skip_gram.vocabulary import POWER
 
         inputs = published.vectors.astype(np.float64)
         pairs = pairs_of([words(text) for text in texts], None, published.words, window)
@@ -99,7 +101,7 @@ class ContextModel:
 
 
 @dataclass(frozen=True)
-class Reader:
+class FeatureExtractor:
     """Turns a published table into features of units."""
 
     texts: list[str]
@@ -155,15 +157,15 @@ class LikelihoodRatio:
 
 
 def shadow_features(
-    view: AttackerView, own: Corpus, units: Sequence[Texts], read: Reader, models: int, seed: int
+    oracle: Oracle, own: Corpus, units: Sequence[Texts], features_of: FeatureExtractor, models: int, seed: int
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Train shadow models on the attacker's texts and half of the units, each unit in half of the models.
 
     Args:
-        view: trains the victim's recipe.
+        oracle: trains the victim's recipe.
         own: the attacker's texts.
-        units: what is asked about.
-        read: features of a table.
+        units: candidates or canaries.
+        features_of: extracts the features of a table.
         models: how many, an even number.
         seed: of the halves and of the training.
 
@@ -177,14 +179,11 @@ def shadow_features(
     features = []
     for model in range(models):
         log_progress(f"shadow model {model + 1} of {models}")
-        fitted = view.imitate(int(rng.integers(2**31)), with_texts(own, units, included[model]))
-        features.append(read(table(fitted, rng), units))
+        fitted = oracle.train_shadow(int(rng.integers(2**31)), with_texts(own, units, included[model]))
+        features.append(features_of(table(fitted, rng), units))
     return np.stack(features), included
 
 
 def table(fitted: FittedVictim, rng: np.random.Generator) -> PublishedWords:
     """Return a static table that a model publishes."""
     return fitted.publish_words(Texts([]), rng)
-
-
-Score = Callable[[PublishedWords], Array]

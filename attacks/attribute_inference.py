@@ -6,23 +6,20 @@ nothing about who was in the training data.
 """
 
 from collections.abc import Mapping
-from typing import ClassVar
 
 import numpy as np
 
-from leakboard.attacks._portfolio import FittedPortfolio, PortfolioOptions, Scores, fit_portfolio
-from leakboard.interfaces import AttackerView, Integers, Publication
+from leakboard.attacks._portfolio import FittedPortfolio, PortfolioAttack, Scores, fit_portfolio
+from leakboard.interfaces import Integers
 from leakboard.suite.options import attack
+from leakboard.threats.secrets import SecretsView
 
 
 @attack(revision=1)
-class AttributeInference(PortfolioOptions):
-    needs: ClassVar[Publication] = "documents"
-    target: ClassVar[str] = "attribute"
-
-    def fit(self, view: AttackerView, seed: int) -> FittedPortfolio:
+class AttributeInference(PortfolioAttack):
+    def fit(self, view: SecretsView, seed: int) -> FittedPortfolio:
         """Train on the attacker's own vectors; select on dev by mean accuracy."""
-        return fit_portfolio(self, view, "attribute", _mean_accuracy, lambda *_: 0.0, seed)
+        return fit_portfolio(self, view, _mean_accuracy, lambda *_: 0.0, seed)
 
 
 def _mean_accuracy(scores: Scores, truth: Mapping[str, Integers]) -> float:

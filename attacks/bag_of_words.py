@@ -7,7 +7,8 @@ guessed above a threshold that is chosen on dev for token F1. It says nothing of
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Self
 
 import numpy as np
 from pydantic import Field
@@ -15,21 +16,21 @@ from pydantic import Field
 from leakboard.attacks._denoising import Scaling
 from leakboard.attacks._texts import Vocabulary, own_vectors
 from leakboard.data.words import words
-from leakboard.interfaces import AttackerView, Floats, Publication, TextGuesses
+from leakboard.interfaces import Floats
 from leakboard.randomness import seeded
-from leakboard.suite.options import attack
+from leakboard.suite.options import Count, attack
+from leakboard.threats.texts import TextGuesses, TextsAttack, TextsView
 
 if TYPE_CHECKING:
     import torch
 
-Count = Annotated[int, Field(ge=1)]
 
 DEV_TEXTS = 2_000
 """At most so many texts of dev say when training ends, and where the threshold lies (texts)."""
 
 
 @attack(revision=1)
-class BagOfWords:
+class BagOfWords(TextsAttack):
     vocabulary: Count = 5_000
     """Words that it can name: the most frequent of its own texts (words)."""
     hidden: Count | None = None
@@ -43,15 +44,13 @@ class BagOfWords:
     learning_rate: Annotated[float, Field(gt=0)] = 5e-3
     """Adam's."""
 
-    needs: ClassVar[Publication] = "documents"
-    target: ClassVar[str] = "text"
+    @classmethod
+    def example(cls, folder: Path) -> Self:
+        """Return one epoch of a narrow network."""
+        return cls(hidden=8, epochs=1, batch_size=16)
 
-    def fit(self, view: AttackerView, seed: int) -> "FittedBagOfWords":
-        """Train on the attacker's own texts and their vectors, and choose the threshold on dev.
-
-        Raises:
-            RequestError: the victim publishes no vectors.
-        """
+    def fit(self, view: TextsView, seed: int) -> "FittedBagOfWords":
+        """Train on the attacker's own texts and their vectors, and choose the threshold on dev."""
         import torch
         from torch.nn.functional import binary_cross_entropy_with_logits
 
@@ -124,7 +123,7 @@ class FittedBagOfWords:
     offset: float
     """Added to the log-odds of every word."""
 
-    def guess(self, vectors: Floats) -> TextGuesses:
+    def __call__(self, vectors: Floats) -> TextGuesses:
         """Return the words of each text, the likeliest first."""
         import torch
 
@@ -136,4 +135,4 @@ class FittedBagOfWords:
                 named = np.flatnonzero(row > 0)
                 texts.append(" ".join(self.vocabulary.units[code] for code in named[np.argsort(-row[named])]))
         remark = f"{len(self.vocabulary.units)} words, threshold {1 / (1 + np.exp(self.offset)):.2f} chosen on dev"
-        return TextGuesses(texts, ordered=False, note=remark)
+        return TextGuesses(texts, ordered=False, details=remark)

@@ -1,7 +1,7 @@
 """Audit of training from one run: plant canaries, train once, and tell from the table which were there.
 
-Steinke, Nasr and Jagielski (2023): half of the canaries, by coin tosses of the referee, are added to the training data.
-The attack scores each by what is published, and the referee turns the number of right guesses into a lower bound on
+Steinke, Nasr and Jagielski (2023): half of the canaries, by LeakBoard's coin tosses, are added to the training data.
+The attack scores each by what is published, and LeakBoard turns the number of right guesses into a lower bound on
 epsilon (`leakboard.privacy.auditing.one_run`). Every guess counts, so one training run is enough.
 
 A canary is one unit: a text in which two words take turns, published ones of the rarer half, each in no other canary.
@@ -10,31 +10,32 @@ is the two words, which is two pairs (a, b) and (b, a): a group of two, which th
 there are changes with the coins by as many. A victim that claims nothing is audited all the same: its bound says what
 no claim could be.
 
-A low bound proves nothing: this attack failed. ``audit_ceiling`` is the bound where every guess is right: what is
+A low bound proves nothing: this attack failed. ``audit_largest_bound`` is the bound where every guess is right: what is
 claimed beyond it, so many canaries cannot refute.
 """
 
 from collections import Counter
-from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from pathlib import Path
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import Field
 
-from leakboard.attacks._training_data import LikelihoodRatio, Reader, Score, shadow_features
+from leakboard.attacks._training_data import FeatureExtractor, LikelihoodRatio, shadow_features
 from leakboard.data.words import words
 from leakboard.errors import NotApplicable
-from leakboard.interfaces import AttackerView, Floats, Publication, PublishedWords, Texts
-from leakboard.suite.options import attack
+from leakboard.interfaces import Texts
+from leakboard.suite.options import Count, attack
+from leakboard.threats.canaries import Canaries, CanariesView, CanaryAttack
 
 
 @attack(revision=1)
-class CanaryAudit:
+class CanaryAudit(CanaryAttack):
     unit: Literal["pair", "document", "user"] | None = None
     """What a canary is; null: what the victim's claim protects, else users where there are any, else documents."""
     canaries: Annotated[int, Field(ge=10)] = 1000
     """How many are planted or not; fewer where half of the published words are not two for each."""
-    repeats: Annotated[int, Field(ge=1)] = 20
+    repeats: Count = 20
     """How often the two words take turns in a document or user."""
     shadows: Annotated[int, Field(ge=4, multiple_of=2)] = 8
     """Shadow models that the attacker trains; each canary is in half of them."""
@@ -43,11 +44,12 @@ class CanaryAudit:
     delta: Annotated[float, Field(gt=0, lt=1)] = 1e-6
     """Of the bound where the victim claims nothing; else the claim's counts."""
 
-    needs: ClassVar[Publication] = "words"
-    target: ClassVar[str] = "claim"
-    audits: ClassVar[str] = "training"
+    @classmethod
+    def example(cls, folder: Path) -> Self:
+        """Return an audit by few canaries."""
+        return cls(canaries=40)
 
-    def fit(self, view: AttackerView, seed: int) -> "FittedCanaryAudit":
+    def fit(self, view: CanariesView, seed: int) -> Canaries:
         """Choose the canaries, and train shadow models with and without them.
 
         Raises:
@@ -65,17 +67,6 @@ class CanaryAudit:
         pairs = list(zip(chosen[::2].tolist(), chosen[1::2].tolist(), strict=False))
         times = 1 if view.unit == "pair" else self.repeats
         units = [Texts([" ".join([first, second] * times)]) for first, second in pairs]
-        read = Reader(own.texts("train"), 1, self.ridge)
-        ratio = LikelihoodRatio.of(*shadow_features(view, own, units, read, self.shadows, seed))
-        return FittedCanaryAudit(units, lambda found: ratio(read(found, units)), self.delta)
-
-
-@dataclass(frozen=True)
-class FittedCanaryAudit:
-    canaries: list[Texts]
-    by_table: Score
-    delta: float
-
-    def score(self, published: PublishedWords) -> Floats:
-        """Return how likely each canary was planted, float64 (m,), higher is likelier."""
-        return self.by_table(published)
+        features_of = FeatureExtractor(own.texts("train"), 1, self.ridge)
+        ratio = LikelihoodRatio.of(*shadow_features(view.oracle, own, units, features_of, self.shadows, seed))
+        return Canaries(units, lambda published: ratio(features_of(published, units)), self.delta)

@@ -1,9 +1,8 @@
 """Audit of a claimed epsilon: tell two neighbouring inputs apart from what is published, better than the claim allows.
 
 Two ways, both by trying the running mechanism. The *bound* holds at its stated confidence whatever it was chosen from:
-the event is fixed on draws of its own, and the referee tests it on fresh ones (`leakboard.privacy.auditing.audit`). The
-*sanity check* of Habernal (2022, section 3) is a point estimate without confidence
-(`leakboard.privacy.auditing.sanity`).
+the event is fixed on draws of its own and tested on fresh ones (`leakboard.privacy.auditing.bound`). The *sanity check*
+of Habernal (2022, section 3) is a point estimate without confidence (`leakboard.privacy.auditing.sanity`).
 
 Neighbours are what the claim's unit says: corners of the cube that the mechanism's input lies in, and sentences of the
 corpus with one word replaced, those searched for whose vectors lie furthest apart. A low bound proves nothing: only
@@ -11,22 +10,22 @@ this attack failed. No bound exceeds ln(draws / 7.4): to refute a claim of 10 ta
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from leakboard.claims import ReleaseUnit
 from leakboard.errors import RequestError
-from leakboard.interfaces import AttackerView, Distinguisher, Publication, Texts, Unit
+from leakboard.interfaces import Texts
 from leakboard.logs import log_progress
 from leakboard.privacy.auditing.audit import DRAWS
 from leakboard.privacy.auditing.events import FEWEST, Event, Pair, choose_event, corners, normalised_corners
 from leakboard.privacy.auditing.sanity import published_repeats
-from leakboard.suite.options import attack
-
-Count = Annotated[int, Field(ge=1)]
+from leakboard.suite.options import Count, attack
+from leakboard.threats.releases import Distinguisher, ReleaseAudit, ReleasesView
 
 RANDOM_DRAWS = 2_000
 """Releases of a text that is not one release of a fixed vector, but encoded by itself each time."""
@@ -36,7 +35,7 @@ def _one_coordinate(dimension: int, dtype: Any) -> list[Pair]:
     return [corners(dimension, dtype)[-1]]
 
 
-PAIRS: Mapping[Unit, Callable[[int, Any], list[Pair]]] = {
+PAIRS: Mapping[ReleaseUnit, Callable[[int, Any], list[Pair]]] = {
     "vector": corners,
     "word": normalised_corners,
     "document": normalised_corners,
@@ -46,7 +45,7 @@ PAIRS: Mapping[Unit, Callable[[int, Any], list[Pair]]] = {
 
 
 @attack(revision=1)
-class DpAudit:
+class DpAudit(ReleaseAudit):
     pairs: Literal["corners", "sentences", "both"] = "both"
     """Neighbours: corners of the mechanism's domain, sentences that differ in one word, or whichever tells more."""
     draws: Annotated[int, Field(ge=100)] = DRAWS
@@ -58,14 +57,15 @@ class DpAudit:
     repeats: Annotated[int, Field(ge=0)] | Literal["published"] = 0
     """Releases of either input for the sanity check; 0 leaves it out, ``published`` is Habernal's number."""
 
-    needs: ClassVar[Publication] = "releases"
-    target: ClassVar[str] = "claim"
+    @classmethod
+    def example(cls, folder: Path) -> Self:
+        """Return an audit by few draws."""
+        return cls(draws=2000, sentences=20)
 
-    def fit(self, view: AttackerView, seed: int) -> "FittedDpAudit":
+    def fit(self, view: ReleasesView, seed: int) -> Distinguisher:
         """Choose the event that promises most, on half of the draws."""
         rng = np.random.default_rng(seed)
-        mechanism, claim = view.mechanism(), view.claim
-        assert claim is not None, "audits meet only victims with a claim"
+        mechanism, claim = view.mechanism, view.claim
         neighbours = PAIRS[claim.unit](mechanism.dimension, np.float32)
         fewest = 2 * FEWEST * max(len(neighbours), self.worst)
         if self.draws < fewest:
@@ -81,12 +81,10 @@ class DpAudit:
             raise RequestError(f"dp_audit: pairs: {self.pairs!r} are no neighbours for a claim about one {claim.unit}")
         event, draws = max(events, key=lambda entry: entry[0].promise)
         first, second = (_plain(values) for values in (event.pair.first, event.pair.second))
-        found = Distinguisher(first, second, event.holds, draws, f"{event.pair.name}: {event.description}")
-        return FittedDpAudit(
-            found, published_repeats(mechanism.dimension) if self.repeats == "published" else self.repeats
-        )
+        repeats = published_repeats(mechanism.dimension) if self.repeats == "published" else self.repeats
+        return Distinguisher(first, second, event.holds, draws, repeats, f"{event.pair.name}: {event.description}")
 
-    def _of_sentences(self, view: AttackerView, rng: np.random.Generator) -> tuple[Event, int]:
+    def _of_sentences(self, view: ReleasesView, rng: np.random.Generator) -> tuple[Event, int]:
         """Return the best event of the worst neighbouring sentences, and how many draws test it.
 
         Where a document is not one release of a fixed vector there is no telling which are worst: the first is taken.
@@ -124,29 +122,21 @@ def _plain(values: NDArray[Any]) -> NDArray[Any] | str:
 class _TextMechanism:
     """The whole victim, texts to publications, as a mechanism to choose events on."""
 
-    def __init__(self, view: AttackerView):
-        self.view, inner = view, view.mechanism()
+    def __init__(self, view: ReleasesView):
+        self.oracle, inner = view.oracle, view.mechanism
         self.epsilon, self.delta = inner.epsilon, inner.delta
         if hasattr(inner, "log_ratio"):
             self.log_ratio = inner.log_ratio
 
     def release(self, values: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
         """Publish texts, object (n, 1); the victim draws its own noise."""
-        return self.view.query(Texts(values[:, 0].tolist()))
+        return self.oracle.encode(Texts(values[:, 0].tolist()))
 
     def vectors(self, texts: Sequence[str]) -> NDArray[Any] | None:
         """Return what the victim's mechanism is given, float (n, d), or None where that is random."""
-        return self.view.inputs(Texts(texts))
+        return self.oracle.inputs(Texts(texts))
 
     def vector_of(self, values: NDArray[Any]) -> NDArray[Any] | None:
         """Return what the victim's mechanism is given for one text, object (1,), float (d,)."""
         vectors = self.vectors([str(values[0])])
         return None if vectors is None else vectors[0]
-
-
-@dataclass(frozen=True)
-class FittedDpAudit:
-    """An event that the referee counts, and how often the sanity check is to be made."""
-
-    distinguisher: Distinguisher
-    repeats: int

@@ -9,23 +9,23 @@ from typing import ClassVar
 
 import numpy as np
 
-from leakboard.attacks._portfolio import FittedPortfolio, PortfolioOptions, Scores, fit_portfolio
-from leakboard.interfaces import AttackerView, Integers, Publication
+from leakboard.attacks._portfolio import FittedPortfolio, PortfolioAttack, Scores, fit_portfolio
+from leakboard.interfaces import Integers
 from leakboard.suite.options import attack
+from leakboard.threats.secrets import SecretsView
 
 
 @attack(revision=1)
-class EntityPresence(PortfolioOptions):
+class EntityPresence(PortfolioAttack):
     threshold: bool = True
     """Choose the threshold of "present" on dev; otherwise a probability of one half, as in the papers."""
 
-    needs: ClassVar[Publication] = "documents"
-    target: ClassVar[str] = "entity"
+    kind: ClassVar = "entity"
 
-    def fit(self, view: AttackerView, seed: int) -> FittedPortfolio:
+    def fit(self, view: SecretsView, seed: int) -> FittedPortfolio:
         """Train on the attacker's own vectors; select on dev by micro F1."""
         offsets = _best_offset if self.threshold else _no_offset
-        return fit_portfolio(self, view, "entity", _micro_f1, offsets, seed)
+        return fit_portfolio(self, view, _micro_f1, offsets, seed)
 
 
 def _no_offset(scores: Scores, truth: Mapping[str, Integers]) -> float:

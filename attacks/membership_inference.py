@@ -12,21 +12,20 @@ attacker's own texts hold none of them, nor any other text of a user who is aske
 have others). Pairs are neighbouring words that occur once in both splits together.
 """
 
-from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
-from leakboard.attacks._training_data import LikelihoodRatio, Reader, Score, shadow_features, table
-from leakboard.interfaces import AttackerView, MembershipGuesses, Publication, PublishedWords
-from leakboard.suite.options import attack
+from leakboard.attacks._training_data import FeatureExtractor, LikelihoodRatio, shadow_features, table
+from leakboard.suite.options import Count, attack
+from leakboard.threats.membership import Judge, MembershipAttack, MembershipView
 
 Even = Annotated[int, Field(ge=2, multiple_of=2)]
 
 
 @attack(revision=1)
-class MembershipInference:
+class MembershipInference(MembershipAttack):
     unit: Literal["pair", "document", "user"] | None = None
     """What is asked about; null: what the victim's claim protects, else users where there are any, else documents."""
     candidates: Even = 4000
@@ -35,29 +34,19 @@ class MembershipInference:
     """The difference of losses, or a likelihood ratio with shadow models."""
     shadows: Annotated[int, Field(ge=4, multiple_of=2)] = 8
     """Shadow models of the likelihood ratio; each unit is in half of them."""
-    window: Annotated[int, Field(ge=1)] = 1
+    window: Count = 1
     """Distance of the pairs whose loss is taken (words)."""
     ridge: Annotated[float, Field(gt=0)] = 1e-3
     """Penalty of the output vectors that the attacker makes, over the mean square of a coordinate."""
 
-    needs: ClassVar[Publication] = "words"
-    target: ClassVar[str] = "membership"
-
-    def fit(self, view: AttackerView, seed: int) -> "FittedMembershipInference":
+    def fit(self, view: MembershipView, seed: int) -> Judge:
         """Train the attacker's own models."""
         own = view.auxiliary
-        read = Reader(own.texts("train"), self.window, self.ridge)
+        features_of = FeatureExtractor(own.texts("train"), self.window, self.ridge)
         if self.score == "loss":
-            reference = read(table(view.imitate(seed, noise=False), np.random.default_rng(seed)), view.candidates)
-            return FittedMembershipInference(lambda found: reference[:, 0] - read(found, view.candidates)[:, 0])
-        ratio = LikelihoodRatio.of(*shadow_features(view, own, view.candidates, read, self.shadows, seed))
-        return FittedMembershipInference(lambda found: ratio(read(found, view.candidates)))
-
-
-@dataclass(frozen=True)
-class FittedMembershipInference:
-    score: Score
-
-    def guess_members(self, published: PublishedWords) -> MembershipGuesses:
-        """Score every candidate by the published table."""
-        return MembershipGuesses(self.score(published))
+            reference = features_of(
+                table(view.oracle.train_shadow(seed, private=False), np.random.default_rng(seed)), view.candidates
+            )
+            return lambda published: reference[:, 0] - features_of(published, view.candidates)[:, 0]
+        ratio = LikelihoodRatio.of(*shadow_features(view.oracle, own, view.candidates, features_of, self.shadows, seed))
+        return lambda published: ratio(features_of(published, view.candidates))

@@ -8,19 +8,19 @@ by the words nearest to it.
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
+from leakboard.claims import ReleaseClaim
 from leakboard.data.words import words
 from leakboard.errors import NotApplicable
-from leakboard.interfaces import AttackerView, Floats, Integers, Publication, PublishedWords, Texts, WordGuesses
+from leakboard.interfaces import Floats, Integers, PublishedWords, Texts
 from leakboard.logs import log_progress
 from leakboard.models.search import nearest, nearest_groups, normalised
-from leakboard.suite.options import attack
-
-Count = Annotated[int, Field(ge=1)]
+from leakboard.suite.options import Count, attack
+from leakboard.threats.words import WordGuesses, WordsAttack, WordsView
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Anchors:
 
 
 @attack(revision=1)
-class NearestNeighbour:
+class NearestNeighbour(WordsAttack):
     align: Literal["none", "anchors", "iterative"] = "none"
     """Static tables: compare as they are; rotate by known words; or also by words matched mutually, again and again."""
     anchors: Count = 100
@@ -48,10 +48,7 @@ class NearestNeighbour:
     exact_limit: Count = 2_000_000
     """Larger static tables are searched approximately, and the measured recall is recorded (vectors)."""
 
-    needs: ClassVar[Publication] = "words"
-    target: ClassVar[str] = "words"
-
-    def fit(self, view: AttackerView, seed: int) -> "FittedNearestNeighbour":
+    def fit(self, view: WordsView, seed: int) -> "FittedNearestNeighbour":
         """Build the attacker's own space, and ask for the anchors' published vectors if it is to be aligned.
 
         Raises:
@@ -64,33 +61,33 @@ class NearestNeighbour:
         vectors = normalised(own.vectors) if anchors is None else _centred(own.vectors)
         return FittedNearestNeighbour(self, own.words, vectors, anchors=anchors)
 
-    def _own_table(self, view: AttackerView, seed: int) -> PublishedWords:
+    def _own_table(self, view: WordsView, seed: int) -> PublishedWords:
         """Return the attacker's own table, trained by the victim's recipe, with its noise averaged out."""
-        imitation = view.imitate(seed, noise=False)
+        shadow = view.oracle.train_shadow(seed, private=False)
         texts, rng = view.auxiliary.texts("train"), np.random.default_rng(seed)
-        first = imitation.publish_words(texts, rng)
-        if view.claim is None or view.claim.protects == "training":  # a table that is the same each time
+        first = shadow.publish_words(texts, rng)
+        if not isinstance(view.claim, ReleaseClaim):  # a table that is the same each time
             return first
         total = first.vectors.astype(np.float64)
         for _ in range(self.own_publications - 1):
-            total += imitation.publish_words(texts, rng).vectors
+            total += shadow.publish_words(texts, rng).vectors
         return PublishedWords(first.words, (total / self.own_publications).astype(np.float32))
 
-    def _anchors(self, view: AttackerView, own_words: list[str]) -> Anchors:
+    def _anchors(self, view: WordsView, own_words: list[str]) -> Anchors:
         counts = Counter(word for text in view.auxiliary.texts("train") for word in words(text))
         rows = {word: row for row, word in enumerate(own_words)}
         known = [word for word, _ in counts.most_common() if word in rows][: self.anchors]
-        published = view.query_words(Texts(known))
+        published = view.oracle.words(Texts(known))
         shared = [i for i, word in enumerate(published.words) if word in rows]
         if not shared:
             raise NotApplicable("nearest_neighbour: no anchor word is known to attacker and victim")
         return Anchors(published.vectors[shared], np.array([rows[published.words[i]] for i in shared]))
 
-    def _contextual(self, view: AttackerView, seed: int) -> "FittedNearestNeighbour":
+    def _contextual(self, view: WordsView, seed: int) -> "FittedNearestNeighbour":
         texts = view.auxiliary.texts("train")
         chosen = np.random.default_rng(seed).permutation(len(texts))[: self.own_texts]
         log_progress(f"embedding {len(chosen)} texts of the attacker's own")
-        own = view.query_words(Texts([texts[i] for i in sorted(chosen)]))
+        own = view.oracle.words(Texts([texts[i] for i in sorted(chosen)]))
         vocabulary, codes = np.unique(own.words, return_inverse=True)
         return FittedNearestNeighbour(self, vocabulary.tolist(), normalised(own.vectors), codes)
 
@@ -119,7 +116,7 @@ class FittedNearestNeighbour:
     """int64 (m,), the place of each occurrence's word in ``vocabulary``; None where there is one vector a word."""
     anchors: Anchors | None = None
 
-    def guess(self, vectors: Floats) -> WordGuesses:
+    def __call__(self, vectors: Floats) -> WordGuesses:
         """Rank words for each published vector."""
         queries, remarks = normalised(vectors), []
         if self.anchors:

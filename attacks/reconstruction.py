@@ -8,25 +8,25 @@ is written greedily: the likeliest unit after those before it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field
 
 from leakboard.attacks._denoising import Scaling
 from leakboard.attacks._texts import Vocabulary, own_vectors
 from leakboard.data.words import words
-from leakboard.interfaces import AttackerView, Floats, Publication, TextGuesses
+from leakboard.interfaces import Floats
 from leakboard.randomness import seeded
-from leakboard.suite.options import attack
+from leakboard.suite.options import Count, attack
+from leakboard.threats.texts import TextGuesses, TextsAttack, TextsView
 
 if TYPE_CHECKING:
     from leakboard.attacks._language_model import LanguageModel
 
-Count = Annotated[int, Field(ge=1)]
-
 
 @attack(revision=1)
-class Reconstruction:
+class Reconstruction(TextsAttack):
     unit: Literal["words", "characters"] = "words"
     """What is written one after the other; characters are those of the words, lower-cased, and blanks."""
     vocabulary: Count = 5_000
@@ -46,15 +46,13 @@ class Reconstruction:
     learning_rate: Annotated[float, Field(gt=0)] = 3e-3
     """Adam's."""
 
-    needs: ClassVar[Publication] = "documents"
-    target: ClassVar[str] = "text"
+    @classmethod
+    def example(cls, folder: Path) -> Self:
+        """Return one epoch of a narrow network."""
+        return cls(hidden=8, epochs=1, batch_size=16)
 
-    def fit(self, view: AttackerView, seed: int) -> "FittedReconstruction":
-        """Train on the attacker's own texts and their vectors; the epoch of least dev loss is kept.
-
-        Raises:
-            RequestError: the victim publishes no vectors.
-        """
+    def fit(self, view: TextsView, seed: int) -> "FittedReconstruction":
+        """Train on the attacker's own texts and their vectors; the epoch of least dev loss is kept."""
         import torch
 
         from leakboard.attacks._language_model import FIRST, LanguageModel, coded
@@ -100,10 +98,10 @@ class FittedReconstruction:
     scaling: Scaling
     model: "LanguageModel"
 
-    def guess(self, vectors: Floats) -> TextGuesses:
+    def __call__(self, vectors: Floats) -> TextGuesses:
         """Write the text of each vector."""
         from leakboard.attacks._language_model import written
 
         blank, units = " " if self.options.unit == "words" else "", self.vocabulary.units
         texts = [blank.join(found) for found in written(self.model, self.scaling(vectors), units, self.options.longest)]
-        return TextGuesses(texts, note=f"{self.options.unit} of a vocabulary of {len(units)}")
+        return TextGuesses(texts, details=f"{self.options.unit} of a vocabulary of {len(units)}")

@@ -19,7 +19,7 @@ from sklearn.neural_network import MLPClassifier
 from leakboard.attacks.entity_presence import EntityPresence
 from leakboard.errors import RequestError
 from leakboard.interfaces import AttackerView, KnownTexts, Secret, Texts
-from leakboard.suite.plugins import Registry
+from leakboard.suite.registry import Registry
 
 Parts = dict[str, tuple[np.ndarray, np.ndarray]]
 """For each split vectors float32 (n, 384) and secrets int64 (n, 5)."""

@@ -15,7 +15,7 @@ from _sides import alternate, verdict
 from leakboard.errors import RequestError
 from leakboard.models import checkpoints
 from leakboard.models.transformer import TransformerEncoder
-from leakboard.suite.plugins import Registry
+from leakboard.suite.registry import Registry
 
 BATCH = 64
 

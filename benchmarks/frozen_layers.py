@@ -13,7 +13,7 @@ from _sides import alternate, verdict
 
 from leakboard.models import checkpoints, frozen_states
 from leakboard.models.transformer import TransformerEncoder
-from leakboard.suite.plugins import Registry
+from leakboard.suite.registry import Registry
 
 
 class Side:

@@ -14,7 +14,7 @@ from _sides import alternate, verdict
 from torch.nn.utils.rnn import pack_padded_sequence, pad_sequence
 
 from leakboard.models.training import of_like_length
-from leakboard.suite.plugins import Registry
+from leakboard.suite.registry import Registry
 
 
 class Side:

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from leakboard.pipeline.runner import open_run
-from leakboard.suite.plugins import Registry
+from leakboard.suite.registry import Registry
 from leakboard.suite.suites import load_suite
 
 TARGET = 2.0

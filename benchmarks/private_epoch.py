@@ -23,7 +23,7 @@ from leakboard.models.skip_gram.kernels import make_pairs
 from leakboard.models.skip_gram.pairs import Pairs
 from leakboard.models.skip_gram.sampling import PoissonSampler
 from leakboard.models.skip_gram.training import STATE, Descent, Training
-from leakboard.suite.plugins import Registry
+from leakboard.suite.registry import Registry
 
 WORDS, DIMENSIONS, WINDOW, NEGATIVES, SENTENCE, RATE = 10_000, 100, 1, 5, 1000, 0.05
 TEXT8 = 17_005_207

@@ -15,12 +15,12 @@ from leakboard.data.downloads import PublicFile
 from leakboard.data.tabular import OnBadRows, Row, clean_text, read_rows
 from leakboard.datasets._sampling import Seed, SplitShare
 from leakboard.errors import RequestError
-from leakboard.interfaces import Corpus
+from leakboard.interfaces import Corpus, Dataset
 from leakboard.suite.options import shared
 
 
 @shared
-class HubOptions:
+class HubOptions(Dataset):
     """Which texts of the published files are taken."""
 
     train_rows: Annotated[int, Field(ge=2)] | None = None

@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from leakboard.data import corpora
+from leakboard.interfaces import Dataset
 from leakboard.suite.options import shared
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ Seed = Annotated[int, Field(ge=0, lt=2**32)]
 
 
 @shared
-class DrawnSplits:
+class DrawnSplits(Dataset):
     """How dev and test are drawn: by user where the texts have one, else by distinct text."""
 
     dev_share: SplitShare = 0.05

@@ -6,9 +6,9 @@ dev and test occur verbatim in train; ``duplicates`` decides. The corpus is for 
 
 from typing import Literal
 
-from leakboard.data.downloads import state
+from leakboard.data.downloads import availability
 from leakboard.datasets._dpnlp import load, public_file
-from leakboard.interfaces import Corpus, Secret
+from leakboard.interfaces import Corpus, Dataset, Secret
 from leakboard.suite.options import dataset
 
 FILE = public_file("ag", "ag_data.txt", "sha256:3c8d8591fac833fd556ad0536e0cee79fcaaad73bf4c09c0dec39a1afdc06259")
@@ -17,14 +17,14 @@ TOPICS = ("World", "Entertainment", "Sports", "Business")
 
 
 @dataset(revision=1)
-class Ag:
+class Ag(Dataset):
     duplicates: Literal["drop", "keep"] = "drop"
     """``drop``: texts of dev and test are taken out of train; ``keep``: the papers' file as it is."""
 
-    @staticmethod
-    def state() -> str:
+    @classmethod
+    def availability(cls) -> str:
         """Return whether the file is here."""
-        return state([FILE])
+        return availability([FILE])
 
     def fingerprint(self) -> str:
         """Return the checksum of the published file."""

@@ -6,7 +6,7 @@ first 30,000 training rows, 28,500 for train and 1,500 for validation, and the w
 The corpus is for research and other non-commercial use. It is not the file of ``ag``, which DPNR's authors made.
 """
 
-from leakboard.data.downloads import state
+from leakboard.data.downloads import availability
 from leakboard.datasets._hub import HubOptions, hub_file, load
 from leakboard.interfaces import Corpus
 from leakboard.suite.options import dataset
@@ -26,10 +26,10 @@ TOPICS = ("World", "Sports", "Business", "Sci/Tech")
 
 @dataset(revision=1)
 class AgNews(HubOptions):
-    @staticmethod
-    def state() -> str:
+    @classmethod
+    def availability(cls) -> str:
         """Return whether the files are here."""
-        return state(list(FILES.values()))
+        return availability(list(FILES.values()))
 
     def fingerprint(self) -> str:
         """Return the checksums of the published files."""

@@ -23,11 +23,11 @@ from pydantic import Field
 
 from leakboard.data.archives import open_bytes
 from leakboard.data.corpora import build_corpus, divide
-from leakboard.data.downloads import PublicFile, state
+from leakboard.data.downloads import PublicFile, availability
 from leakboard.datasets._files import first_found
 from leakboard.datasets._persons import choose_and_keep, identity, tagger, with_persons
 from leakboard.errors import RequestError
-from leakboard.interfaces import Corpus
+from leakboard.interfaces import Corpus, Dataset
 from leakboard.logs import log_progress
 from leakboard.suite.options import dataset
 
@@ -42,7 +42,7 @@ Share = Annotated[float, Field(gt=0, lt=0.5)]
 
 
 @dataset(revision=1)
-class AgNewsspace:
+class AgNewsspace(Dataset):
     entities: Annotated[int, Field(ge=1, le=100)] = 5
     """How many persons are secrets: the most frequent."""
     entities_from: Literal["train", "all"] = "train"
@@ -54,10 +54,10 @@ class AgNewsspace:
     split_seed: Annotated[int, Field(ge=0)] = 10
     """Seed of the drawn split."""
 
-    @staticmethod
-    def state() -> str:
+    @classmethod
+    def availability(cls) -> str:
         """Return whether the file is here, and NLTK with its models."""
-        return with_persons(state([_file()]))
+        return with_persons(availability([_file()]))
 
     def fingerprint(self) -> str:
         """Return the checksums of the file and of NLTK's models."""

@@ -6,9 +6,9 @@ two the other way round than for Trustpilot.
 
 from typing import Literal
 
-from leakboard.data.downloads import state
+from leakboard.data.downloads import availability
 from leakboard.datasets._dpnlp import load, public_file
-from leakboard.interfaces import Corpus, Secret
+from leakboard.interfaces import Corpus, Dataset, Secret
 from leakboard.suite.options import dataset
 
 FILE = public_file("blog", "blog_data.txt", "git:b9c3677dca475d4848b1c34a26f13c72e0de37c6")
@@ -16,14 +16,14 @@ SECRETS = (Secret("age", ("over 30", "under 20"), "attribute"), Secret("gender",
 
 
 @dataset(revision=1)
-class Blog:
+class Blog(Dataset):
     duplicates: Literal["drop", "keep"] = "drop"
     """``drop``: texts of dev and test are taken out of train; ``keep``: the published file as it is."""
 
-    @staticmethod
-    def state() -> str:
+    @classmethod
+    def availability(cls) -> str:
         """Return whether the file is here."""
-        return state([FILE])
+        return availability([FILE])
 
     def fingerprint(self) -> str:
         """Return the checksum of the published file."""

@@ -16,18 +16,18 @@ from __future__ import annotations
 
 import re
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 from pydantic import Field
 
 from leakboard.data.archives import read_members
 from leakboard.data.corpora import build_corpus, divide
-from leakboard.data.downloads import PublicFile, state
+from leakboard.data.downloads import PublicFile, availability
 from leakboard.datasets._files import folder_checksum, unpacked
 from leakboard.datasets._topics import TopicModel
 from leakboard.errors import RequestError
-from leakboard.interfaces import Corpus, Secret
+from leakboard.interfaces import Corpus, Dataset, Secret
 from leakboard.logs import log_progress
 from leakboard.suite.options import dataset
 
@@ -49,7 +49,7 @@ Share = Annotated[float, Field(gt=0, lt=0.5)]
 
 
 @dataset(revision=1)
-class BlogAuthorship:
+class BlogAuthorship(Dataset):
     topics: Annotated[int, Field(ge=2, le=1000)] = 10
     """Number of LDA topics, the classes of the task."""
     passes: Annotated[int, Field(ge=1)] = 20
@@ -67,10 +67,15 @@ class BlogAuthorship:
     split_seed: Annotated[int, Field(ge=0)] = 10
     """Seed of the drawn split, and of what is cut from the groups."""
 
-    @staticmethod
-    def state() -> str:
+    @classmethod
+    def availability(cls) -> str:
         """Return whether the corpus is here."""
-        return "there" if unpacked(FILE, FOLDER) else state([FILE])
+        return "there" if unpacked(FILE, FOLDER) else availability([FILE])
+
+    @classmethod
+    def example(cls, folder: Path) -> Self:
+        """Return two topics, found in one pass."""
+        return cls(topics=2, passes=1)
 
     def fingerprint(self) -> str:
         """Return the checksum of the published file, or of the files in the folder."""

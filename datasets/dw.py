@@ -20,12 +20,12 @@ from pydantic import Field
 
 from leakboard.data.archives import read_members
 from leakboard.data.corpora import SPLITS, build_corpus, drop_copies
-from leakboard.data.downloads import PublicFile, state
+from leakboard.data.downloads import PublicFile, availability
 from leakboard.data.tabular import clean_text
 from leakboard.datasets._files import folder_checksum, unpacked
 from leakboard.datasets._persons import choose_and_keep, identity, tagger, with_persons
 from leakboard.errors import RequestError
-from leakboard.interfaces import Corpus
+from leakboard.interfaces import Corpus, Dataset
 from leakboard.suite.options import dataset
 
 PARTNERS = "the partners of the SUMMA project (http://summa-project.eu)"
@@ -34,7 +34,7 @@ FOLDER = "en_corpora_sets"
 
 
 @dataset(revision=1)
-class Dw:
+class Dw(Dataset):
     categories: Annotated[int, Field(ge=2, le=1000)] = 20
     """How many categories are classes of the task: the most frequent of train."""
     entities: Annotated[int, Field(ge=1, le=100)] = 5
@@ -44,10 +44,10 @@ class Dw:
     duplicates: Literal["drop", "keep"] = "drop"
     """``drop``: texts of dev and test are taken out of train; ``keep``: the given splits as they are."""
 
-    @staticmethod
-    def state() -> str:
+    @classmethod
+    def availability(cls) -> str:
         """Return whether the corpus is here, and NLTK with its models."""
-        return with_persons("there" if unpacked(FILE, FOLDER) else state([FILE]))
+        return with_persons("there" if unpacked(FILE, FOLDER) else availability([FILE]))
 
     def fingerprint(self) -> str:
         """Return the checksums of the corpus and of NLTK's models."""

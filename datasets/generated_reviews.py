@@ -31,7 +31,8 @@ can know more about gender and age. The texts say nothing about how any group of
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 import numpy as np
 from pydantic import Field
@@ -39,7 +40,7 @@ from pydantic import Field
 from leakboard.data.corpora import POSTERIOR, build_corpus, divide
 from leakboard.datasets._review_model import SHAPE, draw, posteriors, write_texts
 from leakboard.datasets._review_words import AGES, ENTITIES, GENDERS, SENTIMENTS, TOPICS
-from leakboard.interfaces import Corpus, Secret
+from leakboard.interfaces import Corpus, Dataset, Secret
 from leakboard.randomness import derived_seed, stream
 from leakboard.suite.options import dataset
 
@@ -61,7 +62,7 @@ Share = Annotated[float, Field(gt=0, le=0.4)]
 
 
 @dataset(revision=1)
-class GeneratedReviews:
+class GeneratedReviews(Dataset):
     users: Annotated[int, Field(ge=10)] = 300
     """Number of users; none is in two splits."""
     texts_per_user: Annotated[int, Field(ge=1)] = 5
@@ -76,6 +77,11 @@ class GeneratedReviews:
     """Share of the users in test."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of the users, the texts and the split."""
+
+    @classmethod
+    def example(cls, folder: Path) -> Self:
+        """Return 120 texts."""
+        return cls(users=40, texts_per_user=3)
 
     def fingerprint(self) -> str:
         """Return the generator's version: beside it the options determine everything."""

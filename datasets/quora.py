@@ -17,7 +17,7 @@ are under Quora's terms of service: non-commercial use.
 from typing import Literal
 
 from leakboard.data.corpora import build_corpus
-from leakboard.data.downloads import PublicFile, state
+from leakboard.data.downloads import PublicFile, availability
 from leakboard.data.tabular import OnBadRows, Row, clean_text, read_rows
 from leakboard.datasets._sampling import DrawnSplits, SampleShare, Seed, sample
 from leakboard.interfaces import Corpus
@@ -47,12 +47,12 @@ class Quora(DrawnSplits):
     on_bad_rows: OnBadRows = "error"
     """Bad rows (too few fields, undecodable bytes): refuse the file, or count and leave them out."""
 
-    @staticmethod
-    def state() -> str:
+    @classmethod
+    def availability(cls) -> str:
         """Return whether Quora's own file is here, and which of Kaggle's are."""
         own, *others = FILES.values()
         there = [f"file: {file.name} is there" for file in others if file.found()]
-        return "; ".join([state([own]), *there])
+        return "; ".join([availability([own]), *there])
 
     def fingerprint(self) -> str:
         """Return the checksum of the file."""

@@ -18,7 +18,7 @@ import re
 from typing import Literal
 
 from leakboard.data.corpora import build_corpus
-from leakboard.data.downloads import PublicFile, state
+from leakboard.data.downloads import PublicFile, availability
 from leakboard.data.tabular import OnBadRows, Row, clean_category, clean_text, read_rows
 from leakboard.datasets._sampling import DrawnSplits, SplitShare
 from leakboard.errors import RequestError
@@ -54,10 +54,10 @@ class Statuses(DrawnSplits):
     on_bad_rows: OnBadRows = "error"
     """Bad rows (no such class, no such score, no status): refuse the file, or count and leave them out."""
 
-    @staticmethod
-    def state() -> str:
+    @classmethod
+    def availability(cls) -> str:
         """Return whether the file is here."""
-        return state([FILE])
+        return availability([FILE])
 
     def fingerprint(self) -> str:
         """Return the checksum of the file that is found; the commit fixes what is fetched."""

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Annotated, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field
 
 from leakboard.data.corpora import SPLITS, build_corpus, divide, drop_copies
 from leakboard.data.tabular import Row, clean_category, clean_text, expand, read_rows
 from leakboard.errors import RequestError
-from leakboard.interfaces import Corpus, Secret
+from leakboard.interfaces import Corpus, Dataset, Secret
 from leakboard.store import digest, file_checksum
 from leakboard.suite.options import Strings, dataset
 
@@ -30,7 +31,7 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 
 
 @dataset(revision=1)
-class Table:
+class Table(Dataset):
     path: str
     """File or glob (csv, tsv, parquet, jsonl), relative to the working folder; all texts, or just train's."""
     text: str = "text"
@@ -61,6 +62,16 @@ class Table:
     """Given splits: whether texts of dev and test are taken out of train."""
     on_bad_rows: Literal["error", "drop"] = "error"
     """Bad rows (text or label missing, wrong type, undecodable bytes): refuse the file, or count and leave them out."""
+
+    @classmethod
+    def example(cls, folder: Path) -> Self:
+        """Return a table of forty rows, which is written into the folder."""
+        import pandas as pd
+
+        rows = {"text": [f"row {i} of a table" for i in range(40)], "label": ["yes", "no"] * 20}
+        rows |= {"age": ["old", "young", "old", "old"] * 10, "person": ["no", "yes", "no", "no"] * 10}
+        pd.DataFrame(rows).to_csv(folder / "table.csv", index=False)
+        return cls(path=str(folder / "table.csv"), label="label", secrets=("age",), entities=("person",))
 
     def fingerprint(self) -> str:
         """Identify the bytes of all files."""

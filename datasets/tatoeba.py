@@ -12,7 +12,7 @@ what is found. Sentences are under CC BY 2.0 France, with the attributions in th
 from typing import Literal
 
 from leakboard.data.corpora import build_corpus
-from leakboard.data.downloads import PublicFile, state
+from leakboard.data.downloads import PublicFile, availability
 from leakboard.data.tabular import OnBadRows, Row, clean_text, read_lines
 from leakboard.data.words import words
 from leakboard.datasets._sampling import DrawnSplits
@@ -31,10 +31,10 @@ class Tatoeba(DrawnSplits):
     on_bad_rows: OnBadRows = "error"
     """Bad lines (not two or three fields, no sentence, undecodable bytes): refuse the file, or count and leave out."""
 
-    @staticmethod
-    def state() -> str:
+    @classmethod
+    def availability(cls) -> str:
         """Return whether the file is here."""
-        return state([FILE])
+        return availability([FILE])
 
     def fingerprint(self) -> str:
         """Return the checksum of the file that is found."""

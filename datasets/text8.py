@@ -17,7 +17,7 @@ from pydantic import Field
 
 from leakboard.data.archives import open_bytes
 from leakboard.data.corpora import build_corpus
-from leakboard.data.downloads import PublicFile, state
+from leakboard.data.downloads import PublicFile, availability
 from leakboard.datasets._sampling import DrawnSplits
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus
@@ -42,10 +42,10 @@ class Text8(DrawnSplits):
     words: Annotated[int, Field(ge=1)] | None = None
     """Only the first so many words; null takes all."""
 
-    @staticmethod
-    def state() -> str:
+    @classmethod
+    def availability(cls) -> str:
         """Return whether the file is here."""
-        return state([FILE])
+        return availability([FILE])
 
     def fingerprint(self) -> str:
         """Return the checksum of the published file."""

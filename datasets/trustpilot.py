@@ -6,15 +6,16 @@ few reviews without a word (``dropped_rows`` counts both). This release has no r
 LDA on the train split. The published test file is the test split; dev is drawn from the published train file.
 """
 
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
 from leakboard.data.corpora import build_corpus, divide, drop_copies
-from leakboard.data.downloads import PublicFile, state
+from leakboard.data.downloads import PublicFile, availability
 from leakboard.data.tabular import Row, clean_category, clean_text, read_rows
 from leakboard.datasets._topics import TopicModel
-from leakboard.interfaces import Corpus, Secret
+from leakboard.interfaces import Corpus, Dataset, Secret
 from leakboard.suite.options import dataset
 
 COMMIT = "805b206976dd4645966ca76e554c3929fd681e68"
@@ -37,7 +38,7 @@ SPLIT_SEED = 0
 
 
 @dataset(revision=1)
-class Trustpilot:
+class Trustpilot(Dataset):
     language: Literal["english", "german"] = "english"
     """Language of the reviews."""
     topics: Annotated[int, Field(ge=2, le=1000)] = 10
@@ -51,10 +52,15 @@ class Trustpilot:
     show_secrets: bool = False
     """Put a word for each secret in front of every text (+DEMO of Coavoux et al. 2018); the floor reads it too."""
 
-    @staticmethod
-    def state() -> str:
+    @classmethod
+    def availability(cls) -> str:
         """Return whether the files of both languages are here."""
-        return state([_file(language, split) for language in CHECKSUMS for split in ("train", "test")])
+        return availability([_file(language, split) for language in CHECKSUMS for split in ("train", "test")])
+
+    @classmethod
+    def example(cls, folder: Path) -> Self:
+        """Return two topics, found in one pass."""
+        return cls(topics=2, passes=1)
 
     def fingerprint(self) -> str:
         """Return the checksums of the published files."""

@@ -24,11 +24,11 @@ from pydantic import Field
 
 from leakboard.data.archives import members
 from leakboard.data.corpora import build_corpus, divide
-from leakboard.data.downloads import PublicFile, state
+from leakboard.data.downloads import PublicFile, availability
 from leakboard.data.tabular import OnBadRows, Row, clean_category, clean_text, read_lines
 from leakboard.datasets._files import first_found
 from leakboard.errors import RequestError
-from leakboard.interfaces import Corpus, Secret
+from leakboard.interfaces import Corpus, Dataset, Secret
 from leakboard.suite.options import dataset
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ Share = Annotated[float, Field(gt=0, lt=0.5)]
 
 
 @dataset(revision=1)
-class TrustpilotCountry:
+class TrustpilotCountry(Dataset):
     country: Literal["denmark", "france", "germany", "uk", "us"] = "us"
     """Country of the users; each has a file of its own."""
     show_secrets: bool = False
@@ -79,10 +79,10 @@ class TrustpilotCountry:
     on_bad_rows: OnBadRows = "error"
     """Malformed lines (no literal, a wrong type, undecodable bytes): refuse the file, or count and leave them out."""
 
-    @staticmethod
-    def state() -> str:
+    @classmethod
+    def availability(cls) -> str:
         """Return whether the files of the five countries are here."""
-        return state([_file(country) for country in STEMS])
+        return availability([_file(country) for country in STEMS])
 
     def fingerprint(self) -> str:
         """Return the checksum of the country's file."""

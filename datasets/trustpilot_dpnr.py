@@ -6,9 +6,9 @@ as in the reader of Coavoux et al. (2018).
 
 from typing import Literal
 
-from leakboard.data.downloads import state
+from leakboard.data.downloads import availability
 from leakboard.datasets._dpnlp import load, public_file
-from leakboard.interfaces import Corpus, Secret
+from leakboard.interfaces import Corpus, Dataset, Secret
 from leakboard.suite.options import dataset
 
 FILES = {
@@ -19,7 +19,7 @@ SECRETS = (Secret("gender", ("male", "female"), "attribute"), Secret("age", ("ov
 
 
 @dataset(revision=1)
-class TrustpilotDpnr:
+class TrustpilotDpnr(Dataset):
     country: Literal["uk", "us"] = "us"
     """Country of the reviews; each has a file of its own."""
     duplicates: Literal["drop", "keep"] = "drop"
@@ -27,10 +27,10 @@ class TrustpilotDpnr:
     show_secrets: bool = False
     """Put a word for each secret in front of every text (+DEMO of Coavoux et al. 2018); the floor reads it too."""
 
-    @staticmethod
-    def state() -> str:
+    @classmethod
+    def availability(cls) -> str:
         """Return whether the files of the two countries are here."""
-        return state(list(FILES.values()))
+        return availability(list(FILES.values()))
 
     def fingerprint(self) -> str:
         """Return the checksum of the country's file."""

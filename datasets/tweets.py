@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from leakboard.data.corpora import build_corpus
-from leakboard.data.downloads import PublicFile, state
+from leakboard.data.downloads import PublicFile, availability
 from leakboard.data.tabular import OnBadRows, Row, clean_text, read_lines
 from leakboard.datasets._sampling import DrawnSplits, SampleShare, Seed, sample
 from leakboard.interfaces import Corpus
@@ -38,10 +38,10 @@ class Tweets(DrawnSplits):
     on_bad_rows: OnBadRows = "drop"
     """Bad lines (empty, undecodable bytes): refuse the file, or count and leave them out."""
 
-    @staticmethod
-    def state() -> str:
+    @classmethod
+    def availability(cls) -> str:
         """Return whether the file that can be fetched is here."""
-        return state([FILES["small"]])
+        return availability([FILES["small"]])
 
     def fingerprint(self) -> str:
         """Return the checksum of the file that is found."""

@@ -6,7 +6,7 @@ by Zouhri and Abecidan (2021) takes the first 30,000 training rows, 28,500 for t
 whole test file: ``train_rows: 30000``. The reviews are under the terms of the Yelp Dataset Challenge of 2015.
 """
 
-from leakboard.data.downloads import state
+from leakboard.data.downloads import availability
 from leakboard.datasets._hub import HubOptions, hub_file, load
 from leakboard.interfaces import Corpus
 from leakboard.suite.options import dataset
@@ -22,10 +22,10 @@ POLARITIES = ("negative", "positive")
 
 @dataset(revision=1)
 class YelpPolarity(HubOptions):
-    @staticmethod
-    def state() -> str:
+    @classmethod
+    def availability(cls) -> str:
         """Return whether the files are here."""
-        return state(list(FILES.values()))
+        return availability(list(FILES.values()))
 
     def fingerprint(self) -> str:
         """Return the checksums of the files that are found; the revision fixes what is fetched."""

@@ -9,12 +9,12 @@ from typing import Annotated
 from pydantic import Field
 
 from leakboard.data.corpora import SPLITS, build_corpus
-from leakboard.interfaces import Corpus, Secret
+from leakboard.interfaces import Corpus, Dataset, Secret
 from leakboard.suite.options import dataset
 
 
 @dataset(revision=1)
-class ZerosAndOnes:
+class ZerosAndOnes(Dataset):
     dimension: Annotated[int, Field(ge=1)] = 1
     """Numbers a vector."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,6 +23,26 @@ def stream(*names: object) -> np.random.Generator:
     import numpy as np
 
     return np.random.default_rng(derived_seed(*names))
+
+
+@dataclass(frozen=True)
+class Streams:
+    """What the random streams of a cell are named after."""
+
+    seed: int
+    dataset: str
+    victim: str
+    attack: str = ""
+    label: str = ""
+    """The cell with all options: names the draws of the scoring, so that no two cells share them."""
+
+    def stream(self, purpose: str) -> np.random.Generator:
+        """Return the generator for a purpose."""
+        return stream(self.seed, self.dataset, self.victim, self.attack, purpose)
+
+    def seed_for(self, purpose: str) -> int:
+        """Return a seed for a purpose."""
+        return derived_seed(self.seed, self.dataset, self.victim, self.attack, purpose)
 
 
 def seed_libraries(seed: int) -> None:

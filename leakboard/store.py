@@ -16,14 +16,17 @@ import re
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from leakboard.errors import RequestError, StorageError
+
+T = TypeVar("T")
 
 SCHEMA = 2
 """Version of everything the engine writes; part of every identity."""
@@ -108,6 +111,67 @@ def write_file(path: Path, content: str | bytes) -> None:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise StorageError(f"{path}: cannot be written ({error.strerror}); what was finished before is kept") from error
+
+
+def save_fields(instance: Any, folder: Path) -> None:
+    """Write a dataclass into an empty folder: arrays as NumPy, numbers, text, lists of these and None as JSON.
+
+    Raises:
+        TypeError: a field is none of these.
+    """
+    import numpy as np
+
+    arrays: dict[str, Any] = {}
+    plain: dict[str, Any] = {}
+    for name in (entry.name for entry in fields(instance)):
+        value = getattr(instance, name)
+        if isinstance(value, np.ndarray):
+            if value.dtype.kind == "O" and all(isinstance(entry, str) for entry in value.flat):
+                value = value.astype(np.str_)
+            if value.dtype.kind not in "biufU":
+                raise TypeError(f"{type(instance).__name__}.{name}: arrays of {value.dtype} cannot be saved")
+            arrays[name] = value
+        elif value is None or isinstance(value, bool | int | float | str | list):
+            plain[name] = finite(value)
+        else:
+            raise TypeError(
+                f"{type(instance).__name__}.{name} is a {type(value).__name__}: fields that are no array, number or "
+                "text need a `save` and a `load` of their own"
+            )
+    np.savez(folder / "arrays.npz", **arrays)
+    (folder / "fields.json").write_text(json.dumps(plain), encoding="utf-8")
+
+
+def load_fields(cls: type[T], folder: Path) -> T:
+    """Return the instance that `save_fields` wrote."""
+    import numpy as np
+
+    with np.load(folder / "arrays.npz", allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    return cls(**arrays, **numbers(json.loads((folder / "fields.json").read_text("utf-8"))))
+
+
+_folder: ContextVar[Path | None] = ContextVar("state of unfinished work", default=None)
+
+
+@contextlib.contextmanager
+def resumable(folder: Path) -> Iterator[None]:
+    """Let the work inside keep its state in ``folder``, which is made when it is first asked for."""
+    token = _folder.set(folder)
+    try:
+        yield
+    finally:
+        _folder.reset(token)
+
+
+def resume_dir() -> Path | None:
+    """Return where the running work may keep its state; None where nobody keeps it (tests, an attacker's own models).
+
+    What is found there was left by the same work: same code, options, data and seed.
+    """
+    if folder := _folder.get():
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import ClassVar
 
@@ -62,37 +61,9 @@ def reviews():
 @pytest.fixture(scope="session")
 def tiny_bert(tmp_path_factory, reviews):
     """Write a random BERT of two layers whose vocabulary splits words of more than six letters into pieces."""
-    import torch
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+    from leakboard.models.tiny_bert import write_tiny_bert
 
-    counts = Counter(word for text in reviews.texts("train") for word in text.lower().split() if word.isalpha())
-    letters = [chr(code) for code in range(ord("a"), ord("z") + 1)]
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *",.!?:;'()-", *letters, *(f"##{c}" for c in letters)]
-    pieces += sorted(word for word in counts if 1 < len(word) <= 6)
-    vocabulary = {piece: code for code, piece in enumerate(dict.fromkeys(pieces))}
-    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer()
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    ends = [(token, vocabulary[token]) for token in ("[CLS]", "[SEP]")]
-    tokenizer.post_processor = processors.TemplateProcessing("[CLS] $A [SEP]", special_tokens=ends)
-    names = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = BertModel(
-            BertConfig(
-                vocab_size=len(vocabulary),
-                hidden_size=32,
-                num_hidden_layers=2,
-                num_attention_heads=2,
-                intermediate_size=64,
-                max_position_embeddings=160,
-            )
-        )
-    folder = tmp_path_factory.mktemp("tiny_bert")
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names).save_pretrained(folder)
-    model.save_pretrained(folder)
-    return folder
+    return write_tiny_bert(tmp_path_factory.mktemp("tiny_bert"), reviews.texts("train"))
 
 
 class Bench:
@@ -177,10 +148,10 @@ def bench(tmp_path):
 def command_line(monkeypatch, capsys):
     """Return a function that calls the command line in this process: exit status, standard output, standard error."""
     from leakboard.cli import commands
-    from leakboard.pipeline import engines, worker
+    from leakboard.pipeline import engines, stages
 
     def call(*arguments):
-        worker._registry.cache_clear()
+        stages.registry_of.cache_clear()
         monkeypatch.setattr(sys, "argv", ["run_benchmark.py", *map(str, arguments)])
         with pytest.raises(SystemExit) as ended:
             commands.main()

@@ -4,6 +4,7 @@ Plugins are compared by the conformance suite, which makes their examples anyway
 """
 
 import ast
+import importlib
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,33 +14,28 @@ import pandas as pd
 import pins
 import pytest
 
-from leakboard import metrics
+from leakboard import metrics, threats
 from leakboard.data.corpora import build_corpus
-from leakboard.interfaces import (
-    Distinguisher,
-    PrivacyClaim,
-    PublishedWords,
-    Secret,
-    SecretGuesses,
-    TextGuesses,
-    WordGuesses,
-)
+from leakboard.interfaces import FittedVictim, PublishedWords, Secret, Victim
 from leakboard.metrics import baselines
-from leakboard.metrics.cell import judge, judge_task
-from leakboard.metrics.claims import canary_metrics, judge_claim
+from leakboard.metrics.claims import bound_metrics, canary_metrics, sanity_metric
 from leakboard.metrics.membership import membership_metrics
 from leakboard.metrics.neighbours import neighbour_metrics
 from leakboard.metrics.regression import judge_regression
+from leakboard.metrics.secrets import secret_metrics
+from leakboard.metrics.task import task_metrics
 from leakboard.metrics.texts import text_metrics
-from leakboard.metrics.words import word_metrics
-from leakboard.pipeline.fitting import Names, fit, victim_and_attacker_corpus
+from leakboard.metrics.words import WordGuesses, word_metrics
+from leakboard.pipeline.fitting import fit, victim_and_attacker_corpus
 from leakboard.pipeline.publications import publish
-from leakboard.suite import stages
-from leakboard.suite.plugins import KINDS, Registry, load_file
+from leakboard.randomness import Streams
+from leakboard.suite import revisions
+from leakboard.suite.registry import KINDS, Registry, load_file
+from leakboard.threats.threat import Threat
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 WORDS = [f"w{i}" for i in range(60)]
-NAMES = Names(0, "made", "victim", "attack", "label")
+STREAMS = Streams(0, "made", "victim", "attack", "label")
 
 
 def corpus():
@@ -63,8 +59,8 @@ def secrets(kind):
     given, rng = corpus(), np.random.default_rng(1)
     chosen = [secret for secret in given.secrets if secret.kind == kind]
     scores = {s.name: rng.normal(size=(40, len(s.values))).astype(np.float32) for s in chosen}
-    floor = np.stack([rng.integers(0, len(s.values), 40) for s in chosen], axis=1)
-    return judge(given, chosen, SecretGuesses(scores), floor)
+    by_text = np.stack([rng.integers(0, len(s.values), 40) for s in chosen], axis=1)
+    return secret_metrics(given, chosen, scores, by_text)
 
 
 def words():
@@ -78,7 +74,7 @@ def words():
 def texts():
     given = corpus()
     guessed = [" ".join([*text.split()[2:], "w1"]) for text in given.texts("test")]
-    return text_metrics(TextGuesses(guessed), given)
+    return text_metrics(guessed, True, given)
 
 
 def members():
@@ -87,22 +83,21 @@ def members():
     return membership_metrics(rng.normal(size=400) + 0.5 * truth, truth, np.arange(400) // 4)
 
 
-def claim():
+def releases():
     mechanism = SimpleNamespace(
         dimension=2,
         epsilon=1.0,
         delta=1e-5,
         release=lambda values, generator: values + generator.laplace(0.0, 1.0, values.shape),
     )
-    event = Distinguisher(np.zeros(2), np.ones(2), lambda outputs: outputs.sum(axis=1) < 1, 20_000)
-    promise = PrivacyClaim(1.0, 1e-5, "vector", "laplace", "L1, 2")
-    return judge_claim(SimpleNamespace(distinguisher=event, repeats=0), promise, mechanism, None, NAMES.stream("claim"))
+    rng = STREAMS.stream("claim")
+    return [*bound_metrics(900, 400, 1000, 1e-5), sanity_metric(mechanism, 2_000, rng)]
 
 
 def canaries():
     rng = np.random.default_rng(4)
     planted = rng.random(300) < 0.5
-    return canary_metrics(rng.normal(size=300) + 3.0 * planted, planted, 1e-5, 2, "user")
+    return canary_metrics(rng.normal(size=300) + 3.0 * planted, planted, 1e-5, 2)
 
 
 def utility():
@@ -110,29 +105,37 @@ def utility():
     vectors = rng.normal(size=(3, 40, 4)).astype(np.float32)
     tables = [PublishedWords(WORDS, rng.normal(size=(60, 4)).astype(np.float32)) for _ in range(2)]
     return [
-        *judge_task(given, rng.integers(0, 2, 40)),
+        *task_metrics(given, rng.integers(0, 2, 40)),
         *judge_regression(given, dict(zip(("train", "dev", "test"), vectors, strict=True))),
         *neighbour_metrics(*tables, queries=WORDS[:9], k=10),
     ]
 
 
 SCORERS = {
-    "attribute": lambda: secrets("attribute"),
-    "entity": lambda: secrets("entity"),
+    "secrets": lambda: [*secrets("attribute"), *secrets("entity")],
     "words": words,
-    "text": texts,
+    "texts": texts,
     "membership": members,
-    "claim": claim,
+    "releases": releases,
     "canaries": canaries,
 }
 """By threat."""
 
 
-class Spy:
-    """A victim that publishes what it was given: texts, a seed, and what its random streams hold."""
+def threats_of(package):
+    """Return the threats that the modules of a package define, by name."""
+    modules = [
+        importlib.import_module(f"{package.__name__}.{path.stem}") for path in Path(package.__path__[0]).glob("*.py")
+    ]
+    own = [cls for module in modules for cls in vars(module).values() if isinstance(cls, type)]
+    return {cls.name: cls for cls in own if issubclass(cls, Threat) and cls is not Threat}
 
-    publishes = ("documents",)
-    claim = None
+
+THREATS = threats_of(threats)
+
+
+class Spy(Victim, FittedVictim):
+    """A victim that publishes what it was given: texts, a seed, and what its random streams hold."""
 
     def fit(self, corpus, seed):
         self.told = [sorted(corpus.splits), list(corpus.texts("train")), seed, np.random.random(3)]
@@ -154,36 +157,36 @@ def halves():
 
 STAGES = {
     "CORPUS": halves,
-    "FIT": lambda: fit(Spy(), corpus(), NAMES).told,
-    "PUBLISH": lambda: publish(Spy(), Spy(), corpus(), NAMES),
+    "FIT": lambda: fit(Spy(), corpus(), STREAMS).told,
+    "PUBLISH": lambda: publish(Spy(), Spy(), corpus(), STREAMS),
     "TEXT_CLASSIFIERS": lambda: [baselines.from_text(corpus(), [secret], seed=0) for secret in corpus().secrets],
     "UTILITY": utility,
 }
 
 
-@pytest.mark.parametrize("threat", stages.SCORING)
+@pytest.mark.parametrize("threat", THREATS)
 def test_the_scoring_of_every_threat_is_pinned(threat):
     found = pins.summary(SCORERS[threat]())
-    where = f"SCORING[{threat!r}] in leakboard/suite/stages.py"
-    assert not pins.complaint(f"scoring/{threat}", stages.SCORING[threat], found, where)
+    where = f"revision of {THREATS[threat].__name__} in leakboard/threats/"
+    assert not pins.complaint(f"scoring/{threat}", THREATS[threat].revision, found, where)
 
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_every_stage_is_pinned(stage):
     found = pins.summary(STAGES[stage]())
-    where = f"{stage} in leakboard/suite/stages.py"
-    assert not pins.complaint(f"stages/{stage}", getattr(stages, stage), found, where)
+    where = f"{stage} in leakboard/suite/revisions.py"
+    assert not pins.complaint(f"stages/{stage}", getattr(revisions, stage), found, where)
 
 
 def test_no_revision_and_no_scorer_is_left_out():
-    revisions = {name for name, value in vars(stages).items() if isinstance(value, int)}
-    assert set(STAGES) == revisions
+    assert set(STAGES) == {name for name, value in vars(revisions).items() if isinstance(value, int)}
+    assert set(SCORERS) == set(THREATS)
     trees = [ast.parse(path.read_text("utf-8")) for path in Path(metrics.__file__).parent.glob("*.py")]
     functions = [node for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef) and node.returns]
     scorers = {node.name for node in functions if ast.unparse(node.returns) == "list[Metric]"}
     by_others = {name for tree in trees for name in _called(tree)}
     pinned = _called(ast.parse(Path(__file__).read_text("utf-8")))
-    assert {"word_metrics", "judge"} <= scorers - by_others <= pinned
+    assert {"word_metrics", "secret_metrics"} <= scorers - by_others <= pinned
 
 
 def _called(tree):
@@ -261,7 +264,7 @@ def test_a_changed_learning_rate_inside_a_plugin_is_told_by_name(tmp_path, monke
     given, copy = conformance.corpus(), tmp_path / "embedding_bag.py"
 
     def told():
-        plugin = conformance.example("victims", "embedding_bag", {}, load_file(copy))
+        plugin = load_file(copy).example(tmp_path)
         made = conformance.published(plugin, plugin.fit(given.only("train", "dev"), 0), given)
         return pins.complaint("victims/embedding_bag", plugin.__leakboard_revision__, pins.summary(made))
 

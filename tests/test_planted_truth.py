@@ -19,7 +19,7 @@ def scores(bench, command_line):
             datasets=[{"generated_reviews": {"leak": leak, "users": users}}],
             victims=[victim],
             attacks=ATTACKS,
-            floor=False,
+            text_classifier=False,
         )
         code, out, _ = command_line(*bench.arguments("run"))
         assert code == 0, out
@@ -34,7 +34,7 @@ def test_without_a_leak_the_attack_is_at_the_majority_rate(scores):
     found = scores(WORD2VEC, leak=0.0, users=300)
     for attack in ATTACKS:
         score = found.loc[(attack, "attack_score")]
-        assert score["low"] <= 1 - found.loc[(attack, "privacy_majority"), "value"] <= score["high"]
+        assert score["low"] <= 1 - found.loc[(attack, "privacy_best_constant"), "value"] <= score["high"]
 
 
 def test_with_a_full_leak_the_attack_reaches_the_bayes_rate(scores):
@@ -63,7 +63,7 @@ def test_defences_that_know_the_secrets_hide_them_from_the_papers_attacker(bench
         datasets=[{"generated_reviews": {"leak": 1.0, "users": 1000}}],
         victims=[LSTM, *({"adversarial": {"method": m, "encoder": LSTM, **w}} for m, w in weights.items())],
         attacks=[{"attribute_inference": {"portfolio": "mlp"}}],
-        floor=False,
+        text_classifier=False,
     )
     code, out, _ = command_line(*bench.arguments("run"))
     assert code == 0, out

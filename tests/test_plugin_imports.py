@@ -6,11 +6,12 @@ import sys
 
 import pytest
 
-from leakboard.suite.plugins import Registry
+from leakboard.suite.registry import Registry
 
 HEAVY = (
     *("datasets", "dp_accounting", "faiss", "gensim", "numba", "pandas"),
-    *("safetensors", "scipy", "sklearn", "tokenizers", "torch", "transformers"),
+    *("safetensors", "scipy.linalg", "scipy.optimize", "scipy.sparse", "scipy.special", "scipy.stats"),
+    *("sklearn", "tokenizers", "torch", "transformers"),
 )
 PLUGINS = [f"{kind}.{listing.name}" for kind in ("attacks", "victims") for listing in Registry().listings(kind)]
 TRAINING = "models.training"

@@ -136,7 +136,7 @@ def rows_of_defences(table, attacker):
         plain = rows[rows["victim"].str.startswith("lstm")].iloc[0]
         defended = [rows[rows["victim"].str.contains(f"method={method}")].iloc[0] for method in METHODS]
         cells = [*percent(plain), *(" ".join(percent(row, less=plain)) for row in defended)]
-        bounds = percent(plain, ("task_majority", "privacy_majority", "privacy_floor"))
+        bounds = percent(plain, ("task_majority", "privacy_best_constant", "privacy_text_classifier"))
         yield "| " + " | ".join([corpus, *cells, *bounds]) + " |"
 
 

@@ -22,7 +22,7 @@ Penalty = Callable[[Vectors, list[int]], torch.Tensor]
 
 
 @dataclass(frozen=True)
-class Setting:
+class AdversaryContext:
     """What a term is made of."""
 
     corpus: Corpus
@@ -52,24 +52,24 @@ class Setting:
         return Adversary(module, loss, torch.optim.Adam(module.parameters(), lr=self.learning_rate))
 
 
-def _classifier(setting: Setting, sizes: Sequence[int]) -> torch.nn.Sequential:
-    outputs = torch.nn.Linear(setting.hidden, sum(sizes))
-    return torch.nn.Sequential(torch.nn.Linear(setting.dimension, setting.hidden), torch.nn.ReLU(), outputs)
+def _classifier(context: AdversaryContext, sizes: Sequence[int]) -> torch.nn.Sequential:
+    outputs = torch.nn.Linear(context.hidden, sum(sizes))
+    return torch.nn.Sequential(torch.nn.Linear(context.dimension, context.hidden), torch.nn.ReLU(), outputs)
 
 
-def _sizes(setting: Setting) -> list[int]:
-    return [len(secret.values) for secret in setting.corpus.secrets]
+def _sizes(context: AdversaryContext) -> list[int]:
+    return [len(secret.values) for secret in context.corpus.secrets]
 
 
-def multidetasking(setting: Setting) -> tuple[Adversary | None, Penalty]:
+def multidetasking(context: AdversaryContext) -> tuple[Adversary | None, Penalty]:
     """An adversary is trained along, and the encoder rewarded where it predicts flipped secrets (Coavoux et al. 2018).
 
     The adversary minimises -log P(z | r); encoder and head minimise -log P(not z | r) beside the task. Of a binary
     secret "not z" is the flipped bit, as in the paper; of one with more values it is any but the true one.
     """
-    truth, sizes = setting.secrets(), _sizes(setting)
-    with seeded(derived_seed(setting.seed, "adversary")):
-        network = _classifier(setting, sizes)
+    truth, sizes = context.secrets(), _sizes(context)
+    with seeded(derived_seed(context.seed, "adversary")):
+        network = _classifier(context, sizes)
 
     def loss(vectors: Vectors, rows: list[int]) -> torch.Tensor:
         parts = network(vectors).split(sizes, dim=1)
@@ -83,23 +83,23 @@ def multidetasking(setting: Setting) -> tuple[Adversary | None, Penalty]:
             total = total + (part.logsumexp(1) - others.logsumexp(1)).mean()
         return total
 
-    return setting.adversary(network, loss), penalty
+    return context.adversary(network, loss), penalty
 
 
-def gradient_reversal(setting: Setting) -> tuple[Adversary | None, Penalty]:
+def gradient_reversal(context: AdversaryContext) -> tuple[Adversary | None, Penalty]:
     """Min over encoder and head, max over discriminators, one a secret, of the task's loss less theirs.
 
     Li, Baldwin and Cohn (2018); here the discriminators step first.
     """
-    truth, sizes = setting.secrets(), _sizes(setting)
-    with seeded(derived_seed(setting.seed, "adversary")):
-        networks = torch.nn.ModuleList(_classifier(setting, [size]) for size in sizes)
+    truth, sizes = context.secrets(), _sizes(context)
+    with seeded(derived_seed(context.seed, "adversary")):
+        networks = torch.nn.ModuleList(_classifier(context, [size]) for size in sizes)
 
     def loss(vectors: Vectors, rows: list[int]) -> torch.Tensor:
         parts = (cross_entropy(network(vectors), truth[rows, i]) for i, network in enumerate(networks))
         return sum(parts, torch.zeros((), device=vectors.device))
 
-    return setting.adversary(networks, loss), lambda vectors, rows: -loss(vectors, rows)
+    return context.adversary(networks, loss), lambda vectors, rows: -loss(vectors, rows)
 
 
 class CharacterModel(torch.nn.Module):
@@ -118,48 +118,48 @@ class CharacterModel(torch.nn.Module):
         return cross_entropy(self.output(states).flatten(0, 1), texts[:, 1:].flatten(), ignore_index=0)
 
 
-def generation(setting: Setting) -> tuple[Adversary | None, Penalty]:
+def generation(context: AdversaryContext) -> tuple[Adversary | None, Penalty]:
     """A generator learns to write the text from its vector, and the encoder to make that hard (Coavoux et al. 2018).
 
     It needs no secrets. The paper sums the losses of all of a text's characters; here the first ones' are averaged, so
     that long texts do not outweigh the task: its weight of 1 is about one of 100 here. The gain has no bound.
     """
-    texts = [text[: setting.characters] for text in setting.corpus.texts("train")]
+    texts = [text[: context.characters] for text in context.corpus.texts("train")]
     alphabet = {character: code for code, character in enumerate(sorted(set().union(*texts)), 3)}
     coded = [torch.tensor([1, *(alphabet[character] for character in text), 2]) for text in texts]
-    with seeded(derived_seed(setting.seed, "adversary")):
-        network = CharacterModel(len(alphabet) + 3, setting.dimension)
+    with seeded(derived_seed(context.seed, "adversary")):
+        network = CharacterModel(len(alphabet) + 3, context.dimension)
 
     def loss(vectors: Vectors, rows: list[int]) -> torch.Tensor:
         padded = torch.nn.utils.rnn.pad_sequence([coded[row] for row in rows], batch_first=True)
         found: torch.Tensor = network(vectors, padded.to(vectors.device))
         return found
 
-    return setting.adversary(network, loss), lambda vectors, rows: -loss(vectors, rows)
+    return context.adversary(network, loss), lambda vectors, rows: -loss(vectors, rows)
 
 
-def declustering(setting: Setting) -> tuple[Adversary | None, Penalty]:
+def declustering(context: AdversaryContext) -> tuple[Adversary | None, Penalty]:
     """Texts with like secrets are pushed apart, texts with unlike ones pulled together (Coavoux et al. 2018).
 
     The term is (0.5 - l(z, z')) ||r - r'||^2 with r' of a random text of train, whatever the first. The paper names l
     the Hamming distance, under which the sign would do the opposite of what it says; its code takes the share of
     agreeing secrets, as here. The term is bounded below only where the vectors are, as an LSTM's.
     """
-    truth = setting.secrets()
-    generator = torch.Generator().manual_seed(derived_seed(setting.seed, "pairs"))
+    truth = context.secrets()
+    generator = torch.Generator().manual_seed(derived_seed(context.seed, "pairs"))
     # Drawn by batches of like length, since the padding of unlike ones would cost more than the rest
-    endless = itertools.chain.from_iterable(setting.batches(generator) for _ in itertools.count())
+    endless = itertools.chain.from_iterable(context.batches(generator) for _ in itertools.count())
 
     def penalty(vectors: Vectors, rows: list[int]) -> torch.Tensor:
         others = list(itertools.islice(itertools.cycle(next(endless)), len(rows)))
         agree = (truth[rows] == truth[others]).float().mean(1)
-        distance = (vectors - setting.encode(others, "train")).square().sum(1)
+        distance = (vectors - context.encode(others, "train")).square().sum(1)
         return ((0.5 - agree) * distance).mean()
 
     return None, penalty
 
 
-TERMS: Mapping[str, Callable[[Setting], tuple[Adversary | None, Penalty]]] = {
+TERMS: Mapping[str, Callable[[AdversaryContext], tuple[Adversary | None, Penalty]]] = {
     "multidetasking": multidetasking,
     "gradient_reversal": gradient_reversal,
     "generation": generation,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from leakboard.interfaces import PrivacyClaim
+from leakboard.claims import TrainingClaim
 from leakboard.models.skip_gram.participation import Participation, RenyiFilter
 from leakboard.models.skip_gram.sampling import PoissonSampler, SequentialBatches
 from leakboard.privacy.accounting.training_budget import TrainingBudget
@@ -38,19 +38,24 @@ class Claims:
     accounting: ClassVar[str] = "filter"
     """Of budgets, in words."""
 
-    def __call__(self, steps: int) -> PrivacyClaim | None:
+    def __call__(self, steps: int) -> TrainingClaim | None:
         """Return the claim; None without noise."""
         options = self.options
         if options.noise_multiplier == 0:
             return None
-        return PrivacyClaim(
+        return TrainingClaim(
             epsilon=self.claimed(steps),
             delta=options.delta,
             unit=options.unit,
-            mechanism="; ".join(self.parts(steps)),
-            sensitivity=self.sensitivity(),
+            steps=steps,
+            sampling="poisson" if isinstance(self.sampler, PoissonSampler) else "sequential",
+            expected_batch_size=self.size,
+            units=self.sampler.units,
+            noise_multiplier=self.cost.noise_multiplier,
+            clipping_norm=options.clipping_norm,
+            vocabulary=self._vocabulary(),
             proved=math.inf if options.exact_vocabulary else self.proved(steps),
-            protects="training",
+            details="; ".join(self.details(steps)),
             caveat=self._caveat(steps),
         )
 
@@ -75,25 +80,11 @@ class Claims:
             return int(min(steps, self.participation.paid_steps.max()))
         return steps
 
-    def sensitivity(self) -> str:
-        """Return what bounds a unit's contribution, in words."""
-        return f"2-norm of the gradient of one {self.options.unit} at most {self.options.clipping_norm:g}, by clipping"
-
-    def noise(self) -> str:
-        """Return where noise of which scale is added, in words."""
-        return f"Gaussian noise {self.cost.noise_multiplier:.4g} times the clipping norm on the sum"
-
-    def parts(self, steps: int) -> list[str]:
-        """Return what is released and what is public, in words."""
-        batches = f"batches of {self.size} in order"
-        if isinstance(self.sampler, PoissonSampler):
-            batches = f"Poisson samples, q={self.sampler.probability:.4g}"
-        parts = [f"{steps} steps of gradient descent on {batches}, {self.noise()}"]
-        parts.append(f"{self.sampler.units} units, a public number")
-        parts.append(f"vocabulary {self._vocabulary()}")
-        if self.budgets is not None:
-            parts.append(f"public budgets {self.budgets.min():g} to {self.budgets.max():g}, {self.accounting}")
-        return parts
+    def details(self, steps: int) -> list[str]:
+        """Return what else an accountant must know, in words."""
+        if self.budgets is None:
+            return []
+        return [f"public budgets {self.budgets.min():g} to {self.budgets.max():g}, {self.accounting}"]
 
     def _caveat(self, steps: int) -> str:
         parts, units = [], self.sampler.units

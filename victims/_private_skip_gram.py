@@ -6,29 +6,29 @@ import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from leakboard.claims import TrainingClaim, TrainingUnit, claim_as_json, claim_from_json
 from leakboard.errors import RequestError, nearest
-from leakboard.interfaces import Corpus, PrivacyClaim, Publication, TrainingUnit
+from leakboard.interfaces import Corpus, Publication, Victim
 from leakboard.privacy.mechanisms.textbook import Positive
-from leakboard.randomness import stream
-from leakboard.resuming import state_folder
-from leakboard.store import file_checksum, finite, numbers
-from leakboard.suite.options import shared
+from leakboard.store import file_checksum, load_fields, resume_dir, save_fields
+from leakboard.suite.options import Count, shared
 from leakboard.victims._private_training import Method, plan
 from leakboard.victims._word_vectors import WordVectors
 
-Count = Annotated[int, Field(ge=1)]
 Epsilons = Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)]
 KINDS = ("noisy", "exact")
 LEAST_NOISE = 1e-3
 """Smallest noise multiplier: below it an epsilon is beyond what accountants can work out."""
+EXAMPLE: dict[str, Any] = {"steps": 10, "expected_batch_size": 50, "vector_size": 8, "vocabulary_noise": 0.5}
+"""Options of a training that takes a moment."""
 
 
 @shared
-class PrivateSkipGram:
+class PrivateSkipGram(Victim):
     """Skip-gram trained step by step; a subclass says what is protected, by how much noise, and by which method."""
 
     delta: Annotated[float, Field(gt=0, lt=1)] = 1e-6
@@ -104,7 +104,7 @@ class PrivateSkipGram:
         """Whether the vocabulary is counted without noise, which nothing pays for."""
         return self.vocabulary == "exact"
 
-    def trained_as(self) -> PrivateSkipGram:
+    def training_config(self) -> PrivateSkipGram:
         """Return the recipe whatever checkpoint is published."""
         return dataclasses.replace(self, published_step=None)
 
@@ -121,9 +121,9 @@ class PrivateSkipGram:
             raise RequestError(f"vocabulary: {self.vocabulary!r} is no file; allowed: noisy, exact, or a file{hint}")
         return file_checksum(Path(self.vocabulary))
 
-    def mismatch(self, corpus: Corpus) -> str:
+    def why_not_applicable(self, corpus: Corpus) -> str:
         """Return why it cannot be trained on a corpus: users are protected, and it names none."""
-        named = self.unit != "user" or "user" in corpus.splits["train"].features
+        named = self.unit != "user" or corpus.has_users
         return "" if named else f"unit: user, but {corpus.name} names no users"
 
     def fit(self, corpus: Corpus, seed: int) -> PrivateTable:
@@ -137,12 +137,8 @@ class PrivateSkipGram:
         last = self.published_step or planned.steps
         if last > planned.steps:
             raise self._not_reached()
-        published = planned.training.run(last, self.checkpoints, state_folder())
-        rng = stream(seed, "dp_word2vec", "documents")
-        tables = {
-            step: PrivateTable(planned.words, vectors, None, planned.claim(step)).with_classifier(corpus, rng)
-            for step, vectors in published.items()
-        }
+        vectors = planned.training.run(last, self.checkpoints, resume_dir())
+        tables = {step: PrivateTable(planned.words, table, planned.claim(step)) for step, table in vectors.items()}
         kept = {step: table for step, table in tables.items() if step in self.checkpoints}
         return dataclasses.replace(tables[last], checkpoints=kept)
 
@@ -166,20 +162,19 @@ class PrivateSkipGram:
 class PrivateTable(WordVectors):
     """A published table with what is claimed for its training data."""
 
-    stated: PrivacyClaim | None = None
+    stated: TrainingClaim | None = None
     checkpoints: dict[int, PrivateTable] = dataclasses.field(default_factory=dict)
     """By step, the tables that are kept besides."""
 
     @property
-    def claim(self) -> PrivacyClaim | None:
+    def claim(self) -> TrainingClaim | None:
         """What is claimed for the training data; None without noise."""
         return self.stated
 
     def save(self, folder: Path) -> None:
         """Write the table, its claim (JSON), and the checkpoints in folders of their own."""
-        super().save(folder)
-        stated = finite(dataclasses.asdict(self.stated)) if self.stated else None
-        (folder / "claim.json").write_text(json.dumps(stated), encoding="utf-8")
+        save_fields(WordVectors(self.vocabulary, self.vectors), folder)
+        (folder / "claim.json").write_text(json.dumps(claim_as_json(self.stated)), encoding="utf-8")
         for step, table in self.checkpoints.items():
             (folder / f"step {step}").mkdir()
             table.save(folder / f"step {step}")
@@ -187,5 +182,7 @@ class PrivateTable(WordVectors):
     @classmethod
     def load(cls, folder: Path) -> PrivateTable:
         """Return what `save` wrote, the checkpoints left out."""
-        stated = json.loads((folder / "claim.json").read_text("utf-8"))
-        return cls(**WordVectors.saved(folder), stated=PrivacyClaim(**numbers(stated)) if stated else None)
+        table = load_fields(WordVectors, folder)
+        stated = claim_from_json(json.loads((folder / "claim.json").read_text("utf-8")))
+        assert stated is None or isinstance(stated, TrainingClaim)
+        return cls(table.vocabulary, table.vectors, stated)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from leakboard.claims import TrainingClaim
 from leakboard.errors import RequestError
-from leakboard.interfaces import Corpus, PrivacyClaim
+from leakboard.interfaces import Corpus
 from leakboard.logs import log_progress
 from leakboard.models.skip_gram.pairs import Pairs, pairs_of
 from leakboard.models.skip_gram.participation import Participation, RenyiFilter
@@ -54,7 +55,7 @@ class Planned:
     words: list[str]
     training: Training
     steps: int
-    claim: Callable[[int], PrivacyClaim | None]
+    claim: Callable[[int], TrainingClaim | None]
 
 
 def plan(options: PrivateSkipGram, corpus: Corpus, seed: int) -> Planned:

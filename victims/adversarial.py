@@ -12,24 +12,24 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import Field
 
 from leakboard.errors import RequestError
-from leakboard.interfaces import Corpus, Floats, Publication, Texts
+from leakboard.interfaces import Corpus, Floats, Texts, Victim
 from leakboard.logs import log_progress
 from leakboard.models.task_model import Defence, FittedOnTask, TaskModel
-from leakboard.suite.options import part, victim
+from leakboard.suite.options import Count, part, victim
 from leakboard.victims._encoders import ENCODERS
+from leakboard.victims.embedding_bag import EmbeddingBag
 from leakboard.victims.lstm import Lstm
 
 if TYPE_CHECKING:
     from concept_erasure import LeaceEraser
 
 Weight = Annotated[float, Field(ge=0)]
-Count = Annotated[int, Field(ge=1)]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ METHODS: Mapping[str, Method] = {
 
 
 @victim(revision=1)
-class Adversarial:
+class Adversarial(Victim):
     method: Literal["multidetasking", "gradient_reversal", "generation", "declustering", "erasure"]
     """What hides the secrets; ``generation`` alone needs none."""
     encoder: part(ENCODERS) = Field(default=Lstm())  # type: ignore[valid-type]
@@ -71,7 +71,10 @@ class Adversarial:
     least_privacy: Annotated[float, Field(gt=0, lt=1)] | None = None
     """Keep the most accurate epoch whose privacy on dev (linear attackers) is at least this; null is the recipe's."""
 
-    publishes: ClassVar[tuple[Publication, ...]] = ("documents",)
+    @classmethod
+    def example(cls, folder: Path) -> Self:
+        """Return a defence of an encoder that is trained for one epoch."""
+        return cls(method="multidetasking", encoder=EmbeddingBag(epochs=1), hidden=8)
 
     def fingerprint(self) -> str:
         """Identify the encoder's pretrained weights."""
@@ -91,10 +94,10 @@ class Adversarial:
             RequestError: no weights, or the corpus has no task label, or none of the secrets that the method needs.
         """
         from leakboard.models.task_training import fit_task_model
-        from leakboard.victims._adversaries import TERMS, Setting
-        from leakboard.victims._privacy_budget import PrivacyBudget
+        from leakboard.victims._adversaries import TERMS, AdversaryContext
+        from leakboard.victims._privacy_criterion import EmpiricalPrivacyCriterion
 
-        method, term, budgets = METHODS[self.method], TERMS.get(self.method), list[PrivacyBudget]()
+        method, term, budgets = METHODS[self.method], TERMS.get(self.method), list[EmpiricalPrivacyCriterion]()
         if not corpus.secrets and (self.least_privacy or method.needs_secrets):
             asked = f"least_privacy: {self.least_privacy}" if self.least_privacy else f"method: {self.method!r}"
             raise RequestError(f"adversarial: {asked} needs secrets, and {corpus.name} has none")
@@ -102,7 +105,7 @@ class Adversarial:
         def defend(encoder: Any, encode: Any, batches: Any) -> Defence:
             if term is None:
                 return Defence(task_weight=self.alpha)
-            given = Setting(
+            given = AdversaryContext(
                 corpus=corpus,
                 dimension=encoder.dimension,
                 device=encoder.device,
@@ -116,7 +119,7 @@ class Adversarial:
             adversary, penalty = term(given)
             beta = method.beta if self.beta is None else self.beta
             if self.least_privacy:
-                budgets.append(PrivacyBudget(self.least_privacy, corpus, encode))
+                budgets.append(EmpiricalPrivacyCriterion(self.least_privacy, corpus, encode))
             return Defence(
                 adversaries=[adversary] if adversary else [],
                 task_weight=self.alpha,

@@ -4,8 +4,9 @@ Encoder, dropout, one softmax layer; AdamW with linear decay; the epoch of best 
 vector of a text, and the contextual vectors of its words. It makes no privacy claim.
 """
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field
@@ -13,13 +14,11 @@ from pydantic import Field
 from leakboard.interfaces import Corpus, Publication, PublishedWords, Texts
 from leakboard.models import checkpoints
 from leakboard.models.task_model import FittedOnTask, Recipe, TrainableVictim
-from leakboard.suite.options import victim
+from leakboard.suite.options import Count, victim
 from leakboard.victims._pretrained import Pretrained
 
 if TYPE_CHECKING:
     from leakboard.models.transformer import TransformerEncoder
-
-Count = Annotated[int, Field(ge=1)]
 
 
 class FittedBert(FittedOnTask):
@@ -47,6 +46,11 @@ class Bert(Pretrained, TrainableVictim):
 
     publishes: ClassVar[tuple[Publication, ...]] = ("documents", "words")
     fitted = FittedBert
+
+    @classmethod
+    def example(cls, folder: Path) -> Self:
+        """Return one epoch of training a random BERT."""
+        return replace(super().example(folder), epochs=1, batch_size=16, max_tokens=32)
 
     def build(self, corpus: Corpus) -> "TransformerEncoder":
         """Return the pretrained encoder."""

@@ -35,15 +35,16 @@ A step costs what its batch touches, however large the vocabulary: noise is draw
 (``leakboard/models/skip_gram/tables.py``). Published are the input vectors, and for texts the means of their words'.
 """
 
-from typing import Annotated, ClassVar, Literal
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field
 
+from leakboard.claims import TrainingUnit
 from leakboard.errors import RequestError
-from leakboard.interfaces import TrainingUnit
 from leakboard.privacy.mechanisms.textbook import Positive
 from leakboard.suite.options import field_names, victim
-from leakboard.victims._private_skip_gram import LEAST_NOISE, Epsilons, PrivateSkipGram
+from leakboard.victims._private_skip_gram import EXAMPLE, LEAST_NOISE, Epsilons, PrivateSkipGram
 from leakboard.victims._private_training import Method
 
 
@@ -61,6 +62,11 @@ class DPWord2Vec(PrivateSkipGram):
     """Users' own epsilons: each draws one of these, all as likely, or a column has it; users leave when it is spent."""
 
     method: ClassVar[Method] = Method()
+
+    @classmethod
+    def example(cls, folder: Path) -> Self:
+        """Return a few steps under noise, with a vocabulary that is counted with little."""
+        return cls(noise_multiplier=1.0, **EXAMPLE)
 
     def __post_init__(self) -> None:
         """Refuse options that do not go together.
@@ -80,12 +86,12 @@ class DPWord2Vec(PrivateSkipGram):
             )
         super().__post_init__()
 
-    def without_noise(self) -> "DPWord2Vec":
+    def non_private(self) -> "DPWord2Vec":
         """Return the recipe less what protects the training data; what an attacker trains on texts of its own."""
-        return non_private(self)
+        return without_noise(self)
 
 
-def non_private(options: PrivateSkipGram) -> DPWord2Vec:
+def without_noise(options: PrivateSkipGram) -> DPWord2Vec:
     """Return the same model and training without noise, claim and protection of the vocabulary."""
     same = {name: getattr(options, name) for name in field_names(PrivateSkipGram)}
     same["vocabulary"] = "exact" if options.noisy_vocabulary else options.vocabulary

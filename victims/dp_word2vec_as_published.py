@@ -7,15 +7,15 @@ The model and the training are those of ``dp_word2vec``; what follows is done as
 - It clips the mean of a whole batch, each table's part to C, not each pair's gradient. One pair can turn each table's
   clipped mean around: 2 C apart in each, sqrt(8) C together, and not C over the batch size.
 - Its noise is s C**2 on that mean, so a smaller C leaves less noise than it promises.
-- Batches follow each other in the order of the text, yet the accountant is told of random samples,
-- and of the number of words for that of pairs; it is told nothing of the vocabulary.
+- Batches follow each other in the order of the text, yet the accountant assumes random samples.
+- The accountant takes the number of words for that of pairs, and leaves the vocabulary out.
 
 (The code's model differs: sampled softmax with 64 negatives shared by a batch, three tensors, 300 dimensions, an exact
 vocabulary.)
 
 ``paper_accounting`` (users) trains soundly, but counts personal budgets as Algorithm 1-b is described: the users of a
-batch alone are charged, each a share 1/L of what the step costs, and leave when the shares exceed their budget. Whoever
-could have been sampled is exposed in full, so users lose more than their budgets.
+batch alone are charged, each a share 1/L of what the step costs, and leave when the shares exceed their budget. Every
+user who could have been sampled is exposed in full, so users lose more than their budgets.
 
 What is proved is the true cost of such steps, by the theorems beside the code; with ``vocabulary: exact`` nothing is.
 """
@@ -23,29 +23,30 @@ What is proved is the true cost of such steps, by the theorems beside the code; 
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, ClassVar, Literal
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field
 
+from leakboard.claims import TrainingUnit
 from leakboard.errors import RequestError
-from leakboard.interfaces import TrainingUnit
 from leakboard.models.skip_gram.participation import PaperAccounting
 from leakboard.models.skip_gram.sampling import SequentialBatches
 from leakboard.models.skip_gram.training import Descent
 from leakboard.privacy.accounting.training_budget import TrainingBudget
 from leakboard.suite.options import victim
 from leakboard.victims._private_claims import Claims
-from leakboard.victims._private_skip_gram import LEAST_NOISE, Epsilons, PrivateSkipGram
+from leakboard.victims._private_skip_gram import EXAMPLE, LEAST_NOISE, Epsilons, PrivateSkipGram
 from leakboard.victims._private_training import Method
-from leakboard.victims.dp_word2vec import DPWord2Vec, non_private
+from leakboard.victims.dp_word2vec import DPWord2Vec, without_noise
 
 
 class ReleasedCodeClaims(Claims):
     """What the released code's accountant says, and what is proved of batches whose mean is clipped."""
 
     def claimed(self, steps: int) -> float:
-        """Return what the accountant says that is told the number of words for that of pairs."""
+        """Return what an accountant says that takes the number of words for that of pairs."""
         believed = replace(self.cost, sampling_probability=min(1.0, self.size / self.words), vocabulary_noise=None)
         return believed.epsilon(steps)
 
@@ -55,14 +56,13 @@ class ReleasedCodeClaims(Claims):
         true = self.cost.noise_multiplier * self.options.clipping_norm / math.sqrt(8)
         return replace(self.cost, noise_multiplier=true).visited(self.sampler.visits(steps))
 
-    def sensitivity(self) -> str:
-        """Return what is taken for the sensitivity, in words."""
-        return f"2-norm of what a pair changes in the batch's clipped mean, taken to be {self.options.clipping_norm:g}"
-
-    def noise(self) -> str:
-        """Return the scale of the noise, in words."""
-        scale = f"{self.cost.noise_multiplier:.4g} times the clipping norm squared"
-        return f"the mean gradient clipped, Gaussian noise {scale} on it"
+    def details(self, steps: int) -> list[str]:
+        """Return what the code does otherwise, in words."""
+        return [
+            *super().details(steps),
+            f"the batch's mean gradient is clipped, and a pair taken to change it by {self.options.clipping_norm:g}",
+            "noise on the mean is the multiplier times the clipping norm squared",
+        ]
 
 
 class PaperAccountingClaims(Claims):
@@ -81,11 +81,11 @@ class PaperAccountingClaims(Claims):
         exceeded = any(proved > budget for budget, proved in by_budget.items())
         return math.inf if exceeded else max(by_budget.values())
 
-    def parts(self, steps: int) -> list[str]:
-        """Return the usual parts, and what is proved by budget."""
+    def details(self, steps: int) -> list[str]:
+        """Return the usual details, and what is proved by budget."""
         if self.options.exact_vocabulary:
-            return super().parts(steps)
-        return [*super().parts(steps), f"proved of users by budget: {_listed(self._by_budget(steps))}"]
+            return super().details(steps)
+        return [*super().details(steps), f"proved of users by budget: {_listed(self._by_budget(steps))}"]
 
     def _by_budget(self, steps: int) -> dict[float, float]:
         """Return by budget what is proved of users who leave when the paper's shares are spent.
@@ -94,7 +94,8 @@ class PaperAccountingClaims(Claims):
         all that came out before, it takes part with a probability of at most q, since the draw of this step depends on
         nothing before it; and a mixture in which it takes part more rarely is a mixture of the one at q and of the
         neighbour's, whose divergences are no larger (joint convexity). So the steps cost no more than if it stayed; nor
-        more than as many whole releases as it can take part in. Whoever does not pay for being counted is not.
+        more than as many whole releases as it can take part in. A user whose budget does not pay for being counted is
+        not counted.
         """
         assert isinstance(self.participation, PaperAccounting), "users leave by the paper's shares"
         uncounted = replace(self, cost=replace(self.cost, vocabulary_noise=None))
@@ -138,7 +139,7 @@ class SharedCosts(Method):
     def participation(
         self, options: PrivateSkipGram, cost: TrainingBudget, budgets: np.ndarray | None, size: int, steps: int
     ) -> PaperAccounting:
-        """Return who leaves: users whose shares of the batches' costs exceed their budget."""
+        """Return what lets users leave whose shares of the batches' costs exceed their budget."""
         assert budgets is not None, "the accounting is of budgets"
         spent = np.array([cost.epsilon(step) for step in range(steps + 1)])
         return PaperAccounting(budgets, np.diff(spent), size)
@@ -161,7 +162,11 @@ class DPWord2VecAsPublished(PrivateSkipGram):
     epsilon: ClassVar[None] = None
     sampling: ClassVar[Literal["poisson"]] = "poisson"
     streams_of: ClassVar[str] = "dp_word2vec"
-    """Whose random streams it shares, so that its results are those of the time when it was an option there."""
+
+    @classmethod
+    def example(cls, folder: Path) -> Self:
+        """Return a few steps of the released code."""
+        return cls(variant="released_code", noise_multiplier=5.0, **EXAMPLE)
 
     def __post_init__(self) -> None:
         """Refuse options that do not go together.
@@ -185,6 +190,6 @@ class DPWord2VecAsPublished(PrivateSkipGram):
         """How it departs from ``dp_word2vec``."""
         return METHODS[self.variant]
 
-    def without_noise(self) -> DPWord2Vec:
+    def non_private(self) -> DPWord2Vec:
         """Return the recipe less what is to protect the training data: ``dp_word2vec`` without noise."""
-        return non_private(self)
+        return without_noise(self)

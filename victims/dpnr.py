@@ -14,12 +14,13 @@ epsilon.
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field
 
-from leakboard.interfaces import Corpus, Floats, PrivacyClaim, Publication, Texts
+from leakboard.claims import ReleaseClaim
+from leakboard.interfaces import Corpus, Floats, Publication, Texts, Victim
 from leakboard.models import checkpoints
 from leakboard.models.task_model import Defence, FittedOnTask
 from leakboard.privacy.mechanisms.masking import check_sensitive, hide_words
@@ -37,12 +38,13 @@ from leakboard.randomness import derived_seed, stream
 from leakboard.suite.options import Strings, part, reset, victim
 from leakboard.victims._encoders import ENCODERS
 from leakboard.victims.bert import Bert
+from leakboard.victims.embedding_bag import EmbeddingBag
 
 Budgets = Annotated[tuple[Positive, ...], Field(strict=False)]
 
 
 @victim(revision=1)
-class Dpnr:
+class Dpnr(Victim):
     epsilon: Positive | None
     """Claimed for one release, before word dropout; null publishes normalised vectors without noise."""
     encoder: part(ENCODERS) = Field(default=Bert())  # type: ignore[valid-type]
@@ -74,17 +76,22 @@ class Dpnr:
         check_release(self.mechanism, self.calibration, self.sampling)
         check_sensitive(self.sensitive_words)
 
-    @staticmethod
-    def state() -> str:
+    @classmethod
+    def availability(cls) -> str:
         """Return whether the default encoder's checkpoint is here; other encoders need none."""
-        found = checkpoints.state()
+        found = checkpoints.availability()
         return found if found == "ready" else f"ready but for encoder: bert; {found}"
+
+    @classmethod
+    def example(cls, folder: Path) -> Self:
+        """Return noise on an encoder that is trained for one epoch."""
+        return cls(epsilon=1.0, encoder=EmbeddingBag(epochs=1))
 
     def fingerprint(self) -> str:
         """Identify the encoder's pretrained weights."""
         return self.encoder.fingerprint()
 
-    def trained_as(self) -> "Dpnr":
+    def training_config(self) -> "Dpnr":
         """Return the recipe without what acts at release only: noise where training has none, dropout likewise."""
         trained = self
         if not (self.train_dropout and (self.mu or self.sensitive_words)):
@@ -172,7 +179,7 @@ class FittedDpnr(FittedOnTask):
         return HiddenWordRelease(release, self.options.mu) if release and self.options.mu else release
 
     @property
-    def claim(self) -> PrivacyClaim | None:
+    def claim(self) -> ReleaseClaim | None:
         """The paper's claim, theorem 2 included, beside what is proved.
 
         The theorem holds as words are hidden here (`WordDropout`): a text with a word hidden is a neighbour like any

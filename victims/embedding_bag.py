@@ -6,18 +6,16 @@ part: ``dpnr`` on this encoder with ``epsilon: null`` is their non-private model
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import Field
 
-from leakboard.interfaces import Corpus, Publication
+from leakboard.interfaces import Corpus
 from leakboard.models.task_model import Recipe, TrainableVictim
-from leakboard.suite.options import victim
+from leakboard.suite.options import Count, victim
 
 if TYPE_CHECKING:
     from leakboard.models.word_encoders import BagEncoder
-
-Count = Annotated[int, Field(ge=1)]
 
 
 @victim(revision=1)
@@ -37,7 +35,10 @@ class EmbeddingBag(TrainableVictim):
     decay: Annotated[float, Field(gt=0, le=1)] = 0.9
     """Factor of the rate after every epoch."""
 
-    publishes: ClassVar[tuple[Publication, ...]] = ("documents",)
+    @classmethod
+    def example(cls, folder: Path) -> Self:
+        """Return one epoch of training."""
+        return cls(epochs=1, min_count=2, batch_size=16)
 
     def build(self, corpus: Corpus) -> "BagEncoder":
         """Return random vectors for the n-grams of train, drawn from torch's global generator."""

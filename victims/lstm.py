@@ -9,18 +9,17 @@ makes no privacy claim.
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import Field
 
-from leakboard.interfaces import Corpus, Publication
+from leakboard.interfaces import Corpus
 from leakboard.models.task_model import Recipe, TrainableVictim
-from leakboard.suite.options import victim
+from leakboard.suite.options import Count, victim
 
 if TYPE_CHECKING:
     from leakboard.models.word_encoders import LstmEncoder
 
-Count = Annotated[int, Field(ge=1)]
 Dimension = Annotated[int, Field(ge=2)]
 
 
@@ -43,7 +42,10 @@ class Lstm(TrainableVictim):
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.2
     """Of the word vectors, and of the state before the ReLU layer."""
 
-    publishes: ClassVar[tuple[Publication, ...]] = ("documents",)
+    @classmethod
+    def example(cls, folder: Path) -> Self:
+        """Return one epoch of training, with few hidden units."""
+        return cls(epochs=1, min_count=2, hidden=8, batch_size=16)
 
     def build(self, corpus: Corpus) -> "LstmEncoder":
         """Return a random LSTM over the words of train, drawn from torch's global generator."""

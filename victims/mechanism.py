@@ -1,22 +1,24 @@
 """A bare mechanism as a victim: it releases the vectors that texts spell, such as those of ``zeros_and_ones``.
 
-The correct mechanisms, and the controls that an audit must catch or leave alone
-(`leakboard.privacy.mechanisms.broken`), the six of Habernal (2022, experiment.py) among them. All claim epsilon for a
-change of the whole vector, whose coordinates lie in [0, 1].
+The correct mechanisms, and the controls that an audit must catch or leave alone, the six of Habernal (2022,
+experiment.py) among them (`leakboard.privacy.mechanisms.broken`). All claim epsilon for a change of the whole vector,
+whose coordinates lie in [0, 1].
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from leakboard.claims import ReleaseClaim
+from leakboard.data.corpora import SPLITS, build_corpus
 from leakboard.errors import RequestError
-from leakboard.interfaces import Corpus, Floats, Integers, PrivacyClaim, Publication, PublishedWords, Texts
+from leakboard.interfaces import Corpus, FittedVictim, Floats, Publication, Texts, Victim
 from leakboard.privacy.mechanisms import broken
 from leakboard.privacy.mechanisms.releases import CubeRelease
 from leakboard.privacy.mechanisms.textbook import Positive
@@ -37,7 +39,7 @@ NAMES = ("laplace", "discrete_laplace", "gaussian", *CONTROLS)
 
 
 @victim(revision=1)
-class Mechanism:
+class Mechanism(Victim):
     name: Literal[NAMES]  # type: ignore[valid-type]
     """The first three are correct; of the controls ``random`` and ``halved_output`` are sound."""
     epsilon: Positive
@@ -46,6 +48,20 @@ class Mechanism:
     """Claimed by ``gaussian``."""
 
     publishes: ClassVar[tuple[Publication, ...]] = ("documents", "releases")
+
+    @classmethod
+    def example(cls, folder: Path) -> Self:
+        """Return the textbook mechanism."""
+        return cls(name="laplace", epsilon=1.0)
+
+    @classmethod
+    def example_corpus(cls) -> Corpus:
+        """Return texts that spell two vectors of four coordinates, all zeros and all ones."""
+        import pandas as pd
+
+        texts = ["0 0 0 0", "1 1 1 1"]
+        splits = {split: pd.DataFrame({"text": texts, "row": [2 * i, 2 * i + 1]}) for i, split in enumerate(SPLITS)}
+        return build_corpus("spelled_vectors", splits, [], None)
 
     def fit(self, corpus: Corpus, seed: int) -> "FittedMechanism":
         """Read the dimension off the texts.
@@ -76,7 +92,7 @@ def _vectors(texts: Texts) -> Floats:
 
 
 @dataclass(frozen=True)
-class FittedMechanism:
+class FittedMechanism(FittedVictim):
     options: Mechanism
     dimension: int
 
@@ -113,13 +129,13 @@ class FittedMechanism:
         return ratio(outputs, first, second) if ratio else None
 
     @property
-    def claim(self) -> PrivacyClaim:
+    def claim(self) -> ReleaseClaim:
         """What is claimed, beside what is proved."""
         running = self._running
         bound = f"{math.sqrt(self.dimension):.4g} in L2" if self.delta else f"{self.dimension} in L1"
         assumed = getattr(running, "assumed", bound)
         proved = running.proved(self.dimension) if self.options.name in CONTROLS else running.proved
-        return PrivacyClaim(self.epsilon, self.delta, "vector", self.options.name, assumed, proved)
+        return ReleaseClaim(self.epsilon, self.delta, "vector", self.options.name, assumed, proved)
 
     def inputs(self, texts: Texts) -> Floats:
         """Return the vectors that the texts spell, float32 (n, d)."""
@@ -128,14 +144,6 @@ class FittedMechanism:
     def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
         """Return releases of the vectors that the texts spell."""
         return self.release(_vectors(texts), rng).astype(np.float32)
-
-    def publish_words(self, texts: Texts, rng: np.random.Generator) -> PublishedWords:
-        """Raise: vectors have no words."""
-        raise RequestError("mechanism: publishes documents only")
-
-    def predict(self, vectors: Floats) -> Integers:
-        """Raise: there is no task."""
-        raise RequestError("mechanism: has no task")
 
     def save(self, folder: Path) -> None:
         """Write the dimension."""

@@ -6,53 +6,52 @@ too. New texts cannot be encoded, so attacks that query the victim cannot be mou
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Self
 from zipfile import BadZipFile
 
 import numpy as np
 
 from leakboard.errors import RequestError, nearest, one_line
-from leakboard.interfaces import Corpus, Floats, Integers, Publication, PublishedWords, Texts
-from leakboard.models.classifier import LinearClassifier
+from leakboard.interfaces import Corpus, FittedVictim, Floats, Texts, Victim
 from leakboard.store import file_checksum
 from leakboard.suite.options import victim
 
 
 @victim(revision=1)
-class Precomputed:
+class Precomputed(Victim):
     vectors: str
     """File of float vectors, (rows, d): npy, npz, or Parquet with a column of lists."""
     column: str | None = None
     """Array of the npz or column of the Parquet file; may be left out where there is one only."""
 
-    publishes: ClassVar[tuple[Publication, ...]] = ("documents",)
+    @classmethod
+    def example(cls, folder: Path) -> Self:
+        """Return random vectors for the first thousand rows of any corpus."""
+        np.save(folder / "vectors.npy", np.random.default_rng(0).standard_normal((1000, 5)).astype(np.float32))
+        return cls(vectors=str(folder / "vectors.npy"))
 
     def fingerprint(self) -> str:
         """Identify the file's bytes."""
         return file_checksum(Path(self.vectors))
 
     def fit(self, corpus: Corpus, seed: int) -> "FittedPrecomputed":
-        """Fit logistic regression for the task.
+        """Read the vectors.
 
         Raises:
             RequestError: the file is missing or malformed, or has another number of rows than the dataset's.
         """
-        fitted = FittedPrecomputed(self.vectors, self._read(), None)
+        fitted = FittedPrecomputed(self.vectors, self._read())
         rows = corpus.checks.get("source_rows", len(fitted.table))
         if rows != len(fitted.table):
             raise RequestError(
                 f"{self.vectors}: {len(fitted.table)} vectors, but the dataset's files have {rows:g} rows"
             )
-        if not corpus.has_labels:
-            return fitted
-        train = fitted.look_up(corpus.texts("train"))
-        classifier = LinearClassifier.fit(train, corpus.column("train", "label"))
-        return FittedPrecomputed(self.vectors, fitted.table, classifier)
+        fitted.look_up(corpus.texts("train"))
+        return fitted
 
     def load(self, folder: Path) -> "FittedPrecomputed":
-        """Return the vectors with a saved classifier."""
-        path = folder / "classifier.npz"
-        return FittedPrecomputed(self.vectors, self._read(), LinearClassifier.load(path) if path.is_file() else None)
+        """Read the vectors again."""
+        return FittedPrecomputed(self.vectors, self._read())
 
     def _read(self) -> Floats:
         path = Path(self.vectors)
@@ -108,11 +107,10 @@ def _choose(path: Path, column: str | None, names: list[str]) -> str:
 
 
 @dataclass(frozen=True)
-class FittedPrecomputed:
+class FittedPrecomputed(FittedVictim):
     path: str
     table: Floats
-    classifier: LinearClassifier | None
-    claim: None = None
+    """float32 (rows, d)."""
 
     def look_up(self, texts: Texts) -> Floats:
         """Return the vectors of the texts' source rows.
@@ -130,16 +128,5 @@ class FittedPrecomputed:
         """Return the rows' vectors."""
         return self.look_up(texts)
 
-    def publish_words(self, texts: Texts, rng: np.random.Generator) -> PublishedWords:
-        """Raise: a vector store holds documents."""
-        raise RequestError("precomputed: publishes documents only")
-
-    def predict(self, vectors: Floats) -> Integers:
-        """Return the logistic regression's labels."""
-        assert self.classifier is not None, "a corpus without labels has no task"
-        return self.classifier.predict(vectors)
-
     def save(self, folder: Path) -> None:
-        """Write the classifier; the vectors stay in their file."""
-        if self.classifier:
-            self.classifier.save(folder / "classifier.npz")
+        """Write nothing: the vectors stay in their file."""

@@ -4,17 +4,16 @@ Texts go through a pretrained transformer whose weights stay as they are; vector
 sentence-transformers models publish them. It makes no privacy claim.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 import numpy as np
 from pydantic import Field
 
-from leakboard.interfaces import Corpus, Floats, Integers, Publication, PublishedWords, Texts
+from leakboard.interfaces import Corpus, Coverage, FittedVictim, Floats, Publication, PublishedWords, Texts
 from leakboard.models import checkpoints
-from leakboard.models.classifier import LinearClassifier
-from leakboard.suite.options import victim
+from leakboard.suite.options import Count, victim
 from leakboard.victims._pretrained import Pretrained
 
 if TYPE_CHECKING:
@@ -29,29 +28,27 @@ class SentenceEncoder(Pretrained):
     """The mean over tokens, or the first token's vector."""
     normalise: bool = True
     """Scale document vectors to length 1."""
-    batch_size: Annotated[int, Field(ge=1)] = 64
+    batch_size: Count = 64
     """Texts encoded at once."""
 
     publishes: ClassVar[tuple[Publication, ...]] = ("documents", "words")
 
+    @classmethod
+    def example(cls, folder: Path) -> Self:
+        """Return a random BERT as it is."""
+        return replace(super().example(folder), batch_size=16, max_tokens=32)
+
     def fit(self, corpus: Corpus, seed: int) -> "FittedSentenceEncoder":
-        """Fit the task classifier; the encoder stays as it is.
+        """Return the encoder as it is: nothing is trained.
 
         Raises:
             RequestError: no weights.
         """
-        encoder = self._encoder()
-        classifier = None
-        if corpus.has_labels:
-            vectors = _documents(encoder, corpus.texts("train"), self.normalise)
-            classifier = LinearClassifier.fit(vectors, corpus.column("train", "label"))
-        return FittedSentenceEncoder(encoder, self.normalise, classifier)
+        return FittedSentenceEncoder(self._encoder(), self.normalise)
 
     def load(self, folder: Path) -> "FittedSentenceEncoder":
-        """Return a saved classifier on the public encoder."""
-        path = folder / "classifier.npz"
-        classifier = LinearClassifier.load(path) if path.is_file() else None
-        return FittedSentenceEncoder(self._encoder(), self.normalise, classifier)
+        """Return the public encoder."""
+        return FittedSentenceEncoder(self._encoder(), self.normalise)
 
     def _encoder(self) -> "TransformerEncoder":
         from leakboard.models.transformer import TransformerEncoder
@@ -60,36 +57,23 @@ class SentenceEncoder(Pretrained):
         return TransformerEncoder(folder, self.max_tokens, self.pooling, self.precision, self.batch_size)
 
 
-def _documents(encoder: "TransformerEncoder", texts: Texts, normalise: bool) -> Floats:
-    vectors = encoder.documents(texts)
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-12) if normalise else vectors
-
-
 @dataclass(frozen=True)
-class FittedSentenceEncoder:
+class FittedSentenceEncoder(FittedVictim):
     encoder: "TransformerEncoder"
     normalise: bool
-    classifier: LinearClassifier | None
-    claim: None = None
 
     def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
         """Return pooled vectors; nothing is random."""
-        return _documents(self.encoder, texts, self.normalise)
+        vectors = self.encoder.documents(texts)
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-12) if self.normalise else vectors
 
     def publish_words(self, texts: Texts, rng: np.random.Generator) -> PublishedWords:
         """Return the contextual vectors of the texts' words."""
         return self.encoder.words(texts)
 
-    def coverage(self, texts: Texts) -> dict[str, float]:
+    def coverage(self, texts: Texts) -> Coverage:
         """Return the share of texts that are cut."""
         return self.encoder.coverage(texts)
 
-    def predict(self, vectors: Floats) -> Integers:
-        """Return the classifier's labels."""
-        assert self.classifier is not None, "a corpus without labels has no task"
-        return self.classifier.predict(vectors)
-
     def save(self, folder: Path) -> None:
-        """Write the classifier; the encoder is public."""
-        if self.classifier:
-            self.classifier.save(folder / "classifier.npz")
+        """Write nothing: the encoder is public."""

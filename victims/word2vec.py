@@ -11,26 +11,25 @@ of fresh releases of its words. Without ``epsilon`` there is no privacy claim.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field
 
+from leakboard.claims import ReleaseClaim
 from leakboard.data.words import words
 from leakboard.errors import RequestError
-from leakboard.interfaces import Corpus, Floats, PrivacyClaim, Publication, PublishedWords, Texts
+from leakboard.interfaces import Corpus, Floats, Publication, PublishedWords, Texts, Victim
 from leakboard.privacy.mechanisms.normalisation import min_max
 from leakboard.privacy.mechanisms.releases import CubeRelease
 from leakboard.privacy.mechanisms.textbook import Positive
 from leakboard.randomness import stream
-from leakboard.suite.options import victim
+from leakboard.suite.options import Count, victim
 from leakboard.victims._word_vectors import WordVectors
-
-Count = Annotated[int, Field(ge=1)]
 
 
 @victim(revision=1)
-class Word2Vec:
+class Word2Vec(Victim):
     sg: Literal[0, 1] = 0
     """0 is continuous bag of words (the study's), 1 is skip-gram."""
     vector_size: Count = 100
@@ -55,6 +54,11 @@ class Word2Vec:
     """Claimed for one word: its vector is normalised and every coordinate gets noise; null publishes it as it is."""
 
     publishes: ClassVar[tuple[Publication, ...]] = ("documents", "words", "releases")
+
+    @classmethod
+    def example(cls, folder: Path) -> Self:
+        """Return one epoch of short vectors."""
+        return cls(epochs=1, min_count=2, vector_size=8)
 
     def fit(self, corpus: Corpus, seed: int) -> "FittedWord2Vec":
         """Train on the words of train.
@@ -86,12 +90,7 @@ class Word2Vec:
             model.wv.vectors[:] = [_start_vector(word, self.vector_size) for word in vocabulary]
         model.train(sentences, total_examples=model.corpus_count, epochs=self.epochs)
         vectors = np.asarray(model.wv.vectors, np.float32)
-        fitted = FittedWord2Vec(vocabulary, vectors if self.epsilon is None else min_max(vectors), None, self.epsilon)
-        return fitted.with_classifier(corpus, stream(seed, "word2vec", "noise"))
-
-    def load(self, folder: Path) -> "FittedWord2Vec":
-        """Return saved word vectors and their task classifier."""
-        return FittedWord2Vec(**WordVectors.saved(folder), epsilon=self.epsilon)
+        return FittedWord2Vec(vocabulary, vectors if self.epsilon is None else min_max(vectors), self.epsilon)
 
 
 def _start_vector(word: str, size: int) -> Floats:
@@ -111,13 +110,9 @@ class FittedWord2Vec(WordVectors):
         return CubeRelease(self.vectors.shape[1], self.epsilon) if self.epsilon is not None else None
 
     @property
-    def claim(self) -> PrivacyClaim | None:
+    def claim(self) -> ReleaseClaim | None:
         """What the study takes for granted, beside what is proved."""
         return self.mechanism.claim("word") if self.mechanism else None
-
-    def inputs(self, texts: Texts) -> None:
-        """Return None: a text is several releases, one a word."""
-        return
 
     def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
         """Return mean word vectors; under noise those of fresh releases of whatever stands between blanks.

@@ -8,19 +8,18 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from rich.console import Console
 
-from leakboard.board import reports
+from leakboard.board.files import write_files
 from leakboard.errors import RequestError
 from leakboard.pipeline import runner
 from leakboard.pipeline.records import PUBLISHED as RECORDS
-from leakboard.pipeline.records import pack
+from leakboard.pipeline.records import Record, pack
 from leakboard.pipeline.runner import Run
 from leakboard.store import write_file
 from leakboard.suite.plan import Job
 
-WITHHELD = ("sentences.csv",)
-"""Recovered sentences are left out: they are other people's texts."""
+WITHHELD = ("sentences.csv", "cells.csv")
+"""Recovered sentences are other people's texts; a row a cell and metric is large, and `report` makes it of records."""
 
 
 def publish(run: Run) -> list[Path]:
@@ -50,7 +49,7 @@ def publish(run: Run) -> list[Path]:
             f"{run.suite.name}: {len(lost)} published rows that the suite asks for have no result of the present code "
             f"and data, as {' / '.join(min(lost))}; run them too"
         )
-    paths = reports.write(run, records)
+    paths = write_files(run, records)
     targets = [run.suite.home / path.name for path in paths if path.name not in WITHHELD]
     for target in targets:
         write_file(target, (run.folder / target.name).read_text("utf-8"))
@@ -70,28 +69,22 @@ def _published_rows(run: Run) -> set[tuple[str, str, str]]:
     return set(table.itertuples(index=False, name=None)) & asked
 
 
-def verify(run: Run, console: Console, count: int, tolerance: float, seed: int) -> bool:
+def verify(run: Run, display: runner.Display, count: int, tolerance: float, seed: int) -> bool:
     """Compute ``count`` random published cells from nothing and compare every metric; return whether all agree.
 
     Raises:
         RequestError: the suite has no published cells.
     """
-    path = run.suite.home / "cells.csv"
-    if not path.is_file():
-        raise RequestError(f"{path}: nothing is published for this suite")
-    published = pd.read_csv(path, keep_default_na=False, dtype={"seed": str}).set_index(
-        ["dataset", "victim", "attack", "seed"]
-    )
-    by_cell = {_cell_key(job): job for job in run.jobs}
-    present = [key for key in dict.fromkeys(published.index) if key in by_cell]
-    if not present:
-        raise RequestError(f"{path}: none of its cells is asked for by {run.suite.path}")
-    order = np.random.default_rng(seed).permutation(len(present))[:count]
-    chosen = [by_cell[present[i]] for i in sorted(order)]
+    published = [(job, record) for job in run.jobs if (record := run.results.published(job))]
+    if not published:
+        raise RequestError(f"{run.suite.home}: no cell that {run.suite.path} asks for is published")
+    order = np.random.default_rng(seed).permutation(len(published))[:count]
+    chosen = [published[i] for i in sorted(order)]
     with tempfile.TemporaryDirectory() as folder:
-        again = dataclasses.replace(run, jobs=chosen, others=(), out=Path(folder), reuse=False)
-        runner.execute(again, console, processes=1, force=False)
-        agree = [_compare(console, again, job, published.loc[[_cell_key(job)]], tolerance) for job in chosen]
+        jobs = [job for job, _ in chosen]
+        again = dataclasses.replace(run, jobs=jobs, others=(), out=Path(folder), reuse=False)
+        runner.execute(again, display, processes=1, force=False)
+        agree = [_compare(display, again, job, result.record, tolerance) for job, result in chosen]
         return all(agree)
 
 
@@ -100,26 +93,23 @@ def _cell_key(job: Job) -> tuple[str, str, str, str]:
     return cell.source.label, cell.victim.label, cell.attack.label, str(cell.seed)
 
 
-def _compare(console: Console, run: Run, job: Job, published: pd.DataFrame, tolerance: float) -> bool:
+def _compare(display: runner.Display, run: Run, job: Job, published: Record, tolerance: float) -> bool:
     record = run.record(job)
-    metrics = [] if record is None else [metric for metric in record.metrics if metric.value is not None]
-    found = {(m.name, m.variable, m.group): m.value for m in metrics}
-    unseen = set(found)
-    worst, place, missing = 0.0, "", 0
-    for row in published.itertuples():
-        if row.value == "":
-            continue
-        name = (str(row.metric), str(row.variable), str(row.group))
-        unseen.discard(name)
-        if (value := found.get(name)) is None:
-            missing += 1
-        elif (difference := abs(value - float(str(row.value)))) > worst:
-            worst, place = difference, f" in {row.metric} {row.variable} {row.group}".rstrip()
-    missing += len(unseen)
-    good = worst <= tolerance and not missing and record is not None and record.status != "failed"
+    computed, expected = (_values(entry) if entry else {} for entry in (record, published))
+    missing = len(computed.keys() ^ expected.keys())
+    differences = {name: abs(computed[name] - expected[name]) for name in computed.keys() & expected.keys()}
+    differences = {name: 0.0 if computed[name] == expected[name] else value for name, value in differences.items()}
+    worst = max(differences, key=lambda name: differences[name], default=None)
+    largest = differences[worst] if worst else 0.0
+    good = largest <= tolerance and not missing and record is not None and record.status == published.status
+    where = f" in {' '.join(filter(None, worst))}" if worst and largest else ""
+    gone = f", {missing} metrics are missing on one side" if missing else ""
     verdict = "agrees" if good else "DIFFERS"
-    gone = f", {missing} metrics are missing" if missing else ""
-    console.print(
-        f"{verdict}: {job.cell.label}: largest difference {worst:.6f}{place}{gone}", markup=False, highlight=False
-    )
+    line = f"{verdict}: {job.cell.label}: largest difference {largest:.6f}{where}{gone}"
+    display.print(line)
     return good
+
+
+def _values(record: Record) -> dict[tuple[str, str, str], float]:
+    """Return the values of a record by metric, variable and group."""
+    return {(m.name, m.variable, m.group): m.value for m in record.metrics if m.value is not None}

@@ -9,18 +9,19 @@ from typing import Any
 import pandas as pd
 
 from leakboard.board.reference import COMPARISON
-from leakboard.metrics.claims import DELTA, GROUP, corrected_bound, verdict
+from leakboard.metrics.claims import DELTA, corrected_bound, verdict
 from leakboard.metrics.measures import Metric
 from leakboard.pipeline.records import Record
 from leakboard.store import write_file
 
 LEADERBOARD = (
     "dataset, victim, attack, secrets, seeds, test_size, task_accuracy, task_majority, attack_metric, attack_score, "
-    "empirical_privacy, empirical_privacy_low, empirical_privacy_high, privacy_majority, privacy_floor, privacy_bayes, "
-    "fairness_gap, fairness_variable, epsilon_claimed, epsilon_proved, epsilon_audited, delta, privacy_unit, verdict, "
-    "status, privacy_label, task_accuracy_sd, empirical_privacy_sd, test_copies, releases"
+    "empirical_privacy, empirical_privacy_low, empirical_privacy_high, privacy_best_constant, "
+    "privacy_text_classifier, privacy_bayes, fairness_gap, fairness_variable, epsilon_claimed, epsilon_proved, "
+    "epsilon_audited, delta, privacy_unit, verdict, status, privacy_label, task_accuracy_sd, empirical_privacy_sd, "
+    "test_copies, observations"
 )
-CELLS = "dataset, victim, attack, seed, metric, variable, group, value, low, high, n, status, note"
+CELLS = "dataset, victim, attack, seed, metric, variable, group, value, low, high, n, status, details"
 FAIRNESS = (
     "dataset, victim, variable, group, n, share, task_accuracy, gap, gap_low, gap_high, p_value, tpr_gap, "
     "attack_score, attack"
@@ -87,7 +88,7 @@ def leaderboard(records: Sequence[Record]) -> list[Row]:
     ``..._sd`` hold the standard deviation over seeds (training), empty with one seed. ``epsilon_audited`` is the
     largest bound that the audits of the victim give, all seeds and pairs taken together (`corrected_bound`); it
     stands in every row of the victim that carries its claim. It and the verdict are on one release, at its own
-    delta, also in rows of an attack that sees several (``releases``), whose claimed and proved epsilons and delta
+    delta, also in rows of an attack that sees several (``observations``), whose claimed and proved epsilons and delta
     are the sums. A victim that claims nothing has it in the rows of its audits alone, for their unit and delta.
     """
     rows = []
@@ -102,8 +103,7 @@ def _audited(record: Record) -> tuple[str, float | None]:
     """Return what an audit of the victim is about: its claim, or where it claims nothing the audit's unit and delta."""
     if record.claim:
         return "claim", None
-    unit = next((metric.variable for metric in record.metrics if metric.name == GROUP), "")
-    return unit, _mean([record], DELTA)
+    return (record.audited["unit"], record.audited["delta"]) if record.audited else ("", None)
 
 
 def _leaderboard_row(records: Sequence[Record], bounds: Mapping[tuple[str, float | None], float | None]) -> Row:
@@ -119,9 +119,9 @@ def _leaderboard_row(records: Sequence[Record], bounds: Mapping[tuple[str, float
         "attack_metric": first.attack_metric,
         "test_copies": first.checks.get("test_copies"),
     }
-    for name in ("task_accuracy", "task_majority", "attack_score", "empirical_privacy", "privacy_majority"):
+    for name in ("task_accuracy", "task_majority", "attack_score", "empirical_privacy", "privacy_best_constant"):
         row[name] = _mean(done, name)
-    for name in ("privacy_floor", "privacy_bayes", "privacy_label"):
+    for name in ("privacy_text_classifier", "privacy_bayes", "privacy_label"):
         row[name] = _mean(done, name)
     for end in ("low", "high"):
         row[f"empirical_privacy_{end}"] = _mean(done, "empirical_privacy", end)
@@ -135,7 +135,7 @@ def _leaderboard_row(records: Sequence[Record], bounds: Mapping[tuple[str, float
             "delta": first.claim["delta"],
             "privacy_unit": first.claim["unit"],
             "verdict": _verdict(first.claim, audited),
-            "releases": first.claim.get("releases", 1),
+            "observations": first.claim.get("observations", 1),
         }
     elif audited is not None:
         unit, delta = _audited(first)
@@ -147,8 +147,8 @@ def _leaderboard_row(records: Sequence[Record], bounds: Mapping[tuple[str, float
 
 def _verdict(claim: Mapping[str, Any], audited: float | None) -> str:
     """Return the verdict on one release, which is what audits bound, also where a row is about several."""
-    releases = claim.get("releases", 1)
-    return verdict(claim["epsilon"] / releases, claim["proved"] / releases, audited)
+    times = claim.get("observations", 1)
+    return verdict(claim["epsilon"] / times, claim["proved"] / times, audited)
 
 
 def _status(records: Sequence[Record], done: Sequence[Record]) -> str:
@@ -159,8 +159,8 @@ def _status(records: Sequence[Record], done: Sequence[Record]) -> str:
     parts = [f"{len(records) - len(done)} of {len(records)} seeds failed: {other.reason}"] if other else []
     caveat = (done[0].claim or {}).get("caveat", "")
     parts += [f"claim: {caveat}"] if caveat else []
-    score, ceiling = _mean(done, "attack_score"), _mean(done, "privacy_majority")
-    if score is not None and ceiling is not None and score <= 1 - ceiling + ROUNDING:
+    score, left = _mean(done, "attack_score"), _mean(done, "privacy_best_constant")
+    if score is not None and left is not None and score <= 1 - left + ROUNDING:
         parts.append(LOST)
     return "; ".join(parts) or "ok"
 
@@ -231,7 +231,7 @@ def _cell_rows(record: Record) -> Iterable[Row]:
         row = {"metric": metric.name, **{name: getattr(metric, name) for name in _METRIC_FIELDS}}
         if metric.name == DELTA and metric.value is not None:
             row["value"] = f"{metric.value:.4g}"
-        yield {**head, **row, "note": record.note if metric.name == "attack_score" else None}
+        yield {**head, **row, "details": record.details if metric.name == "attack_score" else None}
 
 
 _METRIC_FIELDS = ("variable", "group", "value", "low", "high", "n", "status")

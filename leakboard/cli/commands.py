@@ -67,22 +67,24 @@ def run(
         with without_network():
             print_plan(console, _open(suite, out, only, seeds, plugin, reuse=not force))
         return
-    from leakboard.board import reports
+    from leakboard.board.files import write_files
+    from leakboard.cli import console as output
+    from leakboard.cli.progress import RunProgress
     from leakboard.pipeline import runner
 
     opened = _open(suite, out, only, seeds, plugin, reuse=not force)
-    reports.warn_about_threads(console, opened, jobs)
+    output.warn_about_threads(console, opened, jobs)
     try:
-        runner.execute(opened, console, jobs, force)
+        runner.execute(opened, RunProgress(console), jobs, force)
     except KeyboardInterrupt:  # told here: Typer ends silently on it
         Console(stderr=True).print("interrupted: finished cells are kept; the same command goes on from here")
         raise typer.Exit(130) from None
     records = opened.records()
-    paths = reports.write(opened, records)
-    reports.print_leaderboard(console, opened, records)
-    reports.print_sentences(console, opened)
-    reports.print_comparison(console, opened)
-    reports.print_paths(console, paths)
+    paths = write_files(opened, records)
+    output.print_leaderboard(console, opened, records)
+    output.print_sentences(console, opened)
+    output.print_comparison(console, opened)
+    output.print_paths(console, paths)
     if opened.unfinished:
         raise typer.Exit(1)
 
@@ -95,23 +97,24 @@ def report(
     svg: Annotated[Optional[Path], typer.Option(help="Also save the printed leaderboard as a picture.")] = None,  # noqa: UP045
 ) -> None:
     """Write the tables again from the cell records, without computing anything."""
-    from leakboard.board import reports
+    from leakboard.board.files import write_files
+    from leakboard.cli import console as output
 
     with without_network():
         opened = _open(suite, out, None, None, plugin)
     records = opened.records()
     if not records:
         raise RequestError(f"{opened.folder}: no finished cells; `run {suite}` computes them")
-    paths = reports.write(opened, records)
-    reports.print_leaderboard(console, opened, records)
-    reports.print_sentences(console, opened)
-    reports.print_comparison(console, opened)
-    reports.warn_about_missing(console, opened)
-    reports.warn_about_mixture(console, opened)
+    paths = write_files(opened, records)
+    output.print_leaderboard(console, opened, records)
+    output.print_sentences(console, opened)
+    output.print_comparison(console, opened)
+    output.warn_about_missing(console, opened)
+    output.warn_about_mixture(console, opened)
     if svg:
-        reports.save_picture(svg, opened, records)
+        output.save_picture(svg, opened, records)
         paths.append(svg)
-    reports.print_paths(console, paths)
+    output.print_paths(console, paths)
 
 
 @app.command()
@@ -123,9 +126,10 @@ def publish(
     plugin: PluginFiles = None,
 ) -> None:
     """Copy a finished run's tables and records into the suite's folder, with their provenance."""
-    from leakboard.board import publishing, reports
+    from leakboard.board import publishing
+    from leakboard.cli import console as output
 
-    reports.print_paths(console, publishing.publish(_open(suite, out, only, seeds, plugin)))
+    output.print_paths(console, publishing.publish(_open(suite, out, only, seeds, plugin)))
 
 
 @app.command()
@@ -138,9 +142,10 @@ def verify(
 ) -> None:
     """Compute some published cells again, from nothing, and compare every metric."""
     from leakboard.board import publishing
+    from leakboard.cli.progress import RunProgress
 
     opened = _open(suite, Path("runs"), None, None, plugin)
-    if not publishing.verify(opened, console, cells, tolerance, seed):
+    if not publishing.verify(opened, RunProgress(console), cells, tolerance, seed):
         raise typer.Exit(1)
 
 
@@ -150,7 +155,7 @@ def list_(
     plugin: PluginFiles = None,
 ) -> None:
     """List what there is, and whether it can be used; only plugins that tell their state are imported."""
-    from leakboard.suite.plugins import KINDS, Registry
+    from leakboard.suite.registry import KINDS, Registry
 
     kinds = (*KINDS, "suites")
     if kind and kind not in kinds:
@@ -172,8 +177,8 @@ def show(
     plugin: PluginFiles = None,
 ) -> None:
     """Show a plugin: what it is, its paper, its options with ranges and defaults."""
-    from leakboard.board.reports import print_plugin
-    from leakboard.suite.plugins import KINDS, BrokenPlugin, Registry
+    from leakboard.cli.console import print_plugin
+    from leakboard.suite.registry import KINDS, BrokenPlugin, Registry
 
     singular = [k[:-1] for k in KINDS]
     if kind not in singular:
@@ -191,7 +196,7 @@ def new(
     folder: Annotated[Path, typer.Option(help="Checkout to write into.")] = Path(),
 ) -> None:
     """Write a working plugin and its test, to fill in."""
-    from leakboard.cli.scaffold import write_plugin
+    from leakboard.cli.new import write_plugin
 
     for path in write_plugin(kind, name, folder):
         console.print(f"wrote {path}", markup=False, highlight=False)
@@ -199,7 +204,7 @@ def new(
 
 def _open(suite, out, only, seeds, plugin, reuse=True):  # type: ignore[no-untyped-def]
     from leakboard.pipeline.runner import open_run
-    from leakboard.suite.plugins import Registry
+    from leakboard.suite.registry import Registry
     from leakboard.suite.suites import load_suite
 
     registry = Registry(plugin or ())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 
 from rich.console import Console
@@ -10,17 +9,21 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 
 class RunProgress:
-    """Tells the user which cells run, what stage each is in, and how long the rest may take.
+    """Tells the user which cells run, what stage each is in, and how long the rest may take."""
 
-    Args:
-        kinds: for each task's name what it is like (its plugin): tasks of a kind are taken to last equally long.
-    """
+    def __init__(self, console: Console):
+        self.console = console
 
-    def __init__(self, console: Console, kinds: dict[str, str], jobs: int):
-        self.console, self.kinds, self.jobs = console, kinds, jobs
+    def begin(self, kinds: dict[str, str], processes: int) -> RunProgress:
+        """Prepare the display.
+
+        Args:
+            kinds: for each task's name what it is like (its plugin): tasks of a kind are taken to last equally long.
+            processes: how many tasks run at once.
+        """
+        self.kinds, self.processes = kinds, processes
         self.left = dict(kinds)
         self.seconds: dict[str, list[float]] = defaultdict(list)
-        self.started = time.monotonic()
         self.live = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
@@ -28,12 +31,13 @@ class RunProgress:
             MofNCompleteColumn(),
             TextColumn("{task.fields[stage]}", markup=False),
             TimeElapsedColumn(),
-            console=console,
-            disable=not console.is_terminal,
+            console=self.console,
+            disable=not self.console.is_terminal,
             transient=True,
         )
         self.total = self.live.add_task("run", total=len(kinds), stage="")
         self.lines: dict[str, int] = {}
+        return self
 
     def __enter__(self) -> RunProgress:
         self.live.start()
@@ -72,7 +76,7 @@ class RunProgress:
             return ""
         overall = sum(ended) / len(ended)
         means = {kind: sum(values) / len(values) for kind, values in self.seconds.items()}
-        left = sum(means.get(kind, overall) for kind in self.left.values()) / self.jobs
+        left = sum(means.get(kind, overall) for kind in self.left.values()) / self.processes
         return f", about {left / 60:.0f} min left" if left >= 90 else f", about {left:.0f} s left"
 
     def print(self, line: str) -> None:

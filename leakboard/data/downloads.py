@@ -125,7 +125,7 @@ def _identity(path: Path, modified: int, size: int) -> str:
     return _checksum(path, "sha256")
 
 
-def state(files: Sequence[PublicFile]) -> str:
+def availability(files: Sequence[PublicFile]) -> str:
     """Return one line for ``list``: which files are there, and how to get those that are not."""
     missing = [file for file in files if not file.found()]
     if not missing:

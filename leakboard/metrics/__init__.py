@@ -1,5 +1,1 @@
-"""The referee computes every metric from raw guesses; a plugin is never trusted about its own success."""
-
-from leakboard.metrics.cell import SCORES, judge, judge_task
-
-__all__ = ["SCORES", "judge", "judge_task"]
+"""Numbers from arrays, each with its interval. LeakBoard scores the guesses; a plugin never scores itself."""

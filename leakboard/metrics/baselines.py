@@ -47,7 +47,7 @@ def given_label(train: Codes, train_labels: Integers, labels: Integers, kind: st
 
 
 def from_text(corpus: Corpus, secrets: Sequence[Secret], seed: int) -> Codes:
-    """Return the guesses of classifiers trained on the text for each secret, int64 (n, secrets): the privacy floor.
+    """Return the guesses of classifiers trained on the text for each secret, int64 (n, secrets).
 
     TF-IDF of words and word pairs, logistic regression; regularisation and, for entities, the threshold of "present"
     chosen on dev. What strong but ordinary classifiers reach, not a bound: another attacker may do better.

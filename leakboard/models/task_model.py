@@ -7,7 +7,7 @@ Training itself is in `task_training`: this module describes, and imports no tor
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 
-from leakboard.errors import RequestError
-from leakboard.interfaces import Corpus, Floats, Integers, PrivacyClaim, PublishedWords, Texts
+from leakboard.interfaces import Corpus, Coverage, FittedVictim, Floats, Integers, Texts, Victim
 
 if TYPE_CHECKING:
     import torch
@@ -51,8 +50,8 @@ class Encoder(Protocol):
     def documents(self, texts: Sequence[str]) -> Floats:
         """Return one vector a text, float32 (n, d), without gradient."""
 
-    def coverage(self, texts: Sequence[str]) -> dict[str, float]:
-        """Return the shares of texts that it treats otherwise than a reader would expect."""
+    def coverage(self, texts: Sequence[str]) -> Coverage:
+        """Return which shares of the texts are treated otherwise than a reader would expect."""
 
     def save(self, folder: Path) -> None:
         """Write weights (safetensors) and whatever else the encoder needs (JSON, text)."""
@@ -78,12 +77,14 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Adversary:
-    """Learns against the encoder while it is trained; whoever measures privacy trains attackers of their own."""
+    """Learns against what is trained, with parameters of its own; whoever measures privacy trains attackers anew."""
 
     module: torch.nn.Module
-    loss: Callable[[Vectors, list[int]], torch.Tensor]
-    """Of the vectors of some texts of train, which pass no gradient on, and their rows: a scalar."""
+    loss: Callable[..., torch.Tensor]
+    """A scalar with gradient: of the vectors of some texts of train, which pass no gradient on, and their rows; in the
+    training loop, of a batch."""
     optimiser: torch.optim.Optimizer
+    """Of the adversary's parameters; gradients that others sent there are thrown away before."""
 
 
 @dataclass(frozen=True)
@@ -129,25 +130,16 @@ class TaskModel:
 
 
 @dataclass(frozen=True)
-class FittedOnTask:
+class FittedOnTask(FittedVictim):
     """A fitted victim that is a task model; one that adds to its vectors publishes documents of its own."""
 
     model: TaskModel
-
-    @property
-    def claim(self) -> PrivacyClaim | None:
-        """None is made."""
-        return None
 
     def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
         """Return the encoder's vectors; nothing is random."""
         return self.model.encoder.documents(texts)
 
-    def publish_words(self, texts: Texts, rng: np.random.Generator) -> PublishedWords:
-        """Raise: not every encoder has vectors of words, and those of a private victim would not be private."""
-        raise RequestError("this victim publishes documents only")
-
-    def coverage(self, texts: Texts) -> dict[str, float]:
+    def coverage(self, texts: Texts) -> Coverage:
         """Return the shares of texts that the encoder treats otherwise than a reader would expect."""
         return self.model.encoder.coverage(texts)
 
@@ -160,11 +152,10 @@ class FittedOnTask:
         self.model.save(folder)
 
 
-class TrainableVictim(ABC):
+class TrainableVictim(Victim):
     """A victim that trains an encoder on the task; victims that defend the encoder build on it.
 
-    A plugin adds its options, ``build``, ``load_encoder`` and ``recipe``; one whose weights are pretrained also a
-    ``fingerprint``.
+    A plugin adds its options, ``build``, ``load_encoder`` and ``recipe``.
     """
 
     fitted: ClassVar[type[FittedOnTask]] = FittedOnTask
@@ -190,10 +181,6 @@ class TrainableVictim(ABC):
     def candidates(self) -> Sequence[TrainableVictim]:
         """Victims of its kind, of which the one that does best on dev is kept."""
         return (self,)
-
-    def fingerprint(self) -> str:
-        """Nothing is pretrained."""
-        return ""
 
     def fit(self, corpus: Corpus, seed: int) -> FittedOnTask:
         """Train encoder and head on the task labels.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus
 from leakboard.logs import log_progress
 from leakboard.models.task_model import Adversary, Defence, TaskModel, TrainableVictim
-from leakboard.models.training import Opponent, Vectors, train
+from leakboard.models.training import Vectors, train
 from leakboard.randomness import seeded
 
 Defend = Callable[
@@ -130,8 +131,8 @@ def _fit(
         value = defence.task_weight * torch.nn.functional.cross_entropy(logits(vectors), labels["train"][batch])
         return value if defence.penalty is None else value + defence.penalty(vectors, batch)
 
-    def opponent(adversary: Adversary) -> Opponent[list[int]]:
-        return Opponent(lambda batch: adversary.loss(encoded(batch).detach(), batch), adversary.optimiser)
+    def against_batches(adversary: Adversary) -> Adversary:
+        return replace(adversary, loss=lambda batch: adversary.loss(encoded(batch).detach(), batch))
 
     def dev_loss() -> float:
         total = 0.0
@@ -154,7 +155,7 @@ def _fit(
         dev_loss,
         optimiser=optimiser,
         epochs=recipe.epochs,
-        opponents=[opponent(adversary) for adversary in defence.adversaries],
+        adversaries=[against_batches(adversary) for adversary in defence.adversaries],
         scheduler=torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: recipe.schedule(step, steps)),
         clipping_norm=recipe.clipping_norm,
         keep="best" if defence.criterion else recipe.keep,

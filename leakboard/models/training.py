@@ -5,30 +5,20 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import torch
 
 from leakboard.interfaces import Floats
 from leakboard.logs import log_progress
+from leakboard.models.task_model import Adversary
 
 Vectors = torch.Tensor
 """float32 (n, d)."""
 Batch = TypeVar("Batch")
 Keep = Literal["best", "last"]
 """Which epoch's weights are kept: that of best dev loss, or the last."""
-
-
-@dataclass(frozen=True)
-class Opponent(Generic[Batch]):
-    """Somebody who learns beside the module, with parameters of its own."""
-
-    loss: Callable[[Batch], torch.Tensor]
-    """Of a batch, a scalar with gradient."""
-    optimiser: torch.optim.Optimizer
-    """Of the opponent's parameters; gradients that others sent there are thrown away before."""
 
 
 def train(
@@ -39,7 +29,7 @@ def train(
     *,
     optimiser: torch.optim.Optimizer,
     epochs: int,
-    opponents: Sequence[Opponent[Batch]] = (),
+    adversaries: Sequence[Adversary] = (),
     patience: int | None = None,
     scheduler: torch.optim.lr_scheduler.LRScheduler | None = None,
     clipping_norm: float | None = None,
@@ -55,7 +45,7 @@ def train(
         dev_loss: loss on dev, lower is better; called after every epoch in evaluation mode without gradient.
         optimiser: of the module's parameters.
         epochs: passes over the batches, at most.
-        opponents: each takes a step on every batch before the module does.
+        adversaries: each takes a step on every batch before the module does.
         patience: stop after this many epochs without a better dev loss; None trains all ``epochs``.
         scheduler: stepped after every batch.
         clipping_norm: largest 2-norm of the whole gradient; None leaves it.
@@ -74,10 +64,10 @@ def train(
         for epoch in range(1, epochs + 1):
             module.train()
             for batch in batches():
-                for opponent in opponents:
-                    opponent.optimiser.zero_grad(set_to_none=True)
-                    opponent.loss(batch).backward()
-                    opponent.optimiser.step()
+                for adversary in adversaries:
+                    adversary.optimiser.zero_grad(set_to_none=True)
+                    adversary.loss(batch).backward()
+                    adversary.optimiser.step()
                 optimiser.zero_grad(set_to_none=True)
                 value = loss(batch)
                 value.backward()
@@ -89,7 +79,7 @@ def train(
             module.eval()
             with torch.no_grad():
                 history.append(dev_loss())
-            for stepped in (optimiser, *(opponent.optimiser for opponent in opponents)):
+            for stepped in (optimiser, *(adversary.optimiser for adversary in adversaries)):
                 _zero_subnormals(stepped)
             if log_epochs:
                 log_progress(f"epoch {epoch}/{epochs}: {history[-1]:.4f} on dev (lower is better)")

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from leakboard.errors import RequestError
-from leakboard.interfaces import Floats, PublishedWords, Texts
+from leakboard.interfaces import Coverage, Floats, PublishedWords, Texts
 from leakboard.models import frozen_states
 from leakboard.models.bert_layers import AttentionMask, BertLayers, HiddenStates
 from leakboard.models.checkpoints import Pooling, Precision
@@ -134,9 +134,9 @@ class TransformerEncoder(torch.nn.Module):
         backend.no_padding()
         return backend.encode_batch(list(texts))
 
-    def coverage(self, texts: Sequence[str]) -> dict[str, float]:
+    def coverage(self, texts: Sequence[str]) -> Coverage:
         """Return the share of texts that are longer than ``max_tokens``."""
-        return {"cut_texts": float(np.mean([bool(encoding.overflowing) for encoding in self.tokenise(texts)]))}
+        return Coverage(cut=float(np.mean([bool(encoding.overflowing) for encoding in self.tokenise(texts)])))
 
     def freeze(self, trained: TrainedLayers) -> None:
         """Hold everything below the ``trained`` layers fixed, embeddings too: without gradient, and without dropout.

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from torch.nn.utils.rnn import pad_sequence
 
 from leakboard.data.words import words
-from leakboard.interfaces import Floats
+from leakboard.interfaces import Coverage, Floats
 from leakboard.models.training import encode_all, of_like_length, shuffled
 
 UNKNOWN = "unknownword"
@@ -44,9 +44,9 @@ class _WordEncoder(torch.nn.Module):
         """Return one vector a text, float32 (n, d)."""
         return encode_all(self, texts)
 
-    def coverage(self, texts: Sequence[str]) -> dict[str, float]:
+    def coverage(self, texts: Sequence[str]) -> Coverage:
         """Return the share of texts without a known word."""
-        return {"unknown_texts": float(np.mean([not rows.any() for rows in self.prepare(texts)]))}
+        return Coverage(unknown=float(np.mean([not rows.any() for rows in self.prepare(texts)])))
 
 
 class BagEncoder(_WordEncoder):

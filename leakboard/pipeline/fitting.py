@@ -2,33 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
-
 from leakboard.data.auxiliary import divide
 from leakboard.interfaces import AuxiliaryRegime, Corpus, FittedVictim, Victim
-from leakboard.randomness import derived_seed, seed_libraries, stream
-
-
-@dataclass(frozen=True)
-class Names:
-    """What the random streams of a cell are named after."""
-
-    seed: int
-    dataset: str
-    victim: str
-    attack: str = ""
-    label: str = ""
-    """The cell with all options: names the referee's own draws, so that no two cells share them."""
-
-    def stream(self, purpose: str) -> np.random.Generator:
-        """Return the generator for a purpose."""
-        return stream(self.seed, self.dataset, self.victim, self.attack, purpose)
-
-    def seed_for(self, purpose: str) -> int:
-        """Return a seed for a purpose."""
-        return derived_seed(self.seed, self.dataset, self.victim, self.attack, purpose)
+from leakboard.randomness import Streams, seed_libraries, stream
 
 
 def victim_and_attacker_corpus(
@@ -40,8 +16,8 @@ def victim_and_attacker_corpus(
     return divide(corpus, regime, stream(seed, corpus.name, "auxiliary"))
 
 
-def fit(victim: Victim, corpus: Corpus, names: Names) -> FittedVictim:
+def fit(victim: Victim, corpus: Corpus, streams: Streams) -> FittedVictim:
     """Train a victim on train and dev."""
-    seed = names.seed_for("fit")
+    seed = streams.seed_for("fit")
     seed_libraries(seed)
     return victim.fit(corpus.only("train", "dev"), seed)

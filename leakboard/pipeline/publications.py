@@ -2,40 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from leakboard.claims import claim_as_json, claim_from_json
 from leakboard.data.corpora import SPLITS
-from leakboard.interfaces import Corpus, FittedVictim, Floats, Integers, PrivacyClaim, PublishedWords, Texts, Victim
-from leakboard.pipeline.fitting import Names
-from leakboard.store import finite, numbers
-
-KEPT = 8
-"""Sets of texts whose vectors a `publisher` keeps."""
+from leakboard.interfaces import Corpus, Coverage, FittedVictim, Floats, Integers, PublishedWords, Victim
+from leakboard.models.classifier import LinearClassifier
+from leakboard.randomness import Streams
+from leakboard.threats.publications import Publications
 
 
-@dataclass(frozen=True)
-class Publications:
-    """Everything a fitted victim publishes of a corpus, and its task labels for test."""
-
-    documents: dict[str, Floats]
-    """float32 (n, d) a split; empty where the victim publishes no documents."""
-    predicted: Integers | None
-    """Task labels of test."""
-    words: PublishedWords | None
-    claim: PrivacyClaim | None
-    coverage: Mapping[str, float] = field(default_factory=dict)
-    """Shares of the test texts that are treated otherwise than a reader would expect."""
-
-
-def publish(victim: Victim, fitted: FittedVictim, corpus: Corpus, names: Names) -> Publications:
+def publish(victim: Victim, fitted: FittedVictim, corpus: Corpus, streams: Streams) -> Publications:
     """Publish every split's documents, and the words.
 
     Raises:
@@ -45,41 +27,26 @@ def publish(victim: Victim, fitted: FittedVictim, corpus: Corpus, names: Names) 
     predicted = words = None
     if "documents" in victim.publishes:
         for split in SPLITS:
-            vectors = fitted.publish_documents(corpus.texts(split), names.stream(f"publish {split}"))
+            vectors = fitted.publish_documents(corpus.texts(split), streams.stream(f"publish {split}"))
             documents[split] = _checked(vectors, len(corpus.splits[split]), f"document vectors of {split}")
         if corpus.has_labels:
-            predicted = np.asarray(fitted.predict(documents["test"].copy()), dtype=np.int64)
-            if predicted.shape != (len(documents["test"]),):
-                raise ValueError(f"task labels: shape {predicted.shape}, expected ({len(documents['test'])},)")
+            predicted = _predicted(fitted, documents, corpus)
     if "words" in victim.publishes:
-        words = fitted.publish_words(corpus.texts("test"), names.stream("publish words"))
+        words = fitted.publish_words(corpus.texts("test"), streams.stream("publish words"))
         _checked(words.vectors, len(words.words), "word vectors")
-    coverage = dict(fitted.coverage(corpus.texts("test"))) if hasattr(fitted, "coverage") else {}
-    return Publications(documents, predicted, words, fitted.claim, coverage)
+    return Publications(documents, predicted, words, fitted.claim, fitted.coverage(corpus.texts("test")))
 
 
-def publisher(victim: Victim, fitted: Callable[[], FittedVictim]) -> Callable[[Texts, np.random.Generator], Floats]:
-    """Return what publishes texts with fresh noise; texts asked for again are not encoded again where that is the same.
-
-    It is for victims that publish ``releases`` and whose mechanism is given the same vectors each time.
-    """
-    kept: dict[tuple[str, ...], NDArray[Any] | None] = {}
-
-    def publish(texts: Texts, rng: np.random.Generator) -> Floats:
-        there: Any = fitted()
-        if "releases" not in victim.publishes or there.mechanism is None:
-            return there.publish_documents(texts, rng)
-        distinct = dict.fromkeys(texts)
-        if (asked := tuple(distinct)) not in kept:
-            if len(kept) == KEPT:
-                kept.pop(next(iter(kept)))
-            kept[asked] = there.inputs(Texts(asked))
-        if (inputs := kept[asked]) is None:
-            return there.publish_documents(texts, rng)
-        places = {text: row for row, text in enumerate(distinct)}
-        return there.mechanism.release(inputs[[places[text] for text in texts]], rng).astype(np.float32)
-
-    return publish
+def _predicted(fitted: FittedVictim, documents: dict[str, Floats], corpus: Corpus) -> Integers:
+    """Return the task labels of test, by the victim's head or by a logistic regression on the published vectors."""
+    labels = fitted.predict(documents["test"].copy())
+    if labels is None:
+        classifier = LinearClassifier.fit(documents["train"], corpus.column("train", "label"))
+        labels = classifier.predict(documents["test"])
+    predicted = np.asarray(labels, dtype=np.int64)
+    if predicted.shape != (len(documents["test"]),):
+        raise ValueError(f"task labels: shape {predicted.shape}, expected ({len(documents['test'])},)")
+    return predicted
 
 
 def _checked(vectors: Floats, rows: int, what: str) -> Floats:
@@ -103,8 +70,7 @@ def save_publications(published: Publications, folder: Path) -> None:
         (folder / "words.json").write_text(json.dumps(published.words.words), encoding="utf-8")
         if published.words.text_index is not None:
             np.save(folder / "text_index.npy", published.words.text_index)
-    claim = finite(asdict(published.claim)) if published.claim else None
-    about = {"claim": claim, "coverage": dict(published.coverage)}
+    about = {"claim": claim_as_json(published.claim), "coverage": dataclasses.asdict(published.coverage)}
     (folder / "about.json").write_text(json.dumps(about), encoding="utf-8")
 
 
@@ -120,5 +86,5 @@ def load_publications(folder: Path) -> Publications:
     if (vectors := array("words")) is not None:
         words = PublishedWords(json.loads((folder / "words.json").read_text("utf-8")), vectors, array("text_index"))
     about = json.loads((folder / "about.json").read_text("utf-8"))
-    claim = PrivacyClaim(**numbers(about["claim"])) if about["claim"] else None
-    return Publications(documents, array("predicted"), words, claim, about["coverage"])
+    claim = claim_from_json(about["claim"])
+    return Publications(documents, array("predicted"), words, claim, Coverage(**about["coverage"]))

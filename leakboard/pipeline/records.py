@@ -36,7 +36,9 @@ class Record:
     attack_metric: str = ""
     test_size: int | None = None
     claim: Mapping[str, Any] | None = None
-    note: str = ""
+    audited: Mapping[str, Any] | None = None
+    """Of an audit: the unit and the delta that its bound is about."""
+    details: str = ""
     checks: Mapping[str, float] = field(default_factory=dict)
     metrics: Sequence[Metric] = ()
     sentences: Sequence[Mapping[str, Any]] = ()
@@ -129,12 +131,20 @@ def _packed(record: Record, costs: Sequence[Mapping[str, Any]]) -> str:
 
 def read_published(folder: Path, wanted: Collection[str]) -> dict[str, tuple[Record, list[dict[str, Any]]]]:
     """Return those of a leaderboard's published records, with costs, whose identity is wanted; no altered ones."""
-    try:
-        lines = gzip.decompress((folder / PUBLISHED).read_bytes()).splitlines()
-    except (OSError, ValueError, EOFError, zlib.error):
-        return {}
-    entries = [_unpack(line) for line in lines if _key(line) in wanted]
+    entries = [_unpack(line) for line in _lines(folder) if _key(line) in wanted]
     return {entry[0].key: entry for entry in entries if entry and entry[0].key in wanted}
+
+
+def published_labels(folder: Path) -> set[tuple[str, str, str, int]]:
+    """Return dataset, victim, attack and seed of every record that a leaderboard was published with."""
+    return {(r["dataset"], r["victim"], r["attack"], r["seed"]) for r in map(json.loads, _lines(folder))}
+
+
+def _lines(folder: Path) -> list[bytes]:
+    try:
+        return gzip.decompress((folder / PUBLISHED).read_bytes()).splitlines()
+    except (OSError, ValueError, EOFError, zlib.error):
+        return []
 
 
 def _key(line: bytes) -> str:

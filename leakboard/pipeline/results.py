@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from leakboard.pipeline.records import PUBLISHED, Record, read_costs, read_published, read_record
+from leakboard.pipeline.records import PUBLISHED, Record, published_labels, read_costs, read_published, read_record
 from leakboard.suite.plan import Job
 from leakboard.suite.suites import suite_folder
 
@@ -68,6 +68,11 @@ class Results:
                 return Result(*board[job.key], "published leaderboards")
         return None
 
+    def outdated(self, jobs: Sequence[Job]) -> int:
+        """Return how many of these cells have a published result under their labels, but not under their identity."""
+        missing = {_labels(job) for job in jobs if job.key not in self._own_board}
+        return len(missing & published_labels(self.home)) if missing else 0
+
     @staticmethod
     def _in_folder(cells: Path, job: Job, origin: Origin) -> Result | None:
         record = read_record(cells / job.folder, job.key)
@@ -94,3 +99,8 @@ class Results:
         own = self.home.resolve()
         homes = [path.parent for path in sorted(suite_folder().rglob(PUBLISHED)) if path.parent.resolve() != own]
         return {key: entry for home in homes for key, entry in read_published(home, wanted).items()}
+
+
+def _labels(job: Job) -> tuple[str, str, str, int]:
+    cell = job.cell
+    return cell.source.label, cell.victim.label, cell.attack.label, cell.seed

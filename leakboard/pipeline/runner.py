@@ -8,17 +8,20 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-from rich.console import Console
+from types import TracebackType
+from typing import Any, Protocol, Self
 
 from leakboard.errors import DataError, RequestError
 from leakboard.pipeline.records import Record, is_altered, write_failure, write_record
 from leakboard.pipeline.results import Result, Results
 from leakboard.store import Store
+from leakboard.suite.cells import Cell
 from leakboard.suite.plan import Identities, Job, plan
-from leakboard.suite.plugins import Registry
-from leakboard.suite.suites import Cell, Suite
+from leakboard.suite.registry import Registry
+from leakboard.suite.suites import Suite
+
+AGAIN = "published, computed again"
+"""Of a cell whose published result is not taken over, since its suite is there to be computed."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ class Run:
         parts = {
             "result": done,
             f"from {result.origin}" if result else "": taken,
-            "published, computed again": not done and self.reuse and bool(self.results.published(job)),
+            AGAIN: not done and self.reuse and bool(self.results.published(job)),
             "publications": self.store.has("publications", job.victim_slug, job.victim_key),
             "victim": self.store.has("victims", job.victim_slug, job.fit_key),
             "corpus": self.store.has("corpora", job.cell.source.corpus.name, job.corpus_key),
@@ -119,7 +122,29 @@ def open_run(suite: Suite, chosen: Sequence[Cell], out: Path, registry: Registry
     return Run(suite, jobs, others, out, registry.files, reuse)
 
 
-def execute(run: Run, console: Console, processes: int, force: bool) -> None:
+class Display(Protocol):
+    """Shows the user how far a run is."""
+
+    def print(self, line: str) -> None:
+        """Show a line that stays."""
+
+    def begin(self, kinds: dict[str, str], processes: int) -> Self:
+        """Show that tasks begin: for each task's name what it is like, and how many run at once."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None: ...
+
+    def listen(self, name: str, event: str, text: str) -> None:
+        """Take in an event of a worker: a task's name, ``start``, ``progress`` or ``warning``, and a text."""
+
+    def end(self, name: str, seconds: float, failure: str) -> None:
+        """Show that a task has ended."""
+
+
+def execute(run: Run, display: Display, processes: int, force: bool) -> None:
     """Run every cell that was asked for and has no result yet; failures are recorded, and the others go on.
 
     Raises:
@@ -130,25 +155,25 @@ def execute(run: Run, console: Console, processes: int, force: bool) -> None:
     pending = [job for job in run.jobs if job.key not in done]
     for origin, count in Counter(result.origin for result in done.values() if result.origin != "own").items():
         message = f"{count} of {len(run.jobs)} cells are taken from {origin}; --force computes them"
-        console.print(message, markup=False, highlight=False)
+        display.print(message)
     if not force:
-        _tell_of_other_code(run, done, pending, console)
+        _tell_of_other_code(run, done, display)
     if not pending:
         return
     for job in [job for job in run.altered if job in pending]:
-        console.print(f"{job.folder}: its result does not match its checksum; computed again", markup=False)
+        display.print(f"{job.folder}: its result does not match its checksum; computed again")
     for job in [job for job in pending if job.problem or job.skip]:
         _record_without_trying(run, job)
     tried = [job for job in pending if not (job.problem or job.skip)]
     if tried:
         run.store.sweep()
         try:
-            _run_tasks(run, tried, console, processes, force)
+            _run_tasks(run, tried, display, processes, force)
         except DataError as error:
             raise DataError(f"{run.suite.path}: {error}") from None
 
 
-def _tell_of_other_code(run: Run, done: Mapping[str, Result], pending: Sequence[Job], console: Console) -> None:
+def _tell_of_other_code(run: Run, done: Mapping[str, Result], display: Display) -> None:
     """Tell once a plugin whose results or parts were computed by other code that declares the same revision."""
     counts: Counter[str] = Counter()
     for job in run.jobs:
@@ -160,7 +185,7 @@ def _tell_of_other_code(run: Run, done: Mapping[str, Result], pending: Sequence[
         counts.update(name for name, code in made_by.items() if code != job.code.get(name, code))
     for name, count in sorted(counts.items()):
         message = f"{name}: results that {count} cells take over were computed by other code of the same revision"
-        console.print(f"{message}; --force computes them again", markup=False, highlight=False)
+        display.print(f"{message}; --force computes them again")
 
 
 def _record_without_trying(run: Run, job: Job) -> None:
@@ -173,8 +198,7 @@ def _record_without_trying(run: Run, job: Job) -> None:
         write_record(run.cells / job.folder, record)
 
 
-def _run_tasks(run: Run, pending: Sequence[Job], console: Console, processes: int, force: bool) -> None:
-    from leakboard.cli.progress import RunProgress
+def _run_tasks(run: Run, pending: Sequence[Job], display: Display, processes: int, force: bool) -> None:
     from leakboard.pipeline.engines import Outcome, Task, run_local
     from leakboard.pipeline.worker import Workplace, fit_victim, load_dataset, publish_victim, record_failure, run_cell
 
@@ -214,7 +238,7 @@ def _run_tasks(run: Run, pending: Sequence[Job], console: Console, processes: in
         return record_failure(cells[name], place, failure.reason, failure.lines)
 
     with (
-        RunProgress(console, kinds, processes) as progress,
+        display.begin(kinds, processes) as progress,
         closing(run_local([*loading, *tasks], processes, progress.listen)) as outcomes,
     ):
         for outcome in outcomes:

@@ -22,6 +22,8 @@ STRICT = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
 
 Strings = Annotated[tuple[str, ...], Field(strict=False)]
 """Several strings, written as a list in YAML."""
+Count = Annotated[int, Field(ge=1)]
+"""A whole number from 1."""
 
 T = TypeVar("T")
 

@@ -13,9 +13,10 @@ from typing import Any
 
 from leakboard.errors import RequestError, one_line
 from leakboard.store import digest, folder_name
-from leakboard.suite import code, options, stages
-from leakboard.suite.plugins import Registry
-from leakboard.suite.suites import Cell, Choice, Conditions, Suite
+from leakboard.suite import code, options, revisions
+from leakboard.suite.cells import Cell, Choice, Conditions
+from leakboard.suite.registry import Registry
+from leakboard.suite.suites import Suite
 
 
 @dataclass(frozen=True)
@@ -135,15 +136,14 @@ class Identities:
 
         Raises:
             RequestError: a file that a plugin reads is missing.
-            ValueError: the attack's target is unknown.
         """
         job, attack = self.of_publication(cell, conditions), self.of_plugin(cell.attack)
-        publishes, needs = self.of_plugin(cell.victim).plugin.publishes, attack.plugin.needs
-        threat = stages.threat(attack.plugin)
+        publishes, threat = self.of_plugin(cell.victim).plugin.publishes, attack.plugin.threat
+        needs = threat.needs
         identity: dict[str, Any] = {"publications": job.victim_key, "attack": attack.key, "other": job.other_key}
-        identity |= {"threat": threat, "scoring": stages.SCORING[threat], "utility": stages.UTILITY}
-        if conditions.floor and threat in stages.WITH_TEXT_CLASSIFIERS:
-            identity["text_classifiers"] = stages.TEXT_CLASSIFIERS
+        identity |= {"threat": threat.name, "scoring": threat.revision, "utility": revisions.UTILITY}
+        if conditions.text_classifier and threat.beside_text_classifiers:
+            identity["text_classifiers"] = revisions.TEXT_CLASSIFIERS
         gold = None
         if conditions.gold and "words" in publishes:
             gold = self.of_publication(replace(cell, victim=conditions.gold), conditions)
@@ -169,18 +169,18 @@ class Identities:
         source, victim = cell.source, self.of_plugin(cell.victim)
         corpus, other = (self.of_plugin(choice) if choice else None for choice in (source.corpus, source.other))
         assert corpus is not None
-        trained = as_trained(victim.plugin)
+        trained = victim.plugin.training_config()
         own_key = corpus_key(corpus)
         fit = {
             "corpus": own_key,
-            "auxiliary": source.situation,
+            "auxiliary": source.regime,
             "victim": _content(cell.victim.name, trained, victim.content["fingerprint"]),
             "seed": cell.seed,
             "threads": conditions.threads,
-            "fit": stages.FIT,
+            "fit": revisions.FIT,
         }
         fit_key = digest(fit)
-        published = {"fit": fit_key, "victim": victim.key, "publish": stages.PUBLISH}
+        published = {"fit": fit_key, "victim": victim.key, "publish": revisions.PUBLISH}
         met = [corpus, victim, *([other] if other else [])]
         return Job(
             cell,
@@ -200,17 +200,12 @@ class Identities:
 
 def corpus_key(dataset: Identified) -> str:
     """Return the identity of a loaded corpus."""
-    return digest({"dataset": dataset.key, "corpus": stages.CORPUS})
-
-
-def as_trained(victim: Any) -> Any:
-    """Return the recipe that is fitted: without the options that say only what is published of it."""
-    return victim.trained_as() if hasattr(victim, "trained_as") else victim
+    return digest({"dataset": dataset.key, "corpus": revisions.CORPUS})
 
 
 def _identified(choice: Choice, plugin: Any) -> Identified:
     try:
-        fingerprint = plugin.fingerprint() if hasattr(plugin, "fingerprint") else ""
+        fingerprint = plugin.fingerprint()
     except RequestError as error:
         raise RequestError(f"{choice.kind}: {choice.name}: {error}") from None
     content = _content(choice.name, plugin, fingerprint)

@@ -6,7 +6,7 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
@@ -16,7 +16,8 @@ import leakboard
 from leakboard.errors import RequestError, nearest
 from leakboard.interfaces import AuxiliaryRegime
 from leakboard.suite import options
-from leakboard.suite.plugins import BrokenPlugin, Registry
+from leakboard.suite.cells import Cell, Choice, Conditions, Source
+from leakboard.suite.registry import BrokenPlugin, Registry
 from leakboard.suite.yaml_files import read_yaml
 
 Seeds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
@@ -42,90 +43,12 @@ class SuiteFile(BaseModel):
     """Longest time that loading a dataset, fitting a victim, or one attack may take (seconds)."""
     reuse: bool = True
     """Whether ``run`` takes over what is published already; false for a suite that is there to be computed."""
-    floor: bool = True
-    """Whether to train a classifier on the text itself for every secret, as the floor of privacy."""
+    text_classifier: bool = True
+    """Whether to train classifiers on the text itself for every secret, to compare attacks with."""
     gold: str | dict[str, Any] | None = None
     """A victim with word vectors: how near every victim's neighbours of words come to its own is measured."""
     queries: Annotated[list[str], Field(min_length=1)] | None = None
     """The words whose neighbours are compared with the gold model's; null: the eleven of Vu, Tran and Jiang (2019)."""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A plugin with its options, as an entry of a suite asks for it."""
-
-    kind: str
-    name: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-    """As written; defaults are not spelled out."""
-    label: str = ""
-    problem: str = ""
-    """Why the plugin cannot be loaded; the cells that ask for it fail with it."""
-    seeds: tuple[int, ...] = ()
-    """Of a victim: the seeds it is run with, where its entry gives other ones than the suite's."""
-    attacks: tuple[Choice, ...] = ()
-    """Of a victim: the attacks on it, where its entry gives other ones than the suite's."""
-    plugin: Any = field(default=None, compare=False, repr=False)
-    """As it was built when the suite was read; another process builds it anew."""
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "plugin": None}
-
-    def build(self, registry: Registry) -> Any:
-        """Construct the plugin.
-
-        Raises:
-            RequestError: its options are wrong.
-            BrokenPlugin: it cannot be loaded.
-        """
-        if self.plugin is not None:
-            return self.plugin
-        return options.build(registry.load(self.kind, self.name), self.options, f"{self.kind[:-1]} {self.name}")
-
-
-@dataclass(frozen=True)
-class Source:
-    """A dataset and what the attacker collected: a situation, or another dataset (then ``situation`` is None)."""
-
-    corpus: Choice
-    situation: str | None = "within"
-    other: Choice | None = None
-
-    @property
-    def label(self) -> str:
-        """The dataset's name in the CSVs, with its auxiliary corpus where that is not the default."""
-        if self.situation == "within":
-            return self.corpus.label
-        value = self.situation or (self.other.label if self.other else "")
-        head, bracket, rest = self.corpus.label.partition("(")
-        return f"{head}(auxiliary={value}{', ' + rest if bracket else ')'}"
-
-
-@dataclass(frozen=True)
-class Conditions:
-    """What holds for all cells of a suite."""
-
-    threads: int = 2
-    floor: bool = True
-    gold: Choice | None = None
-    """The victim whose neighbours of words count as right."""
-    queries: tuple[str, ...] = ()
-    """Words whose neighbours are compared; empty: those of Vu, Tran and Jiang (2019)."""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One question: this attack against this victim on this dataset with this seed."""
-
-    source: Source
-    victim: Choice
-    attack: Choice
-    seed: int
-
-    @property
-    def label(self) -> str:
-        """The cell as people read it."""
-        return f"{self.source.label} / {self.victim.label} / {self.attack.label} / seed {self.seed}"
 
 
 @dataclass(frozen=True)
@@ -138,7 +61,7 @@ class Suite:
     sources: tuple[Source, ...]
     victims: tuple[Choice, ...]
     attacks: tuple[Choice, ...]
-    conditions: Conditions = Conditions()
+    conditions: Conditions
 
     @property
     def home(self) -> Path:
@@ -235,7 +158,7 @@ def load_suite(name: str, registry: Registry) -> Suite:
         raise RequestError(f"{path}: queries: without gold there is nothing to compare their neighbours with")
     place = f"{path}: gold"
     gold = _choice(registry, "victims", *_split_entry(file.gold, place), place) if file.gold else None
-    conditions = Conditions(file.threads, file.floor, gold, tuple(file.queries or ()))
+    conditions = Conditions(file.threads, file.text_classifier, gold, tuple(file.queries or ()))
     return Suite(suite_name, path, file, tuple(sources), victims, attacks, conditions)
 
 

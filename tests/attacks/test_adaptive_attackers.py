@@ -6,12 +6,12 @@ import pytest
 from leakboard.attacks._denoising import Scaling, plain_scalings, shrinkage
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.attacks.entity_presence import EntityPresence
-from leakboard.interfaces import PrivacyClaim
-from leakboard.metrics.claims import composed
-from leakboard.pipeline.cell import mount
-from leakboard.pipeline.fitting import Names
+from leakboard.claims import ReleaseClaim
+from leakboard.interfaces import FittedVictim
+from leakboard.pipeline.attacking import evaluate_attack
 from leakboard.pipeline.publications import publish
-from leakboard.pipeline.scene import Scene
+from leakboard.randomness import Streams
+from leakboard.threats.threat import VictimSide
 
 N = 900
 
@@ -29,11 +29,11 @@ def planted(make_corpus):
     return make_corpus(splits, secrets)
 
 
-class Noisy:
+class Noisy(FittedVictim):
     """A victim whose clean vectors are known and whose noise is given; it claims privacy."""
 
     publishes = ("documents", "releases")
-    claim = PrivacyClaim(0.5, 0.0, "document", "made", "1 in L1")
+    claim = ReleaseClaim(0.5, 0.0, "document", "made", "1 in L1")
     dimension = 6
 
     def __init__(self, corpus, noise, claim=claim):
@@ -68,12 +68,13 @@ def independent(shape, generator):
 
 
 def accuracy(corpus, noise, attack=AttributeInference, claim=Noisy.claim, **options):
-    """Return what an attacker reaches, and the note of the portfolio."""
+    """Return what an attacker reaches, its result, and the victim."""
     victim = Noisy(corpus, noise, claim)
-    names = Names(0, corpus.name, "noisy", "attack")
-    scene = Scene(corpus, corpus, victim, lambda: victim, publish(victim, victim, corpus, names))
-    judged = mount(attack(epochs=8, hidden=32, **options), scene, names, None)
-    return next(m.value for m in judged.metrics if m.name == "attack_score"), judged.note, victim
+    streams = Streams(0, corpus.name, "noisy", "attack")
+    published = publish(victim, victim, corpus, streams)
+    side = VictimSide(corpus, corpus, victim, lambda: victim, published, streams)
+    result = evaluate_attack(attack(epochs=8, hidden=32, **options), side)
+    return next(m.value for m in result.metrics if m.name == "attack_score"), result, victim
 
 
 class TestSharedNoise:
@@ -106,7 +107,8 @@ class TestIndependentNoise:
         assert many == pytest.approx(0.97, abs=0.04)
 
     def test_the_claim_is_composed(self, planted):
-        assert composed(Noisy.claim, 4).epsilon == 2.0
+        _, result, _ = accuracy(planted, independent, portfolio="logistic", inputs="raw", observations=4)
+        assert (result.claim.epsilon, result.claim.observations) == (2.0, 4)
 
     def test_queries_are_made_once_and_answered_with_fresh_noise(self, planted):
         _, _, victim = accuracy(planted, independent, portfolio="logistic", inputs="raw", queries=5)
@@ -158,9 +160,9 @@ class TestDenoising:
         assert left.var() < 0.05 * centred.var()
 
     def test_without_a_claim_nothing_is_denoised(self, planted):
-        _, note, victim = accuracy(planted, lambda shape, g: np.zeros(shape), claim=None, portfolio="logistic")
+        _, result, victim = accuracy(planted, lambda shape, g: np.zeros(shape), claim=None, portfolio="logistic")
         assert victim.asked == 3
-        assert any(name in note for name in ("raw", "standardised", "per vector"))
+        assert any(name in result.details for name in ("raw", "standardised", "per vector"))
 
     def test_plain_scalings_are_the_three(self):
         assert [s.name for s in plain_scalings(np.ones((3, 2), np.float32))] == ["raw", "standardised", "per vector"]

@@ -10,17 +10,13 @@ from sklearn.metrics import f1_score
 from leakboard.attacks import entity_presence
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.attacks.entity_presence import EntityPresence
-from leakboard.errors import RequestError
-from leakboard.interfaces import AttackerView, KnownTexts, Secret, Texts
+from leakboard.interfaces import Secret, Texts
 from leakboard.metrics.measures import best_offset
+from leakboard.threats.secrets import KnownTexts, SecretsView
 
 GENDER = Secret("gender", ("f", "m"), "attribute")
 AGE = Secret("age", ("a", "b", "c"), "attribute")
 SMALL = {"hidden": 32, "epochs": 25, "patience": 25, "batch_size": 64, "learning_rate": 3e-3}
-
-
-def refuse(*args):
-    raise AssertionError("the attack has no need of this")
 
 
 def world(vectors_of, secrets, seed=0, sizes=(400, 200, 600)):
@@ -29,13 +25,13 @@ def world(vectors_of, secrets, seed=0, sizes=(400, 200, 600)):
     parts = []
     for n in sizes:
         codes = {secret.name: rng.integers(0, len(secret.values), n) for secret in secrets}
-        parts.append(KnownTexts(Texts([""] * n), codes, vectors_of(codes, rng).astype(np.float32)))
-    view = AttackerView(tuple(secrets), parts[0], parts[1], None, refuse, refuse, refuse, None, None)
-    return view, parts[2].vectors, parts[2].secrets
+        parts.append(KnownTexts(Texts([""] * n), vectors_of(codes, rng).astype(np.float32), codes))
+    view = SecretsView(tuple(secrets), parts[0], parts[1], claim=None, oracle=None)  # no attack asks here
+    return view, parts[2].vectors, parts[2].values
 
 
 def accuracies(attack, view, vectors, truth, seed=0):
-    scores = attack.fit(view, seed).guess(vectors).scores
+    scores = attack.fit(view, seed)(vectors).scores
     return {name: float(np.mean(scores[name].argmax(1) == truth[name])) for name in truth}
 
 
@@ -115,7 +111,7 @@ def entities(strength):
 
 
 def micro_f1(attack, view, vectors, truth):
-    scores = attack.fit(view, 0).guess(vectors).scores
+    scores = attack.fit(view, 0)(vectors).scores
     guessed = np.stack([scores[name].argmax(1) for name in truth], axis=1)
     return f1_score(np.stack(list(truth.values()), axis=1), guessed, average="micro", zero_division=0)
 
@@ -158,40 +154,33 @@ def test_the_threshold_is_the_best_of_all(seed):
 def test_same_seed_same_guesses_and_inputs_unchanged(attack):
     secrets, vectors = entities(2.0) if isinstance(attack, EntityPresence) else ([GENDER, AGE], linear)
     view, test, _ = world(vectors, secrets, sizes=(100, 50, 80))
-    before = [array.copy() for known in (view.train, view.dev) for array in (known.vectors, *known.secrets.values())]
+    before = [array.copy() for known in (view.train, view.dev) for array in (known.vectors, *known.values.values())]
     kept = test.copy()
-    first, second = (attack.fit(view, 3).guess(test) for _ in range(2))
-    assert first.note == second.note
+    first, second = (attack.fit(view, 3)(test) for _ in range(2))
+    assert first.details == second.details
     for name, scores in first.scores.items():
         assert np.array_equal(scores, second.scores[name])
         assert scores.dtype == np.float32
-    after = [array for known in (view.train, view.dev) for array in (known.vectors, *known.secrets.values())]
+    after = [array for known in (view.train, view.dev) for array in (known.vectors, *known.values.values())]
     assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
     assert np.array_equal(test, kept)
 
 
 def test_values_that_train_does_not_hold():
     view, vectors, _ = world(linear, [GENDER, AGE], sizes=(60, 30, 20))
-    only = {"gender": np.ones(60, np.int64), "age": 2 * view.train.secrets["gender"]}
-    view = dataclasses.replace(view, train=dataclasses.replace(view.train, secrets=only))
-    scores = AttributeInference(portfolio="logistic").fit(view, 0).guess(vectors).scores
+    only = {"gender": np.ones(60, np.int64), "age": 2 * view.values["gender"]}
+    view = dataclasses.replace(view, train=dataclasses.replace(view.train, values=only))
+    scores = AttributeInference(portfolio="logistic").fit(view, 0)(vectors).scores
     assert (scores["gender"].argmax(1) == 1).all()
     assert set(scores["age"].argmax(1)) <= {0, 2}
     assert all(np.isfinite(s).all() for s in scores.values())
 
 
-def test_no_documents_is_told():
-    view, _, _ = world(linear, [GENDER], sizes=(10, 10, 10))
-    view = dataclasses.replace(view, train=dataclasses.replace(view.train, vectors=None))
-    with pytest.raises(RequestError, match="no document vectors are published"):
-        AttributeInference().fit(view, 0)
-
-
 def test_the_portfolio_says_what_it_chose():
     view, vectors, _ = world(linear, [GENDER], sizes=(100, 60, 10))
-    note = AttributeInference(portfolio="logistic").fit(view, 0).guess(vectors).note
-    assert note.startswith("logistic on ")
-    assert note.endswith(" on dev")
+    details = AttributeInference(portfolio="logistic").fit(view, 0)(vectors).details
+    assert details.startswith("logistic on ")
+    assert details.endswith(" on dev")
 
 
 def test_without_a_positive_no_threshold_is_better_than_another():

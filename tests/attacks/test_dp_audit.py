@@ -1,23 +1,26 @@
-"""Audits as attacks: what the referee makes of them, false alarms, power, and the verdict."""
+"""Audits of releases as attacks: false alarms, power, and the verdict."""
 
+import dataclasses
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from leakboard.attacks.dp_audit import PAIRS, DpAudit, _neighbours
+from leakboard.claims import RELEASE_UNITS, ReleaseClaim
 from leakboard.datasets.zeros_and_ones import ZerosAndOnes
-from leakboard.interfaces import PrivacyClaim
 from leakboard.metrics.claims import verdict
-from leakboard.pipeline.cell import mount, unclaimed
-from leakboard.pipeline.fitting import Names, fit
-from leakboard.pipeline.publications import publish, publisher
-from leakboard.pipeline.scene import Scene, view
+from leakboard.pipeline.attacking import evaluate_attack
+from leakboard.pipeline.fitting import fit
+from leakboard.pipeline.publications import publish
 from leakboard.privacy.auditing.audit import audit
 from leakboard.privacy.auditing.events import corners
 from leakboard.privacy.mechanisms.releases import CubeRelease
+from leakboard.randomness import Streams
+from leakboard.threats.oracle import Oracle
+from leakboard.threats.releases import ReleasesView
+from leakboard.threats.threat import VictimSide
 from leakboard.victims.dpnr import Dpnr
 from leakboard.victims.mechanism import CONTROLS, Mechanism
 
@@ -25,16 +28,17 @@ BAG = {"embedding_bag": {"dimension": 16, "epochs": 1}}
 SOUND = {"laplace", "discrete_laplace", "gaussian", "random", "halved_output"}
 
 
-def scene_of(victim, corpus, seed=0):
-    names = Names(seed, corpus.name, "victim", "dp_audit")
-    fitted = fit(victim, corpus, names)
-    return Scene(corpus, corpus, victim, lambda: fitted, publish(victim, fitted, corpus, names)), names
+def side_of(victim, corpus, seed=0):
+    streams = Streams(seed, corpus.name, "victim", "dp_audit")
+    fitted = fit(victim, corpus, streams)
+    published = publish(victim, fitted, corpus, streams)
+    return VictimSide(corpus, corpus, victim, lambda: fitted, published, streams)
 
 
 def audited(victim, corpus, seed=0, **options):
-    """Return the metrics of an audit by name, and its note."""
-    judged = mount(DpAudit(**options), *scene_of(victim, corpus, seed), None)
-    return {m.name: m for m in judged.metrics if not m.variable}, judged.note
+    """Return the metrics of an audit by name, and its result."""
+    result = evaluate_attack(DpAudit(**options), side_of(victim, corpus, seed))
+    return {m.name: m for m in result.metrics if not m.variable}, result
 
 
 def of_mechanism(name, epsilon=1.0, dimension=2, seed=0, **options):
@@ -69,11 +73,11 @@ def test_false_alarms_end_to_end():
     corpus, epsilon = ZerosAndOnes(dimension=1).load(), 1.0
     found = []
     for name in ("laplace", "halved_output", "discrete_laplace"):
-        scene, _ = scene_of(Mechanism(name=name, epsilon=epsilon), corpus)
+        side = side_of(Mechanism(name=name, epsilon=epsilon), corpus)
         for seed in range(100):
-            names = Names(seed, corpus.name, name, "dp_audit")
-            judged = mount(DpAudit(pairs="corners", draws=400), scene, names, None)
-            found.append(next(m.value for m in judged.metrics if m.name == "attack_score"))
+            drawn = dataclasses.replace(side, streams=Streams(seed, corpus.name, name, "dp_audit"))
+            result = evaluate_attack(DpAudit(pairs="corners", draws=400), drawn)
+            found.append(next(m.value for m in result.metrics if m.name == "attack_score"))
     alarms = sum(value > epsilon for value in found)
     assert stats.binomtest(alarms, len(found), 0.05, alternative="greater").pvalue > 1e-3
     assert np.mean(found) > 0.2 * epsilon
@@ -86,7 +90,7 @@ class TestSanityCheck:
         found = of_mechanism("laplace", repeats=50_000)
         assert found["plug_in_loss"].low < 0.8997 < found["plug_in_loss"].high  # the exact value for two dimensions
         assert found["plug_in_loss"].n == 50_000
-        assert found["audit_hits"].n == 50_000
+        assert found["true_positives"].n == 50_000
 
     def test_it_may_be_infinite_and_says_why_the_bound_never_is(self):
         found = of_mechanism("copy", repeats=1000)
@@ -95,12 +99,13 @@ class TestSanityCheck:
         assert found["attack_score"].value < math.inf
 
     def test_the_published_number_of_repeats(self):
-        fitted = DpAudit(pairs="corners", draws=1000, repeats="published")
+        attack = DpAudit(pairs="corners", draws=1000, repeats="published")
         for dimension, repeats in [(16, 10_000_000), (32, 1_000_000)]:
             corpus = ZerosAndOnes(dimension=dimension).load()
-            scene, names = scene_of(Mechanism(name="copy", epsilon=1.0), corpus)
-            found = fitted.fit(view(fitted, scene, names, set()), 0)
-            assert (found.distinguisher.draws, found.repeats) == (500, repeats)
+            side = side_of(Mechanism(name="copy", epsilon=1.0), corpus)
+            own = corpus.only("train", "dev")
+            found = attack.fit(ReleasesView(side.published.claim, own, Oracle(side, own)), 0)
+            assert (found.draws, found.repeats) == (500, repeats)
 
 
 class TestDpnr:
@@ -119,22 +124,22 @@ class TestDpnr:
     )
     def test_verdicts(self, given, expected, reviews):
         victim = Dpnr(encoder=BAG, epsilon=1.0, training="standard", **given)
-        found, _ = audited(victim, reviews, pairs="corners", draws=40_000)
-        claim = scene_of(victim, reviews)[0].published.claim
+        found, result = audited(victim, reviews, pairs="corners", draws=40_000)
+        claim = result.claim
         assert verdict(claim.epsilon, claim.proved, found["attack_score"].value) == expected
 
     def test_sentences_that_differ_in_one_word(self, reviews):
         released = Dpnr(encoder=BAG, epsilon=0.05, training="standard", sampling="shared")
-        found, note = audited(released, reviews, pairs="sentences", draws=2000, sentences=30)
+        found, result = audited(released, reviews, pairs="sentences", draws=2000, sentences=30)
         assert found["attack_score"].value > 1
-        assert note.startswith("sentences that differ in one word")
+        assert result.details.startswith("sentences that differ in one word")
         correct = Dpnr(encoder=BAG, epsilon=0.05, training="standard", calibration="l1")
         assert audited(correct, reviews, pairs="sentences", draws=2000, sentences=30)[0]["attack_score"].value < 0.05
 
     def test_under_word_dropout_texts_are_released_one_by_one(self, reviews):
         victim = Dpnr(encoder=BAG, epsilon=1.0, training="standard", sampling="shared", mu=0.5)
         found, _ = audited(victim, reviews, pairs="sentences", draws=2000, sentences=5)
-        assert found["audit_hits"].n == 1000
+        assert found["true_positives"].n == 1000
 
 
 class TestUnits:
@@ -142,7 +147,7 @@ class TestUnits:
 
     def test_a_claim_about_one_coordinate_is_not_audited_on_whole_vectors(self):
         """Lap(1/epsilon) a coordinate is epsilon-private for changing one of them."""
-        claim = PrivacyClaim(1.0, 0.0, "coordinate", "Laplace", "1 in one coordinate", 1.0)
+        claim = ReleaseClaim(1.0, 0.0, "coordinate", "Laplace", "1 in one coordinate", 1.0)
         pairs = PAIRS["coordinate"](8, np.float32)
         assert [np.count_nonzero(pair.first != pair.second) for pair in pairs] == [1]
         found = audit(CubeRelease(8, 1.0), pairs, np.random.default_rng(0), 20_000).epsilon
@@ -155,11 +160,8 @@ class TestUnits:
             for vector in (pair.first, pair.second):
                 assert (vector.min(), vector.max()) == (0, 1)
 
-    @pytest.mark.parametrize("unit", ["user", "pair"])
-    def test_other_units_are_skipped_with_a_reason(self, unit):
-        claim = PrivacyClaim(1.0, 0.0, unit, "made", "1")
-        reason = unclaimed(DpAudit(), SimpleNamespace(claim=claim))
-        assert reason == f"the claim is about one {unit}; audited are word, document, vector, coordinate"
+    def test_there_are_neighbours_for_every_unit_of_a_claim(self):
+        assert set(PAIRS) == set(RELEASE_UNITS)
 
 
 def test_neighbours_differ_in_one_word():
@@ -170,36 +172,3 @@ def test_neighbours_differ_in_one_word():
         differing = [1 for a, b in zip(first.split(), second.split(), strict=True) if a != b]
         assert len(differing) == 1
         assert first in texts
-
-
-class TestClaims:
-    """What a claim must say."""
-
-    @pytest.mark.parametrize(
-        ("changes", "complaint"),
-        [
-            ({"sensitivity": " "}, "claim: sensitivity is empty"),
-            ({"mechanism": ""}, "claim: mechanism is empty"),
-            ({"epsilon": -1.0}, "claim: epsilon=-1.0 is not allowed"),
-            ({"epsilon": math.inf}, "claim: epsilon=inf is not allowed"),
-            ({"delta": 1.0}, "claim: delta=1.0 is not allowed"),
-            ({"proved": math.nan}, "claim: proved=nan is not allowed"),
-            ({"unit": "wrod"}, "claim: unit='wrod' is not allowed: one of word, pair"),
-        ],
-    )
-    def test_what_is_missing_is_named(self, changes, complaint):
-        given = {"epsilon": 1.0, "delta": 0.0, "unit": "word", "mechanism": "Laplace", "sensitivity": "1 in L1"}
-        with pytest.raises(ValueError, match=complaint):
-            PrivacyClaim(**{**given, **changes})
-
-
-def test_texts_asked_for_again_are_not_encoded_again(reviews):
-    scene, _ = scene_of(Dpnr(encoder=BAG, epsilon=1.0, training="standard"), reviews)
-    fitted, encoded = scene.fitted(), []
-    inner = fitted.model.encoder.documents
-    fitted.model.encoder.documents = lambda texts: encoded.append(len(texts)) or inner(texts)
-    ask, texts = publisher(scene.victim, scene.fitted), reviews.texts("test")
-    first, second = ask(texts, np.random.default_rng(0)), ask(texts, np.random.default_rng(1))
-    assert encoded == [len(set(texts))]
-    assert not np.array_equal(first, second)
-    assert np.array_equal(first, fitted.publish_documents(texts, np.random.default_rng(0)))

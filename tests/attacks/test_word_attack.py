@@ -8,38 +8,38 @@ from scipy import stats
 
 from leakboard.attacks.nearest_neighbour import NearestNeighbour
 from leakboard.errors import NotApplicable
-from leakboard.interfaces import PublishedWords
-from leakboard.pipeline.cell import mount
-from leakboard.pipeline.fitting import Names
-from leakboard.pipeline.publications import Publications
-from leakboard.pipeline.scene import Scene, view
+from leakboard.interfaces import FittedVictim, PublishedWords
+from leakboard.pipeline.attacking import evaluate_attack
+from leakboard.randomness import Streams
+from leakboard.threats.oracle import Oracle
+from leakboard.threats.publications import Publications
+from leakboard.threats.threat import VictimSide
+from leakboard.threats.words import WordsView
 
 WORDS = [f"word{i:03d}" for i in range(300)]
 SIZE = 20
 
 
 @dataclass(frozen=True)
-class Static:
-    """A victim with a given table; whoever imitates it gets the attacker's."""
+class Static(FittedVictim):
+    """A victim with a given table; whoever trains its recipe gets the attacker's."""
 
     table: np.ndarray
     own: np.ndarray
     words: tuple = tuple(WORDS)
-    publishes = ("words",)
-    claim = None
 
     def fit(self, corpus, seed):
         return Static(self.own, self.own)
+
+    def non_private(self):
+        return self
 
     def publish_words(self, texts, rng):
         return PublishedWords(list(self.words), self.table.astype(np.float32))
 
 
-class Contextual:
+class Contextual(FittedVictim):
     """Gives every occurrence the word's vector plus noise."""
-
-    publishes = ("words",)
-    claim = None
 
     def __init__(self, table, noise):
         self.table, self.noise = table, noise
@@ -60,12 +60,16 @@ def corpus(make_corpus):
     return make_corpus({k: {"text": v, "s": [0] * len(v)} for k, v in splits.items()}, [("s", ("a",), "attribute")])
 
 
+def side_of(victim, corpus, seed=5):
+    words = victim.publish_words(corpus.texts("test"), np.random.default_rng(seed))
+    published, streams = Publications({}, None, words, None), Streams(0, "made", "fake", "nn")
+    return VictimSide(corpus, corpus, victim, lambda: victim, published, streams)
+
+
 def recovered(victim, corpus, **options):
-    """Mount the attack and return its scores by name, and the note."""
-    words = victim.publish_words(corpus.texts("test"), np.random.default_rng(5))
-    scene = Scene(corpus, corpus, victim, lambda: victim, Publications({}, None, words, None))
-    judged = mount(NearestNeighbour(**options), scene, Names(0, "made", "fake", "nn"), None)
-    return {m.name: m for m in judged.metrics}, judged
+    """Return the attack's scores by name, and its result."""
+    result = evaluate_attack(NearestNeighbour(**options), side_of(victim, corpus))
+    return {m.name: m for m in result.metrics}, result
 
 
 def tables(noise=0.0, seed=0):
@@ -83,12 +87,12 @@ def at_chance(metric, candidates):
 
 def test_an_identical_table_is_read_completely(corpus):
     own, _, _ = tables()
-    found, judged = recovered(Static(own, own), corpus)
+    found, result = recovered(Static(own, own), corpus)
     assert found["recall@1"].value == found["mean_reciprocal_rank"].value == 1
     assert found["empirical_privacy"].value == 0
     assert found["recall@1"].n == 300
     assert found["sentence_words_right"].value == 1
-    assert judged.sentences[0].recovered == judged.sentences[0].text
+    assert result.sentences[0].recovered == result.sentences[0].text
 
 
 def test_an_independent_table_is_guessed_at_chance(corpus):
@@ -109,10 +113,10 @@ def test_a_rotated_table_is_safe_until_it_is_aligned(corpus):
 
 def test_anchors_are_the_most_frequent_words_and_left_out_of_the_score(corpus):
     own, rotated, _ = tables()
-    found, judged = recovered(Static(rotated, own), corpus, align="anchors", anchors=50)
-    assert found["recall@1"].n == judged.test_size == 250
-    assert [s.words for s in judged.sentences[:6]] == [0] * 5 + [10]
-    assert all(s.recovered == s.text for s in judged.sentences)
+    found, result = recovered(Static(rotated, own), corpus, align="anchors", anchors=50)
+    assert found["recall@1"].n == result.test_size == 250
+    assert [s.words for s in result.sentences[:6]] == [0] * 5 + [10]
+    assert all(s.recovered == s.text for s in result.sentences)
     assert found["sentence_words_right"].n == 250
 
 
@@ -120,11 +124,11 @@ def test_iterating_makes_up_for_few_anchors(corpus):
     own, rotated, _ = tables(noise=0.3)
     scores = {}
     for align in ("anchors", "iterative"):
-        found, judged = recovered(Static(rotated, own), corpus, align=align, anchors=SIZE - 10)
+        found, result = recovered(Static(rotated, own), corpus, align=align, anchors=SIZE - 10)
         scores[align] = found["recall@1"].value
     assert scores["iterative"] > scores["anchors"] + 0.1
     assert scores["iterative"] > 0.95
-    assert judged.note.startswith("rotated by 10 anchors and ")
+    assert result.details.startswith("rotated by 10 anchors and ")
 
 
 def test_no_common_anchor_and_no_word_left_are_told(corpus):
@@ -150,10 +154,10 @@ def test_order_of_the_rows_gives_nothing_away(corpus):
     assert found["recall@1"].value <= 2 / 300
 
 
-def test_approximate_search_is_noted(corpus):
+def test_approximate_search_is_told(corpus):
     own, _, other = tables()
-    _, judged = recovered(Static(other, own), corpus, exact_limit=100)
-    assert "approximate search with recall 0." in judged.note
+    _, result = recovered(Static(other, own), corpus, exact_limit=100)
+    assert "approximate search with recall 0." in result.details
 
 
 class TestContextual:
@@ -161,10 +165,10 @@ class TestContextual:
 
     def test_words_with_a_vector_of_their_own_are_read(self, corpus):
         own, _, _ = tables()
-        found, judged = recovered(Contextual(own, 0.1), corpus, own_texts=30)
+        found, result = recovered(Contextual(own, 0.1), corpus, own_texts=30)
         assert found["recall@1"].value == 1
         assert found["recall@1"].n == 300
-        assert judged.sentences[-1].recovered == judged.sentences[-1].text
+        assert result.sentences[-1].recovered == result.sentences[-1].text
 
     def test_noise_alone_is_guessed_no_better_than_words_are_frequent(self, corpus):
         found, _ = recovered(Contextual(np.zeros((300, SIZE)), 1.0), corpus, own_texts=30)
@@ -175,10 +179,9 @@ class TestContextual:
         own, _, _ = tables()
         attack = NearestNeighbour(candidates=5)
         victim = Contextual(own, 1.0)
-        words = victim.publish_words(corpus.texts("test"), np.random.default_rng(0))
-        scene = Scene(corpus, corpus, victim, lambda: victim, Publications({}, None, words, None))
-        seen = view(attack, scene, Names(0, "made", "fake", "nn"), set())
-        guesses = attack.fit(seen, 0).guess(words.vectors)
+        side, own = side_of(victim, corpus, seed=0), corpus.only("train", "dev")
+        seen = WordsView(own, contextual=True, claim=None, oracle=Oracle(side, own))
+        guesses = attack.fit(seen, 0)(side.published.words.vectors)
         for row in guesses.ranked.tolist():
             assert min(row) >= 0
             assert len(set(row)) == len(row) == 5

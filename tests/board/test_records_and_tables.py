@@ -15,10 +15,11 @@ from leakboard.privacy.auditing.bound import lower_bound
 
 DESIGNED = (
     "dataset,victim,attack,secrets,seeds,test_size,task_accuracy,task_majority,attack_metric,attack_score,"
-    "empirical_privacy,empirical_privacy_low,empirical_privacy_high,privacy_majority,privacy_floor,privacy_bayes,"
+    "empirical_privacy,empirical_privacy_low,empirical_privacy_high,privacy_best_constant,privacy_text_classifier,privacy_bayes,"
     "fairness_gap,fairness_variable,epsilon_claimed,epsilon_proved,epsilon_audited,delta,privacy_unit,verdict,status"
 )
 CLAIM = {
+    "about": "release",
     "epsilon": 0.5,
     "delta": 1e-6,
     "unit": "document",
@@ -36,8 +37,8 @@ def scored(seed, score, ceiling=0.5, attack="guesser", victim="encoder", **more)
         Metric("task_majority", 0.55, n=40),
         Metric("attack_score", score, n=40),
         Metric("empirical_privacy", left, low=left - 0.1, high=left + 0.1, n=40),
-        Metric("privacy_majority", ceiling, n=40),
-        Metric("privacy_floor", 0.125, n=40),
+        Metric("privacy_best_constant", ceiling, n=40),
+        Metric("privacy_text_classifier", 0.125, n=40),
     ]
     found = {
         "secrets": ("age", "gender"),
@@ -68,7 +69,7 @@ def rows(tmp_path):
 def test_means_over_seeds(tmp_path):
     tables.write_tables(tmp_path, [scored(0, 0.7, claim=CLAIM), scored(1, 0.8, claim=CLAIM)], {})
     header, row = (tmp_path / "leaderboard.csv").read_text().splitlines()
-    assert header == f"{DESIGNED},privacy_label,task_accuracy_sd,empirical_privacy_sd,test_copies,releases"
+    assert header == f"{DESIGNED},privacy_label,task_accuracy_sd,empirical_privacy_sd,test_copies,observations"
     assert row == (
         "texts,encoder,guesser,age; gender,2,40,0.8500,0.5500,accuracy,0.7500,0.2500,0.1500,0.3500,0.5000,0.1250,,"
         ",,0.5000,4.0000,,1e-06,document,unproven,ok,,0.0707,0.0707,0.2500,1"
@@ -116,13 +117,13 @@ def test_without_a_result_there_are_no_numbers(status, reason, rows):
 
 
 def test_cells_are_every_metric(rows):
-    record = scored(1, 0.75, note="by logistic regression")
+    record = scored(1, 0.75, details="by logistic regression")
     odd = Metric("attack_auc", None, "age", "60+", n=0, status="one value only")
     cells = rows([dataclasses.replace(record, metrics=[*record.metrics, odd])], "cells")
     assert [cell["metric"] for cell in cells] == [metric.name for metric in record.metrics] + ["attack_auc"]
     privacy = cells[3]
     assert (privacy["value"], privacy["low"], privacy["high"], privacy["n"]) == ("0.2500", "0.1500", "0.3500", "40")
-    assert [cell["note"] for cell in cells if cell["note"]] == ["by logistic regression"]
+    assert [cell["details"] for cell in cells if cell["details"]] == ["by logistic regression"]
     last = cells[-1]
     assert (last["variable"], last["group"], last["value"], last["n"]) == ("age", "60+", "", "0")
     assert last["status"] == "one value only"
@@ -203,7 +204,7 @@ def test_pandas_reads_the_tables_back(tmp_path):
 
 
 def test_a_record_is_read_back(tmp_path):
-    record = scored(1, 0.75, claim=CLAIM, note="noted")
+    record = scored(1, 0.75, claim=CLAIM, details="noted")
     write_record(tmp_path, record)
     found = read_record(tmp_path, record.key)
     assert (found.metrics, found.claim, tuple(found.secrets)) == (record.metrics, CLAIM, record.secrets)
@@ -262,7 +263,7 @@ class TestThreeEpsilons:
 
     @staticmethod
     def audit(seed, hits, misses, **more):
-        counts = {"attack_score": 9.0, "audit_hits": hits, "audit_misses": misses, "audit_delta": 0.0}
+        counts = {"attack_score": 9.0, "true_positives": hits, "false_positives": misses, "audit_delta": 0.0}
         metrics = [Metric(name, float(value), n=1000) for name, value in counts.items()]
         given = {"attack": "audit", "attack_metric": "epsilon", "metrics": metrics, "claim": CLAIM} | more
         return scored(seed, 0.5, **given)
@@ -289,11 +290,23 @@ class TestThreeEpsilons:
         assert (row["epsilon_proved"], row["epsilon_audited"], row["verdict"]) == ("inf", "", "unproven")
 
     def test_a_row_of_several_observations_has_the_composed_claim(self, rows):
-        many = scored(0, 0.7, attack="many", claim=CLAIM | {"epsilon": 8.0, "proved": 64.0, "releases": 16})
+        many = scored(0, 0.7, attack="many", claim=CLAIM | {"epsilon": 8.0, "proved": 64.0, "observations": 16})
         found = {row["attack"]: row for row in rows([self.audit(0, 900, 100), many])}
-        assert (found["many"]["epsilon_claimed"], found["many"]["releases"]) == ("8.0000", "16")
+        assert (found["many"]["epsilon_claimed"], found["many"]["observations"]) == ("8.0000", "16")
         assert found["many"]["verdict"] == found["audit"]["verdict"] == "violated"
         assert found["many"]["epsilon_audited"] == found["audit"]["epsilon_audited"]
+
+    def test_without_a_claim_an_audit_says_what_it_is_about(self, rows):
+        about = {"unit": "user", "delta": 0.0}
+        records = [scored(0, 0.7), self.audit(0, 900, 100, claim=None, audited=about)]
+        plain, audit = sorted(rows(records), key=lambda row: row["attack"] == "audit")
+        expected = lower_bound(900, 100, 1000, 0.0, 0.05)
+        assert [audit[name] for name in ("epsilon_audited", "privacy_unit", "verdict")] == [
+            f"{expected:.4f}",
+            "user",
+            "",
+        ]
+        assert [plain[name] for name in ("epsilon_audited", "privacy_unit")] == ["", ""]
 
     def test_without_a_claim_the_fields_are_empty(self, rows):
         row = rows([scored(0, 0.7)])[0]

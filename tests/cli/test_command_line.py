@@ -202,7 +202,7 @@ def test_real_plugins_on_generated_reviews(bench, command_line):
     rows = bench.leaderboard().reset_index().set_index("attack")
     assert [len(secrets.split("; ")) for secrets in rows["secrets"]] == [2, 5, 1]
     assert rows["attack_metric"].tolist() == ["accuracy", "f1", "recall@5"]
-    assert (rows["privacy_bayes"][:2].astype(float) <= rows["privacy_majority"][:2].astype(float)).all()
+    assert (rows["privacy_bayes"][:2].astype(float) <= rows["privacy_best_constant"][:2].astype(float)).all()
     first = bench.tables()
     bench.out = bench.folder / "anew"
     assert command_line(*bench.arguments("run"))[0] == 0
@@ -250,7 +250,7 @@ def test_list_says_what_is_there_and_how_to_get_what_is_missing(command_line, tm
 
 def test_list_tells_a_plugin_whose_state_cannot_be_told(command_line, tmp_path):
     imported = "from leakboard.suite.options import attack\n\n\n"
-    source = f"{imported}@attack\nclass A:\n    @staticmethod\n    def state():\n        1 / 0\n"
+    source = f"{imported}@attack\nclass A:\n    @staticmethod\n    def availability():\n        1 / 0\n"
     (tmp_path / "odd.py").write_text(source)
     code, out, _ = command_line("list", "attacks", "--plugin", str(tmp_path / "odd.py"))
     assert code == 0

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from leakboard.data.auxiliary import divide
-from leakboard.interfaces import AuxiliaryRegime, PublishedWords
+from leakboard.interfaces import AuxiliaryRegime, FittedVictim, PublishedWords
 from leakboard.pipeline import fitting
 from leakboard.pipeline import publications as stage
-from leakboard.pipeline.fitting import Names
+from leakboard.randomness import Streams
 
 
 @pytest.fixture(scope="module")
@@ -67,11 +67,10 @@ def test_dev_and_test_are_shared(corpus, regime):
         assert list(part.texts("test")) == ["c"]
 
 
-class Fake:
+class Fake(FittedVictim):
     """A victim that publishes what it is told to."""
 
     publishes = ("documents", "words")
-    claim = None
 
     def __init__(self, documents=None, words=None, predicted=None):
         self.documents = documents or (lambda n: np.zeros((n, 3), np.float32))
@@ -98,7 +97,7 @@ def filled(value, dtype=np.float32):
 
 
 class TestPublish:
-    """The referee's side checks every published vector."""
+    """LeakBoard checks every published vector."""
 
     @pytest.fixture
     def labelled(self, make_corpus):
@@ -107,7 +106,7 @@ class TestPublish:
 
     @staticmethod
     def publish(fake, corpus):
-        return stage.publish(fake, fake, corpus, Names(0, "made", "fake"))
+        return stage.publish(fake, fake, corpus, Streams(0, "made", "fake"))
 
     def test_good_vectors_pass(self, labelled):
         published = self.publish(Fake(), labelled)
@@ -147,6 +146,19 @@ class TestPublish:
         with pytest.raises(ValueError, match=r"task labels: shape \(2, 1\), expected \(2,\)"):
             self.publish(Fake(predicted=lambda n: np.zeros((n, 1))), labelled)
 
+    def test_without_a_head_the_task_is_classified_on_the_published_vectors(self, make_corpus):
+        labels = {"train": [0, 1] * 20, "dev": [0, 1], "test": [1, 1, 0]}
+        splits = {name: {"label": values, "s": [0] * len(values)} for name, values in labels.items()}
+        corpus = make_corpus(splits, [("s", ("a",), "attribute")])
+        of_length = {len(values): np.array(values) for values in labels.values()}
+
+        class Headless(Fake):
+            predict = FittedVictim.predict
+
+        shown = Headless(lambda n: np.repeat(of_length[n][:, None], 3, axis=1).astype(np.float32))
+        assert self.publish(shown, corpus).predicted.tolist() == labels["test"]
+        assert self.publish(Headless(), corpus).predicted.tolist() in ([0, 0, 0], [1, 1, 1])
+
     def test_what_is_published_is_what_is_loaded(self, labelled, tmp_path):
         published = self.publish(Fake(), labelled)
         stage.save_publications(published, tmp_path)
@@ -172,6 +184,6 @@ def test_fit_shows_no_test_split(make_corpus):
     corpus = make_corpus(splits, [("s", ("a", "b"), "attribute")])
     seen = []
     fitting.fit(
-        SimpleNamespace(fit=lambda corpus, seed: seen.append(set(corpus.splits))), corpus, Names(0, "made", "x")
+        SimpleNamespace(fit=lambda corpus, seed: seen.append(set(corpus.splits))), corpus, Streams(0, "made", "x")
     )
     assert seen == [{"train", "dev"}]

@@ -138,7 +138,7 @@ class TestBlogAuthorship:
     def test_the_zip_is_the_published_one_or_refused(self, data, write_blogs, monkeypatch):
         folder = write_blogs(blogs())
         whole = everything(load_blogs().load())
-        assert BlogAuthorship.state() == "there"
+        assert BlogAuthorship.availability() == "there"
         assert load_blogs().fingerprint().startswith("folder:")
         path = data / "blog_authorship" / "blogs.zip"
         with zipfile.ZipFile(path, "w") as archive:
@@ -181,7 +181,7 @@ class TestBlogAuthorship:
 
     def test_a_missing_file_and_an_unknown_option(self):
         assert "https://u.cs.biu.ac.il/~koppel/blogs/blogs.zip: cannot be fetched" in refused(load_blogs().load)
-        assert BlogAuthorship.state().startswith("missing: fetched from u.cs.biu.ac.il")
+        assert BlogAuthorship.availability().startswith("missing: fetched from u.cs.biu.ac.il")
         message = refused(lambda: build(BlogAuthorship, {"dominance": 1.0}, "suite"))
         assert message.startswith("suite.dominance: 1.0 is not allowed")
 

@@ -26,7 +26,7 @@ def gold(corpus, column):
     return np.concatenate([corpus.column(split, column) for split in SPLITS])
 
 
-def test_the_posteriors_are_the_referees_alone():
+def test_the_posteriors_are_for_scoring_alone():
     corpus = GeneratedReviews(users=20).load()
     assert posterior(corpus, "train", "gender") is not None
     handed = corpus.only("train", "dev")

@@ -112,8 +112,8 @@ class TestPersons:
         line = "persons need NLTK: pip install nltk, then python -m nltk.downloader punkt_tab "
         assert refused(_persons.tagger).startswith(line)
         assert refused(_persons.identity).startswith(line)
-        assert AgNewsspace.state().endswith(_persons.missing())
-        assert Dw.state().endswith(_persons.missing())
+        assert AgNewsspace.availability().endswith(_persons.missing())
+        assert Dw.availability().endswith(_persons.missing())
         for made in (AgNewsspace(), Dw()):  # before a corpus is fetched that could not be used
             assert refused(made.fingerprint) == refused(made.load) == _persons.missing()
 
@@ -282,7 +282,7 @@ class TestAgNewsspace:
     def test_a_missing_file(self, data, tagged):
         message = refused(AgNewsspace().fingerprint)
         assert message.startswith("http://groups.di.unipi.it/~gulli/newsspace200.xml.bz: cannot be fetched")
-        assert AgNewsspace.state().startswith("missing: fetched from groups.di.unipi.it when first used")
+        assert AgNewsspace.availability().startswith("missing: fetched from groups.di.unipi.it when first used")
 
 
 def article(number, **changes):
@@ -344,7 +344,7 @@ class TestDw:
     def test_a_zip_reads_as_its_folder(self, write_articles, data):
         folder = write_articles(self.SPLITS)
         whole, before = everything(Dw(entities=1).load()), Dw().fingerprint()
-        assert Dw.state().startswith("there")
+        assert Dw.availability().startswith("there")
         path = data / "dw" / "en_corpora_sets.zip"
         with zipfile.ZipFile(path, "w") as archive:
             for file in folder.rglob("*.json"):
@@ -384,7 +384,7 @@ class TestDw:
     def test_missing_data_and_other_layouts(self, data, write_articles):
         message = refused(Dw().fingerprint)
         assert message.startswith("dw/en_corpora_sets.zip cannot be fetched without you: get it from the partners of")
-        assert Dw.state().startswith("missing: get it from")
+        assert Dw.availability().startswith("missing: get it from")
         folder = write_articles({"train": [article(0), article(3)]})
         assert refused(Dw().load) == f"{folder}: 1 categories in train; the task needs two"
         write_articles({"train": [article(0), article(1)]})

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from leakboard.data import corpora
-from leakboard.data.downloads import PublicFile, state, without_network
+from leakboard.data.downloads import PublicFile, availability, without_network
 from leakboard.datasets import _dpnlp, trustpilot, trustpilot_dpnr
 from leakboard.datasets._topics import TopicModel
 from leakboard.datasets.ag import ENTITIES, TOPICS, Ag
@@ -108,7 +108,7 @@ def test_each_country_of_trustpilot_has_its_own_file(tmp_path, monkeypatch):
         file = dataclasses.replace(trustpilot_dpnr.FILES[country], checksum=f"git:{blob}")
         monkeypatch.setitem(trustpilot_dpnr.FILES, country, file)
     monkeypatch.setenv("LEAKBOARD_DATA", str(tmp_path))
-    assert TrustpilotDpnr.state() == "there"
+    assert TrustpilotDpnr.availability() == "there"
     assert TrustpilotDpnr() == TrustpilotDpnr(country="us")
     countries = {country: TrustpilotDpnr(country=country, duplicates="keep") for country in ("uk", "us")}
     assert [list(c.load().texts("train")) for c in countries.values()] == [["a queue", "two"], ["a line", "two"]]
@@ -181,18 +181,18 @@ class TestDownloads:
         )
         with pytest.raises(RequestError, match=re.escape(reason)):
             file.fetch()
-        assert state([file]).startswith("missing: get it from http://127.0.0.1:9/form")
+        assert availability([file]).startswith("missing: get it from http://127.0.0.1:9/form")
 
     def test_the_state_names_what_is_missing(self, tmp_path, monkeypatch):
         files = [PublicFile("x", name, "http://127.0.0.1:9/") for name in ("a.txt", "b.txt", "c.txt")]
         monkeypatch.setenv("LEAKBOARD_DATA", str(tmp_path))
         (tmp_path / "b.txt").touch()
-        assert state(files).startswith(
+        assert availability(files).startswith(
             "missing a.txt, c.txt: fetched from 127.0.0.1 when first used; elsewhere put the"
         )
         (tmp_path / "a.txt").touch()
         (tmp_path / "c.txt").touch()
-        assert state(files) == "there"
+        assert availability(files) == "there"
 
     @pytest.mark.parametrize("checksum", ["sha256:" + "0" * 64, "git:" + "0" * 40])
     def test_another_file_is_refused(self, tmp_path, monkeypatch, checksum):

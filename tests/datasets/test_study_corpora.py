@@ -22,7 +22,7 @@ from leakboard.datasets.text8 import Text8
 from leakboard.datasets.tweets import Tweets
 from leakboard.datasets.yelp_polarity import YelpPolarity
 from leakboard.suite.options import build
-from leakboard.suite.plugins import Registry
+from leakboard.suite.registry import Registry
 from leakboard.suite.suites import load_suite
 
 pytestmark = pytest.mark.usefixtures("data")
@@ -52,7 +52,7 @@ def test_without_network_one_line_says_what_to_get_and_where_to_put_it(name):
     assert "cannot be fetched" in told
     assert address in told
     assert f"put the file at {place} in a folder and set LEAKBOARD_DATA to that folder" in told
-    assert type(dataset).state().startswith(("missing", "2 of 2 files missing"))
+    assert type(dataset).availability().startswith(("missing", "2 of 2 files missing"))
 
 
 @pytest.mark.parametrize("name", ["ag_news", "quora", "text8"])
@@ -159,7 +159,7 @@ class TestHub:
         assert corpus.texts("test").rows.tolist() == list(range(40, 46))
         assert corpus.checks["source_rows"] == 46
         assert corpus.checks["dropped_rows"] == corpus.checks["blank_rows"] == corpus.checks["dropped_copies"] == 0
-        assert cls.state() == "there"
+        assert cls.availability() == "there"
 
     def test_the_first_rows_alone_as_in_the_study(self, case):
         cls, _, write = case
@@ -265,8 +265,8 @@ class TestQuora:
         assert first.secrets == ()
         assert not first.has_labels
         own = name == "quora_duplicate_questions.tsv"
-        assert (Quora.state() == "there") is own
-        assert Quora.state().endswith("there" if own else f"; file: {name} is there")
+        assert (Quora.availability() == "there") is own
+        assert Quora.availability().endswith("there" if own else f"; file: {name} is there")
 
     def test_a_random_share_of_the_rows(self, folder):
         self.write(folder / "quora_duplicate_questions.tsv")
@@ -311,7 +311,7 @@ class TestQuora:
         path.write_text(f"{dedent(block)}\nvictims: [word2vec]\nattacks: [nearest_neighbour]\n")
         registry = Registry()
         same_site, other_genre = load_suite(str(path), registry).sources
-        assert same_site.situation is other_genre.situation is None
+        assert same_site.regime is other_genre.regime is None
         assert same_site.corpus.build(registry) == Quora(column="question1", share=0.4)
         assert same_site.other.build(registry) == Quora(column="question2", share=0.7)
         assert other_genre.other.build(registry) == Tweets(max_words=10, share=0.3)

@@ -192,13 +192,13 @@ class TestTrustpilot:
         assert f"{archived}: truncated or damaged" in refused(denmark)
 
     def test_a_missing_file_and_what_is_there(self, data):
-        assert TrustpilotCountry.state().startswith(
+        assert TrustpilotCountry.availability().startswith(
             "missing denmark.auto-adjusted_gender.NUTS-regions.jsonl.zip, france"
         )
         message = refused(TrustpilotCountry(country="us").load)
         assert "WWW2015/data/united_states.auto-adjusted_gender.geocoded.jsonl.zip: cannot be fetched" in message
         path = write_users(data, USERS)
-        assert TrustpilotCountry.state().startswith("missing france")
+        assert TrustpilotCountry.availability().startswith("missing france")
         checksum = hashlib.sha256(path.read_bytes()).hexdigest()
         assert TrustpilotCountry(country="denmark").fingerprint() == f"sha256:{checksum}"
 

@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 from leakboard.errors import RequestError
 from leakboard.metrics.membership import found_at, membership_metrics
 
-NAMES = ["attack_score", "attack_auc", "empirical_privacy", "privacy_majority", "tpr@fpr=0.001", "tpr@fpr=0.01"]
+NAMES = ["attack_score", "attack_auc", "empirical_privacy", "privacy_best_constant", "tpr@fpr=0.001", "tpr@fpr=0.01"]
 
 
 def judged(scores, members, units=None):
@@ -40,7 +40,7 @@ class TestArea:
         assert found["attack_score"].value == pytest.approx(7 / 9)
         assert found["attack_auc"].value == found["attack_score"].value
         assert found["empirical_privacy"].value == pytest.approx(2 / 9)
-        assert found["privacy_majority"].value == 0.5
+        assert found["privacy_best_constant"].value == 0.5
 
     @pytest.mark.parametrize("seed", range(3))
     def test_is_scikit_learns(self, seed):

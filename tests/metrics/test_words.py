@@ -4,8 +4,15 @@ import numpy as np
 import pytest
 
 from leakboard.errors import NotApplicable, RequestError
-from leakboard.interfaces import WordGuesses
-from leakboard.metrics.words import ASKED, UNPUBLISHED, RecoveredSentence, recovered_sentences, true_ranks, word_metrics
+from leakboard.metrics.words import (
+    ASKED,
+    UNPUBLISHED,
+    RecoveredSentence,
+    WordGuesses,
+    recovered_sentences,
+    true_ranks,
+    word_metrics,
+)
 
 VOCABULARY = [f"word{i}" for i in range(20)]
 
@@ -35,7 +42,7 @@ def test_ranks_recall_and_reciprocal_rank_by_hand():
     assert found["mean_reciprocal_rank"] == pytest.approx((1 + 1 / 2 + 1 / 6) / 5)
     assert found["known_to_attacker"] == 0.8
     assert found["empirical_privacy"] == pytest.approx(0.6)
-    assert found["privacy_majority"] == 1
+    assert found["privacy_best_constant"] == 1
 
 
 def test_an_unknown_word_is_not_found_by_the_mark_of_no_candidate():
@@ -48,7 +55,7 @@ def test_the_constant_guess_caps_privacy():
     constant = ["the", "a", "b", "c", "d", "word1"]
     found = values(word_metrics(guesses(ranked), published, constant))
     assert found["attack_score"] == 0
-    assert found["privacy_majority"] == found["empirical_privacy"] == pytest.approx(0.4)
+    assert found["privacy_best_constant"] == found["empirical_privacy"] == pytest.approx(0.4)
 
 
 def test_one_word_and_none():
@@ -94,7 +101,7 @@ def test_recovered_sentences_by_hand():
     published = ["apple", "bear", "cat"]
     vocabulary = ["apple", "bird", "cat"]
     guessed = WordGuesses(
-        vocabulary, np.array([[0], [1], [-1]]), np.array([[0.9], [0.5], [0.0]], np.float32), note="made"
+        vocabulary, np.array([[0], [1], [-1]]), np.array([[0.9], [0.5], [0.0]], np.float32), details="made"
     )
     sentences = [
         ("Apple, bear!", [("apple", 0), ("bear", 1)]),

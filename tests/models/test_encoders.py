@@ -11,7 +11,7 @@ import torch
 
 from leakboard.datasets.generated_reviews import GeneratedReviews
 from leakboard.errors import RequestError
-from leakboard.interfaces import Texts
+from leakboard.interfaces import Coverage, Texts
 from leakboard.models import checkpoints, task_training
 from leakboard.models.transformer import TransformerEncoder
 from leakboard.victims.bert import Bert
@@ -166,7 +166,7 @@ class TestEncoder:
     def test_long_texts_are_cut(self, tiny_bert):
         encoder = TransformerEncoder(tiny_bert, 5, "cls", "float32", 4)
         assert [len(e.ids) for e in encoder.tokenise(["a b c d e f g", "a"])] == [5, 3]
-        assert encoder.coverage(["a b c d e f g", "a", "a b c", "a b c d"]) == {"cut_texts": 0.5}
+        assert encoder.coverage(["a b c d e f g", "a", "a b c", "a b c d"]) == Coverage(cut=0.5)
         longest = TransformerEncoder(tiny_bert, 10_000, "cls", "float32", 4)
         assert longest.documents(["a " * 500]).shape == (1, 32)
 
@@ -195,12 +195,13 @@ class TestSentenceEncoder:
         assert np.array_equal(loaded.publish_documents(texts, RNG), vectors)
         assert np.array_equal(loaded.predict(vectors), fitted.predict(vectors))
 
-    def test_no_labels_no_classifier(self, tiny_bert, make_corpus, tmp_path):
+    def test_it_needs_no_labels_and_has_no_head(self, tiny_bert, make_corpus, tmp_path):
         corpus = make_corpus({s: {"s": [0]} for s in ("train", "dev", "test")}, [("s", ("a",), "attribute")])
         victim = SentenceEncoder(checkpoint=str(tiny_bert))
         fitted = victim.fit(corpus, 0)
         fitted.save(tmp_path)
-        assert fitted.classifier is victim.load(tmp_path).classifier is None
+        assert list(tmp_path.iterdir()) == []
+        assert fitted.predict(fitted.publish_documents(corpus.texts("test"), None)) is None
 
 
 class TestCheckpoints:

@@ -146,6 +146,11 @@ class TestWordsOfOneUnit:
         expected = self.FAILURE / self.WORDS
         assert abs(self.share(["own"]) - expected) < 4 * math.sqrt(expected / self.RUNS)
 
+    @pytest.mark.parametrize("noise", [0.1, 5.0])
+    def test_the_threshold_is_a_tail_above_what_one_unit_adds(self, noise):
+        passing = stats.norm.sf(threshold(noise, 1e-6), loc=1.0, scale=noise)
+        assert passing == pytest.approx(1e-6 / vocabulary.MOST_WORDS, rel=1e-6)
+
     @pytest.mark.parametrize("broken", [lambda noise, p: 1.0, lambda noise, p: 1 + noise * stats.norm.isf(p)])
     def test_a_threshold_that_is_too_low_would_be_found(self, few, monkeypatch, broken):
         """None at all, and one that forgets how many words a unit may have."""

@@ -18,7 +18,7 @@ WAIT = """        marker = Path(os.environ["TINY_MARKER"])
             time.sleep(0.02)
 """
 FIT = "        bare = FittedHashed"
-IMPORTS = ("from dataclasses", "import os\nimport time\nfrom dataclasses")
+IMPORTS = ("from dataclasses", "import os\nimport time\nfrom pathlib import Path\nfrom dataclasses")
 
 
 class TwoPartsError(Exception):
@@ -143,7 +143,10 @@ INTERRUPTIONS = {
 }
 
 
-@pytest.mark.parametrize("case", INTERRUPTIONS)
+@pytest.mark.parametrize(
+    "case",
+    [case if case == "kill -9 of the parent" else pytest.param(case, marks=pytest.mark.slow) for case in INTERRUPTIONS],
+)
 def test_an_interrupted_run_goes_on_to_the_same_bytes(case, sleepy, command_line, monkeypatch):
     number, kill, expected = INTERRUPTIONS[case]
     marker = sleepy.folder / "marker"
@@ -220,9 +223,12 @@ def test_victims_that_are_trained_alike_are_fitted_once(bench, command_line):
     bench.plugin(
         "hashed",
         "hashed",
+        ("import dataclass", "import dataclass, replace"),
         (
-            "    def load(self",
-            "    def trained_as(self):\n        return Hashed(dimensions=self.dimensions)\n\n    def load(self",
+            "    def fit(self",
+            "    def training_config(self):\n        return Hashed(dimensions=self.dimensions)\n\n"
+            "    def load(self, folder):\n        return replace(super().load(folder), noise=self.noise)\n\n"
+            "    def fit(self",
         ),
     )
     bench.files = [path for path in bench.files if path.name != "hashed.py" or path.parent == bench.folder]

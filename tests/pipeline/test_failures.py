@@ -26,7 +26,7 @@ DEFECTS = {
     ),
     "no file": (
         "hashed",
-        (FIT, f'        Path("/nowhere/w.bin").read_bytes()\n{FIT}'),
+        (FIT, f'        open("/nowhere/w.bin").read()\n{FIT}'),
         "FileNotFoundError: [Errno 2] No such file or directory: '/nowhere/w.bin'",
     ),
     "publishes NaN": (
@@ -46,23 +46,23 @@ DEFECTS = {
     ),
     "saves nothing": (
         "hashed",
-        ('        np.save(folder / "weights.npy", self.weights)\n', ""),
+        ("    def _vector", "    def save(self, folder):\n        pass\n\n    def _vector"),
         "FileNotFoundError: [Errno 2] No such file or directory: ",
     ),
     "guesses too few": (
         "ridge",
-        ("name: vectors @ weights for", "name: vectors[1:] @ weights for"),
+        ("name: vectors @ matrix for", "name: vectors[1:] @ matrix for"),
         "guesses of 'colour' have shape (89, 2), not (90, 2)",
     ),
     "guesses too many values": (
         "ridge",
-        ("name: vectors @ weights for", "name: np.c_[vectors, vectors] for"),
+        ("name: vectors @ matrix for", "name: np.c_[vectors, vectors] for"),
         "guesses of 'colour' have shape (90, 48), not (90, 2)",
     ),
-    "guesses NaN": ("ridge", ("name: vectors @ weights for", "name: vectors @ weights * np.nan for"), "are not finite"),
+    "guesses NaN": ("ridge", ("name: vectors @ matrix for", "name: vectors @ matrix * np.nan for"), "are not finite"),
     "guesses nothing": (
         "ridge",
-        ("in self.weights.items()}", "in self.weights.items() if not name}"),
+        ("in weights.items()}", "in weights.items() if not name}"),
         "the attack guesses nothing for 'colour'",
     ),
     "attack raises": (
@@ -136,24 +136,43 @@ def test_a_dataset_that_cannot_be_loaded_fails_its_cells_alone(end, bench, comma
     }
 
 
-@pytest.mark.parametrize("coverage", ['{"attack_score": 0.0}', '{"cut_texts": 1.5}'])
-def test_a_victims_coverage_is_no_way_to_a_score(coverage, bench, command_line):
-    method = f"    def coverage(self, texts):\n        return {coverage}\n\n    def save("
-    bench.plugin("hashed", "other", ("    def save(", method))
+COVERAGE = (
+    ("from leakboard.interfaces import Corpus", "from leakboard.interfaces import Corpus, Coverage"),
+    "    def _vector",
+)
+
+
+def with_coverage(bench, answer):
+    """Write a victim that answers so when it is asked which texts it cuts, and which it does not know."""
+    imports, place = COVERAGE
+    method = f"    def coverage(self, texts):\n        return {answer}\n\n{place}"
+    bench.plugin("hashed", "other", imports, (place, method))
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ('{"attack_score": 0.0}', "TypeError"),
+        ("Coverage(attack_score=0.0)", "unexpected keyword argument 'attack_score'"),
+        ("Coverage(cut=1.5)", "coverage: cut_texts=1.5 is not allowed: a share of texts, from 0 to 1"),
+    ],
+)
+def test_a_victims_coverage_is_no_way_to_a_score(answer, reason, bench, command_line):
+    with_coverage(bench, answer)
     bench.suite(victims=["other", "hashed"])
     assert command_line(*bench.arguments("run"))[0] == 1
     status = bench.leaderboard()["status"]
-    assert "is not allowed: a share of texts, named ..._texts" in status["other", "ridge"]
+    assert reason in status["other", "ridge"]
     assert status["hashed", "ridge"] == "ok"
 
 
 def test_coverage_stands_in_the_cells_table(bench, command_line):
-    method = '    def coverage(self, texts):\n        return {"odd_texts": 0.25}\n\n    def save('
-    bench.plugin("hashed", "other", ("    def save(", method))
+    with_coverage(bench, "Coverage(cut=0.25)")
     bench.suite(victims=["other"])
     assert command_line(*bench.arguments("run"))[0] == 0
     cells = pd.read_csv(bench.run / "cells.csv")
-    assert cells[cells["metric"] == "odd_texts"]["value"].tolist() == [0.25]
+    assert cells[cells["metric"] == "cut_texts"]["value"].tolist() == [0.25]
+    assert cells[cells["metric"] == "unknown_texts"].empty
 
 
 def test_an_attack_that_knows_the_order_of_the_texts_is_told_nothing(bench, command_line):
@@ -164,7 +183,7 @@ def test_an_attack_that_knows_the_order_of_the_texts_is_told_nothing(bench, comm
     )
     bench.plugin("letters", "ordered", (letters[0], letters[1] + "_corpus"), ("divide(frame, 0.15, 0.3, 0)", THIRDS))
     places = "np.arange(len(vectors)) % 2"
-    bench.plugin("ridge", "by_place", ("name: vectors @ weights for", f"name: np.eye(2)[{places}] for"))
+    bench.plugin("ridge", "by_place", ("name: vectors @ matrix for", f"name: np.eye(2)[{places}] for"))
     bench.suite(datasets=["ordered"], attacks=["by_place"])
     assert command_line(*bench.arguments("run"))[0] == 0, bench.run
     score = float(bench.leaderboard().loc[("hashed", "by_place"), "attack_score"])
@@ -176,7 +195,7 @@ THIRDS = '{name: frame[i::3] for i, name in enumerate(("train", "dev", "test"))}
 
 def test_a_failure_from_outside_is_tried_again(bench, command_line):
     needed = bench.folder / "needed.txt"
-    bench.plugin("hashed", "other", (FIT, f"        Path({str(needed)!r}).read_text()\n{FIT}"))
+    bench.plugin("hashed", "other", (FIT, f"        open({str(needed)!r}).read()\n{FIT}"))
     bench.suite(victims=["other"])
     assert command_line(*bench.arguments("run"))[0] == 1
     assert "needed.txt" in failure(bench)["reason"]

@@ -7,11 +7,13 @@ import pytest
 
 import leakboard
 from leakboard.store import SCHEMA, digest
-from leakboard.suite import code, stages
+from leakboard.suite import code, revisions
 from leakboard.suite.code import file_digest, package_digest
 from leakboard.suite.plan import Identities, plan
-from leakboard.suite.plugins import Registry, load_file
+from leakboard.suite.registry import Registry, load_file
 from leakboard.suite.suites import load_suite
+from leakboard.threats.secrets import SecretsThreat
+from leakboard.threats.words import WordsThreat
 
 KEYS = ("corpus_key", "fit_key", "victim_key", "key")
 """Of a job, in the order of the chain."""
@@ -56,7 +58,7 @@ class TestConditions:
             (other(victims=[{"hashed": {"noise": 0.5}}]), "fit_key"),
             (other(attacks=[{"ridge": {"penalty": 0.5}}]), "key"),
             (other(datasets=[{"letters": {"auxiliary": {"letters": {"size": 60}}}}]), "fit_key"),
-            (other(floor=False), "key"),
+            (other(text_classifier=False), "key"),
         ],
     )
     def test_what_determines_a_result(self, keys, content, first):
@@ -84,11 +86,13 @@ class TestConditions:
 
     def test_text_classifiers_count_where_they_stand_beside_a_score(self, jobs):
         given = {"victims": ["word2vec"], "attacks": ["nearest_neighbour"]}
-        assert jobs(**given)[0].key == jobs(**given, floor=False)[0].key
+        assert jobs(**given)[0].key == jobs(**given, text_classifier=False)[0].key
 
     def test_options_that_act_at_publication_share_a_fit(self, bench, jobs):
-        trained = "    def trained_as(self):\n        return Hashed(dimensions=self.dimensions)\n\n    def load(self"
-        bench.plugin("hashed", "shared", ("    def load(self", trained))
+        trained = (
+            "    def training_config(self):\n        return Hashed(dimensions=self.dimensions)\n\n    def fit(self"
+        )
+        bench.plugin("hashed", "shared", ("    def fit(self", trained))
         found = jobs(victims=[{"shared": {"grid": {"noise": [0.1, 0.2], "dimensions": [8, 9]}}}])
         assert [len({getattr(job, name) for job in found}) for name in KEYS] == [1, 2, 4, 4]
 
@@ -97,20 +101,22 @@ class TestConditions:
     )
     def test_revisions_of_stages(self, keys, monkeypatch, name, first):
         before = keys()
-        monkeypatch.setattr(stages, name, 7)
+        monkeypatch.setattr(revisions, name, 7)
         assert changed(before, keys()) == list(KEYS[KEYS.index(first) :])
 
     def test_revisions_of_scoring_are_those_of_the_attacks_threat(self, keys, monkeypatch):
         before = keys()
-        monkeypatch.setitem(stages.SCORING, "words", 7)
+        monkeypatch.setattr(WordsThreat, "revision", 7)
         assert changed(before, keys()) == []
-        monkeypatch.setitem(stages.SCORING, "attribute", 7)
+        monkeypatch.setattr(SecretsThreat, "revision", 7)
         assert changed(before, keys()) == ["key"]
 
-    def test_an_unknown_threat_fails_its_cells_alone(self, bench, jobs):
-        bench.plugin("ridge", "odd", ('"attribute"', '"aura"'))
+    def test_an_attack_without_a_threat_fails_its_cells_alone(self, bench, jobs):
+        imported = ("import numpy as np\n", "import numpy as np\n\nfrom leakboard.interfaces import Attack\n")
+        bench.plugin("ridge", "odd", ("class Ridge(SecretsAttack)", "class Ridge(Attack)"), imported)
         odd, good = jobs(attacks=["odd", "ridge"])
-        assert odd.problem.startswith("ValueError: target: 'aura' is not one of attribute, entity,")
+        assert odd.problem.startswith("AttributeError: ")
+        assert "threat" in odd.problem
         assert good.problem == ""
 
     def test_the_schema(self):
@@ -137,7 +143,6 @@ class TestDeclaredRevisions:
         "replacement",
         [
             ('"""A text', '# a comment\n"""Another docstring: a text'),
-            ("publishes documents only", "publishes no words at all"),
             ("    def _vector(self", "    def _helper(self):\n        return 1\n\n    def _vector(self"),
             ("@victim(revision=1)", "@victim(\n    revision=1,\n)"),
         ],

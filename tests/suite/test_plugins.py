@@ -10,7 +10,7 @@ import pytest
 
 import leakboard
 from leakboard.errors import RequestError
-from leakboard.suite.plugins import KINDS, BrokenPlugin, Registry, load_file
+from leakboard.suite.registry import KINDS, BrokenPlugin, Registry, load_file
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -74,7 +74,7 @@ def test_datasets_is_hugging_faces_from_the_checkout():
 
 def test_listing_imports_no_plugin_and_nothing_heavy():
     modules = run(
-        "import sys; from leakboard.suite.plugins import *; r = Registry()\n"
+        "import sys; from leakboard.suite.registry import *; r = Registry()\n"
         "print([r.listings(kind) for kind in KINDS] and ' '.join(sys.modules))"
     ).split()
     heavy = {"torch", "transformers", "datasets", "gensim", "pandas", "sklearn", "faiss", "numpy"}

@@ -8,7 +8,7 @@ import pytest
 
 from leakboard.board.reference import read_reference
 from leakboard.errors import RequestError
-from leakboard.suite.plugins import Registry
+from leakboard.suite.registry import Registry
 from leakboard.suite.suites import find_suite, load_suite, suite_folder, suite_names
 
 GOOD = {"datasets": ["letters"], "victims": ["hashed"], "attacks": ["ridge"]}
@@ -96,7 +96,7 @@ def test_auxiliary_situations_and_other_datasets(opened):
         "letters(auxiliary=generated_reviews)",
         "letters(auxiliary=generated_reviews(users=20), size=60)",
     ]
-    assert [source.situation for source in suite.sources] == ["overlap", "disjoint", None, None]
+    assert [source.regime for source in suite.sources] == ["overlap", "disjoint", None, None]
     assert suite.sources[3].other.options == {"users": 20}
 
 

@@ -10,10 +10,9 @@ from leakboard.data.words import words
 from leakboard.datasets.generated_reviews import GeneratedReviews
 from leakboard.models.skip_gram import training
 from leakboard.pipeline.worker import Workplace, fit_victim
-from leakboard.resuming import state_folder
-from leakboard.store import Store
+from leakboard.store import Store, resume_dir
 from leakboard.suite.plan import Identities, plan
-from leakboard.suite.plugins import Registry
+from leakboard.suite.registry import Registry
 from leakboard.suite.suites import load_suite
 
 REVIEWS = {"generated_reviews": {"users": 60, "leak": 1.0, "auxiliary": "disjoint"}}
@@ -51,7 +50,7 @@ def test_claims_audits_and_neighbours_in_one_table(bench, command_line):
         ],
         gold={"word2vec": {"vector_size": 8, "min_count": 1}},
         queries=["the", "was", "and", "nowhere"],
-        floor=False,
+        text_classifier=False,
     )
     status, out, _ = command_line(*bench.arguments("run"))
     assert status == 0, out
@@ -77,7 +76,7 @@ def test_claims_audits_and_neighbours_in_one_table(bench, command_line):
         assert len(found[found["metric"] == name]) == 6
     for name, defect in (("map_word", "a mean over hits alone"), ("map_char_random", "it measures the alphabet")):
         assert found[found["metric"] == name]["status"].str.contains(defect).all()
-    notes = found[(found["metric"] == "attack_score") & found["attack"].str.startswith("membership")]["note"]
+    notes = found[(found["metric"] == "attack_score") & found["attack"].str.startswith("membership")]["details"]
     assert notes.str.contains(r"the attacker has \d+ of \d+ texts of its own left").all()
     known = found[found["metric"] == "gold_queries"]["value"].astype(float)
     assert known.max() == 0.75  # "nowhere" is in no table
@@ -111,7 +110,7 @@ def test_attacks_with_nothing_left_to_ask_are_skipped(bench, command_line):
         datasets=[REVIEWS],
         victims=[{"dp_word2vec": PRIVATE | {"vocabulary": str(bench.folder / "words.txt")}}],
         attacks=[{"nearest_neighbour": {"align": "anchors"}}, "canary_audit"],
-        floor=False,
+        text_classifier=False,
     )
     status, out, _ = command_line(*bench.arguments("run"))
     assert status == 0, out
@@ -129,7 +128,7 @@ def test_audits_of_different_units_are_not_mixed(bench, command_line):
         datasets=[REVIEWS],
         victims=[{"dp_word2vec": TWIN}, {"dp_word2vec": weak}],
         attacks=[{"canary_audit": {"unit": unit, "canaries": 40, "shadows": 4}} for unit in ("document", "user")],
-        floor=False,
+        text_classifier=False,
     )
     status, out, _ = command_line(*bench.arguments("run"))
     assert status == 0, out
@@ -173,7 +172,9 @@ def test_scores_of_users_are_predicted_beside_the_mean(bench, command_line):
 
 class TestResuming:
     def place(self, bench):
-        bench.suite(datasets=[REVIEWS], victims=[{"dp_word2vec": PRIVATE}], attacks=["nearest_neighbour"], floor=False)
+        bench.suite(
+            datasets=[REVIEWS], victims=[{"dp_word2vec": PRIVATE}], attacks=["nearest_neighbour"], text_classifier=False
+        )
         registry = Registry(())
         suite = load_suite(str(bench.folder / "tiny.yaml"), registry)
         (job,) = plan(suite, suite.cells(), Identities(registry))
@@ -181,7 +182,7 @@ class TestResuming:
 
     def fitted(self, place, job):
         folder = Store(place.store).path("victims", job.victim_slug, job.fit_key)
-        return (folder / "vectors.npy").read_bytes()
+        return (folder / "arrays.npz").read_bytes()
 
     def test_an_interrupted_fit_goes_on_and_leaves_nothing_behind(self, bench, tmp_path, monkeypatch):
         job, place = self.place(bench)
@@ -216,4 +217,4 @@ class TestResuming:
         assert not unfinished.exists()
 
     def test_nobody_keeps_state_outside_of_a_run(self):
-        assert state_folder() is None
+        assert resume_dir() is None

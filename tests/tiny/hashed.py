@@ -1,26 +1,23 @@
 """A text is the mean of its words' fixed random vectors, with Gaussian noise; the task by least squares."""
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
-from leakboard.errors import RequestError
-from leakboard.interfaces import Corpus, Floats, Integers, PrivacyClaim, Publication, PublishedWords, Texts
+from leakboard.claims import ReleaseClaim
+from leakboard.interfaces import Corpus, FittedVictim, Floats, Integers, Texts, Victim
 from leakboard.randomness import stream
 from leakboard.suite.options import victim
 
 
 @victim(revision=1)
-class Hashed:
+class Hashed(Victim):
     dimensions: Annotated[int, Field(ge=1)] = 24
     """Length of a vector."""
     noise: Annotated[float, Field(ge=0)] = 0.0
     """Standard deviation of the noise."""
-
-    publishes: ClassVar[tuple[Publication, ...]] = ("documents",)
 
     def fit(self, corpus: Corpus, seed: int) -> "FittedHashed":
         bare = FittedHashed(self.dimensions, self.noise, seed, np.zeros(self.dimensions + 1, np.float32))
@@ -29,21 +26,17 @@ class Hashed:
         weights = np.linalg.lstsq(np.c_[vectors, np.ones(len(vectors))], wanted, rcond=None)[0]
         return FittedHashed(self.dimensions, self.noise, seed, weights.astype(np.float32))
 
-    def load(self, folder: Path) -> "FittedHashed":
-        weights = np.load(folder / "weights.npy", allow_pickle=False)
-        return FittedHashed(self.dimensions, self.noise, int((folder / "seed.txt").read_text()), weights)
-
 
 @dataclass(frozen=True)
-class FittedHashed:
+class FittedHashed(FittedVictim):
     dimensions: int
     noise: float
     seed: int
     weights: Floats
 
     @property
-    def claim(self) -> PrivacyClaim | None:
-        return PrivacyClaim(0.05 / self.noise, 1e-6, "document", "gaussian", "L2, 1") if self.noise else None
+    def claim(self) -> ReleaseClaim | None:
+        return ReleaseClaim(0.05 / self.noise, 1e-6, "document", "gaussian", "L2, 1") if self.noise else None
 
     def _vector(self, word: str) -> Floats:
         return stream("hashed", self.seed, word).standard_normal(self.dimensions).astype(np.float32)
@@ -53,12 +46,5 @@ class FittedHashed:
         means = np.stack([np.mean([known[word] for word in text.split()], axis=0) for text in texts])
         return means + self.noise * rng.standard_normal(means.shape).astype(np.float32)
 
-    def publish_words(self, texts: Texts, rng: np.random.Generator) -> PublishedWords:
-        raise RequestError("hashed: publishes documents only")
-
     def predict(self, vectors: Floats) -> Integers:
         return (vectors @ self.weights[:-1] + self.weights[-1] > 0).astype(np.int64)
-
-    def save(self, folder: Path) -> None:
-        np.save(folder / "weights.npy", self.weights)
-        (folder / "seed.txt").write_text(str(self.seed))

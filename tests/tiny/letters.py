@@ -7,7 +7,7 @@ import pandas as pd
 from pydantic import Field
 
 from leakboard.data.corpora import build_corpus, divide
-from leakboard.interfaces import Corpus, Secret
+from leakboard.interfaces import Corpus, Dataset, Secret
 from leakboard.randomness import stream
 from leakboard.suite.options import dataset
 
@@ -16,7 +16,7 @@ SHOWN = {"label": ("bad", "good"), "colour": ("rot", "blau"), "anna": ("nil", "a
 
 
 @dataset(revision=1)
-class Letters:
+class Letters(Dataset):
     size: Annotated[int, Field(ge=30)] = 300
     """Number of texts."""
 

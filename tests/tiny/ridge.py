@@ -1,36 +1,20 @@
 """Guess an attribute by least squares on the published vectors."""
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 
-from leakboard.interfaces import AttackerView, Floats, Publication, SecretGuesses
 from leakboard.suite.options import attack
+from leakboard.threats.secrets import Guesser, SecretsAttack, SecretsView
 
 
 @attack(revision=1)
-class Ridge:
+class Ridge(SecretsAttack):
     penalty: float = 0.1
     """Weight of the squared norm."""
 
-    needs: ClassVar[Publication] = "documents"
-    target: ClassVar[str] = "attribute"
-
-    def fit(self, view: AttackerView, seed: int) -> "FittedRidge":
-        vectors = view.train.vectors
-        assert vectors is not None
-        square = vectors.T @ vectors + self.penalty * np.eye(vectors.shape[1])
+    def fit(self, view: SecretsView, seed: int) -> Guesser:
+        square = view.vectors.T @ view.vectors + self.penalty * np.eye(view.vectors.shape[1])
         weights = {}
         for secret in view.secrets:
-            wanted = np.eye(len(secret.values))[view.train.secrets[secret.name]] - 0.5
-            weights[secret.name] = np.linalg.solve(square, vectors.T @ wanted).astype(np.float32)
-        return FittedRidge(weights)
-
-
-@dataclass(frozen=True)
-class FittedRidge:
-    weights: dict[str, Floats]
-
-    def guess(self, vectors: Floats) -> SecretGuesses:
-        return SecretGuesses({name: vectors @ weights for name, weights in self.weights.items()})
+            wanted = np.eye(len(secret.values))[view.values[secret.name]] - 0.5
+            weights[secret.name] = np.linalg.solve(square, view.vectors.T @ wanted).astype(np.float32)
+        return lambda vectors: {name: vectors @ matrix for name, matrix in weights.items()}

@@ -11,10 +11,11 @@ import torch
 
 from leakboard.errors import RequestError
 from leakboard.models import task_model, task_training
-from leakboard.models.training import Opponent, shuffled, train
+from leakboard.models.task_model import Adversary
+from leakboard.models.training import shuffled, train
 from leakboard.randomness import derived_seed
 from leakboard.suite.options import build
-from leakboard.victims._adversaries import TERMS, Setting
+from leakboard.victims._adversaries import TERMS, AdversaryContext
 from leakboard.victims.adversarial import METHODS, Adversarial
 from leakboard.victims.lstm import Lstm
 
@@ -43,8 +44,8 @@ def term(corpus, vectors):
     """Return adversary and penalty of a method, with the adversary trained for a while."""
 
     def make(method, steps=30):
-        setting = setting_of(corpus, 6, lambda rows, split: vectors[rows])
-        adversary, penalty = TERMS[method](setting)
+        context = setting_of(corpus, 6, lambda rows, split: vectors[rows])
+        adversary, penalty = TERMS[method](context)
         rows = list(range(len(vectors)))
         for _ in range(steps if adversary else 0):
             adversary.optimiser.zero_grad()
@@ -56,7 +57,7 @@ def term(corpus, vectors):
 
 
 def setting_of(corpus, dimension, encode):
-    return Setting(
+    return AdversaryContext(
         corpus,
         dimension,
         torch.device("cpu"),
@@ -114,8 +115,8 @@ class TestTerms:
     def test_declustering_pairs_a_text_with_any_of_train(self, corpus):
         """Each text is the other one equally often, whatever the first; a short batch is filled up from its start."""
         drawn, n = [], len(corpus.texts("train"))
-        setting = setting_of(corpus, 2, lambda rows, split: drawn.append(rows) or torch.zeros(len(rows), 2))
-        _, penalty = TERMS["declustering"](setting)
+        context = setting_of(corpus, 2, lambda rows, split: drawn.append(rows) or torch.zeros(len(rows), 2))
+        _, penalty = TERMS["declustering"](context)
         passes, batches = 20, -(-n // 8)
         for _ in range(passes * batches):
             penalty(torch.zeros(8, 2), [0] * 8)
@@ -140,8 +141,8 @@ class TestTerms:
     def test_flipped_labels_of_a_binary_secret(self, make_corpus):
         """-ln P(not z) of the network's own probabilities, worked out apart."""
         made = make_corpus({s: {"g": [0, 1, 1]} for s in ("train", "dev", "test")}, [("g", ("a", "b"), "attribute")])
-        setting = setting_of(made, 4, None)
-        adversary, penalty = TERMS["multidetasking"](setting)
+        context = setting_of(made, 4, None)
+        adversary, penalty = TERMS["multidetasking"](context)
         given = torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
         chances = torch.softmax(adversary.module(given), 1).detach().numpy()
         expected = -np.log([chances[0, 1], chances[1, 0], chances[2, 0]]).mean()
@@ -194,21 +195,21 @@ class TestTraining:
             fits.append(parameters(victim.fit(corpus, 0).model.encoder))
         assert torch.allclose(*fits, atol=1e-6)
 
-    def test_what_others_send_to_an_opponent_is_thrown_away(self):
-        module, opponent = torch.nn.Linear(1, 1, bias=False), torch.nn.Linear(1, 1, bias=False)
-        for part in (module, opponent):
+    def test_what_others_send_to_an_adversary_is_thrown_away(self):
+        module, adversary = torch.nn.Linear(1, 1, bias=False), torch.nn.Linear(1, 1, bias=False)
+        for part in (module, adversary):
             torch.nn.init.ones_(part.weight)
-        rate = torch.optim.SGD(opponent.parameters(), lr=1.0)
+        rate = torch.optim.SGD(adversary.parameters(), lr=1.0)
         train(
             module,
             lambda: range(3),
-            lambda batch: 100 * (module.weight * opponent.weight).sum(),
+            lambda batch: 100 * (module.weight * adversary.weight).sum(),
             lambda: 0.0,
             optimiser=torch.optim.SGD(module.parameters(), lr=0.001),
             epochs=1,
-            opponents=[Opponent(lambda batch: opponent.weight.sum(), rate)],
+            adversaries=[Adversary(adversary, lambda batch: adversary.weight.sum(), rate)],
         )
-        assert opponent.weight.item() == pytest.approx(1 - 3)
+        assert adversary.weight.item() == pytest.approx(1 - 3)
         assert module.weight.item() == pytest.approx(1 - 0.1 * (0 - 1 - 2))
 
     @pytest.mark.parametrize("method", NAMES[:3])

@@ -14,7 +14,7 @@ from leakboard.errors import RequestError
 from leakboard.models.skip_gram import training as training_module
 from leakboard.models.skip_gram.training import Training
 from leakboard.privacy.accounting.training_budget import TrainingBudget
-from leakboard.resuming import resumable
+from leakboard.store import resumable
 from leakboard.suite.options import build
 from leakboard.victims._private_training import plan
 from leakboard.victims.dp_word2vec import DPWord2Vec
@@ -58,13 +58,13 @@ class TestClaims:
     def test_given_noise_costs_what_its_steps_cost(self, reviews, listed, unit):
         claim = DPWord2Vec(**listed | {"unit": unit, "expected_batch_size": SIZES[unit]}).fit(reviews, 0).claim
         cost = TrainingBudget(NOISE, SIZES[unit] / UNITS[unit], DELTA)
-        assert (claim.delta, claim.unit, claim.protects) == (DELTA, unit, "training")
+        assert (claim.delta, claim.unit, claim.steps) == (DELTA, unit, STEPS)
         assert claim.epsilon == pytest.approx(cost.epsilon(STEPS), rel=1e-9)
         assert claim.proved == pytest.approx(cost.epsilon(STEPS, "pld"), rel=1e-9)
 
     def test_training_ends_when_the_target_is_spent(self, reviews, listed):
         fitted = DPWord2Vec(**listed | {"epsilon": 0.7, "steps": 300}).fit(reviews, 0)
-        steps = int(fitted.claim.mechanism.split()[0])
+        steps = fitted.claim.steps
         cost = TrainingBudget(NOISE, SIZE / 13, DELTA)
         assert cost.epsilon(steps) <= 0.7 < cost.epsilon(steps + 1)
         assert fitted.claim.proved <= fitted.claim.epsilon <= 0.7
@@ -161,7 +161,7 @@ class TestSaved:
         fitted.save(tmp_path)
         for step, expected in ((5, fitted.checkpoints[5]), (10, fitted.checkpoints[10]), (None, fitted)):
             chosen = DPWord2Vec(**listed | {"checkpoints": (5, 10), "published_step": step})
-            assert chosen.trained_as() == recipe
+            assert chosen.training_config() == recipe
             self.same(chosen.load(tmp_path), expected, texts)
             spent.append((expected.claim.epsilon, expected.claim.proved))
         assert (np.diff(spent, axis=0) > 0).all()
@@ -357,4 +357,4 @@ def test_without_its_protection_it_is_the_twin(listed, protected):
     asked = listed | protected
     vocabulary = "exact" if asked["vocabulary"] == "noisy" else asked["vocabulary"]
     twin = {"unit": asked["unit"], "noise_multiplier": 0.0, "vocabulary": vocabulary}
-    assert DPWord2Vec(**asked).without_noise() == DPWord2Vec(**listed | twin)
+    assert DPWord2Vec(**asked).non_private() == DPWord2Vec(**listed | twin)

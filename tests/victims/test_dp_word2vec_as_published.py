@@ -71,7 +71,7 @@ class TestReleasedCode:
         assert fitted.claim.proved == pytest.approx(gaussian_epsilon(DELTA, deviation, 1.0), rel=1e-9)
         believed = TrainingBudget(NOISE, 128 / len(fitted.vocabulary), DELTA).epsilon(100)
         assert fitted.claim.epsilon == believed
-        assert (fitted.claim.unit, fitted.claim.protects) == ("pair", "training")
+        assert (fitted.claim.unit, fitted.claim.sampling) == ("pair", "sequential")
         planned = plan(code(**asked, vocabulary="noisy", vocabulary_noise=0.5), reviews, 0)
         assert planned.claim(100).epsilon == TrainingBudget(NOISE, 128 / len(planned.words), DELTA).epsilon(100)
         assert planned.claim(100).proved > fitted.claim.proved  # what counting costs is ours to prove
@@ -109,7 +109,7 @@ class TestPaperAccounting:
         assert (sampled <= min(budgets)) == kept
         assert claim.epsilon == max(budgets)
         assert claim.proved == (pytest.approx(sampled) if kept else math.inf)
-        listed = claim.mechanism.rpartition("by budget: ")[2]
+        listed = claim.details.rpartition("by budget: ")[2]
         assert listed == ", ".join(f"{budget:g}: {sampled:.3g}" for budget in budgets)
 
     def test_who_is_not_counted_does_not_pay_for_it(self, shares):
@@ -120,13 +120,13 @@ class TestPaperAccounting:
         claim = plan(shares(**asked), made(users), 0).claim(STEPS)
         assert counting > 0.3
         free, paid = (TrainingBudget(30.0, SIZE / 60, DELTA, noise).epsilon(STEPS, "pld") for noise in (None, 2.0))
-        assert claim.mechanism.endswith(f"by budget: 0.3: {free:.3g}, 9: {paid:.3g}")
+        assert claim.details.endswith(f"by budget: 0.3: {free:.3g}, 9: {paid:.3g}")
         assert claim.proved == pytest.approx(paid)
 
     def test_many_budgets_are_summed_up(self, shares):
         users = [(f"user{i}", "open door", 0.001 * (i + 1)) for i in range(30)]
         claim = plan(shares(budgets="budget"), made([*users, ("rich", "the was", 9.0)]), 0).claim(STEPS)
-        assert claim.mechanism.endswith("of 31 budgets")
+        assert claim.details.endswith("of 31 budgets")
         assert claim.proved == math.inf
 
     def test_users_who_leave_soon_lose_what_their_visits_cost(self, shares, reviews):
@@ -136,7 +136,7 @@ class TestPaperAccounting:
         prices = np.diff([cost.epsilon(step) for step in range(61)]) / 13
         visits = int(0.05 / prices.min()) + 1
         assert 1 < visits < 60
-        assert f"0.05: {cost.visited(visits):.3g}" in planned.claim(60).mechanism
+        assert f"0.05: {cost.visited(visits):.3g}" in planned.claim(60).details
         assert cost.visited(visits) < 0.9 * cost.visited(60)
 
 
@@ -160,15 +160,15 @@ def test_without_its_protection_it_is_dp_word2vec_without_noise(code, shares):
     for recipe, unit in ((code(), "pair"), (shares(budgets=(1.0, 2.0)), "user")):
         kept = {"steps": STEPS, "delta": DELTA, "vector_size": 8, "vocabulary": recipe.vocabulary}
         kept["expected_batch_size"] = recipe.expected_batch_size
-        assert recipe.without_noise() == DPWord2Vec(unit=unit, noise_multiplier=0.0, **kept)
-    assert code(vocabulary="noisy").without_noise().vocabulary == "exact"
+        assert recipe.non_private() == DPWord2Vec(unit=unit, noise_multiplier=0.0, **kept)
+    assert code(vocabulary="noisy").non_private().vocabulary == "exact"
 
 
 def test_a_checkpoint_is_published_from_one_training(code, reviews, tmp_path):
     recipe = code(checkpoints=(5,), expected_batch_size=64)
     recipe.fit(reviews, 0).save(tmp_path)
     chosen = code(checkpoints=(5,), expected_batch_size=64, published_step=5)
-    assert chosen.trained_as() == recipe
+    assert chosen.training_config() == recipe
     fitted, alone = chosen.load(tmp_path), chosen.fit(reviews, 0)
     np.testing.assert_array_equal(fitted.vectors, alone.vectors)
     assert fitted.claim == alone.claim == plan(recipe, reviews, 0).claim(5)

@@ -136,8 +136,8 @@ class TestSharedFits:
     )
     def test_those_that_share(self, base, changes, corpus, tmp_path):
         one, other = dpnr(**base), dpnr(**{**base, **changes})
-        assert one.trained_as() == other.trained_as()
-        for name, victim in {"one": one, "other": other, "shared": one.trained_as()}.items():
+        assert one.training_config() == other.training_config()
+        for name, victim in {"one": one, "other": other, "shared": one.training_config()}.items():
             victim.fit(corpus, 3).save(tmp_path / name)
         files = [p.relative_to(tmp_path / "one") for p in (tmp_path / "one").rglob("*") if p.is_file()]
         assert files
@@ -159,7 +159,7 @@ class TestSharedFits:
         ],
     )
     def test_those_that_do_not(self, changes):
-        assert dpnr().trained_as() != dpnr(**changes).trained_as()
+        assert dpnr().training_config() != dpnr(**changes).training_config()
 
     def test_what_is_loaded_releases_by_its_own_options(self, fitted, tmp_path):
         fitted.save(tmp_path)
@@ -203,7 +203,7 @@ class TestPublication:
         assert len(np.unique(some, axis=0)) > 50
 
     def test_it_publishes_no_words(self, fitted):
-        with pytest.raises(RequestError, match="documents only"):
+        with pytest.raises(RequestError, match="FittedDpnr publishes no words"):
             fitted.publish_words(Texts(["a"]), rng())
 
 

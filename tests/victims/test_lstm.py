@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from leakboard.errors import RequestError
-from leakboard.interfaces import Texts
+from leakboard.interfaces import Coverage, Texts
 from leakboard.models import task_training
 from leakboard.models.word_encoders import RARITY, UNKNOWN, LstmEncoder
 from leakboard.suite.options import build
@@ -50,7 +50,7 @@ class TestEncoder:
         assert encoder().documents([]).shape == (0, 3)
 
     def test_coverage(self):
-        assert encoder().coverage(TEXTS) == {"unknown_texts": 0.2}
+        assert encoder().coverage(TEXTS) == Coverage(unknown=0.2)
 
     def test_a_rare_word_is_often_unknown_while_training(self, monkeypatch):
         made, seen = encoder(), []

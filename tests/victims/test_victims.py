@@ -13,7 +13,10 @@ from leakboard.data.auxiliary import divide
 from leakboard.data.words import words
 from leakboard.datasets.table import Table
 from leakboard.errors import RequestError
-from leakboard.interfaces import Texts
+from leakboard.interfaces import Coverage, Texts
+from leakboard.models.classifier import LinearClassifier
+from leakboard.pipeline.publications import publish
+from leakboard.randomness import Streams
 from leakboard.victims.precomputed import Precomputed
 from leakboard.victims.word2vec import Word2Vec, _start_vector
 
@@ -58,7 +61,7 @@ class TestWord2Vec:
 
     def test_texts_without_a_known_word_are_counted(self, fitted):
         texts = Texts(["zzz qqq", fitted.vocabulary[0], "", f"zzz {fitted.vocabulary[1]}"])
-        assert fitted.coverage(texts) == {"unknown_texts": 0.5}
+        assert fitted.coverage(texts) == Coverage(unknown=0.5)
         assert (fitted.mean_vectors(texts) == 0).all(1).tolist() == [True, False, True, False]
 
     def test_vocabulary_is_what_occurs_often_enough(self, reviews, fitted):
@@ -106,9 +109,11 @@ class TestWord2Vec:
             Word2Vec(min_count=100_000).fit(reviews.only("train", "dev"), 0)
 
     def test_the_task_is_learnt(self, reviews):
-        fitted = Word2Vec(vector_size=32, epochs=40).fit(reviews.only("train", "dev"), 0)
-        texts, labels = reviews.texts("train"), reviews.column("train", "label")
-        assert np.mean(fitted.predict(fitted.publish_documents(texts, RNG)) == labels) > 0.6
+        victim = Word2Vec(vector_size=32, epochs=40)
+        fitted = victim.fit(reviews.only("train", "dev"), 0)
+        vectors, labels = fitted.publish_documents(reviews.texts("train"), RNG), reviews.column("train", "label")
+        assert fitted.predict(vectors) is None
+        assert np.mean(LinearClassifier.fit(vectors, labels).predict(vectors) == labels) > 0.6
 
 
 class TestPrecomputed:
@@ -143,7 +148,13 @@ class TestPrecomputed:
         vectors = fitted.publish_documents(texts, RNG)
         assert vectors.dtype == np.float32
         assert np.array_equal(vectors[:, 0], texts.rows)
-        assert np.array_equal(fitted.predict(vectors), reviews.column("test", "label"))
+        assert fitted.predict(vectors) is None
+
+    def test_the_task_is_read_from_the_published_vectors(self, reviews, table, tmp_path):
+        victim = Precomputed(vectors=self.write(tmp_path / "v.npy", table))
+        streams = Streams(0, reviews.name, "precomputed")
+        published = publish(victim, victim.fit(reviews.only("train", "dev"), 0), reviews, streams)
+        assert np.array_equal(published.predicted, reviews.column("test", "label"))
 
     @pytest.mark.parametrize("name", ["v.npz", "v.parquet"])
     def test_the_column_must_be_named_where_there_are_several(self, reviews, table, tmp_path, name):
@@ -233,7 +244,7 @@ class TestPrecomputed:
         fitted = Precomputed(vectors=self.write(tmp_path / "v.npy", table)).fit(reviews.only("train", "dev"), 0)
         with pytest.raises(RequestError, match="cannot encode new texts"):
             fitted.publish_documents(Texts(["something new"]), RNG)
-        with pytest.raises(RequestError, match="publishes documents only"):
+        with pytest.raises(RequestError, match="FittedPrecomputed publishes no words"):
             fitted.publish_words(reviews.texts("test"), RNG)
 
     def test_the_fingerprint_follows_the_bytes(self, table, tmp_path):

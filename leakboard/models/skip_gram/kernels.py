@@ -32,7 +32,7 @@ def make_pairs(codes: Array, starts: Array, window: int) -> tuple[Array, Array, 
 
     Args:
         codes: int32 (tokens,), the words of all texts one after the other; -1 for an unknown word, which keeps its
-            place but is in no pair.
+            position but is in no pair.
         starts: int64 (texts + 1,), where each text starts in ``codes``.
         window: largest distance.
 

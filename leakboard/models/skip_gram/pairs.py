@@ -59,8 +59,8 @@ def pairs_of(texts: Sequence[Sequence[str]], owners: Integers | None, words: Seq
     """Return the pairs of texts.
 
     Every word has all neighbours within the window, on both sides, not a random part of them as in word2vec. A word
-    outside the vocabulary keeps its place, and a pair with such a word is still a unit, which contributes nothing: so
-    neither which pairs there are nor how many depends on the vocabulary.
+    outside the vocabulary keeps its position, and a pair with such a word is still a unit, which contributes nothing:
+    so neither which pairs there are nor how many depends on the vocabulary.
 
     Args:
         texts: the words of each text.

@@ -90,8 +90,8 @@ def least_noise(make_event: Callable[[float], Any], epsilon: float, delta: float
         raise ValueError(f"no noise gives epsilon {epsilon:g} at delta {delta:g}")
     bracket = dp_accounting.LowerEndpointAndGuess(1e-3, 1.0)
     with _without_remarks():
-        found = dp_accounting.calibrate_dp_mechanism(rdp.RdpAccountant, make_event, epsilon, delta, bracket, tol=1e-4)
-    return float(found)
+        noise = dp_accounting.calibrate_dp_mechanism(rdp.RdpAccountant, make_event, epsilon, delta, bracket, tol=1e-4)
+    return float(noise)
 
 
 def epsilon_at(event: Any, delta: float, method: Method = "pld") -> float:

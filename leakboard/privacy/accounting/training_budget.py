@@ -57,11 +57,11 @@ class TrainingBudget:
         if not steps and self.vocabulary_noise is None:
             return 0.0
         delta = self.delta - self.failure
-        found = accountant.epsilon_of(np.add(self._counting, steps * self._step if steps else 0.0), delta)
-        if method == "pld" and found < TIGHT_BELOW:
+        epsilon = accountant.epsilon_of(np.add(self._counting, steps * self._step if steps else 0.0), delta)
+        if method == "pld" and epsilon < TIGHT_BELOW:
             # Both are upper bounds; for a tiny epsilon the grid of the tight one is too coarse.
-            found = min(found, accountant.epsilon_at(self._releases(self.noise_multiplier, steps), delta, "pld"))
-        return found - math.log1p(-self.failure)
+            epsilon = min(epsilon, accountant.epsilon_at(self._releases(self.noise_multiplier, steps), delta, "pld"))
+        return epsilon - math.log1p(-self.failure)
 
     @property
     def _step(self) -> NDArray[np.float64]:

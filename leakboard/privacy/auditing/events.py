@@ -110,8 +110,8 @@ def choose_event(
     if not pairs or draws // len(pairs) < FEWEST:
         asked = f"not {draws} draws for {len(pairs)} pairs"
         raise ValueError(f"an event is chosen on at least {FEWEST} draws for each pair, and one pair, {asked}")
-    found = [_best_event(mechanism, pair, draws // len(pairs), digits, generator) for pair in pairs]
-    return max(found, key=lambda event: event.promise)
+    events = [_best_event(mechanism, pair, draws // len(pairs), digits, generator) for pair in pairs]
+    return max(events, key=lambda event: event.promise)
 
 
 def _best_event(
@@ -129,8 +129,8 @@ def _best_event(
         for outputs in releases(mechanism.release, values, draws, generator):
             for name, score in statistics.items():
                 parts[name].append(score(outputs))
-        for name, found in parts.items():
-            scores[name].append(np.concatenate(found))
+        for name, chunks in parts.items():
+            scores[name].append(np.concatenate(chunks))
     events = [
         _best_threshold(way, name, statistics[name], *ordered, mechanism.delta)
         for name, (first, second) in scores.items()
@@ -144,21 +144,21 @@ def _best_threshold(pair: Pair, statistic: str, score: Score, first: Array, seco
     both, occurrences = np.unique(np.concatenate([first, second]), return_counts=True)
     spread = np.linspace(0, len(both) - 1, min(THRESHOLDS, n // 4)).astype(int)
     atoms = np.argsort(-occurrences, kind="stable")[:ATOMS]  # an event that parts an atom from its neighbour
-    places = np.unique(np.concatenate([spread, atoms, atoms + 1]))
-    candidates = both[places[places < len(both)]]
+    positions = np.unique(np.concatenate([spread, atoms, atoms + 1]))
+    candidates = both[positions[positions < len(both)]]
     below = [np.searchsorted(np.sort(side), candidates, side="left") for side in (first, second)]
     promises = {
         True: lower_bounds(n - below[0], n - below[1], n, delta, CHOOSING),
         False: lower_bounds(below[0], below[1], n, delta, CHOOSING),
     }
     above = bool(promises[True].max() >= promises[False].max())
-    place = int(promises[above].argmax())
-    return Event(pair, statistic, score, float(candidates[place]), above, float(promises[above][place]))
+    best = int(promises[above].argmax())
+    return Event(pair, statistic, score, float(candidates[best]), above, float(promises[above][best]))
 
 
 def _statistics(mechanism: Mechanism, pair: Pair, first: Array, second: Array) -> dict[str, Score]:
     """Return the statistics that may tell the pair apart; a learned one is fitted on releases of its own."""
-    found: dict[str, Score] = {
+    statistics: dict[str, Score] = {
         "sum": lambda outputs: outputs.sum(1),
         "mean above the minimum": lambda outputs: outputs.mean(1) - outputs.min(1),
         "smallest coordinate": lambda outputs: outputs.min(1),
@@ -169,14 +169,14 @@ def _statistics(mechanism: Mechanism, pair: Pair, first: Array, second: Array) -
     if hasattr(mechanism, "vector_of"):  # the pair holds texts, which become vectors first
         vectors = [mechanism.vector_of(values) for values in given]
         if any(vector is None for vector in vectors):
-            return found
+            return statistics
         given = (vectors[0], vectors[1])
     direction = given[1] - given[0]
-    found["projection on the difference"] = lambda outputs: outputs @ direction
+    statistics["projection on the difference"] = lambda outputs: outputs @ direction
     ratio = getattr(mechanism, "log_ratio", None)
     if ratio and ratio(first[:1], *given) is not None:
-        found["likelihood ratio"] = lambda outputs: ratio(outputs, *given)
-    return found
+        statistics["likelihood ratio"] = lambda outputs: ratio(outputs, *given)
+    return statistics
 
 
 def _classifier(first: Array, second: Array) -> Score:

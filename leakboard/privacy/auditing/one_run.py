@@ -195,7 +195,7 @@ def audit_scores(
         epsilon = one_run_bound(len(coins), count, right, delta, error / len(counts), group=group)
         return OneRunBound(epsilon, 1 - error, len(coins), count, right, len(counts))
 
-    return max(map(bound, counts), key=lambda found: found.epsilon)
+    return max(map(bound, counts), key=lambda result: result.epsilon)
 
 
 def _check(canaries: int, guesses: int, right: int, delta: float, group: int) -> None:

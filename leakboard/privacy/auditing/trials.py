@@ -40,22 +40,22 @@ def counts(
 ) -> tuple[int, int]:
     """Return of how many of ``draws`` releases of either input an event holds.
 
-    The releases of both are shown in one random order: nothing but the outputs themselves can tell them apart.
+    The releases of both are shown in one random order: only the outputs themselves can tell the two inputs apart.
 
     Raises:
         ValueError: a release is not finite, or the event does not answer with one bool for each release.
     """
-    found = np.zeros(2, np.int64)
+    counted = np.zeros(2, np.int64)
     for both in zip(*(releases(release, values, draws, generator) for values in inputs), strict=True):
         outputs = np.concatenate(both)
         order = generator.permutation(len(outputs))
-        told = np.asarray(holds(outputs[order]))
-        if told.shape != (len(outputs),) or told.dtype != np.bool_:
-            raise ValueError(f"an event is one bool for each release, not {told.dtype} of shape {told.shape}")
+        shown = np.asarray(holds(outputs[order]))
+        if shown.shape != (len(outputs),) or shown.dtype != np.bool_:
+            raise ValueError(f"an event is one bool for each release, not {shown.dtype} of shape {shown.shape}")
         answers = np.empty(len(outputs), bool)
-        answers[order] = told
-        found += [np.count_nonzero(part) for part in np.split(answers, 2)]
-    return int(found[0]), int(found[1])
+        answers[order] = shown
+        counted += [np.count_nonzero(part) for part in np.split(answers, 2)]
+    return int(counted[0]), int(counted[1])
 
 
 def releases(

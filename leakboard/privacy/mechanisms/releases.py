@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from leakboard.claims import ReleaseClaim, ReleaseUnit
 from leakboard.errors import RequestError
-from leakboard.interfaces import PrivacyClaim, Unit
 from leakboard.privacy.mechanisms.textbook import (
     CHECKED,
     DiscreteLaplace,
@@ -132,7 +132,7 @@ class CubeRelease:
             return None
         return mechanism.log_ratio(outputs, first, second)
 
-    def claim(self, unit: Unit, amplified: Any = None, proves: bool = True) -> PrivacyClaim:
+    def claim(self, unit: ReleaseUnit, amplified: Any = None, proves: bool = True) -> ReleaseClaim:
         """Return what the authors claim, beside what is proved.
 
         Args:
@@ -150,7 +150,7 @@ class CubeRelease:
             "l1": f"{self.dimension} in L1",
             "l2": f"{self.assumed_sensitivity:.4g} in L2",
         }
-        return PrivacyClaim(
+        return ReleaseClaim(
             amplified(self.epsilon),
             self.delta,
             unit,

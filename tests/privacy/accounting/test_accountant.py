@@ -31,6 +31,11 @@ class TestComposition:
     def test_one_release_gives_back_what_it_was_calibrated_for(self):
         assert accountant.epsilon_at(accountant.composition(ONE), 1e-5) == pytest.approx(1.0, abs=1e-3)
 
+    @pytest.mark.parametrize("sensitivity", [0.1, 30.0])
+    def test_the_scale_counts_over_the_sensitivity(self, sensitivity):
+        for mechanism in (Gaussian(1.0, 1e-4, sensitivity), Laplace(1.0, sensitivity)):
+            assert accountant.epsilon_at(accountant.composition(mechanism), 1e-4) == pytest.approx(1.0, abs=2e-3)
+
     @pytest.mark.parametrize("times", [1, 10])
     def test_laplace_releases_never_cost_more_than_the_sum(self, times):
         event = accountant.composition(Laplace(0.5, 1.0), times)

@@ -108,6 +108,32 @@ class TestPower:
 
         assert audit(Half(epsilon=1.0, delta=1e-3, sensitivity=1.0), corners(1), rng()).epsilon > 1.0
 
+    def test_what_delta_allows_is_taken_off(self):
+        """A bit that is 1 with probability 0.3 or 0.2 is (ln 1.25, 0.05)-private, and (ln 1.5, 0)-private."""
+
+        class Bit(Copy):
+            delta = 0.05
+
+            def release(self, values, rng):
+                return (rng.random(values.shape) < 0.2 + 0.1 * values).astype(float)
+
+        class WithoutDelta(Bit):
+            delta = 0.0
+
+        assert 0.15 < audit(Bit(1.0), corners(1), rng()).epsilon <= math.log(1.25)
+        assert math.log(1.25) + 0.1 < audit(WithoutDelta(1.0), corners(1), rng()).epsilon <= math.log(1.5)
+
+    def test_a_value_that_one_input_alone_gives_is_parted_from_what_lies_next_to_it(self):
+        class Atoms(Copy):
+            """Often 0 for an input of 0, else a number just above or one of 40 integers."""
+
+            def release(self, values, rng):
+                others = np.where(rng.random(values.shape) < 0.5, rng.random(values.shape), 0.0)
+                others += (others == 0) * rng.integers(2, 42, values.shape)
+                return np.where((rng.random(values.shape) < 0.3) & (values == 0), 0.0, others)
+
+        assert audit(Atoms(1.0), corners(1), rng()).epsilon > 7
+
     def test_floating_point_gives_a_textbook_release_away_and_not_a_discrete_one(self):
         textbook = Laplace(epsilon=1.0, sensitivity=2.0)
         assert audit(textbook, corners(2), rng(), digits=None).epsilon > 1.5

@@ -5,7 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from leakboard.privacy.auditing.sanity import PlugIn, exact_loss, laplace_chances, plug_in, sampling_error
+from leakboard.privacy.auditing.sanity import (
+    PlugIn,
+    exact_loss,
+    laplace_chances,
+    majority_vote,
+    plug_in,
+    sampling_error,
+)
 from leakboard.privacy.mechanisms import broken
 from leakboard.privacy.mechanisms.textbook import Laplace
 
@@ -73,6 +80,21 @@ def test_counts_by_hand():
     assert PlugIn(zeros=10, ones=30, repeats=100).loss == pytest.approx(math.log(3))
     assert PlugIn(zeros=0, ones=0, repeats=100).loss == 0
     assert PlugIn(zeros=0, ones=1, repeats=100).loss == math.inf
+
+
+def test_a_bit_is_one_from_one_half_upwards():
+    assert majority_vote(np.array([[0.5, 0.5, 0.0], [0.49, 0.49, 1.0]])).tolist() == [True, False]
+
+
+def test_the_error_of_an_estimate_is_the_spread_of_such_estimates():
+    """Of ln(k / k') for binomial k and k'; with 1 / p for (1 - p) / p it would be a third too large."""
+    repeats, (p, q) = 2000, (0.3, 0.6)
+    drawn = np.random.default_rng(0).binomial(repeats, (p, q), (4000, 2))
+    spread = np.log(drawn[:, 1] / drawn[:, 0]).std()
+    assert sampling_error((p, q), 1, repeats) == pytest.approx(spread, rel=0.05)
+    errors = [PlugIn(int(zeros), int(ones), repeats).error for zeros, ones in drawn[:100]]
+    assert np.mean(errors) == pytest.approx(spread, rel=0.05)
+    assert math.isnan(PlugIn(0, 5, 100).error)
 
 
 def test_a_tie_is_a_zero():

@@ -8,7 +8,8 @@ import torch
 from pydantic import ValidationError
 from scipy import stats
 
-from leakboard.interfaces import PrivacyClaim, Texts
+from leakboard.claims import ReleaseClaim
+from leakboard.interfaces import Texts
 from leakboard.privacy.auditing.audit import audit
 from leakboard.privacy.auditing.events import corners
 from leakboard.privacy.mechanisms.masking import hide_words
@@ -174,7 +175,7 @@ class TestWhatIsProved:
 
     def test_the_claim_says_what_it_assumes(self):
         claim = CubeRelease(16, 0.5, "gaussian", "l2", "shared", 1e-3).claim("word")
-        assert claim == PrivacyClaim(
+        assert claim == ReleaseClaim(
             0.5, 1e-3, "word", "Gaussian noise, one number for all coordinates", "4 in L2", math.inf
         )
 

@@ -1,4 +1,4 @@
-"""Judging one cell: the victim's usefulness and fairness, and what an attack's guesses say about its privacy."""
+"""Scores of guesses of document secrets, beside what a constant, the task label and the text itself reveal."""
 
 from __future__ import annotations
 
@@ -8,43 +8,26 @@ import numpy as np
 
 from leakboard.data.corpora import posterior
 from leakboard.errors import RequestError
-from leakboard.interfaces import Corpus, Integers, Secret, SecretGuesses
+from leakboard.interfaces import Corpus, Integers, Secret
 from leakboard.metrics import baselines
 from leakboard.metrics.baselines import Codes
-from leakboard.metrics.fairness import NOBODY, group_metrics, group_shares
+from leakboard.metrics.fairness import NOBODY
 from leakboard.metrics.measures import Metric, accuracy, authors, micro_f1, remaining_privacy
 
 SCORES = {"attribute": ("accuracy", accuracy), "entity": ("f1", micro_f1)}
 """The headline score of each kind of secret: accuracy averaged over attributes, micro F1 over (text, entity) pairs."""
 
 
-def judge_task(corpus: Corpus, predicted: Integers | None) -> list[Metric]:
-    """Return the groups of every secret and, where there is a task, its accuracy on test, overall and by group."""
-    groups = {secret.name: corpus.column("test", secret.name) for secret in corpus.secrets}
-    shares = [metric for secret in corpus.secrets for metric in group_shares(secret, groups[secret.name])]
-    if predicted is None:
-        return shares
-    labels, train = corpus.column("test", "label"), corpus.column("train", "label")
-    majority = np.full(len(labels), np.bincount(train).argmax())
-    units = authors(corpus, "test")
-    metrics = [
-        *shares,
-        accuracy(predicted, labels, units).metric("task_accuracy"),
-        Metric("task_majority", accuracy(majority, labels).value, n=len(labels)),
-    ]
-    for secret in corpus.secrets:
-        metrics += group_metrics(secret, groups[secret.name], predicted, labels, units)
-    return metrics
-
-
-def judge(corpus: Corpus, secrets: Sequence[Secret], guesses: SecretGuesses, floor: Codes | None) -> list[Metric]:
+def secret_metrics(
+    corpus: Corpus, secrets: Sequence[Secret], scores: Mapping[str, np.ndarray], text_guesses: Codes | None
+) -> list[Metric]:
     """Return what the guesses of document secrets reveal, beside every baseline.
 
     Args:
         corpus: with train and test.
-        secrets: those that the attack targets, all of one kind.
-        guesses: scores of every value of every secret.
-        floor: guesses of classifiers trained on the text, or None.
+        secrets: those that are attacked, all of one kind.
+        scores: of every value of every secret, float (n, values); the guess is the argmax.
+        text_guesses: of classifiers trained on the text, or None.
 
     Raises:
         RequestError: the guesses are incomplete, of a wrong shape, or not finite.
@@ -53,27 +36,27 @@ def judge(corpus: Corpus, secrets: Sequence[Secret], guesses: SecretGuesses, flo
     score = SCORES[kind][1]
     truth = baselines.truth(corpus, "test", secrets)
     train = baselines.truth(corpus, "train", secrets)
-    guessed = np.stack([_checked(guesses.scores, secret, len(truth)).argmax(1) for secret in secrets], axis=1)
+    guessed = np.stack([_checked(scores, secret, len(truth)).argmax(1) for secret in secrets], axis=1)
     constant_guess = np.broadcast_to(baselines.best_constant(train, kind), truth.shape)
     units = authors(corpus, "test")
     attack, constant = score(guessed, truth, units), score(constant_guess, truth, units)
     metrics = [
         attack.metric("attack_score"),
         remaining_privacy(attack, constant),
-        Metric("privacy_majority", 1 - constant.value, n=len(truth)),
+        Metric("privacy_best_constant", 1 - constant.value, n=len(truth)),
     ]
     if corpus.has_labels:
         labels = corpus.column("test", "label")
         suggested = baselines.given_label(train, corpus.column("train", "label"), labels, kind)
         metrics.append(Metric("privacy_label", 1 - score(suggested, truth).value, n=len(truth)))
-    if floor is not None:
-        metrics.append(Metric("privacy_floor", 1 - score(floor, truth).value, n=len(truth)))
+    if text_guesses is not None:
+        metrics.append(Metric("privacy_text_classifier", 1 - score(text_guesses, truth).value, n=len(truth)))
     posteriors = [posterior(corpus, "test", secret.name) for secret in secrets]
     if all(p is not None for p in posteriors):
         bayes = baselines.bayes_score([p for p in posteriors if p is not None], kind)
         metrics.append(Metric("privacy_bayes", 1 - bayes, n=len(truth)))
     for column, secret in enumerate(secrets):
-        metrics += _by_secret(secret, guesses, guessed[:, column], truth[:, column], units)
+        metrics += _by_secret(secret, scores[secret.name], guessed[:, column], truth[:, column], units)
     if kind == "entity":
         f1 = [micro_f1(guessed[:, [c]], truth[:, [c]]).value for c in range(len(secrets))]
         metrics.append(Metric("attack_f1_macro", float(np.mean(f1)), n=len(truth)))
@@ -92,7 +75,7 @@ def _checked(scores: Mapping[str, np.ndarray], secret: Secret, n: int) -> np.nda
 
 
 def _by_secret(
-    secret: Secret, guesses: SecretGuesses, guessed: Integers, truth: Integers, units: Integers | None
+    secret: Secret, scores: np.ndarray, guessed: Integers, truth: Integers, units: Integers | None
 ) -> list[Metric]:
     """Return accuracy, balanced accuracy, area under the curve and, for entities, F1 of one secret.
 
@@ -113,7 +96,7 @@ def _by_secret(
     metrics.append(Metric("attack_balanced_accuracy", float(np.mean(recalls)), secret.name, n=len(truth)))
     if secret.kind == "entity":
         metrics.append(micro_f1(guessed[:, None], truth[:, None], units).metric("attack_f1", secret.name))
-    metrics.append(_area(secret, np.asarray(guesses.scores[secret.name], np.float64), truth))
+    metrics.append(_area(secret, np.asarray(scores, np.float64), truth))
     return metrics
 
 

@@ -1,9 +1,8 @@
-"""What people see of a run: the plan, the leaderboard as a table, the paths of its files, and a plugin's options."""
+"""What people see of a run: the leaderboard as a table, warnings, the paths of its files, and a plugin's options."""
 
 from __future__ import annotations
 
 import inspect
-import itertools
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,22 +15,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from leakboard.board.provenance import describe, mixture, write_meta
-from leakboard.board.reference import compare, read_reference
-from leakboard.board.tables import leaderboard, write_tables
+from leakboard.board.provenance import mixture
+from leakboard.board.tables import leaderboard
 from leakboard.pipeline.records import Record
 from leakboard.pipeline.runner import Run
 from leakboard.store import write_file
 from leakboard.suite import options
-
-
-def write(run: Run, records: Sequence[Record]) -> list[Path]:
-    """Write a run's tables and ``meta.json``; return their paths."""
-    jobs = [*run.jobs, *run.others]
-    costs = {job.key: run.costs(job) for job in jobs}
-    paths = write_tables(run.folder, records, costs, compare(records, read_reference(run.suite.home)))
-    write_meta(run.folder / "meta.json", describe(run.suite, jobs, records, itertools.chain(*costs.values())))
-    return [*paths, run.folder / "meta.json"]
 
 
 def warn_about_threads(console: Console, run: Run, jobs: int) -> None:
@@ -60,8 +49,8 @@ COLUMNS = {
     "task_accuracy": "task",
     "attack_score": "attack score",
     "empirical_privacy": "privacy",
-    "privacy_majority": "ceiling",
-    "privacy_floor": "floor",
+    "privacy_best_constant": "best constant",
+    "privacy_text_classifier": "text classifier",
     "privacy_bayes": "bayes",
     "fairness_gap": "gap",
 }
@@ -75,9 +64,9 @@ def print_leaderboard(console: Console, run: Run, records: Sequence[Record]) -> 
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
         console.print(_table(dataset, [row for row in rows if row["dataset"] == dataset]))
     console.print(
-        "privacy: 1 - the better of attack and best constant guess [95 % interval]; ceiling: what the constant leaves; "
-        "floor: what a classifier on the text leaves; bayes: what the best possible attacker leaves, where known; "
-        "gap: widest gap of task accuracy between groups",
+        "privacy: 1 - the better of attack and best constant guess [95 % interval], higher is better; best constant: "
+        "what that guess leaves; text classifier: what a classifier on the text leaves; bayes: what the best possible "
+        "attacker leaves, where known; gap: widest gap of task accuracy between groups",
         style="dim",
         highlight=False,
     )
@@ -145,7 +134,7 @@ def _print_claims(console: Console, rows: Sequence[dict[str, Any]]) -> None:
     """Print the three epsilons of every victim that claims one or was audited, for a single release."""
     stated = [row for row in rows if row.get("verdict") or row.get("epsilon_audited") is not None]
     claims = {
-        (row["dataset"], row["victim"], row["privacy_unit"], f"{row['delta'] / row.get('releases', 1):.4g}"): row
+        (row["dataset"], row["victim"], row["privacy_unit"], f"{row['delta'] / row.get('observations', 1):.4g}"): row
         for row in stated
     }
     if not claims:
@@ -155,8 +144,8 @@ def _print_claims(console: Console, rows: Sequence[dict[str, Any]]) -> None:
         table.add_column(name, justify="right" if name in ("claimed", "delta", "proved", "audited") else "left")
     several = len({dataset for dataset, *_ in claims}) > 1
     for (dataset, victim, unit, delta), row in claims.items():
-        audited, releases, claimed = row["epsilon_audited"], row.get("releases", 1), row.get("verdict")
-        numbers = [f"{row[f'epsilon_{kind}'] / releases:.4g}" if claimed else "" for kind in ("claimed", "proved")]
+        audited, times, claimed = row["epsilon_audited"], row.get("observations", 1), row.get("verdict")
+        numbers = [f"{row[f'epsilon_{kind}'] / times:.4g}" if claimed else "" for kind in ("claimed", "proved")]
         table.add_row(
             Text(f"{dataset} / {victim}" if several else victim),
             numbers[0],

@@ -1,4 +1,4 @@
-"""Selection by a privacy budget: the most accurate epoch that leaves attackers on dev little enough.
+"""Selection by empirical privacy: the most accurate epoch that leaves attackers on dev little enough.
 
 Coavoux et al. (2018) select by accuracy alone and name this as future work.
 """
@@ -21,7 +21,7 @@ BATCH = 256
 
 
 @dataclass
-class PrivacyBudget:
+class EmpiricalPrivacyCriterion:
     """Called with the error rate of every epoch on dev."""
 
     least: float
@@ -41,8 +41,8 @@ class PrivacyBudget:
 def dev_privacy(corpus: Corpus, encode: Callable[[Sequence[int], str], Vectors]) -> float:
     """Return empirical privacy on dev from linear attackers that are trained on the vectors of train.
 
-    As the referee has it: 1 - the better of the attackers and of the best constant guess on train; the score is the
-    mean accuracy over attributes, or the micro F1 over entities, whichever is higher.
+    As LeakBoard scores attacks: 1 - the better of the attackers and of the best constant guess on train; the score is
+    the mean accuracy over attributes, or the micro F1 over entities, whichever is higher.
     """
     vectors = {
         split: np.concatenate(

@@ -40,8 +40,8 @@ class Listing:
     """What to import; empty for a single file."""
     attribute: str = ""
     """The class, where an entry point names it."""
-    has_state: bool = False
-    """Whether the class has a method ``state`` to be asked."""
+    has_availability: bool = False
+    """Whether the class has a method ``availability`` to be asked."""
 
 
 class Registry:
@@ -116,10 +116,10 @@ class Registry:
 
     def state(self, listing: Listing) -> str:
         """Return one line on whether a plugin can be used; one that says so itself is imported and asked."""
-        if listing.problem or not listing.has_state:
+        if listing.problem or not listing.has_availability:
             return f"broken: {listing.problem}" if listing.problem else "ready"
         try:
-            return str(self.load(listing.kind, listing.name).state())
+            return str(self.load(listing.kind, listing.name).availability())
         except Exception as error:
             return f"broken: {one_line(error)}"
 
@@ -158,12 +158,14 @@ def _examine(path: Path, kind: str, module: str = "") -> Listing:
     elif missing := _missing_imports(tree):
         problem = f"needs {', '.join(missing)}, not installed"
     found = kind or "".join(declared[:1])
-    return Listing(found, path.stem, str(path), summary, problem, module, has_state=_has_state(tree))
+    return Listing(found, path.stem, str(path), summary, problem, module, has_availability=_has_availability(tree))
 
 
-def _has_state(tree: ast.Module) -> bool:
+def _has_availability(tree: ast.Module) -> bool:
     plugins = [node for node in tree.body if isinstance(node, ast.ClassDef) and _kinds_of(node)]
-    return any(isinstance(item, ast.FunctionDef) and item.name == "state" for node in plugins for item in node.body)
+    return any(
+        isinstance(item, ast.FunctionDef) and item.name == "availability" for node in plugins for item in node.body
+    )
 
 
 def _declared_kinds(tree: ast.Module) -> list[str]:

@@ -10,7 +10,7 @@ from string import Template
 
 from leakboard.errors import RequestError, nearest
 from leakboard.store import write_file
-from leakboard.suite.plugins import Registry
+from leakboard.suite.registry import Registry
 
 KINDS = ("dataset", "victim", "attack")
 

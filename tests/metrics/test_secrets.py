@@ -1,12 +1,12 @@
-"""Judging raw guesses of document secrets, beside every baseline."""
+"""Scores of guesses of document secrets, beside every baseline."""
 
 import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score, f1_score, roc_auc_score
 
 from leakboard.errors import RequestError
-from leakboard.interfaces import SecretGuesses
-from leakboard.metrics import baselines, judge
+from leakboard.metrics import baselines
+from leakboard.metrics.secrets import secret_metrics
 
 PRESENCE = ("absent", "present")
 
@@ -44,16 +44,16 @@ def entities(make_corpus):
 def random_guesses(corpus, seed=0):
     rng = np.random.default_rng(seed)
     n = len(corpus.splits["test"])
-    return SecretGuesses({s.name: rng.normal(size=(n, len(s.values))).astype(np.float32) for s in corpus.secrets})
+    return {s.name: rng.normal(size=(n, len(s.values))).astype(np.float32) for s in corpus.secrets}
 
 
 def test_attributes_against_scikit_learn(attributes):
     guesses = random_guesses(attributes)
-    found = named(judge(attributes, attributes.secrets, guesses, None))
+    found = named(secret_metrics(attributes, attributes.secrets, guesses, None))
     truth = baselines.truth(attributes, "test", attributes.secrets)
     accuracies = []
     for column, secret in enumerate(attributes.secrets):
-        scores, gold = guesses.scores[secret.name].astype(np.float64), truth[:, column]
+        scores, gold = guesses[secret.name].astype(np.float64), truth[:, column]
         guess = scores.argmax(1)
         accuracies.append(np.mean(guess == gold))
         assert found["attack_accuracy", secret.name, ""].value == pytest.approx(accuracies[-1])
@@ -64,10 +64,10 @@ def test_attributes_against_scikit_learn(attributes):
             assert part.value == pytest.approx(np.mean(guess[gold == code] == code))
             assert part.n == np.sum(gold == code)
     assert found["attack_score", "", ""].value == pytest.approx(np.mean(accuracies))
-    age = guesses.scores["age"].astype(np.float64)
+    age = guesses["age"].astype(np.float64)
     areas = [roc_auc_score(truth[:, 0] == code, age[:, code]) for code in range(3)]
     assert found["attack_auc", "age", ""].value == pytest.approx(np.mean(areas))
-    gender = guesses.scores["gender"].astype(np.float64)
+    gender = guesses["gender"].astype(np.float64)
     assert found["attack_auc", "gender", ""].value == pytest.approx(
         roc_auc_score(truth[:, 1], gender[:, 1] - gender[:, 0])
     )
@@ -75,9 +75,9 @@ def test_attributes_against_scikit_learn(attributes):
 
 def test_entities_against_scikit_learn(entities):
     guesses = random_guesses(entities)
-    found = named(judge(entities, entities.secrets, guesses, None))
+    found = named(secret_metrics(entities, entities.secrets, guesses, None))
     truth = baselines.truth(entities, "test", entities.secrets)
-    guess = np.stack([guesses.scores[s.name].argmax(1) for s in entities.secrets], axis=1)
+    guess = np.stack([guesses[s.name].argmax(1) for s in entities.secrets], axis=1)
     assert found["attack_score", "", ""].value == pytest.approx(f1_score(truth, guess, average="micro"))
     assert found["attack_f1_macro", "", ""].value == pytest.approx(f1_score(truth, guess, average="macro"))
     for column, secret in enumerate(entities.secrets):
@@ -90,10 +90,10 @@ def test_entities_against_scikit_learn(entities):
 
 def test_baselines_stand_beside_the_score(attributes):
     floor = baselines.truth(attributes, "test", attributes.secrets)
-    found = named(judge(attributes, attributes.secrets, random_guesses(attributes), floor))
+    found = named(secret_metrics(attributes, attributes.secrets, random_guesses(attributes), floor))
     train = baselines.truth(attributes, "train", attributes.secrets)
     majorities = [np.bincount(column).argmax() for column in train.T]
-    assert found["privacy_majority", "", ""].value == pytest.approx(1 - np.mean(floor == majorities))
+    assert found["privacy_best_constant", "", ""].value == pytest.approx(1 - np.mean(floor == majorities))
     labels = attributes.column("train", "label")
     given = np.stack(
         [
@@ -102,7 +102,7 @@ def test_baselines_stand_beside_the_score(attributes):
         ]
     )
     assert found["privacy_label", "", ""].value == pytest.approx(1 - np.mean(floor == given))
-    assert found["privacy_floor", "", ""].value == 0
+    assert found["privacy_text_classifier", "", ""].value == 0
     assert ("privacy_bayes", "", "") not in found
 
 
@@ -111,13 +111,13 @@ def test_privacy_is_capped_by_the_constant_and_not_by_the_attack(attributes, ent
         truth = baselines.truth(corpus, "test", corpus.secrets)
         for guessed, broken in ((truth, True), ((truth + 1) % 2, False)):
             scores = {s.name: one_hot(guessed[:, c], len(s.values)) for c, s in enumerate(corpus.secrets)}
-            found = named(judge(corpus, corpus.secrets, SecretGuesses(scores), None))
+            found = named(secret_metrics(corpus, corpus.secrets, scores, None))
             privacy = found["empirical_privacy", "", ""]
             if broken:
                 assert privacy.value == 0
                 assert 0 < privacy.high < 0.1
             else:
-                assert privacy.value == found["privacy_majority", "", ""].value
+                assert privacy.value == found["privacy_best_constant", "", ""].value
                 assert privacy.value < 1 - found["attack_score", "", ""].value
 
 
@@ -125,16 +125,16 @@ def test_constant_guesses_have_the_constants_score(entities):
     best = baselines.best_constant(baselines.truth(entities, "train", entities.secrets), "entity")
     n = len(entities.splits["test"])
     scores = {s.name: one_hot(np.full(n, code), 2) for s, code in zip(entities.secrets, best, strict=True)}
-    found = named(judge(entities, entities.secrets, SecretGuesses(scores), None))
-    assert 1 - found["attack_score", "", ""].value == pytest.approx(found["privacy_majority", "", ""].value)
+    found = named(secret_metrics(entities, entities.secrets, scores, None))
+    assert 1 - found["attack_score", "", ""].value == pytest.approx(found["privacy_best_constant", "", ""].value)
     assert all(found["attack_auc", s.name, ""].value == 0.5 for s in entities.secrets)
 
 
 def test_the_bayes_bound_is_there_where_posteriors_are(reviews):
     secrets = [s for s in reviews.secrets if s.kind == "attribute"]
     posteriors = {s.name: np.array(reviews.splits["test"][f"posterior:{s.name}"]) for s in secrets}
-    best = SecretGuesses({name: p.astype(np.float32) for name, p in posteriors.items()})
-    found = named(judge(reviews, secrets, best, None))
+    best = {name: p.astype(np.float32) for name, p in posteriors.items()}
+    found = named(secret_metrics(reviews, secrets, best, None))
     expected = np.mean([p.max(1).mean() for p in posteriors.values()])
     assert found["privacy_bayes", "", ""].value == pytest.approx(1 - expected)
     n = len(reviews.splits["test"])
@@ -148,7 +148,7 @@ def constant_corpus(make_corpus, code, n=6, kind="entity"):
 
 def test_one_class_only(make_corpus):
     corpus = constant_corpus(make_corpus, 1, kind="attribute")
-    found = named(judge(corpus, corpus.secrets, random_guesses(corpus), None))
+    found = named(secret_metrics(corpus, corpus.secrets, random_guesses(corpus), None))
     assert found["attack_auc", "s", ""].value is None
     assert found["attack_auc", "s", ""].status == "one class only"
     absent = found["attack_accuracy", "s", "absent"]
@@ -158,14 +158,14 @@ def test_one_class_only(make_corpus):
 
 def test_nothing_to_find(make_corpus):
     corpus = constant_corpus(make_corpus, 0)
-    found = named(judge(corpus, corpus.secrets, random_guesses(corpus), None))
+    found = named(secret_metrics(corpus, corpus.secrets, random_guesses(corpus), None))
     assert found["attack_score", "", ""].value == 0
     assert found["empirical_privacy", "", ""].value == 1
 
 
 def test_one_text(make_corpus):
     corpus = constant_corpus(make_corpus, 1, n=1)
-    found = named(judge(corpus, corpus.secrets, SecretGuesses({"s": one_hot([1], 2)}), None))
+    found = named(secret_metrics(corpus, corpus.secrets, {"s": one_hot([1], 2)}, None))
     assert found["attack_score", "", ""].value == 1
     assert np.isnan(found["attack_score", "", ""].low)
 
@@ -183,6 +183,6 @@ def test_one_text(make_corpus):
 )
 def test_bad_guesses_are_refused(attributes, spoil, message):
     guesses = random_guesses(attributes)
-    spoil(guesses.scores)
+    spoil(guesses)
     with pytest.raises(RequestError, match=message):
-        judge(attributes, attributes.secrets, guesses, None)
+        secret_metrics(attributes, attributes.secrets, guesses, None)

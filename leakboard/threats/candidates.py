@@ -1,4 +1,4 @@
-"""Attacks on training data: who is asked about, which canaries are planted, and how the referee judges."""
+"""Candidates of attacks on training data: units that were in train, and units that were not, drawn by one rule."""
 
 from __future__ import annotations
 
@@ -6,25 +6,21 @@ import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leakboard.claims import PrivacyClaim, TrainingClaim, TrainingUnit
 from leakboard.data.auxiliary import thinned
-from leakboard.data.corpora import with_texts
 from leakboard.data.words import words
 from leakboard.errors import NotApplicable
-from leakboard.interfaces import Corpus, FittedCanaryAudit, Integers, PrivacyClaim, Texts, TrainingUnit, Victim
-from leakboard.logs import log_progress
-from leakboard.metrics.claims import canary_metrics
-from leakboard.metrics.measures import Metric
-from leakboard.pipeline.fitting import Names
+from leakboard.interfaces import Corpus, Integers, Texts
+from leakboard.threats.publications import Publications
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Units that an attacker asks about, in random order."""
+    """Units that may have been in the training data, in random order."""
 
     unit: TrainingUnit
     units: Sequence[Texts]
@@ -40,25 +36,26 @@ class Candidates:
         return np.array([number[author] for author in self.authors], np.int64)
 
 
-def training_unit(attack: Any, claim: PrivacyClaim | None, corpus: Corpus) -> TrainingUnit:
-    """Return what an attack on training data is about: as its option says, what the claim protects, or whoever wrote.
+def why_no_unit(unit: TrainingUnit | None, corpus: Corpus, published: Publications | None) -> str:
+    """Return why there is no unit of the training data to attack; empty where there is one."""
+    if unit == "user" and not corpus.has_users:
+        return f"{corpus.name} names no users"
+    if published and published.words is not None and published.words.text_index is not None:
+        return "it reads static word tables; this victim's words depend on their context"
+    return ""
+
+
+def training_unit(asked: TrainingUnit | None, claim: PrivacyClaim | None, corpus: Corpus) -> TrainingUnit:
+    """Return what is attacked: as an attack asks, else what the claim protects, else users where there are any.
 
     Raises:
-        NotApplicable: the attack asks for users where there are none, or audits a claim about another unit.
+        NotApplicable: users are asked for where there are none.
     """
-    claimed: Any = claim.unit if claim and claim.protects == "training" else None
-    users = has_users(corpus)
-    unit: TrainingUnit = getattr(attack, "unit", None) or claimed or ("user" if users else "document")
-    if unit == "user" and not users:
+    claimed = claim.unit if isinstance(claim, TrainingClaim) else None
+    unit = asked or claimed or ("user" if corpus.has_users else "document")
+    if unit == "user" and not corpus.has_users:
         raise NotApplicable(f"unit: 'user' is not allowed (pair, document): {corpus.name} names no users")
-    if attack.target == "claim" and claimed and unit != claimed:
-        raise NotApplicable(f"unit: {unit!r} is not allowed: the claim is about one {claimed}")
     return unit
-
-
-def has_users(corpus: Corpus) -> bool:
-    """Return whether a corpus says who wrote each text."""
-    return "user" in corpus.splits["train"].features
 
 
 def draw_candidates(
@@ -73,8 +70,8 @@ def draw_candidates(
 
     Args:
         corpus: the victim's.
-        unit: what is asked about.
-        most: how many units at most.
+        unit: what a candidate is.
+        most: how many candidates at most.
         rng: of the draws.
         share: of the distinct texts of train that the victim was given.
 
@@ -94,7 +91,7 @@ def draw_candidates(
 def _by_author(corpus: Corpus, split: str) -> list[tuple[str, str]]:
     """Return author and text of each row; the text itself where nobody is named."""
     texts = corpus.texts(split)
-    return list(zip(corpus.splits[split]["user"][:] if has_users(corpus) else texts, texts, strict=True))
+    return list(zip(corpus.splits[split]["user"][:] if corpus.has_users else texts, texts, strict=True))
 
 
 def _pairs_once(corpus: Corpus) -> list[list[tuple[str, Texts]]]:
@@ -125,55 +122,24 @@ def _units(corpus: Corpus, split: str, unit: TrainingUnit) -> list[tuple[str, Te
     return [(user, Texts(own)) for user, own in of_user.items() if not other.issuperset(own)]
 
 
-def without(corpus: Corpus, candidates: Candidates, strangers: bool = False) -> Corpus:
-    """Return an attacker's corpus without what it asks about.
+def without_candidates(corpus: Corpus, candidates: Candidates, external: bool = False) -> Corpus:
+    """Return an attacker's corpus without the candidates.
 
-    That is the texts themselves, or those in which an asked pair stands; of asked users every other text too, since of
-    members alone the attacker may have some.
+    That is without their texts, or without every text in which a candidate pair stands. Every other text of a candidate
+    user goes too: the attacker may have some of a member's, but none of another's.
 
     Args:
         corpus: the attacker's.
-        candidates: what is asked about.
-        strangers: the corpus is another dataset's, where the same name is somebody else.
+        candidates: of the attack.
+        external: the corpus is another dataset's, where the same name is somebody else.
     """
     asked = {text for unit in candidates.units for text in unit}
-    rows = list(enumerate(_by_author(corpus, "train")))
-    if candidates.unit == "pair":
-        kept = [row for row, (_, text) in rows if asked.isdisjoint(_pairs(text))]
-    else:
-        users = set(candidates.authors) if candidates.unit == "user" and not strangers else set()
-        kept = [row for row, (author, text) in rows if text not in asked and author not in users]
-    return corpus.with_rows("train", kept)
-
-
-def units_in(canary: Texts, unit: TrainingUnit) -> int:
-    """Return how many units of a claim a canary is at most: ordered pairs at any distance, texts, or one user."""
-    if unit == "pair":
-        return sum(n * (n - 1) for n in (len(words(text)) for text in canary))
-    return len(canary) if unit == "document" else 1
-
-
-def judge_canaries(
-    audit: FittedCanaryAudit,
-    unit: TrainingUnit,
-    victim: Victim,
-    corpus: Corpus,
-    claim: PrivacyClaim | None,
-    names: Names,
-) -> list[Metric]:
-    """Toss the coins, train the victim with the canaries that came up, and return what the scores prove.
-
-    Raises:
-        ValueError: the scores are not one finite number a canary.
-    """
-    rng = names.stream(f"canaries {names.label}")
-    planted = rng.random(len(audit.canaries)) < 0.5
-    log_progress(f"training with {planted.sum()} of {len(planted)} canaries")
-    fitted = victim.fit(with_texts(corpus, audit.canaries, planted), names.seed_for("canaries"))
-    scores = np.asarray(audit.score(fitted.publish_words(Texts([]), rng)), np.float64)
-    if scores.shape != planted.shape or not np.isfinite(scores).all():
-        raise ValueError(
-            f"scores of shape {scores.shape} are not one finite number for each of {len(planted)} canaries"
-        )
-    group = max(units_in(canary, unit) for canary in audit.canaries)
-    return canary_metrics(scores, planted, claim.delta if claim else audit.delta, group, unit)
+    users = set(candidates.authors) if candidates.unit == "user" and not external else set()
+    for split in corpus.splits:
+        rows = list(enumerate(_by_author(corpus, split)))
+        if candidates.unit == "pair":
+            kept = [row for row, (_, text) in rows if asked.isdisjoint(_pairs(text))]
+        else:
+            kept = [row for row, (author, text) in rows if text not in asked and author not in users]
+        corpus = corpus.with_rows(split, kept)
+    return corpus

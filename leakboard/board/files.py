@@ -1,0 +1,22 @@
+"""The files of a run: its tables, published numbers beside ours, and where the numbers come from."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+
+from leakboard.board.provenance import describe, write_meta
+from leakboard.board.reference import compare, read_reference
+from leakboard.board.tables import write_tables
+from leakboard.pipeline.records import Record
+from leakboard.pipeline.runner import Run
+
+
+def write_files(run: Run, records: Sequence[Record]) -> list[Path]:
+    """Write a run's tables and ``meta.json``; return their paths."""
+    jobs = [*run.jobs, *run.others]
+    costs = {job.key: run.costs(job) for job in jobs}
+    paths = write_tables(run.folder, records, costs, compare(records, read_reference(run.suite.home)))
+    write_meta(run.folder / "meta.json", describe(run.suite, jobs, records, itertools.chain(*costs.values())))
+    return [*paths, run.folder / "meta.json"]

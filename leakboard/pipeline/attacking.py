@@ -1,0 +1,64 @@
+"""Mounting one attack on published vectors: the victim's own scores, then whatever the attack's threat scores."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from leakboard.errors import NotApplicable
+from leakboard.interfaces import Attack, Coverage, PublishedWords
+from leakboard.metrics.measures import Metric
+from leakboard.metrics.neighbours import QUERIES, neighbour_metrics
+from leakboard.metrics.regression import judge_regression
+from leakboard.metrics.task import task_metrics
+from leakboard.randomness import seed_libraries
+from leakboard.threats.threat import AttackResult, VictimSide
+
+
+@dataclass(frozen=True)
+class Gold:
+    """A word table whose neighbours count as right."""
+
+    words: PublishedWords
+    queries: tuple[str, ...]
+
+
+def evaluate_attack(attack: Attack, side: VictimSide, gold: Gold | None = None) -> AttackResult:
+    """Fit an attack, let it answer, and score the answer beside what the victim is good for.
+
+    Args:
+        attack: the attacker.
+        side: what it is mounted on.
+        gold: what neighbours of words are compared with, or None.
+
+    Raises:
+        NotApplicable: the threat does not apply to the corpus, or to what was published of it.
+    """
+    if reason := attack.threat.why_not_applicable(attack, side.corpus, side.published):
+        raise NotApplicable(reason)
+    seed_libraries(side.streams.seed_for("attack"))
+    result: AttackResult = attack.threat.evaluate(attack, side)
+    return dataclasses.replace(result, metrics=[*victim_metrics(side, gold), *result.metrics])
+
+
+def victim_metrics(side: VictimSide, gold: Gold | None) -> list[Metric]:
+    """Return what the published vectors are good for: the task, its fairness, regressions, neighbours, coverage."""
+    published = side.published
+    metrics = task_metrics(side.corpus, published.predicted)
+    metrics += judge_regression(side.corpus, published.documents)
+    if gold and published.words:
+        metrics += neighbour_metrics(published.words, gold.words, gold.queries or QUERIES)
+    return metrics + _coverage_metrics(published.coverage, len(side.corpus.splits["test"]))
+
+
+def _coverage_metrics(coverage: Coverage, n: int) -> list[Metric]:
+    """Return ``cut_texts`` and ``unknown_texts``, where the victim tells them.
+
+    Raises:
+        ValueError: a share is not in [0, 1].
+    """
+    shares = {f"{name}_texts": share for name, share in dataclasses.asdict(coverage).items() if share is not None}
+    for name, share in shares.items():
+        if not 0 <= share <= 1:
+            raise ValueError(f"coverage: {name}={share!r} is not allowed: a share of texts, from 0 to 1")
+    return [Metric(name, share, n=n) for name, share in shares.items()]

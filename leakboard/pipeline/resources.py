@@ -1,0 +1,70 @@
+"""What a stage may use of the machine, and what it used: threads, seconds, memory, device."""
+
+from __future__ import annotations
+
+import resource
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from leakboard.pipeline.environment import environment
+
+
+def limit_threads(threads: int) -> None:
+    """Hold every library to this many threads; those that compute are loaded first: a limit reaches no later one."""
+    import faiss  # noqa: F401
+    import scipy.linalg  # noqa: F401
+    import sklearn.linear_model  # noqa: F401
+    import threadpoolctl
+    import torch
+
+    torch.set_num_threads(threads)
+    threadpoolctl.threadpool_limits(threads)
+
+
+def silence_libraries() -> None:
+    """Turn off the libraries' own progress bars: the runner shows progress by cell and stage."""
+    import datasets
+    import huggingface_hub.utils
+    import tqdm
+    import transformers
+
+    tqdm.tqdm.set_lock(threading.RLock())  # its own would leave a semaphore behind
+
+    datasets.disable_progress_bars()
+    huggingface_hub.utils.disable_progress_bars()
+    transformers.utils.logging.disable_progress_bar()
+
+
+@contextmanager
+def measured(stage: str, threads: int) -> Iterator[dict[str, Any]]:
+    """Measure a stage: seconds, and the peak of the process's memory (MiB) where the system lets it be reset."""
+    import torch
+
+    cost: dict[str, Any] = {}
+    with suppress(OSError):  # resets the peak on Linux
+        Path("/proc/self/clear_refs").write_text("5")
+    if torch.cuda.is_initialized():
+        torch.cuda.reset_peak_memory_stats()
+    start = time.perf_counter()
+    yield cost
+    used = torch.cuda.is_initialized() and torch.cuda.max_memory_allocated() > 0
+    cost |= {
+        "stage": stage,
+        "seconds": round(time.perf_counter() - start, 3),
+        "peak_memory_mib": _peak_memory(),
+        "device": torch.cuda.get_device_name(0) if used else "cpu",
+        "threads": threads,
+        "environment": environment(),
+    }
+
+
+def _peak_memory() -> int:
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) // 1024
+    except (OSError, StopIteration):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

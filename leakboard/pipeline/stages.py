@@ -1,0 +1,231 @@
+"""The stages of one cell; each takes what it needs from the stage before, or from the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from leakboard.claims import claim_as_json
+from leakboard.data.corpora import load_corpus, save_corpus
+from leakboard.errors import DataError, NotApplicable, RequestError, StopRun, one_line
+from leakboard.interfaces import Corpus, FittedVictim
+from leakboard.logs import log_progress
+from leakboard.pipeline.records import Record, read_costs, write_costs
+from leakboard.pipeline.resources import limit_threads, measured, silence_libraries
+from leakboard.randomness import Streams
+from leakboard.store import Store, digest, resumable
+from leakboard.suite import revisions
+from leakboard.suite.cells import Choice
+from leakboard.suite.plan import Job
+from leakboard.suite.registry import Registry
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """Where a run reads and writes."""
+
+    store: Path
+    cells: Path
+    plugin_files: tuple[Path, ...]
+
+
+class Stages:
+    """The stages of one job; each takes what it needs from the stage before, or from the store."""
+
+    def __init__(self, job: Job, place: Workplace, warn: Callable[[str], None]):
+        limit_threads(job.threads)
+        silence_libraries()
+        self.job, self.place, self.warn = job, place, warn
+        self.store = Store(place.store)
+        self.registry = registry_of(place.plugin_files)
+        self.victim = job.cell.victim.build(self.registry)
+        self.code = dict(job.code)
+        """Of what computed the job's parts, which may have come from the store."""
+
+    def corpus(self, choice: Choice, key: str) -> Corpus:
+        """Return a loaded dataset."""
+
+        def make(folder: Path) -> None:
+            log_progress(f"loading {choice.label}")
+            try:
+                save_corpus(choice.build(self.registry).load(), folder)
+            except StopRun:
+                raise
+            except RequestError as error:
+                raise DataError(f"datasets: {choice.name}: {error}") from None
+
+        return load_corpus(self.obtain("corpora", choice.name, key, make, choice))
+
+    def obtain(self, kind: str, readable: str, key: str, make: Callable[[Path], None], *by: Choice) -> Path:
+        """Return the folder of an artefact that these plugins make, from the store if it is there."""
+        names = [f"{choice.kind}/{choice.name}" for choice in by]
+        made_by = {name: self.job.code[name] for name in names}
+        path = self.store.obtain(kind, readable, key, make, self.warn, made_by)
+        made_by = self.store.made_by(kind, readable, key)
+        self.code |= {name: code for name, code in made_by.items() if code != self.job.code.get(name)}
+        return path
+
+    def whole(self) -> Corpus:
+        """Return the cell's dataset."""
+        return self.corpus(self.job.cell.source.corpus, self.job.corpus_key)
+
+    def other(self) -> Corpus:
+        """Return the attacker's own dataset."""
+        source = self.job.cell.source
+        assert source.other, "a source without regime names another dataset"
+        return self.corpus(source.other, self.job.other_key)
+
+    def sides(self) -> tuple[Corpus, Corpus | None]:
+        """Return the victim's corpus and the attacker's part of it, None where that is another dataset."""
+        from leakboard.pipeline.fitting import victim_and_attacker_corpus
+
+        regime: Any = self.job.cell.source.regime
+        return victim_and_attacker_corpus(self.whole(), regime, self.job.cell.seed)
+
+    def streams(self, attack: str = "") -> Streams:
+        """Return the random streams of the cell, or without an attack of its victim."""
+        cell = self.job.cell
+        victim = self.victim.streams_of or cell.victim.name
+        return Streams(cell.seed, cell.source.corpus.name, victim, attack, cell.label)
+
+    def why_not_applicable(self) -> str:
+        """Return why the victim cannot be trained on the corpus, or an empty string."""
+        return self.victim.why_not_applicable(self.whole())
+
+    def fitted_folder(self) -> Path:
+        """Return where the fitted victim is saved."""
+        from leakboard.pipeline.fitting import fit
+
+        job = self.job
+
+        unfinished = self.store.unfinished(job.victim_slug, job.fit_key)
+
+        def make(folder: Path) -> None:
+            log_progress("fitting the victim")
+            with measured("fit", self.job.threads) as cost, resumable(unfinished):
+                fit(self.victim.training_config(), self.sides()[0], self.streams()).save(folder)
+            write_costs(folder, [cost])
+
+        fitted = self.obtain("victims", job.victim_slug, job.fit_key, make, job.cell.victim)
+        self.store.discard(unfinished)
+        return fitted
+
+    def fitted(self) -> FittedVictim:
+        """Return the fitted victim."""
+        return self.victim.load(self.fitted_folder())
+
+    def publications(self) -> Path:
+        """Return where the publications of the fitted victim are saved."""
+        from leakboard.pipeline.publications import publish, save_publications
+
+        job = self.job
+
+        def make(folder: Path) -> None:
+            fitted = self.fitted()
+            log_progress("publishing")
+            with measured("publish", self.job.threads) as cost:
+                save_publications(publish(self.victim, fitted, self.sides()[0], self.streams()), folder)
+            write_costs(folder, [cost])
+
+        return self.obtain("publications", job.victim_slug, job.victim_key, make, job.cell.victim)
+
+    def text_guesses(self, kind: str) -> Any:
+        """Return the guesses of classifiers trained on the text, cached for the corpus and kind of secret."""
+        import numpy as np
+
+        from leakboard.metrics import baselines
+
+        whole = self.whole()
+        secrets = [secret for secret in whole.secrets if secret.kind == kind]
+
+        def make(folder: Path) -> None:
+            log_progress("training classifiers on the text")
+            np.save(folder / "guesses.npy", baselines.from_text(whole, secrets, seed=0))
+
+        revision = revisions.TEXT_CLASSIFIERS
+        key = digest({"corpus": self.job.corpus_key, "kind": kind, "revision": revision, "threads": self.job.threads})
+        readable = f"{self.job.cell.source.corpus.name}-{kind}"
+        folder = self.store.obtain("text classifiers", readable, key, make, self.warn)
+        return np.load(folder / "guesses.npy", allow_pickle=False)
+
+    def gold(self) -> Any:
+        """Return what neighbours of words are compared with; None where they are not."""
+        from leakboard.pipeline.attacking import Gold
+        from leakboard.pipeline.publications import load_publications
+
+        job = self.job.gold
+        if job is None:
+            return None
+        words = load_publications(Stages(job, self.place, self.warn).publications()).words
+        if words is None:
+            raise RequestError(f"gold: {job.cell.victim.label} publishes no words")
+        return Gold(words, job.conditions.queries)
+
+    def attacked(self) -> tuple[Record, list[dict[str, Any]]]:
+        """Return the cell's record, and what each stage took."""
+        from leakboard.data.auxiliary import VICTIMS_SHARE
+        from leakboard.pipeline.attacking import evaluate_attack
+        from leakboard.pipeline.publications import load_publications
+        from leakboard.threats.threat import VictimSide
+
+        job = self.job
+        attack = job.cell.attack.build(self.registry)
+        own, auxiliary = self.sides()
+        auxiliary = auxiliary or self.other()
+        reason = job.skip or self.why_not_applicable() or attack.threat.why_not_applicable(attack, own, None)
+        if reason:
+            return record_of(job, "skipped", reason, checks=own.checks), []
+        folder = self.publications()
+        published = load_publications(folder)
+        if reason := attack.threat.why_not_applicable(attack, own, published):
+            return record_of(job, "skipped", reason, checks=own.checks), []
+        side = VictimSide(
+            corpus=own,
+            auxiliary=auxiliary,
+            victim=self.victim,
+            fitted=lru_cache(self.fitted),
+            published=published,
+            streams=self.streams(job.cell.attack.name),
+            victim_share=VICTIMS_SHARE.get(job.cell.source.regime or "", 1.0),
+            external_auxiliary=job.cell.source.other is not None,
+            text_guesses=self.text_guesses if job.conditions.text_classifier else None,
+        )
+        gold = self.gold()
+        log_progress("attacking")
+        try:
+            with measured("attack", job.threads) as cost:
+                result = evaluate_attack(attack, side, gold)
+        except NotApplicable as error:
+            return record_of(job, "skipped", one_line(error), checks=own.checks), []
+        costs = [*read_costs(self.fitted_folder()), *read_costs(folder), cost]
+        record = record_of(
+            job,
+            "ok",
+            code=self.code,
+            secrets=result.secrets,
+            attack_metric=result.attack_metric,
+            test_size=result.test_size,
+            claim=claim_as_json(result.claim),
+            audited=asdict(result.audited) if result.audited else None,
+            details=result.details,
+            checks=own.checks,
+            metrics=result.metrics,
+            sentences=[asdict(sentence) for sentence in result.sentences],
+        )
+        return record, costs
+
+
+def record_of(job: Job, status: str, reason: str = "", **found: Any) -> Record:
+    """Return the record of a cell; ``found`` is what an attack that ran reached."""
+    cell = job.cell
+    labels = (cell.source.label, cell.victim.label, cell.attack.label)
+    return Record(*labels, cell.seed, status, reason, job.key, **found)
+
+
+@lru_cache
+def registry_of(files: tuple[Path, ...]) -> Registry:
+    """Return the registry of this process."""
+    return Registry(files)

@@ -1,0 +1,131 @@
+"""Canaries in training data: an audit of training from one run (Steinke, Nasr and Jagielski 2023).
+
+The attacker has the victim's recipe, the words of the published table and texts of its own, and chooses canaries:
+units of text. LeakBoard tosses a coin for each, trains the victim on its corpus with those that came up, and shows the
+attacker the table. It answers with a score for each canary. The headline is the lower bound on epsilon that holds at
+95 % confidence (`leakboard.metrics.claims`). A low bound proves nothing: this attack failed.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakboard.claims import TrainingClaim, TrainingUnit
+from leakboard.data.corpora import with_texts
+from leakboard.data.words import words
+from leakboard.errors import RequestError
+from leakboard.interfaces import Attack, Corpus, PublishedWords, Texts
+from leakboard.logs import log_progress
+from leakboard.metrics.claims import canary_metrics
+from leakboard.threats.candidates import training_unit, why_no_unit
+from leakboard.threats.oracle import Oracle
+from leakboard.threats.publications import Publications
+from leakboard.threats.threat import AttackResult, Audited, Threat, VictimSide, expect, own_texts
+from leakboard.threats.words import published_words
+
+
+@dataclass(frozen=True)
+class CanariesView:
+    """What an auditor of training may use to choose canaries."""
+
+    auxiliary: Corpus
+    """Texts that the auditor collected: train and dev."""
+    unit: TrainingUnit
+    """What a canary is."""
+    words: Sequence[str]
+    """Of the published table."""
+    oracle: Oracle
+
+
+@dataclass(frozen=True)
+class Canaries:
+    """Units of text that are planted or not, and what tells from a table which were."""
+
+    units: Sequence[Texts]
+    score: Callable[[PublishedWords], NDArray[Any]]
+    """How likely each canary was planted, float (m,), higher is likelier, by the table of a training with some."""
+    delta: float
+    """Of the bound, where the victim claims nothing."""
+
+
+class CanariesThreat(Threat["CanaryAttack"]):
+    """Audit of training data."""
+
+    name: ClassVar = "canaries"
+    needs: ClassVar = "words"
+    revision: ClassVar = 1
+
+    def why_not_applicable(self, attack: CanaryAttack, corpus: Corpus, published: Publications | None) -> str:
+        """A corpus names no users, words depend on their context, or the claim is about something else."""
+        if reason := why_no_unit(attack.unit, corpus, published):
+            return reason
+        if published is None or published.claim is None:
+            return ""
+        if not isinstance(published.claim, TrainingClaim):
+            return "the claim is about what is published, not about training data"
+        if attack.unit not in (None, published.claim.unit):
+            return f"unit: {attack.unit!r} is not allowed: the claim is about one {published.claim.unit}"
+        return ""
+
+    def evaluate(self, attack: CanaryAttack, side: VictimSide) -> AttackResult:
+        """Toss the coins, train with the canaries that came up, and return what the scores prove.
+
+        Raises:
+            RequestError: there is no canary.
+            ValueError: the scores are not one finite number a canary.
+        """
+        claim, own = side.published.claim, own_texts(side)
+        unit = training_unit(attack.unit, claim, side.corpus)
+        view = CanariesView(own, unit, tuple(published_words(side).words), Oracle(side, own))
+        canaries = attack.fit(view, side.streams.seed_for("attack"))
+        expect(canaries, Canaries, "canaries")
+        if not canaries.units:
+            raise RequestError("the attack chose no canaries")
+        rng = side.streams.stream(f"canaries {side.streams.label}")
+        planted = rng.random(len(canaries.units)) < 0.5
+        log_progress(f"training with {planted.sum()} of {len(planted)} canaries")
+        corpus = with_texts(side.corpus.only("train", "dev"), canaries.units, planted)
+        fitted = side.victim.fit(corpus, side.streams.seed_for("canaries"))
+        scores = np.asarray(canaries.score(fitted.publish_words(Texts([]), rng)), np.float64)
+        if scores.shape != planted.shape or not np.isfinite(scores).all():
+            raise ValueError(
+                f"scores of shape {scores.shape} are not one finite number for each of {len(planted)} canaries"
+            )
+        delta = claim.delta if claim else canaries.delta
+        group = max(units_in(canary, unit) for canary in canaries.units)
+        return AttackResult(
+            secrets=("claim",),
+            attack_metric="epsilon",
+            test_size=len(planted),
+            metrics=canary_metrics(scores, planted, delta, group),
+            claim=claim,
+            audited=Audited(unit, delta),
+        )
+
+
+class CanaryAttack(Attack):
+    """An audit of what a word table was trained on."""
+
+    threat: ClassVar = CanariesThreat()
+    unit: TrainingUnit | None = None
+    """What a canary is; None: what the victim's claim protects, else users where there are any, else documents."""
+
+    @abstractmethod
+    def fit(self, view: CanariesView, seed: int) -> Canaries:
+        """Choose canaries, and learn to tell which were planted.
+
+        It raises NotApplicable where too few words are published.
+        """
+
+
+def units_in(canary: Texts, unit: TrainingUnit) -> int:
+    """Return how many units of a claim a canary is at most: ordered pairs at any distance, texts, or one user."""
+    if unit == "pair":
+        return sum(n * (n - 1) for n in (len(words(text)) for text in canary))
+    return len(canary) if unit == "document" else 1

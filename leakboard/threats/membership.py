@@ -1,0 +1,95 @@
+"""Membership in training data: was this user's (document's, pair's) text among those a word table was trained on?
+
+The attacker has the published table, candidates, texts of its own that hold none of the candidates, and the victim's
+recipe. It answers with a score for each candidate. The headline is the area under the ROC curve; the true positive
+rate at a low false positive rate stands beside it (Carlini et al. 2022). Half of the candidates are members, the
+others come from test, which the victim never saw; both are drawn by one rule (`leakboard.threats.candidates`).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakboard.claims import TrainingUnit
+from leakboard.interfaces import Attack, Corpus, PublishedWords, Texts
+from leakboard.metrics.membership import membership_metrics
+from leakboard.threats.candidates import draw_candidates, training_unit, why_no_unit, without_candidates
+from leakboard.threats.oracle import Oracle
+from leakboard.threats.publications import Publications
+from leakboard.threats.threat import AttackResult, Threat, VictimSide, expect, own_texts
+from leakboard.threats.words import published_words
+
+CANDIDATES = 4_000
+"""Units that an attack is asked to judge, where it does not say."""
+
+
+@dataclass(frozen=True)
+class MembershipView:
+    """What an attacker of training data may use before it sees the published table."""
+
+    auxiliary: Corpus
+    """Texts that the attacker collected, train and dev; none of them is a candidate's."""
+    unit: TrainingUnit
+    """What a candidate is."""
+    candidates: Sequence[Texts]
+    """Units that may have been in the training data, in random order."""
+    oracle: Oracle
+
+
+Judge = Callable[[PublishedWords], NDArray[Any]]
+"""Scores the candidates by the published table, float (n,), in the view's order; higher is likelier a member."""
+
+
+class MembershipThreat(Threat["MembershipAttack"]):
+    """Membership inference."""
+
+    name: ClassVar = "membership"
+    needs: ClassVar = "words"
+    revision: ClassVar = 1
+
+    def why_not_applicable(self, attack: MembershipAttack, corpus: Corpus, published: Publications | None) -> str:
+        """A corpus names no users, or the words depend on their context."""
+        return why_no_unit(attack.unit, corpus, published)
+
+    def evaluate(self, attack: MembershipAttack, side: VictimSide) -> AttackResult:
+        """Draw candidates, hide them from the attacker's own texts, and score the answer."""
+        published = published_words(side)
+        unit = training_unit(attack.unit, side.published.claim, side.corpus)
+        drawn = draw_candidates(
+            side.corpus, unit, attack.candidates, side.streams.stream("candidates"), side.victim_share
+        )
+        collected = own_texts(side)
+        own = without_candidates(collected, drawn, side.external_auxiliary)
+        view = MembershipView(own, unit, drawn.units, Oracle(side, own))
+        judge = attack.fit(view, side.streams.seed_for("attack"))
+        scores = judge(PublishedWords(list(published.words), published.vectors.copy()))
+        expect(scores, np.ndarray, "membership")
+        left, all_texts = len(own.splits["train"]), len(collected.splits["train"])
+        return AttackResult(
+            secrets=("membership",),
+            attack_metric="auc",
+            test_size=len(drawn.members),
+            metrics=membership_metrics(scores, drawn.members, drawn.owners),
+            details=f"the attacker has {left} of {all_texts} texts of its own left",
+            claim=side.published.claim,
+        )
+
+
+class MembershipAttack(Attack):
+    """An attack that tells members of the training data from others."""
+
+    threat: ClassVar = MembershipThreat()
+    unit: TrainingUnit | None = None
+    """What a candidate is; None: what the victim's claim protects, else users where there are any, else documents."""
+    candidates: int = CANDIDATES
+    """How many candidates there are at most, half of them members."""
+
+    @abstractmethod
+    def fit(self, view: MembershipView, seed: int) -> Judge:
+        """Learn to tell members."""

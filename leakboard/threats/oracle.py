@@ -1,0 +1,82 @@
+"""What an attack may ask of a victim: the one door between the two. It records what it was asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from leakboard.claims import ReleaseMechanism
+from leakboard.data.corpora import one_user_a_text
+from leakboard.data.words import words
+from leakboard.errors import RequestError
+from leakboard.interfaces import Corpus, FittedVictim, Floats, PublishedWords, Texts
+from leakboard.threats.threat import VictimSide
+
+
+class Oracle:
+    """Encodes texts of the attacker's, returns words that it names, and trains the victim's public recipe.
+
+    Args:
+        side: the victim's.
+        own: the attacker's corpus, which shadow models are trained on unless it gives another.
+    """
+
+    def __init__(self, side: VictimSide, own: Corpus):
+        self._side, self._own = side, own
+        self._publish, self._stream = side.publish, side.streams.stream("query")
+        self._asked: frozenset[str] = frozenset()
+
+    @property
+    def asked(self) -> frozenset[str]:
+        """Every word that stood in a question so far; an attack cannot take one back."""
+        return self._asked
+
+    def encode(self, texts: Texts) -> Floats:
+        """Publish these texts, float32 (n, d), with fresh noise."""
+        self._record(texts)
+        return self._publish(texts, self._stream)
+
+    def words(self, texts: Texts) -> PublishedWords:
+        """Publish the words of these texts: of a static table the rows of these words, else their occurrences."""
+        answer = self._side.fitted().publish_words(texts, self._stream)
+        if answer.text_index is not None:
+            return answer
+        named = self._record(texts)
+        rows = [row for row, word in enumerate(answer.words) if word in named]
+        return PublishedWords([answer.words[row] for row in rows], answer.vectors[rows])
+
+    def train_shadow(self, seed: int, corpus: Corpus | None = None, *, private: bool = True) -> FittedVictim:
+        """Train the victim's public recipe on train and dev of a corpus; None is the attacker's own.
+
+        Where the recipe protects users and the attacker's corpus names none, each text has a user of its own.
+
+        Args:
+            seed: of the training.
+            corpus: to train on.
+            private: with what protects the recipe's training data; the attacker's own texts need no protection.
+        """
+        recipe = self._side.victim if private else self._side.victim.non_private()
+        own = corpus or self._own
+        return recipe.fit(own if own.has_users or not self._side.corpus.has_users else one_user_a_text(own), seed)
+
+    @property
+    def mechanism(self) -> ReleaseMechanism:
+        """The victim's last step, to try at will.
+
+        Raises:
+            RequestError: the victim has none.
+        """
+        fitted = self._side.fitted()
+        if fitted.mechanism is None:
+            raise RequestError(f"{type(fitted).__name__} has no mechanism to release other vectors by")
+        return fitted.mechanism
+
+    def inputs(self, texts: Texts) -> NDArray[Any] | None:
+        """Return what the mechanism is given for these texts, float (n, d); None where that is random."""
+        return self._side.fitted().inputs(texts)
+
+    def _record(self, texts: Texts) -> frozenset[str]:
+        named = frozenset(word for text in texts for word in words(text))
+        self._asked |= named
+        return named

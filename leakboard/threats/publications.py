@@ -1,0 +1,57 @@
+"""What a fitted victim gives away of a corpus, and publishing texts again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakboard.claims import PrivacyClaim
+from leakboard.interfaces import Coverage, FittedVictim, Floats, Integers, PublishedWords, Texts, Victim
+
+KEPT = 8
+"""Sets of texts whose vectors a `Publisher` keeps."""
+
+
+@dataclass(frozen=True)
+class Publications:
+    """Everything a fitted victim publishes of a corpus, and its task labels for test."""
+
+    documents: dict[str, Floats]
+    """float32 (n, d) a split; empty where the victim publishes no documents."""
+    predicted: Integers | None
+    """Task labels of test, int64 (n,); None where the corpus has no task, or no document is published."""
+    words: PublishedWords | None
+    claim: PrivacyClaim | None
+    coverage: Coverage = field(default_factory=Coverage)
+    """Of the test texts."""
+
+
+@dataclass
+class Publisher:
+    """Publishes texts with fresh noise.
+
+    Where a victim's documents are releases of fixed vectors, those are worked out once for each set of texts.
+    """
+
+    victim: Victim
+    fitted: Callable[[], FittedVictim]
+    kept: dict[tuple[str, ...], NDArray[Any] | None] = field(default_factory=dict)
+
+    def __call__(self, texts: Texts, rng: np.random.Generator) -> Floats:
+        """Return float32 (n, d)."""
+        fitted = self.fitted()
+        if "releases" not in self.victim.publishes or fitted.mechanism is None:
+            return fitted.publish_documents(texts, rng)
+        distinct = dict.fromkeys(texts)
+        if (asked := tuple(distinct)) not in self.kept:
+            if len(self.kept) == KEPT:
+                self.kept.pop(next(iter(self.kept)))
+            self.kept[asked] = fitted.inputs(Texts(asked))
+        if (inputs := self.kept[asked]) is None:
+            return fitted.publish_documents(texts, rng)
+        rows = {text: row for row, text in enumerate(distinct)}
+        return fitted.mechanism.release(inputs[[rows[text] for text in texts]], rng).astype(np.float32)

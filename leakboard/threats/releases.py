@@ -1,0 +1,160 @@
+"""Releases of a mechanism: an audit that tells two neighbouring inputs apart by what is published.
+
+The attacker may try the running mechanism, and have texts published, as often as it likes. It answers with two
+neighbouring inputs and an event that is likelier for the one than for the other; the event is fixed before LeakBoard
+draws. LeakBoard releases both inputs afresh and counts. The headline is the lower bound on epsilon that holds at 95 %
+confidence (`leakboard.metrics.claims`). A low bound proves nothing: this attack failed.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakboard.claims import ReleaseClaim, ReleaseMechanism, ReleaseUnit, TrainingClaim
+from leakboard.interfaces import Attack, Corpus, Texts
+from leakboard.metrics.claims import bound_metrics, sanity_metric
+from leakboard.privacy.auditing.trials import counts
+from leakboard.threats.oracle import Oracle
+from leakboard.threats.publications import Publications, Publisher
+from leakboard.threats.threat import AttackResult, Audited, Threat, VictimSide, expect, own_texts
+
+
+@dataclass(frozen=True)
+class ReleasesView:
+    """What an auditor of releases may use before the draws that count."""
+
+    claim: ReleaseClaim
+    auxiliary: Corpus
+    """Texts that the auditor collected: train and dev."""
+    oracle: Oracle
+
+    @property
+    def mechanism(self) -> ReleaseMechanism:
+        """The victim's last step, to try at will."""
+        return self.oracle.mechanism
+
+
+@dataclass(frozen=True)
+class Distinguisher:
+    """A way to tell from one release which of two neighbouring inputs it came from, fixed before the draws that count.
+
+    LeakBoard releases both inputs ``draws`` times each and counts how often ``holds`` is true.
+    """
+
+    first: NDArray[Any] | str
+    """A vector of the unit cube, float (d,), for the victim's mechanism, or a text, which the victim publishes."""
+    second: NDArray[Any] | str
+    holds: Callable[[NDArray[Any]], NDArray[np.bool_]]
+    """Maps releases (n, d) to whether the event holds, bool (n,)."""
+    draws: int
+    repeats: int = 0
+    """Releases of either input for the sanity check of Habernal (2022), which has one event only; 0 for none."""
+    details: str = ""
+
+
+class ReleasesThreat(Threat["ReleaseAudit"]):
+    """Audit of what is published."""
+
+    name: ClassVar = "releases"
+    needs: ClassVar = "releases"
+    revision: ClassVar = 1
+
+    def why_not_applicable(self, attack: ReleaseAudit, corpus: Corpus, published: Publications | None) -> str:
+        """A victim claims nothing, or nothing about what it publishes."""
+        if published is None:
+            return ""
+        if published.claim is None:
+            return "the victim claims no privacy"
+        if isinstance(published.claim, TrainingClaim):
+            return "the claim is about training data, not about what is published"
+        return ""
+
+    def evaluate(self, attack: ReleaseAudit, side: VictimSide) -> AttackResult:
+        """Release both inputs afresh, and return what the event's frequencies prove.
+
+        Raises:
+            ValueError: the inputs are not neighbours, the event is not one bool a release, or a release is not finite.
+        """
+        claim = side.published.claim
+        assert isinstance(claim, ReleaseClaim), "audits of releases meet only victims that claim something about them"
+        own = own_texts(side)
+        oracle = Oracle(side, own)
+        event = attack.fit(ReleasesView(claim, own, oracle), side.streams.seed_for("attack"))
+        expect(event, Distinguisher, "releases")
+        rng = side.streams.stream(f"audit {side.streams.label}")
+        inputs, release = _released(event, oracle.mechanism, side.publish, claim.unit)
+        hits, misses = counts(release, inputs, event.holds, event.draws, rng)
+        metrics = bound_metrics(hits, misses, event.draws, claim.delta)
+        if event.repeats and claim.unit != "coordinate":  # zeros and ones differ in all coordinates
+            metrics.append(sanity_metric(oracle.mechanism, event.repeats, rng))
+        return AttackResult(
+            secrets=("claim",),
+            attack_metric="epsilon",
+            test_size=event.draws,
+            metrics=metrics,
+            details=event.details,
+            claim=claim,
+            audited=Audited(claim.unit, claim.delta),
+        )
+
+
+class ReleaseAudit(Attack):
+    """An audit of what a victim claims about its publications."""
+
+    threat: ClassVar = ReleasesThreat()
+
+    @abstractmethod
+    def fit(self, view: ReleasesView, seed: int) -> Distinguisher:
+        """Choose neighbouring inputs and the event that tells them apart."""
+
+
+Release = Callable[[NDArray[Any], np.random.Generator], NDArray[Any]]
+
+
+def _released(
+    event: Distinguisher, mechanism: ReleaseMechanism, publish: Publisher, unit: ReleaseUnit
+) -> tuple[tuple[NDArray[Any], NDArray[Any]], Release]:
+    """Return the two inputs as arrays, and what releases rows of them."""
+    if not (isinstance(event.first, str) and isinstance(event.second, str)):
+        return _checked_vectors(event, mechanism.dimension, unit), mechanism.release
+    _check_texts(event.first, event.second, unit)
+
+    def release(values: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
+        return publish(Texts(values[:, 0].tolist()), generator)
+
+    return (np.array([event.first], object), np.array([event.second], object)), release
+
+
+def _check_texts(first: str, second: str, unit: ReleaseUnit) -> None:
+    """Refuse texts that the claim does not call neighbours.
+
+    Raises:
+        ValueError: says in how many words they differ.
+    """
+    if unit == "document":
+        return
+    words = first.split(), second.split()
+    differing = sum(a != b for a, b in zip(*words, strict=False)) + abs(len(words[0]) - len(words[1]))
+    if unit != "word" or differing != 1:
+        raise ValueError(f"the audited texts differ in {differing} words; the claim is about one {unit}")
+
+
+def _checked_vectors(event: Distinguisher, dimension: int, unit: ReleaseUnit) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return two vectors that the claim calls neighbours.
+
+    Raises:
+        ValueError: they are of another width, outside the cube, or differ in more than the claim says.
+    """
+    first, second = np.asarray(event.first), np.asarray(event.second)
+    for vector in (first, second):
+        if vector.shape != (dimension,) or not ((vector >= 0) & (vector <= 1)).all():
+            raise ValueError(f"an audited vector of shape {vector.shape} is not one of [0, 1]^{dimension}")
+    if unit == "coordinate" and np.count_nonzero(first != second) > 1:
+        raise ValueError("the audited vectors differ in more than the one coordinate that the claim is about")
+    return first, second

@@ -1,0 +1,146 @@
+"""Secrets of documents: the attacker guesses attributes of a text, or the entities it mentions, from its vector.
+
+The attacker sees published vectors of texts whose secrets it knows, and may have texts of its own encoded. The vectors
+of the test texts come in random order, and nothing else is known of them. It answers with a score for every value of
+every secret. The headline is the accuracy averaged over attributes, or micro F1 over (text, entity) pairs (Coavoux et
+al. 2018). It is not membership inference: the answer says nothing about who was in the training data.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from leakboard.claims import PrivacyClaim
+from leakboard.interfaces import Attack, Corpus, Floats, Integers, Secret, SecretKind, Texts
+from leakboard.metrics.secrets import SCORES, secret_metrics
+from leakboard.threats.oracle import Oracle
+from leakboard.threats.publications import Publications
+from leakboard.threats.threat import (
+    AttackResult,
+    Threat,
+    VictimSide,
+    expect,
+    observe,
+    own_texts,
+    release_claim,
+    shuffled,
+)
+
+
+@dataclass(frozen=True)
+class KnownTexts:
+    """Texts of a split whose secrets the attacker knows, with their published vectors."""
+
+    texts: Texts
+    vectors: Floats
+    """float32 (n, d)."""
+    values: Mapping[str, Integers]
+    """int64 (n,) a secret: indices into its values."""
+
+
+@dataclass(frozen=True)
+class SecretsView:
+    """What an attacker of secrets may use before it sees the test vectors."""
+
+    secrets: tuple[Secret, ...]
+    """Those to guess."""
+    train: KnownTexts
+    dev: KnownTexts
+    """To choose on."""
+    claim: PrivacyClaim | None
+    """The victim's: public, as is the mechanism."""
+    oracle: Oracle
+
+    @property
+    def vectors(self) -> Floats:
+        """Published vectors of train, float32 (n, d)."""
+        return self.train.vectors
+
+    @property
+    def values(self) -> Mapping[str, Integers]:
+        """Secrets of train, int64 (n,) each."""
+        return self.train.values
+
+
+@dataclass(frozen=True)
+class SecretGuesses:
+    """Scores of every value of every secret, with a word on how they came about."""
+
+    scores: Mapping[str, Floats]
+    """float32 (n, values) a secret; higher is more likely, the guess is the argmax."""
+    details: str = ""
+
+
+Guesser = Callable[[Floats], Mapping[str, Floats] | SecretGuesses]
+"""Guesses from test vectors, float32 (n, d), or (n, m, d) where the attack asked for m observations of each text."""
+
+
+class SecretsThreat(Threat["SecretsAttack"]):
+    """Attribute inference and entity presence."""
+
+    name: ClassVar = "secrets"
+    needs: ClassVar = "documents"
+    revision: ClassVar = 1
+    beside_text_classifiers: ClassVar = True
+
+    def why_not_applicable(self, attack: SecretsAttack, corpus: Corpus, published: Publications | None) -> str:
+        """A corpus has no secrets of the kind that is attacked."""
+        return "" if targets(attack, corpus) else f"{corpus.name} has no {attack.kind} secrets"
+
+    def evaluate(self, attack: SecretsAttack, side: VictimSide) -> AttackResult:
+        """Show the test vectors in random order, and score the guesses beside every baseline."""
+        secrets = targets(attack, side.corpus)
+        view = SecretsView(
+            secrets,
+            known_texts(side, "train", secrets),
+            known_texts(side, "dev", secrets),
+            side.published.claim,
+            Oracle(side, own_texts(side)),
+        )
+        guess = attack.fit(view, side.streams.seed_for("attack"))
+        vectors, order = shuffled(observe(side, attack.observations), side.streams.stream("shuffle"))
+        answer = guess(vectors)
+        guesses = SecretGuesses(answer) if isinstance(answer, Mapping) else answer
+        expect(guesses, SecretGuesses, "secrets")
+        back = np.argsort(order)
+        arrays = {name: np.asarray(values) for name, values in guesses.scores.items()}
+        scores = {name: array[back] if array.shape[:1] == back.shape else array for name, array in arrays.items()}
+        text_guesses = side.text_guesses(attack.kind) if side.text_guesses else None
+        return AttackResult(
+            secrets=tuple(secret.name for secret in secrets),
+            attack_metric=SCORES[attack.kind][0],
+            test_size=len(vectors),
+            metrics=secret_metrics(side.corpus, secrets, scores, text_guesses),
+            details=guesses.details,
+            claim=release_claim(side, attack.observations),
+        )
+
+
+class SecretsAttack(Attack):
+    """An attack on secrets of documents."""
+
+    threat: ClassVar = SecretsThreat()
+    kind: ClassVar[SecretKind] = "attribute"
+    """Which secrets of a corpus are attacked."""
+    observations: int = 1
+    """How many publications of each test text the attack sees; its score then stands beside the claim for as many."""
+
+    @abstractmethod
+    def fit(self, view: SecretsView, seed: int) -> Guesser:
+        """Learn to guess."""
+
+
+def targets(attack: SecretsAttack, corpus: Corpus) -> tuple[Secret, ...]:
+    """Return the secrets of a corpus that an attack guesses."""
+    return tuple(secret for secret in corpus.secrets if secret.kind == attack.kind)
+
+
+def known_texts(side: VictimSide, split: str, secrets: tuple[Secret, ...]) -> KnownTexts:
+    """Return the texts of train or dev with their published vectors and secrets."""
+    values = {secret.name: side.corpus.column(split, secret.name) for secret in secrets}
+    return KnownTexts(side.corpus.texts(split), side.published.documents[split].copy(), values)

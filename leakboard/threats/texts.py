@@ -1,0 +1,93 @@
+"""Texts: the attacker reads a text from its vector, in order or as a set of words.
+
+The attacker sees texts of train and dev with their published vectors; the vectors of the test texts come in random
+order. It answers with one text a vector. The headline is token F1, pooled over texts.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from leakboard.errors import RequestError
+from leakboard.interfaces import Attack, Floats, Texts
+from leakboard.metrics.texts import recovered_texts, text_metrics
+from leakboard.metrics.words import SENTENCES
+from leakboard.threats.oracle import Oracle
+from leakboard.threats.secrets import KnownTexts, known_texts
+from leakboard.threats.threat import (
+    AttackResult,
+    Threat,
+    VictimSide,
+    expect,
+    observe,
+    own_texts,
+    release_claim,
+    shuffled,
+)
+
+
+@dataclass(frozen=True)
+class TextsView:
+    """What an attacker who reads texts may use before it sees the test vectors."""
+
+    train: KnownTexts
+    dev: KnownTexts
+    """To choose on."""
+    oracle: Oracle
+
+
+@dataclass(frozen=True)
+class TextGuesses:
+    """The texts that vectors were made of, as the attacker reads them: one a vector."""
+
+    texts: Sequence[str]
+    ordered: bool = True
+    """Whether the order of the words means something; otherwise each is a set of words, and says nothing of counts."""
+    details: str = ""
+
+
+Reader = Callable[[Floats], TextGuesses]
+"""Reads texts from test vectors, float32 (n, d)."""
+
+
+class TextsThreat(Threat["TextsAttack"]):
+    """Inversion: what did the text say?"""
+
+    name: ClassVar = "texts"
+    needs: ClassVar = "documents"
+    revision: ClassVar = 1
+
+    def evaluate(self, attack: TextsAttack, side: VictimSide) -> AttackResult:
+        """Show the test vectors in random order, and compare the texts that are read with the true ones."""
+        view = TextsView(known_texts(side, "train", ()), known_texts(side, "dev", ()), Oracle(side, own_texts(side)))
+        read = attack.fit(view, side.streams.seed_for("attack"))
+        vectors, order = shuffled(observe(side, 1), side.streams.stream("shuffle"))
+        guesses = read(vectors)
+        expect(guesses, TextGuesses, "texts")
+        if len(guesses.texts) != len(order):
+            raise RequestError(f"the attack wrote {len(guesses.texts)} texts of {len(order)} vectors")
+        texts = [""] * len(order)
+        for row, text in zip(order, guesses.texts, strict=True):
+            texts[row] = text
+        return AttackResult(
+            secrets=("text",),
+            attack_metric="token_f1",
+            test_size=len(texts),
+            metrics=text_metrics(texts, guesses.ordered, side.corpus),
+            details=guesses.details,
+            sentences=recovered_texts(texts, guesses.ordered, Texts(side.corpus.texts("test")[:SENTENCES])),
+            claim=release_claim(side),
+        )
+
+
+class TextsAttack(Attack):
+    """An attack that reads texts from their vectors."""
+
+    threat: ClassVar = TextsThreat()
+
+    @abstractmethod
+    def fit(self, view: TextsView, seed: int) -> Reader:
+        """Learn to read."""

@@ -1,0 +1,159 @@
+"""What a threat is: the view it grants to an attacker, when it does not apply, and how an answer is scored.
+
+The pipeline takes an attack's threat from its class and knows no threat by name, so a new threat is a new file with a
+`Threat` and a base class for its attacks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from leakboard.claims import PrivacyClaim, ReleaseClaim
+from leakboard.errors import RequestError
+from leakboard.interfaces import Attack, Corpus, FittedVictim, Floats, Integers, Publication, SecretKind, Victim
+from leakboard.metrics.measures import Metric
+from leakboard.metrics.words import RecoveredSentence
+from leakboard.randomness import Streams
+from leakboard.threats.publications import Publications, Publisher
+
+A = TypeVar("A", bound=Attack)
+
+
+@dataclass(frozen=True)
+class VictimSide:
+    """Everything on the victim's side of an attack. A threat builds the attacker's view from it; no attack sees it."""
+
+    corpus: Corpus
+    """The victim's; its train split is what the victim was trained on."""
+    auxiliary: Corpus
+    """The attacker's own texts, test split and all: views leave that out."""
+    victim: Victim
+    fitted: Callable[[], FittedVictim]
+    """Loads the fitted victim, for attacks that ask it again."""
+    published: Publications
+    streams: Streams
+    """Of the cell's random draws."""
+    victim_share: float = 1.0
+    """Share of the distinct texts of train that the victim was given; the attacker may have the others."""
+    external_auxiliary: bool = False
+    """Whether the attacker's texts are another dataset's."""
+    text_guesses: Callable[[SecretKind], Integers] | None = None
+    """Returns the guesses of classifiers trained on the text, int64 (n, secrets of the kind); None: not asked for."""
+
+    @property
+    def publish(self) -> Publisher:
+        """What publishes texts again, with fresh noise."""
+        return Publisher(self.victim, self.fitted)
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What an audit bounds: the epsilon of one unit at a delta."""
+
+    unit: str
+    delta: float
+
+
+@dataclass(frozen=True)
+class AttackResult:
+    """What an attack reached."""
+
+    secrets: tuple[str, ...]
+    """What was attacked: names of secrets, or of the threat."""
+    attack_metric: str
+    """Name of the headline, the metric ``attack_score``."""
+    test_size: int
+    """Texts, words, candidates or draws that the headline is over."""
+    metrics: list[Metric]
+    details: str = ""
+    """How the answer came about (which classifier of a portfolio), for the record."""
+    sentences: Sequence[RecoveredSentence] = ()
+    """Texts that the attack recovered, for people to look at; never published."""
+    claim: PrivacyClaim | None = None
+    """The victim's, for as many publications of a text as the attack saw; None where it is about something else."""
+    audited: Audited | None = None
+    """Of an audit alone."""
+
+
+class Threat(ABC, Generic[A]):
+    """One way to attack what victims publish."""
+
+    name: ClassVar[str]
+    needs: ClassVar[Publication]
+    """What a victim must publish to be attacked so."""
+    revision: ClassVar[int]
+    """Raised with every change of view or scoring that changes numbers: it is part of every result's identity."""
+    beside_text_classifiers: ClassVar[bool] = False
+    """Whether scores stand beside those of classifiers that are trained on the text itself."""
+
+    def why_not_applicable(self, attack: A, corpus: Corpus, published: Publications | None) -> str:
+        """Return why the attack cannot meet this corpus, or what was published of it; empty where it can.
+
+        Args:
+            attack: the attacker.
+            corpus: the victim's.
+            published: None before the victim is fitted, when the corpus alone is asked about.
+        """
+        return ""
+
+    @abstractmethod
+    def evaluate(self, attack: A, side: VictimSide) -> AttackResult:
+        """Fit the attack on its view, let it answer, and score the answer.
+
+        Raises:
+            NotApplicable: the attack cannot be mounted; its cell is skipped with this reason.
+            RequestError: the answer is not what the threat asks for.
+        """
+
+
+def shuffled(vectors: Floats, rng: np.random.Generator) -> tuple[Floats, Integers]:
+    """Return a copy of the vectors in random order, and that order: a vector's place must tell an attacker nothing."""
+    order = rng.permutation(len(vectors))
+    return vectors[order], order
+
+
+def observe(side: VictimSide, times: int) -> Floats:
+    """Return what an attack sees of the test texts: float32 (n, d), or (n, m, d) for m > 1 publications of each."""
+    first = side.published.documents["test"]
+    if times == 1:
+        return first
+    texts, rng, publish = side.corpus.texts("test"), side.streams.stream("observe"), side.publish
+    return np.stack([first, *(publish(texts, rng) for _ in range(times - 1))], axis=1)
+
+
+def release_claim(side: VictimSide, times: int = 1) -> ReleaseClaim | None:
+    """Return the claim about as many publications of a text; None where there is none about what is published.
+
+    By sequential composition epsilons and deltas add up (Dwork and Roth 2014, theorem 3.16).
+    """
+    claim = side.published.claim
+    if not isinstance(claim, ReleaseClaim):
+        return None
+    return dataclasses.replace(
+        claim,
+        epsilon=times * claim.epsilon,
+        proved=times * claim.proved,
+        delta=min(times * claim.delta, float(np.nextafter(1.0, 0.0))),
+        observations=times,
+    )
+
+
+def own_texts(side: VictimSide) -> Corpus:
+    """Return the attacker's own corpus: train and dev, without what only scoring may see."""
+    return side.auxiliary.only("train", "dev")
+
+
+def expect(answer: Any, kind: type, threat: str) -> None:
+    """Refuse an answer of another type.
+
+    Raises:
+        RequestError: says what an attack of the threat returns.
+    """
+    if not isinstance(answer, kind):
+        raise RequestError(f"an attack on {threat} returns {kind.__name__}, not {type(answer).__name__}")

@@ -1,0 +1,128 @@
+"""Words: the attacker names published word vectors (Zouhri and Abecidan 2021).
+
+The attacker has texts of its own and the victim's recipe, and may ask for the vectors of words that it names. It sees
+the published vectors alone, without words and in random order, since a row's place in a table gives away how frequent
+its word is. Words of a static table that it asked about are known to it and are not scored. It answers with ranked
+candidates for each vector. The headline is recall at 5: the share of vectors whose word is among the first five.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from leakboard.claims import PrivacyClaim
+from leakboard.data.words import words
+from leakboard.errors import RequestError
+from leakboard.interfaces import Attack, Corpus, Floats, Integers, PublishedWords
+from leakboard.metrics.measures import Metric
+from leakboard.metrics.words import (
+    ASKED,
+    HEADLINE,
+    SENTENCES,
+    UNPUBLISHED,
+    WordGuesses,
+    recovered_sentences,
+    word_metrics,
+)
+from leakboard.threats.oracle import Oracle
+from leakboard.threats.threat import AttackResult, Threat, VictimSide, expect, own_texts, shuffled
+
+__all__ = ["Namer", "WordGuesses", "WordsAttack", "WordsThreat", "WordsView"]
+
+
+@dataclass(frozen=True)
+class WordsView:
+    """What an attacker of word vectors may use before it sees them."""
+
+    auxiliary: Corpus
+    """Texts that the attacker collected: train and dev."""
+    contextual: bool
+    """Whether a word's vector depends on its context; otherwise each word has one vector."""
+    claim: PrivacyClaim | None
+    """The victim's: public, as is the mechanism."""
+    oracle: Oracle
+
+
+Namer = Callable[[Floats], WordGuesses]
+"""Ranks candidate words for published vectors, float32 (V, d)."""
+
+
+class WordsThreat(Threat["WordsAttack"]):
+    """Word recovery: which word does a vector stand for?"""
+
+    name: ClassVar = "words"
+    needs: ClassVar = "words"
+    revision: ClassVar = 1
+
+    def evaluate(self, attack: WordsAttack, side: VictimSide) -> AttackResult:
+        """Show the vectors of words that were not asked about, without words and in random order; score the ranking.
+
+        Raises:
+            RequestError: the ranking is malformed, or the attack asked for a static table's words after it saw it.
+        """
+        published = published_words(side)
+        own = own_texts(side)
+        view = WordsView(own, published.text_index is not None, side.published.claim, Oracle(side, own))
+        name = attack.fit(view, side.streams.seed_for("attack"))
+        known = view.oracle.asked if published.text_index is None else frozenset()
+        kept = np.array([row for row, word in enumerate(published.words) if word not in known], np.int64)
+        vectors, order = shuffled(published.vectors[kept], side.streams.stream("shuffle"))
+        rows = kept[order]
+        guesses = name(vectors)
+        expect(guesses, WordGuesses, "words")
+        if published.text_index is None and view.oracle.asked != known:
+            raise RequestError("an attack on words asks the victim before it sees the table, not afterwards")
+        gold = [published.words[row] for row in rows]
+        counts = Counter(word for text in side.corpus.texts("train") for word in words(text) if word not in known)
+        units = None if published.text_index is None else published.text_index[rows]
+        metrics = word_metrics(guesses, gold, [word for word, _ in counts.most_common(HEADLINE)], units)
+        position = np.full(len(published.words), ASKED)
+        position[rows] = np.arange(len(rows))
+        sentences = recovered_sentences(guesses, gold, _sentences(side, published, position))
+        right, total = sum(s.words_right for s in sentences), sum(s.words for s in sentences)
+        metrics.append(Metric("sentence_words_right", right / total if total else None, n=total))
+        return AttackResult(
+            secrets=("words",),
+            attack_metric=f"recall@{HEADLINE}",
+            test_size=len(rows),
+            metrics=metrics,
+            details=guesses.details,
+            sentences=sentences[:SENTENCES],
+            claim=side.published.claim,
+        )
+
+
+class WordsAttack(Attack):
+    """An attack that names word vectors."""
+
+    threat: ClassVar = WordsThreat()
+
+    @abstractmethod
+    def fit(self, view: WordsView, seed: int) -> Namer:
+        """Learn to name vectors."""
+
+
+def published_words(side: VictimSide) -> PublishedWords:
+    """Return the words that a victim publishes."""
+    assert side.published.words is not None, "attacks on words meet only victims that publish words"
+    return side.published.words
+
+
+def _sentences(
+    side: VictimSide, published: PublishedWords, position: Integers
+) -> list[tuple[str, list[tuple[str, int]]]]:
+    """Return the test texts with their words and the shuffled row of each word's vector."""
+    texts = side.corpus.texts("test")
+    if published.text_index is None:
+        rows = {word: int(position[row]) for row, word in enumerate(published.words)}
+        return [(text, [(word, rows.get(word, UNPUBLISHED)) for word in words(text)]) for text in texts]
+    result: list[tuple[str, list[tuple[str, int]]]] = [(text, []) for text in texts]
+    for row, (word, owner) in enumerate(zip(published.words, published.text_index, strict=True)):
+        result[owner][1].append((word, int(position[row])))
+    return result

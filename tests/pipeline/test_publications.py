@@ -1,0 +1,100 @@
+"""Publishing: who predicts the task, what is refused, and that publications are read as they were written."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from leakboard.claims import ReleaseClaim, TrainingClaim
+from leakboard.interfaces import Coverage, FittedVictim, PublishedWords, Victim
+from leakboard.models.classifier import LinearClassifier
+from leakboard.pipeline.publications import load_publications, publish, save_publications
+from leakboard.randomness import Streams
+from leakboard.threats.publications import Publications
+
+
+class Lengths(Victim):
+    """Publishes the number of letters of each text."""
+
+    def fit(self, corpus, seed):
+        return FittedLengths()
+
+
+class FittedLengths(FittedVictim):
+    def publish_documents(self, texts, rng):
+        return np.array([[len(text), 1.0] for text in texts], np.float32)
+
+
+class WithHead(FittedLengths):
+    """Predicts one label for all, and spoils what it is given."""
+
+    def __init__(self, labels=lambda n: np.ones(n, np.int64)):
+        self.labels = labels
+
+    def predict(self, vectors):
+        vectors[:] = 7.0
+        return self.labels(len(vectors))
+
+
+@pytest.fixture
+def corpus(make_corpus):
+    """Return texts that are long where the label says yes."""
+    labels = [0, 1] * 10
+    splits = {"text": [("long " * 9 if label else "short") + str(i) for i, label in enumerate(labels)], "label": labels}
+    return make_corpus(dict.fromkeys(("train", "dev", "test"), splits), [])
+
+
+STREAMS = Streams(0, "made", "lengths")
+
+
+def test_without_a_head_the_task_is_read_from_the_published_vectors(corpus):
+    published = publish(Lengths(), FittedLengths(), corpus, STREAMS)
+    classifier = LinearClassifier.fit(published.documents["train"], corpus.column("train", "label"))
+    assert np.array_equal(published.predicted, classifier.predict(published.documents["test"]))
+    assert np.array_equal(published.predicted, corpus.column("test", "label"))
+
+
+def test_a_victims_own_head_predicts_and_changes_nothing_of_what_is_published(corpus):
+    published = publish(Lengths(), WithHead(), corpus, STREAMS)
+    assert published.predicted.tolist() == [1] * 20
+    assert (published.documents["test"][:, 1] == 1.0).all()
+
+
+def test_a_corpus_without_labels_has_no_task(corpus):
+    bare = dataclasses.replace(corpus, splits=corpus.splits.remove_columns("label"))
+    for fitted in (FittedLengths(), WithHead()):
+        assert publish(Lengths(), fitted, bare, STREAMS).predicted is None
+
+
+def test_a_head_that_predicts_another_number_of_labels_is_refused(corpus):
+    with pytest.raises(ValueError, match=r"task labels: shape \(19,\), expected \(20,\)"):
+        publish(Lengths(), WithHead(lambda n: np.ones(n - 1)), corpus, STREAMS)
+
+
+TABLE = PublishedWords(["a", "b"], np.eye(2, dtype=np.float32))
+PUBLISHED = [
+    Publications({}, None, TABLE, ReleaseClaim(1.0, 0.0, "word", "noise", "1 in L1"), Coverage(unknown=0.5)),
+    Publications({}, None, dataclasses.replace(TABLE, text_index=np.array([0, 3])), None, Coverage(cut=0.25)),
+    Publications(
+        {split: np.full((3, 2), n, np.float32) for n, split in enumerate(("train", "dev", "test"))},
+        np.array([0, 1, 1]),
+        None,
+        TrainingClaim(1.0, 1e-6, "user", 10, "poisson", 5, 100, 1.0, 0.1, "is public"),
+    ),
+]
+
+
+@pytest.mark.parametrize("published", PUBLISHED)
+def test_publications_are_read_as_they_were_written(published, tmp_path):
+    save_publications(published, tmp_path)
+    loaded = load_publications(tmp_path)
+    assert (loaded.claim, loaded.coverage) == (published.claim, published.coverage)
+    assert loaded.documents.keys() == published.documents.keys()
+    for split, vectors in published.documents.items():
+        assert np.array_equal(loaded.documents[split], vectors)
+    assert np.array_equal(loaded.predicted, published.predicted)
+    assert (loaded.words is None) == (published.words is None)
+    if published.words:
+        assert loaded.words.words == published.words.words
+        assert np.array_equal(loaded.words.vectors, published.words.vectors)
+        assert np.array_equal(loaded.words.text_index, published.words.text_index)
