@@ -19,7 +19,7 @@ from pydantic import Field
 
 from leakboard.attacks._training_data import FeatureExtractor, LikelihoodRatio, shadow_features, table
 from leakboard.suite.options import Count, attack
-from leakboard.threats.membership import Judge, MembershipAttack, MembershipView
+from leakboard.threats.membership import MembershipAttack, MembershipScorer, MembershipView
 
 Even = Annotated[int, Field(ge=2, multiple_of=2)]
 
@@ -39,7 +39,7 @@ class MembershipInference(MembershipAttack):
     ridge: Annotated[float, Field(gt=0)] = 1e-3
     """Penalty of the output vectors that the attacker makes, over the mean square of a coordinate."""
 
-    def fit(self, view: MembershipView, seed: int) -> Judge:
+    def fit(self, view: MembershipView, seed: int) -> MembershipScorer:
         """Train the attacker's own models."""
         own = view.auxiliary
         features_of = FeatureExtractor(own.texts("train"), self.window, self.ridge)
