@@ -51,7 +51,7 @@ class Quora(DrawnSplits):
     def availability(cls) -> str:
         """Return whether Quora's own file is here, and which of Kaggle's are."""
         own, *others = FILES.values()
-        there = [f"file: {file.name} is there" for file in others if file.found()]
+        there = [f"file: {file.name} is there" for file in others if file.local_path()]
         return "; ".join([availability([own]), *there])
 
     def fingerprint(self) -> str:

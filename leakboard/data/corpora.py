@@ -33,10 +33,10 @@ def with_texts(corpus: Corpus, units: Sequence[Texts], present: Sequence[bool] |
     """
     from datasets import DatasetDict, concatenate_datasets
 
-    known = corpus.splits["train"].features
-    kept = [name for name in ("text", "row", "user", *corpus.numeric_targets) if name in known]
+    features = corpus.splits["train"].features
+    kept = [name for name in ("text", "row", "user", *corpus.numeric_targets) if name in features]
     parts = {split: corpus.splits[split].select_columns(kept) for split in ("train", "dev")}
-    texts = [text if there else "" for unit, there in zip(units, present, strict=True) for text in unit]
+    texts = [text if is_present else "" for unit, is_present in zip(units, present, strict=True) for text in unit]
     users = [f"added {number}" for number, unit in enumerate(units) for _ in unit]
     columns: dict[str, Any] = {"text": texts, "row": [-1] * len(texts), "user": users}
     for target in corpus.numeric_targets:  # each unit has the value of somebody else
@@ -172,10 +172,10 @@ def divide(frame: pd.DataFrame, dev_share: float, test_share: float, seed: int) 
     names = group.drop_duplicates()
     order = np.random.default_rng(seed).permutation(len(names))
     n_test, n_dev = (max(1, round(share * len(names))) for share in (test_share, dev_share))
-    place = np.full(len(names), "train", dtype=object)
-    place[order[:n_test]] = "test"
-    place[order[n_test : n_test + n_dev]] = "dev"
-    split = group.map(dict(zip(names, place, strict=True)))
+    split_of = np.full(len(names), "train", dtype=object)
+    split_of[order[:n_test]] = "test"
+    split_of[order[n_test : n_test + n_dev]] = "dev"
+    split = group.map(dict(zip(names, split_of, strict=True)))
     return drop_copies({name: frame[split == name] for name in SPLITS})
 
 
