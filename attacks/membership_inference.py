@@ -41,12 +41,14 @@ class MembershipInference(MembershipAttack):
 
     def fit(self, view: MembershipView, seed: int) -> MembershipScorer:
         """Train the attacker's own models."""
-        own = view.auxiliary
-        features_of = FeatureExtractor(own.texts("train"), self.window, self.ridge)
+        auxiliary = view.auxiliary
+        features_of = FeatureExtractor(auxiliary.texts("train"), self.window, self.ridge)
         if self.score == "loss":
             reference = features_of(
                 table(view.oracle.train_shadow(seed, private=False), np.random.default_rng(seed)), view.candidates
             )
             return lambda published: reference[:, 0] - features_of(published, view.candidates)[:, 0]
-        ratio = LikelihoodRatio.of(*shadow_features(view.oracle, own, view.candidates, features_of, self.shadows, seed))
+        ratio = LikelihoodRatio.of(
+            *shadow_features(view.oracle, auxiliary, view.candidates, features_of, self.shadows, seed)
+        )
         return lambda published: ratio(features_of(published, view.candidates))
