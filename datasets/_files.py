@@ -8,7 +8,7 @@ from leakboard.data.downloads import PublicFile, data_paths
 from leakboard.store import digest, file_checksum
 
 
-def first_found(file: PublicFile, names: Iterable[str]) -> PublicFile:
+def first_present(file: PublicFile, names: Iterable[str]) -> PublicFile:
     """Return the public file, or the same under another of these names where only that one is there."""
     others = [dataclasses.replace(file, name=name, checksum="") for name in names]
     return next((candidate for candidate in [file, *others] if candidate.local_path()), file)

@@ -128,9 +128,9 @@ def check(corpus: Corpus) -> dict[str, float]:
     ``dev_users``, ``test_users``: share of the split's texts whose author also wrote texts of train.
     """
     texts = {split: corpus.splits[split]["text"][:] for split in corpus.splits}  # row by row takes ten times as long
-    known = set(texts["train"])
+    train_texts = set(texts["train"])
     counts: dict[str, float] = {
-        f"{split}_copies": float(np.mean([text in known for text in texts[split]]))
+        f"{split}_copies": float(np.mean([text in train_texts for text in texts[split]]))
         for split in corpus.splits
         if split != "train"
     }
@@ -143,11 +143,11 @@ def check(corpus: Corpus) -> dict[str, float]:
         }
     counts["empty_texts"] = sum(not text.strip() for split in texts.values() for text in split)
     if corpus.has_labels:
-        seen: dict[str, set[int]] = {}
+        labels_of: dict[str, set[int]] = {}
         for split in corpus.splits:
             for text, label in zip(texts[split], corpus.splits[split]["label"][:], strict=True):
-                seen.setdefault(text, set()).add(label)
-        counts["conflicting_labels"] = sum(len(labels) > 1 for labels in seen.values())
+                labels_of.setdefault(text, set()).add(label)
+        counts["conflicting_labels"] = sum(len(labels) > 1 for labels in labels_of.values())
     return counts
 
 
