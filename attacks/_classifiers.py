@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from leakboard.attacks._portfolio import PortfolioAttack, Scores
 
 
-def fit_logistic(known: KnownTexts, secrets: tuple[Secret, ...]) -> tuple[Callable[[Floats], "Scores"], str]:
+def fit_logistic(train: KnownTexts, secrets: tuple[Secret, ...]) -> tuple[Callable[[Floats], "Scores"], str]:
     """Return the scores of a logistic regression a secret, and a remark where one did not converge."""
     models: dict[str, LogisticRegression] = {}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         for secret in secrets:
-            if len(np.unique(known.values[secret.name])) > 1:
-                models[secret.name] = LogisticRegression(max_iter=200).fit(known.vectors, known.values[secret.name])
+            if len(np.unique(train.values[secret.name])) > 1:
+                models[secret.name] = LogisticRegression(max_iter=200).fit(train.vectors, train.values[secret.name])
 
     def scores(vectors: Floats) -> "Scores":
         result = {}
@@ -34,7 +34,7 @@ def fit_logistic(known: KnownTexts, secrets: tuple[Secret, ...]) -> tuple[Callab
                 with np.errstate(divide="ignore"):  # a probability of 0 is clipped like all below e**-30
                     full[:, models[secret.name].classes_] = models[secret.name].predict_log_proba(vectors).clip(-30)
             else:
-                full[:, known.values[secret.name][0]] = 0.0
+                full[:, train.values[secret.name][0]] = 0.0
         return result
 
     stopped = any(issubclass(entry.category, ConvergenceWarning) for entry in caught)
@@ -90,6 +90,6 @@ def fit_mlp(
     return scores
 
 
-def _tensors(known: KnownTexts, secrets: tuple[Secret, ...]) -> tuple[torch.Tensor, torch.Tensor]:
-    targets = np.stack([known.values[secret.name] for secret in secrets], axis=1)
-    return torch.from_numpy(np.ascontiguousarray(known.vectors)), torch.from_numpy(targets)
+def _tensors(texts: KnownTexts, secrets: tuple[Secret, ...]) -> tuple[torch.Tensor, torch.Tensor]:
+    targets = np.stack([texts.values[secret.name] for secret in secrets], axis=1)
+    return torch.from_numpy(np.ascontiguousarray(texts.vectors)), torch.from_numpy(targets)

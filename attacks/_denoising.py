@@ -70,8 +70,8 @@ def shrinkage(vectors: Floats, again: Floats) -> Scaling:
     noise = _covariance(first - second) / 2
     ridge = 1e-9 * np.trace(total) / len(total) * np.eye(len(total))
     shares, axes = linalg.eigh(total - noise, total + ridge)  # axes whiten: axes.T @ (total + ridge) @ axes = 1
-    known = shares > 4 / np.sqrt(len(vectors))
-    shares = np.where(known if known.any() else shares > 0, shares, 0.0)
+    significant = shares > 4 / np.sqrt(len(vectors))
+    shares = np.where(significant if significant.any() else shares > 0, shares, 0.0)
     filter_ = (axes * shares) @ linalg.inv(axes)
     spread = np.trace(filter_.T @ total @ filter_) / len(total)
     return Scaling("shrunken", first.mean(0), filter_ / np.sqrt(spread) if spread > 0 else filter_)

@@ -45,9 +45,9 @@ class LanguageModel(torch.nn.Module):
         padded = pad_sequence(list(texts), batch_first=True, padding_value=PADDING)
         context, state = self._start(vectors)
         states, _ = self._step(padded[:, :-1], context, state)
-        there = padded[:, 1:] != PADDING
-        total: torch.Tensor = -self.output(states[there], padded[:, 1:][there]).output.sum()
-        return total / there.sum() if reduction == "mean" else total
+        is_unit = padded[:, 1:] != PADDING
+        total: torch.Tensor = -self.output(states[is_unit], padded[:, 1:][is_unit]).output.sum()
+        return total / is_unit.sum() if reduction == "mean" else total
 
     @torch.no_grad()
     def write(self, vectors: torch.Tensor, longest: int) -> list[list[int]]:
@@ -75,9 +75,9 @@ class LanguageModel(torch.nn.Module):
         self, codes: torch.Tensor, context: torch.Tensor, state: tuple[torch.Tensor, torch.Tensor]
     ) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
         again = context.unsqueeze(1).expand(-1, codes.shape[1], -1)
-        found: tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]
-        found = self.lstm(torch.cat([self.units(codes), again], dim=2), state)
-        return found
+        result: tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]
+        result = self.lstm(torch.cat([self.units(codes), again], dim=2), state)
+        return result
 
 
 def written(model: LanguageModel, vectors: Floats, units: Sequence[str], longest: int) -> Iterator[list[str]]:

@@ -115,15 +115,15 @@ def fit_portfolio(
     dev = _repeated(view, view.dev, 1, options.observations)
     fitted: list[tuple[float, float, Member]] = []
     for scaling in _scalings(options, view, train):
-        known = (_scaled(train, scaling), _scaled(dev, scaling))
+        inputs = (_scaled(train, scaling), _scaled(dev, scaling))
         for model in ("mlp", "logistic") if options.portfolio == "best" else (options.portfolio,):
             name = f"{model} on {scaling.name} inputs"
             log_progress(name)
             with seeded(seed):
                 if model == "mlp":
-                    scores, remark = fit_mlp(*known, secrets, options, seed), ""
+                    scores, remark = fit_mlp(*inputs, secrets, options, seed), ""
                 else:
-                    scores, remark = fit_logistic(known[0], secrets)
+                    scores, remark = fit_logistic(inputs[0], secrets)
             member = Member(name + remark, scaling, scores)
             on_dev = member(dev.vectors)
             offset = offsets(on_dev, dev.values)
@@ -133,37 +133,37 @@ def fit_portfolio(
     return FittedPortfolio(member, offset, secrets, f"{member.name}, {best:.4f} on dev")
 
 
-def _repeated(view: SecretsView, known: KnownTexts, queries: int, observations: int) -> KnownTexts:
+def _repeated(view: SecretsView, first: KnownTexts, queries: int, observations: int) -> KnownTexts:
     """Return known texts ``queries`` times over, each time with the mean of ``observations`` publications of its own.
 
     The publication that the attacker was given is the first.
     """
     if queries == observations == 1:
-        return known
+        return first
     means = []
     for i in range(queries):
         log_progress(f"publications {i + 1} of {queries} of its own texts")
-        total = known.vectors.astype(np.float64) if i == 0 else view.oracle.encode(known.texts)
+        total = first.vectors.astype(np.float64) if i == 0 else view.oracle.encode(first.texts)
         for _ in range(observations - 1):
-            total = total + view.oracle.encode(known.texts)
+            total = total + view.oracle.encode(first.texts)
         means.append((total / observations).astype(np.float32))
-    texts = Texts([text for _ in range(queries) for text in known.texts])
-    values = {name: np.tile(codes, queries) for name, codes in known.values.items()}
+    texts = Texts([text for _ in range(queries) for text in first.texts])
+    values = {name: np.tile(codes, queries) for name, codes in first.values.items()}
     return KnownTexts(texts, np.concatenate(means), values)
 
 
 def _scalings(options: PortfolioAttack, view: SecretsView, train: KnownTexts) -> list[Scaling]:
     """Return what the members are given: a victim that claims privacy adds noise, which is worth removing."""
-    asked = options.inputs or ("raw" if options.portfolio == "mlp" else None)
-    found = plain_scalings(train.vectors)
-    if (asked is None and view.claim) or asked in DENOISED:
-        found += [Scaling("centred"), Scaling("above minimum")]
-    if (asked is None and view.claim) or asked == "shrunken":
+    requested = options.inputs or ("raw" if options.portfolio == "mlp" else None)
+    scalings = plain_scalings(train.vectors)
+    if (requested is None and view.claim) or requested in DENOISED:
+        scalings += [Scaling("centred"), Scaling("above minimum")]
+    if (requested is None and view.claim) or requested == "shrunken":
         once = KnownTexts(view.train.texts, view.oracle.encode(view.train.texts), view.train.values)
         again = _repeated(view, once, 1, options.observations).vectors
-        found.append(shrinkage(train.vectors[: len(again)], again))
-    return [scaling for scaling in found if asked in (None, scaling.name)]
+        scalings.append(shrinkage(train.vectors[: len(again)], again))
+    return [scaling for scaling in scalings if requested in (None, scaling.name)]
 
 
-def _scaled(known: KnownTexts, scaling: Scaling) -> KnownTexts:
-    return KnownTexts(known.texts, scaling(known.vectors), known.values)
+def _scaled(texts: KnownTexts, scaling: Scaling) -> KnownTexts:
+    return KnownTexts(texts.texts, scaling(texts.vectors), texts.values)

@@ -31,7 +31,7 @@ class Vocabulary:
         return {unit: code for code, unit in enumerate(self.units)}
 
 
-def own_vectors(view: TextsView) -> tuple[Scaling, Floats, Floats]:
+def standardised_vectors(view: TextsView) -> tuple[Scaling, Floats, Floats]:
     """Return how inputs are standardised, and so the vectors of the attacker's train and dev texts, float32 (n, d)."""
     scaling = next(s for s in plain_scalings(view.train.vectors) if s.name == "standardised")
     return scaling, scaling(view.train.vectors), scaling(view.dev.vectors)

@@ -82,14 +82,14 @@ class ContextModel:
             losses[part] = np.logaddexp(0.0, -np.einsum("nd,nd->n", centres, contexts))
         norms = np.log(np.linalg.norm(self.inputs, axis=1) + 1e-12)[pairs.centres].astype(np.float64)
         owners = np.repeat(np.arange(len(units)), sizes)
-        known = sizes > 0
-        found = np.empty((len(units), 2))
+        has_pairs = sizes > 0
+        features = np.empty((len(units), 2))
         for column, (values, missing) in enumerate(
             ((losses, math.log(2)), (norms, float(norms.mean()) if len(norms) else 0.0))
         ):
             sums = np.bincount(owners, values, len(units))
-            found[:, column] = np.where(known, sums / np.maximum(sizes, 1), missing)
-        return found
+            features[:, column] = np.where(has_pairs, sums / np.maximum(sizes, 1), missing)
+        return features
 
     def _pairs(self, units: Sequence[Texts]) -> tuple[Pairs, NDArray[np.int64]]:
         texts = [words(text) for unit in units for text in unit]
@@ -147,8 +147,8 @@ class LikelihoodRatio:
         covariance += 1e-9 * (np.trace(covariance) + 1e-12) * np.eye(len(covariance))
         change = inside - outside
         by_chance = np.diag(covariance) * (1 / held.sum(0) + 1 / (~held).sum(0)).mean(0)
-        own = np.clip(1 - by_chance / (change.var(0) + 1e-300), 0.0, 1.0)
-        change = change.mean(0) + own * (change - change.mean(0))
+        reliability = np.clip(1 - by_chance / (change.var(0) + 1e-300), 0.0, 1.0)
+        change = change.mean(0) + reliability * (change - change.mean(0))
         return cls((inside + outside) / 2, change, np.linalg.inv(covariance))
 
     def __call__(self, features: Array) -> Array:
@@ -157,13 +157,13 @@ class LikelihoodRatio:
 
 
 def shadow_features(
-    oracle: Oracle, own: Corpus, units: Sequence[Texts], features_of: FeatureExtractor, models: int, seed: int
+    oracle: Oracle, auxiliary: Corpus, units: Sequence[Texts], features_of: FeatureExtractor, models: int, seed: int
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Train shadow models on the attacker's texts and half of the units, each unit in half of the models.
 
     Args:
         oracle: trains the victim's recipe.
-        own: the attacker's texts.
+        auxiliary: the attacker's texts.
         units: candidates or canaries.
         features_of: extracts the features of a table.
         models: how many, an even number.
@@ -179,7 +179,7 @@ def shadow_features(
     features = []
     for model in range(models):
         log_progress(f"shadow model {model + 1} of {models}")
-        fitted = oracle.train_shadow(int(rng.integers(2**31)), with_texts(own, units, included[model]))
+        fitted = oracle.train_shadow(int(rng.integers(2**31)), with_texts(auxiliary, units, included[model]))
         features.append(features_of(table(fitted, rng), units))
     return np.stack(features), included
 

@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from leakboard.attacks._denoising import Scaling
-from leakboard.attacks._texts import Vocabulary, own_vectors
+from leakboard.attacks._texts import Vocabulary, standardised_vectors
 from leakboard.data.words import words
 from leakboard.interfaces import Floats
 from leakboard.randomness import seeded
@@ -57,20 +57,20 @@ class BagOfWords(TextsAttack):
         from leakboard.metrics.measures import best_offset
         from leakboard.models.training import shuffled, train
 
-        scaling, vectors, dev_vectors = own_vectors(view)
+        scaling, vectors, dev_vectors = standardised_vectors(view)
         vocabulary = Vocabulary.of([words(text) for text in view.train.texts], self.vocabulary)
         inputs, dev_inputs = torch.from_numpy(vectors), torch.from_numpy(dev_vectors[:DEV_TEXTS])
-        known, dev_known = (_codes(texts, vocabulary) for texts in (view.train.texts, view.dev.texts[:DEV_TEXTS]))
+        codes, dev_codes = (_codes(texts, vocabulary) for texts in (view.train.texts, view.dev.texts[:DEV_TEXTS]))
         generator = torch.Generator().manual_seed(seed)
         with seeded(seed):
             network = self._network(inputs.shape[1], vocabulary)
             optimiser = torch.optim.Adam(network.parameters(), lr=self.learning_rate)
 
             def loss(batch: list[int]) -> torch.Tensor:
-                present = _present([known[i] for i in batch], len(vocabulary.units))
+                present = _present([codes[i] for i in batch], len(vocabulary.units))
                 return binary_cross_entropy_with_logits(network(inputs[batch]), present) * len(vocabulary.units)
 
-            dev_present = _present(dev_known, len(vocabulary.units))
+            dev_present = _present(dev_codes, len(vocabulary.units))
             train(
                 network,
                 lambda: (batch.tolist() for batch in shuffled(len(inputs), self.batch_size, generator)),

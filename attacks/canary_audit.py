@@ -55,8 +55,8 @@ class CanaryAudit(CanaryAttack):
         Raises:
             NotApplicable: too few words are published.
         """
-        own, rng = view.auxiliary, np.random.default_rng(seed)
-        counts = Counter(word for text in own.texts("train") for word in words(text))
+        auxiliary, rng = view.auxiliary, np.random.default_rng(seed)
+        counts = Counter(word for text in auxiliary.texts("train") for word in words(text))
         most = min(2 * self.canaries, len(view.words) // 2)
         rare = sorted(view.words, key=lambda word: (counts[word], word))[:most]
         if most < 20:
@@ -67,6 +67,6 @@ class CanaryAudit(CanaryAttack):
         pairs = list(zip(chosen[::2].tolist(), chosen[1::2].tolist(), strict=False))
         times = 1 if view.unit == "pair" else self.repeats
         units = [Texts([" ".join([first, second] * times)]) for first, second in pairs]
-        features_of = FeatureExtractor(own.texts("train"), 1, self.ridge)
-        ratio = LikelihoodRatio.of(*shadow_features(view.oracle, own, units, features_of, self.shadows, seed))
+        features_of = FeatureExtractor(auxiliary.texts("train"), 1, self.ridge)
+        ratio = LikelihoodRatio.of(*shadow_features(view.oracle, auxiliary, units, features_of, self.shadows, seed))
         return Canaries(units, lambda published: ratio(features_of(published, units)), self.delta)

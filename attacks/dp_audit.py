@@ -98,9 +98,9 @@ class DpAudit(ReleaseAudit):
         else:
             order = np.argsort(-np.abs(vectors[::2] - vectors[1::2]).sum(1), kind="stable")
             chosen, draws = [pairs[i] for i in order[: self.worst]], self.draws
-        told = "sentences that differ in one word"
-        found = [Pair(told, *(np.array([text], object) for text in pair)) for pair in chosen]
-        return choose_event(mechanism, found, rng, draws // 2), draws - draws // 2
+        description = "sentences that differ in one word"
+        candidates = [Pair(description, *(np.array([text], object) for text in pair)) for pair in chosen]
+        return choose_event(mechanism, candidates, rng, draws // 2), draws - draws // 2
 
 
 def _neighbours(texts: Sequence[str], count: int, rng: np.random.Generator) -> list[tuple[str, str]]:

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from leakboard.attacks._training_data import FeatureExtractor, LikelihoodRatio, shadow_features, table
 from leakboard.suite.options import Count, attack
-from leakboard.threats.membership import Judge, MembershipAttack, MembershipView
+from leakboard.threats.membership import MembershipAttack, MembershipScorer, MembershipView
 
 Even = Annotated[int, Field(ge=2, multiple_of=2)]
 
@@ -39,14 +39,16 @@ class MembershipInference(MembershipAttack):
     ridge: Annotated[float, Field(gt=0)] = 1e-3
     """Penalty of the output vectors that the attacker makes, over the mean square of a coordinate."""
 
-    def fit(self, view: MembershipView, seed: int) -> Judge:
+    def fit(self, view: MembershipView, seed: int) -> MembershipScorer:
         """Train the attacker's own models."""
-        own = view.auxiliary
-        features_of = FeatureExtractor(own.texts("train"), self.window, self.ridge)
+        auxiliary = view.auxiliary
+        features_of = FeatureExtractor(auxiliary.texts("train"), self.window, self.ridge)
         if self.score == "loss":
             reference = features_of(
                 table(view.oracle.train_shadow(seed, private=False), np.random.default_rng(seed)), view.candidates
             )
             return lambda published: reference[:, 0] - features_of(published, view.candidates)[:, 0]
-        ratio = LikelihoodRatio.of(*shadow_features(view.oracle, own, view.candidates, features_of, self.shadows, seed))
+        ratio = LikelihoodRatio.of(
+            *shadow_features(view.oracle, auxiliary, view.candidates, features_of, self.shadows, seed)
+        )
         return lambda published: ratio(features_of(published, view.candidates))

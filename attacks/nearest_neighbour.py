@@ -28,7 +28,7 @@ class Anchors:
     """Words that the attacker had embedded: published vectors float32 (a, d), and their rows in its own space."""
 
     published: Floats
-    own_rows: np.ndarray
+    vocabulary_rows: np.ndarray
 
 
 @attack(revision=1)
@@ -56,12 +56,12 @@ class NearestNeighbour(WordsAttack):
         """
         if view.contextual:
             return self._contextual(view, seed)
-        own = self._own_table(view, seed)
-        anchors = None if self.align == "none" else self._anchors(view, own.words)
-        vectors = normalised(own.vectors) if anchors is None else _centred(own.vectors)
-        return FittedNearestNeighbour(self, own.words, vectors, anchors=anchors)
+        shadow_table = self._shadow_table(view, seed)
+        anchors = None if self.align == "none" else self._anchors(view, shadow_table.words)
+        vectors = normalised(shadow_table.vectors) if anchors is None else _centred(shadow_table.vectors)
+        return FittedNearestNeighbour(self, shadow_table.words, vectors, anchors=anchors)
 
-    def _own_table(self, view: WordsView, seed: int) -> PublishedWords:
+    def _shadow_table(self, view: WordsView, seed: int) -> PublishedWords:
         """Return the attacker's own table, trained by the victim's recipe, with its noise averaged out."""
         shadow = view.oracle.train_shadow(seed, private=False)
         texts, rng = view.auxiliary.texts("train"), np.random.default_rng(seed)
@@ -73,11 +73,11 @@ class NearestNeighbour(WordsAttack):
             total += shadow.publish_words(texts, rng).vectors
         return PublishedWords(first.words, (total / self.own_publications).astype(np.float32))
 
-    def _anchors(self, view: WordsView, own_words: list[str]) -> Anchors:
+    def _anchors(self, view: WordsView, vocabulary: list[str]) -> Anchors:
         counts = Counter(word for text in view.auxiliary.texts("train") for word in words(text))
-        rows = {word: row for row, word in enumerate(own_words)}
-        known = [word for word, _ in counts.most_common() if word in rows][: self.anchors]
-        published = view.oracle.words(Texts(known))
+        rows = {word: row for row, word in enumerate(vocabulary)}
+        named = [word for word, _ in counts.most_common() if word in rows][: self.anchors]
+        published = view.oracle.words(Texts(named))
         shared = [i for i, word in enumerate(published.words) if word in rows]
         if not shared:
             raise NotApplicable("nearest_neighbour: no anchor word is known to attacker and victim")
@@ -87,9 +87,9 @@ class NearestNeighbour(WordsAttack):
         texts = view.auxiliary.texts("train")
         chosen = np.random.default_rng(seed).permutation(len(texts))[: self.own_texts]
         log_progress(f"embedding {len(chosen)} texts of the attacker's own")
-        own = view.oracle.words(Texts([texts[i] for i in sorted(chosen)]))
-        vocabulary, codes = np.unique(own.words, return_inverse=True)
-        return FittedNearestNeighbour(self, vocabulary.tolist(), normalised(own.vectors), codes)
+        occurrences = view.oracle.words(Texts([texts[i] for i in sorted(chosen)]))
+        vocabulary, codes = np.unique(occurrences.words, return_inverse=True)
+        return FittedNearestNeighbour(self, vocabulary.tolist(), normalised(occurrences.vectors), codes)
 
 
 def _centred(vectors: Floats) -> Floats:
@@ -123,32 +123,32 @@ class FittedNearestNeighbour:
             queries, remark = self._aligned(vectors, self.anchors)
             remarks.append(remark)
         if self.owners is None:
-            found = nearest(queries, self.vectors, self.options.candidates, self.options.exact_limit)
+            neighbours = nearest(queries, self.vectors, self.options.candidates, self.options.exact_limit)
         else:
-            found = nearest_groups(queries, self.vectors, self.owners, self.options.candidates)
+            neighbours = nearest_groups(queries, self.vectors, self.owners, self.options.candidates)
             remarks.append(f"each word by the nearest of {len(self.vectors)} occurrences of the attacker's own")
-        if found.recall < 1:
-            remarks.append(f"approximate search with recall {found.recall:.3f}")
-        return WordGuesses(self.vocabulary, found.rows, found.similarity, "; ".join(remarks))
+        if neighbours.recall < 1:
+            remarks.append(f"approximate search with recall {neighbours.recall:.3f}")
+        return WordGuesses(self.vocabulary, neighbours.rows, neighbours.similarity, "; ".join(remarks))
 
     def _aligned(self, vectors: Floats, anchors: Anchors) -> tuple[Floats, str]:
         """Rotate the published vectors into the attacker's space, and say how."""
         centred = _centred(np.concatenate([vectors, anchors.published]))
-        queries, known = centred[: len(vectors)], centred[len(vectors) :]
-        rotation = _procrustes(known, self.vectors[anchors.own_rows])
-        remark = f"rotated by {len(known)} anchors"
+        queries, anchor_vectors = centred[: len(vectors)], centred[len(vectors) :]
+        rotation = _procrustes(anchor_vectors, self.vectors[anchors.vocabulary_rows])
+        remark = f"rotated by {len(anchor_vectors)} anchors"
         for _ in range(self.options.iterations if self.options.align == "iterative" else 0):
-            rotation, matched = self._refined(queries, known, rotation)
-            remark = f"rotated by {len(known)} anchors and {matched} matched words"
+            rotation, matched = self._refined(queries, anchor_vectors, rotation)
+            remark = f"rotated by {len(anchor_vectors)} anchors and {matched} matched words"
         return normalised(queries @ rotation), remark
 
-    def _refined(self, queries: Floats, known: Floats, rotation: Floats) -> tuple[Floats, int]:
+    def _refined(self, queries: Floats, anchor_vectors: Floats, rotation: Floats) -> tuple[Floats, int]:
         """Rotate again, by the anchors and the pairs that are each other's nearest under the present rotation."""
         assert self.anchors, "only aligned attacks are refined"
         rotated = normalised(queries @ rotation)
         forth = nearest(rotated, self.vectors, 1, self.options.exact_limit).rows[:, 0]
         back = nearest(self.vectors, rotated, 1, self.options.exact_limit).rows[:, 0]
         mutual = np.flatnonzero(back[forth] == np.arange(len(queries)))
-        source = np.concatenate([known, queries[mutual]])
-        target = self.vectors[np.concatenate([self.anchors.own_rows, forth[mutual]])]
+        source = np.concatenate([anchor_vectors, queries[mutual]])
+        target = self.vectors[np.concatenate([self.anchors.vocabulary_rows, forth[mutual]])]
         return _procrustes(source, target), len(mutual)

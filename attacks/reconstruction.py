@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 from pydantic import Field
 
 from leakboard.attacks._denoising import Scaling
-from leakboard.attacks._texts import Vocabulary, own_vectors
+from leakboard.attacks._texts import Vocabulary, standardised_vectors
 from leakboard.data.words import words
 from leakboard.interfaces import Floats
 from leakboard.randomness import seeded
@@ -58,9 +58,9 @@ class Reconstruction(TextsAttack):
         from leakboard.attacks._language_model import FIRST, LanguageModel, coded
         from leakboard.models.training import of_like_length, train
 
-        scaling, vectors, dev_vectors = own_vectors(view)
+        scaling, vectors, dev_vectors = standardised_vectors(view)
         vocabulary = Vocabulary.of([self._units(text) for text in view.train.texts], self.vocabulary)
-        known, dev_known = (
+        train_codes, dev_codes = (
             coded((self._units(text)[: self.longest] for text in texts), vocabulary.units)
             for texts in (view.train.texts, view.dev.texts)
         )
@@ -70,14 +70,14 @@ class Reconstruction(TextsAttack):
             model = LanguageModel(inputs.shape[1], FIRST + len(vocabulary.units), self.embedding, self.hidden)
 
             def dev_loss() -> float:
-                batches = of_like_length([len(codes) for codes in dev_known], self.batch_size)
-                losses = [model.loss(dev_inputs[b], [dev_known[i] for i in b], "sum").item() for b in batches]
-                return sum(losses) / sum(len(codes) - 1 for codes in dev_known)
+                batches = of_like_length([len(codes) for codes in dev_codes], self.batch_size)
+                losses = [model.loss(dev_inputs[b], [dev_codes[i] for i in b], "sum").item() for b in batches]
+                return sum(losses) / sum(len(codes) - 1 for codes in dev_codes)
 
             train(
                 model,
-                lambda: of_like_length([len(codes) for codes in known], self.batch_size, generator),
-                lambda batch: model.loss(inputs[batch], [known[i] for i in batch]),
+                lambda: of_like_length([len(codes) for codes in train_codes], self.batch_size, generator),
+                lambda batch: model.loss(inputs[batch], [train_codes[i] for i in batch]),
                 dev_loss,
                 optimiser=torch.optim.Adam(model.parameters(), lr=self.learning_rate, fused=True),
                 epochs=self.epochs,
@@ -103,5 +103,5 @@ class FittedReconstruction:
         from leakboard.attacks._language_model import written
 
         blank, units = " " if self.options.unit == "words" else "", self.vocabulary.units
-        texts = [blank.join(found) for found in written(self.model, self.scaling(vectors), units, self.options.longest)]
+        texts = [blank.join(codes) for codes in written(self.model, self.scaling(vectors), units, self.options.longest)]
         return TextGuesses(texts, details=f"{self.options.unit} of a vocabulary of {len(units)}")

@@ -18,8 +18,9 @@ from sklearn.neural_network import MLPClassifier
 
 from leakboard.attacks.entity_presence import EntityPresence
 from leakboard.errors import RequestError
-from leakboard.interfaces import AttackerView, KnownTexts, Secret, Texts
+from leakboard.interfaces import Secret, Texts
 from leakboard.suite.registry import Registry
+from leakboard.threats.secrets import KnownTexts, SecretsView
 
 Parts = dict[str, tuple[np.ndarray, np.ndarray]]
 """For each split vectors float32 (n, 384) and secrets int64 (n, 5)."""
@@ -70,24 +71,24 @@ def main() -> None:
         parts = planted()
     names = [f"entity {i}" for i in range(5)]
 
-    def known(split: str) -> KnownTexts:
+    def texts_of(split: str) -> KnownTexts:
         vectors, secrets = parts[split]
-        return KnownTexts(Texts([""] * len(vectors)), {n: secrets[:, i] for i, n in enumerate(names)}, vectors)
+        return KnownTexts(Texts([""] * len(vectors)), vectors, {n: secrets[:, i] for i, n in enumerate(names)})
 
-    nothing: object = None
-    view = AttackerView(
+    view = SecretsView(
         tuple(Secret(name, ("absent", "present"), "entity") for name in names),
-        known("train"),
-        known("dev"),
-        *[nothing] * 6,  # type: ignore[arg-type]
+        texts_of("train"),
+        texts_of("dev"),
+        claim=None,
+        oracle=None,  # type: ignore[arg-type]
     )
     scores: dict[str, float] = {}
 
     def attack(name: str, **options: object) -> None:
-        guesses = EntityPresence(**options).fit(view, seed=0).guess(parts["test"][0])  # type: ignore[arg-type]
+        guesses = EntityPresence(**options).fit(view, seed=0)(parts["test"][0])  # type: ignore[arg-type]
         guessed = np.stack([guesses.scores[n].argmax(1) for n in names], axis=1)
         scores[name] = f1(guessed, parts["test"][1])
-        print(f"  {name}: F1 {scores[name]:.4f} ({guesses.note})")
+        print(f"  {name}: F1 {scores[name]:.4f} ({guesses.details})")
 
     def scikit() -> None:
         model = MLPClassifier((512,), early_stopping=True, random_state=0).fit(*parts["train"])

@@ -40,24 +40,24 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=500_000)
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
-    found: dict[str, list[float]] = {}
+    losses_of: dict[str, list[float]] = {}
 
     def ours() -> None:
         rng = np.random.default_rng(0)
         mechanisms = {d: Laplace(epsilon=EPSILON, sensitivity=float(d)) for d in DIMENSIONS}
-        found["ours"] = [plug_in(m, d, arguments.repeats, rng).loss for d, m in mechanisms.items()]
+        losses_of["ours"] = [plug_in(m, d, arguments.repeats, rng).loss for d, m in mechanisms.items()]
 
     def published() -> None:
         rng = np.random.default_rng(1)
-        found["loop"] = [loop(d, arguments.repeats, rng).loss for d in DIMENSIONS]
+        losses_of["loop"] = [loop(d, arguments.repeats, rng).loss for d in DIMENSIONS]
 
     times = alternate(arguments.rounds, ours=ours, loop=published)
     for i, d in enumerate(DIMENSIONS):
         chances = laplace_chances(d / EPSILON)
         exact, error = exact_loss(chances, d), sampling_error(chances, d, arguments.repeats)
-        estimates = ", ".join(f"{side} {losses[i]:.4f}" for side, losses in found.items())
+        estimates = ", ".join(f"{side} {losses[i]:.4f}" for side, losses in losses_of.items())
         print(f"{d:4} dimensions: exact {exact:.4f} +- {error:.4f}, {estimates}")
-        assert all(abs(found[side][i] - exact) < 4 * error for side in found), "a side is wrong"
+        assert all(abs(losses_of[side][i] - exact) < 4 * error for side in losses_of), "a side is wrong"
     big = Laplace(epsilon=EPSILON, sensitivity=768.0)
     took = seconds(lambda: audit(big, corners(768), np.random.default_rng(0), DRAWS))
     verdict("audit_seconds", took, 10.0, at_most=True)

@@ -33,8 +33,8 @@ TEXT8 = 17_005_207
 def text8(tokens: int) -> list[list[str]] | None:
     """Return text8's first tokens in texts of `SENTENCE` words, or None where it is not here."""
     plugin = Registry().load("datasets", "text8")
-    if plugin.state() != "there":
-        print(f"generated text instead of text8, which is {plugin.state()}", flush=True)
+    if plugin.availability() != "there":
+        print(f"generated text instead of text8, which is {plugin.availability()}", flush=True)
         return None
     corpus = plugin(words=tokens, words_per_text=SENTENCE).load()
     return [text.split() for split in ("train", "dev", "test") for text in corpus.texts(split)]

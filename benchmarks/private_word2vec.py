@@ -121,14 +121,14 @@ def scaling(small: int, large: int, rounds: int) -> None:
 
 def peaks(side: type[Ours] | type[Theirs], words: int) -> list[float]:
     """Return this process's peak memory in MiB with tables of 100 words, imports above all, and with these tables."""
-    found = []
+    mebibytes = []
     for size in (100, words):
         Path("/proc/self/clear_refs").write_text("5")  # Linux forgets the peak so far
         walk(run := side(size, zipf_batches(size)), 5)
         if isinstance(run, Ours):
             run.tables.flush_noise(run.noise)
-        found.append(int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024)
-    return found
+        mebibytes.append(int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024)
+    return mebibytes
 
 
 def memory(words: int) -> None:

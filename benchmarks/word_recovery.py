@@ -21,8 +21,8 @@ DIMENSIONS = 300
 def spaces(words: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the attacker's vectors and the published ones: the same words, seen through noise."""
     rng = np.random.default_rng(0)
-    own = rng.standard_normal((words, DIMENSIONS)).astype(np.float32)
-    return own, own + rng.standard_normal(own.shape, dtype=np.float32)
+    attacker = rng.standard_normal((words, DIMENSIONS)).astype(np.float32)
+    return attacker, attacker + rng.standard_normal(attacker.shape, dtype=np.float32)
 
 
 def product(queries: torch.Tensor, index: torch.Tensor) -> None:
@@ -40,37 +40,37 @@ def main() -> None:
     torch.set_num_threads(arguments.threads)
     from gensim.models import KeyedVectors
 
-    own, published = spaces(arguments.words)
+    attacker, published = spaces(arguments.words)
     table = KeyedVectors(DIMENSIONS)
-    table.add_vectors([str(i) for i in range(len(own))], own)
+    table.add_vectors([str(i) for i in range(len(attacker))], attacker)
     table.fill_norms()
-    found: dict[str, np.ndarray] = {}
+    rows: dict[str, np.ndarray] = {}
 
     def loop() -> None:
         sample = published[: arguments.loop_queries]
-        found["loop"] = np.array([[int(w) for w, _ in table.similar_by_vector(v, topn=5)] for v in sample])
+        rows["loop"] = np.array([[int(w) for w, _ in table.similar_by_vector(v, topn=5)] for v in sample])
 
     def ours() -> None:
-        found["ours"] = nearest(published, own, 5).rows
+        rows["ours"] = nearest(published, attacker, 5).rows
 
-    left, right = torch.from_numpy(normalised(published)), torch.from_numpy(normalised(own)).T.contiguous()
+    left, right = torch.from_numpy(normalised(published)), torch.from_numpy(normalised(attacker)).T.contiguous()
     sides = {"ours": ours, "bare float32 product": lambda: product(left, right), "gensim loop, sample": loop}
     times = alternate(arguments.rounds, **sides)
     times["gensim loop"] = times["gensim loop, sample"] * arguments.words / arguments.loop_queries
     for name in ("gensim loop", "bare float32 product", "ours"):
         print(f"{name}: {times[name]:.1f} s for {arguments.words} queries")
-    differing = differences(found, published, own)
+    differing = differences(rows, published, attacker)
     print(f"top 5 of {arguments.loop_queries} queries: {differing} rows differ beyond ties of 1e-6")
     verdict("word_recovery_to_product", times["ours"] / times["bare float32 product"], 1.3, at_most=True)
     verdict("word_recovery" if not differing else "word_recovery DIFFERS", times["gensim loop"] / times["ours"], 12.0)
 
 
-def differences(found: dict[str, np.ndarray], published: np.ndarray, own: np.ndarray) -> int:
+def differences(rows: dict[str, np.ndarray], published: np.ndarray, attacker: np.ndarray) -> int:
     """Return the number of rows whose candidates' exact similarities differ by 1e-6 or more somewhere."""
-    queries, index = published[: len(found["loop"])].astype(np.float64), own.astype(np.float64)
+    queries, index = published[: len(rows["loop"])].astype(np.float64), attacker.astype(np.float64)
     queries /= np.linalg.norm(queries, axis=1, keepdims=True)
     index /= np.linalg.norm(index, axis=1, keepdims=True)
-    similarity = {n: np.einsum("nd,nkd->nk", queries, index[found[n][: len(queries)]]) for n in ("loop", "ours")}
+    similarity = {n: np.einsum("nd,nkd->nk", queries, index[rows[n][: len(queries)]]) for n in ("loop", "ours")}
     return int((np.abs(similarity["loop"] - similarity["ours"]) > 1e-6).any(1).sum())
 
 

@@ -77,22 +77,22 @@ def _parse(path: Path, variables: Sequence[str]) -> dict[str, pd.DataFrame]:
         elif line:
             parts[-1].append(_parse_line(line, f"{path}: line {number}", variables) | {"row": number - 1})
     if len(parts) != len(SPLITS) + 1 or parts[-1]:
-        found = f"{len(parts) - 1} separators of twenty '='"
-        raise RequestError(f"{path}: {found}; the format ends each of {', '.join(SPLITS)} with one")
+        separators = f"{len(parts) - 1} separators of twenty '='"
+        raise RequestError(f"{path}: {separators}; the format ends each of {', '.join(SPLITS)} with one")
     if not all(parts[:-1]):
         raise RequestError(f"{path}: a split has no texts")
     return {split: pd.DataFrame(part) for split, part in zip(SPLITS, parts, strict=False)}
 
 
-def _parse_line(line: str, place: str, variables: Sequence[str]) -> dict[str, object]:
+def _parse_line(line: str, location: str, variables: Sequence[str]) -> dict[str, object]:
     fields = line.split("\t")
     if len(fields) != 3:
-        raise RequestError(f"{place}: {len(fields)} fields, not label, text and present variables")
+        raise RequestError(f"{location}: {len(fields)} fields, not label, text and present variables")
     label, text, present = fields
     allowed = {str(i) for i in range(len(variables))}
     if not label.isdecimal() or not set(present.split()) <= allowed:
         expected = f"a number, some of {', '.join(sorted(allowed))}"
-        raise RequestError(f"{place}: label {label!r}, variables {present!r}; allowed: {expected}")
+        raise RequestError(f"{location}: label {label!r}, variables {present!r}; allowed: {expected}")
     return {"label": int(label), "text": text} | {
         name: int(str(i) in present.split()) for i, name in enumerate(variables)
     }

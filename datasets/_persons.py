@@ -60,7 +60,7 @@ def missing() -> str:
 
     if tuple(map(int, re.findall(r"\d+", nltk.__version__)[:2])) < OLDEST:
         return f"NLTK {nltk.__version__} reads its models as pickles: pip install 'nltk>=3.9'"
-    absent = [package for package, files in MODELS.items() if not all(map(_found, files))]
+    absent = [package for package, files in MODELS.items() if not all(map(_has_model, files))]
     return f"persons need models of NLTK: python -m nltk.downloader {' '.join(absent)}" if absent else ""
 
 
@@ -128,15 +128,15 @@ def choose_and_keep(
     Raises:
         RequestError: fewer persons are mentioned.
     """
-    found = _mentions([text for frame in splits.values() for text in frame["text"]], tag)
-    seen = splits if counted == "all" else {"train": splits["train"]}
-    mentions = Counter(name for frame in seen.values() for text in frame["text"] for name in found[text])
+    persons_of = _mentions([text for frame in splits.values() for text in frame["text"]], tag)
+    counted_splits = splits if counted == "all" else {"train": splits["train"]}
+    mentions = Counter(name for frame in counted_splits.values() for text in frame["text"] for name in persons_of[text])
     persons = sorted(mentions, key=lambda name: (-mentions[name], name))[:count]
     if len(persons) < count:
         raise RequestError(f"entities: {count} asked for, but the texts mention only {len(persons)} persons")
     kept = {}
     for split, frame in splits.items():
-        marked = frame.assign(**{name: [int(name in found[text]) for text in frame["text"]] for name in persons})
+        marked = frame.assign(**{name: [int(name in persons_of[text]) for text in frame["text"]] for name in persons})
         kept[split] = marked[marked[persons].any(axis=1)]
     dropped = sum(map(len, splits.values())) - sum(map(len, kept.values()))
     return kept, [Secret(name, ("absent", "present"), "entity") for name in persons], dropped
@@ -144,15 +144,15 @@ def choose_and_keep(
 
 def _mentions(texts: Sequence[str], tag: Tagger) -> dict[str, list[str]]:
     """Return the persons of every distinct text, one a mention, surnames replaced by full names."""
-    found: dict[str, list[str]] = {}
+    persons_of: dict[str, list[str]] = {}
     for text in dict.fromkeys(texts):
-        found[text] = [ALIASES.get(name, name) for name in tag(text)]
-        if len(found) % 1_000 == 0:
-            log_progress(f"persons of {len(found):,} of at most {len(texts):,} texts")
-    return found
+        persons_of[text] = [ALIASES.get(name, name) for name in tag(text)]
+        if len(persons_of) % 1_000 == 0:
+            log_progress(f"persons of {len(persons_of):,} of at most {len(texts):,} texts")
+    return persons_of
 
 
-def _found(file: str) -> bool:
+def _has_model(file: str) -> bool:
     import nltk
 
     try:

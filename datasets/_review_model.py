@@ -69,23 +69,23 @@ def _uniform(n: int) -> Floats:
 
 
 def _preferences(shown: Sequence[str], words: Sequence[str], leak: float) -> Floats:
-    place = np.arange(len(words))
-    prefers = {"gender": place % 2, "age": place // 2 % 2}
-    base = 1 / np.sqrt(1 + place // 4)
+    rank = np.arange(len(words))
+    prefers = {"gender": rank % 2, "age": rank // 2 % 2}
+    base = 1 / np.sqrt(1 + rank // 4)
     tilt = np.prod([np.where(prefers[v] == STATES[v][:, None], PREFERENCE, 1) for v in shown], axis=0)
     group = base * tilt
     return (1 - leak) * base / base.sum() + leak * group / group.sum(axis=1, keepdims=True)
 
 
 def _groups(
-    groups: dict[str, tuple[str, ...]], names: Sequence[str], own: Integers, shares: dict[str, float]
+    groups: dict[str, tuple[str, ...]], names: Sequence[str], classes: Integers, shares: dict[str, float]
 ) -> Floats:
     columns = []
     for name, words in groups.items():
         if name == ANY:
-            share = np.full(len(own), shares[ANY])
+            share = np.full(len(classes), shares[ANY])
         else:
-            share = np.where(own == names.index(name), shares["own"], shares.get("opposite", 0))
+            share = np.where(classes == names.index(name), shares["own"], shares.get("opposite", 0))
         columns.append(np.repeat(share[:, None] / len(words), len(words), axis=1))
     return np.hstack(columns)
 

@@ -24,7 +24,7 @@ from pydantic import Field
 from leakboard.data.archives import open_bytes
 from leakboard.data.corpora import build_corpus, divide
 from leakboard.data.downloads import PublicFile, availability
-from leakboard.datasets._files import first_found
+from leakboard.datasets._files import first_present
 from leakboard.datasets._persons import choose_and_keep, identity, tagger, with_persons
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Dataset
@@ -95,7 +95,7 @@ class AgNewsspace(Dataset):
 
 
 def _file() -> PublicFile:
-    return first_found(FILE, FORMS)
+    return first_present(FILE, FORMS)
 
 
 def clean(title: str, description: str) -> str:

@@ -141,12 +141,12 @@ def _read(path: Path) -> tuple[list[dict[str, Any]], dict[str, float]]:
         if 20 <= int(match["age"]) < 30:
             checks["dropped_bloggers_in_twenties"] += 1
         else:
-            known = {"user": match["user"], "age": int(int(match["age"]) < 20), "gender": GENDERS[match["gender"]]}
+            blogger = {"user": match["user"], "age": int(int(match["age"]) < 20), "gender": GENDERS[match["gender"]]}
             for row, line in enumerate(lines, start=number):
                 text, latin = _decode(line)
                 checks["lines_read_as_latin1"] += latin
                 if text:
-                    rows.append({"text": text, "row": row} | known)
+                    rows.append({"text": text, "row": row} | blogger)
         number += len(lines)
         if checks["bloggers"] % 1_000 == 0:
             log_progress(f"{checks['bloggers']:,} blogs read")

@@ -71,17 +71,17 @@ class Dw(Dataset):
         labels = sorted(counts, key=lambda name: (-counts[name], name))[: self.categories]
         if len(labels) < 2:
             raise RequestError(f"{path}: {len(labels)} categories in train; the task needs two")
-        known = kept[kept["category"].isin(labels)]
-        known = known.assign(label=known["category"].map(labels.index))
-        splits = {split: known[known["split"] == split] for split in SPLITS}
+        labelled = kept[kept["category"].isin(labels)]
+        labelled = labelled.assign(label=labelled["category"].map(labels.index))
+        splits = {split: labelled[labelled["split"] == split] for split in SPLITS}
         if self.duplicates == "drop":
             splits = drop_copies(splits)
-        copies = len(known) - sum(map(len, splits.values()))
+        copies = len(labelled) - sum(map(len, splits.values()))
         splits, secrets, without = choose_and_keep(splits, tag, self.entities, self.entities_from)
         checks = {
             "source_rows": len(articles),
             "dropped_without_text_or_category": len(articles) - len(kept),
-            "dropped_other_categories": len(kept) - len(known),
+            "dropped_other_categories": len(kept) - len(labelled),
             "dropped_copies": copies,
             "dropped_without_entity": without,
         }

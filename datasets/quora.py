@@ -50,9 +50,9 @@ class Quora(DrawnSplits):
     @classmethod
     def availability(cls) -> str:
         """Return whether Quora's own file is here, and which of Kaggle's are."""
-        own, *others = FILES.values()
-        there = [f"file: {file.name} is there" for file in others if file.found()]
-        return "; ".join([availability([own]), *there])
+        first, *others = FILES.values()
+        present = [f"file: {file.name} is there" for file in others if file.local_path()]
+        return "; ".join([availability([first]), *present])
 
     def fingerprint(self) -> str:
         """Return the checksum of the file."""

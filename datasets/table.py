@@ -107,11 +107,11 @@ class Table(Dataset):
 
     def _columns(self) -> list[str]:
         named = [self.text, self.label, self.user, self.split, *self.secrets, *self.entities, *self.numbers]
-        own = [*self.secrets, *self.entities, *self.numbers]
-        taken = {"text", "label", "row", "user", "split", "file"} & {*own}
-        if taken or len({*own}) < len(own):
-            told = sorted(taken) or "one is named twice"
-            raise RequestError(f"table: a column of secrets or numbers needs a name of its own: {told}")
+        attributes = [*self.secrets, *self.entities, *self.numbers]
+        taken = {"text", "label", "row", "user", "split", "file"} & {*attributes}
+        if taken or len({*attributes}) < len(attributes):
+            names = sorted(taken) or "one is named twice"
+            raise RequestError(f"table: a column of secrets or numbers needs a name of its own: {names}")
         return [column for column in named if column]
 
     def _clean(self, row: Row) -> Row:
@@ -141,8 +141,8 @@ class Table(Dataset):
     def _splits(self, frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
         if not (self.split or self.dev or self.test):
             return divide(frame, self.dev_share, self.test_share, self.split_seed)
-        given = frame["split"] if self.split else frame["file"]
-        splits = {name: frame[given == name] for name in SPLITS}
+        split_of = frame["split"] if self.split else frame["file"]
+        splits = {name: frame[split_of == name] for name in SPLITS}
         for name, share in (("test", self.test_share), ("dev", self.dev_share)):
             if splits[name].empty:
                 drawn = divide(splits["train"], share, share, self.split_seed)

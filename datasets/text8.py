@@ -66,10 +66,10 @@ class Text8(DrawnSplits):
     def _texts(self, path: Path) -> Iterator[str]:
         size, taken = self.words_per_text, 0
         waiting: list[str] = []
-        for found in _words(path):
-            new = found if self.words is None else found[: self.words - taken]
-            taken += len(new)
-            waiting += new
+        for block in _words(path):
+            kept = block if self.words is None else block[: self.words - taken]
+            taken += len(kept)
+            waiting += kept
             whole = len(waiting) - len(waiting) % size
             yield from (" ".join(waiting[start : start + size]) for start in range(0, whole, size))
             waiting = waiting[whole:]
@@ -88,12 +88,12 @@ def _words(path: Path) -> Iterator[list[str]]:
         RequestError: a character is not allowed.
     """
     with open_bytes(path, MEMBER) as stream:
-        place, last = 0, ""
+        position, last = 0, ""
         while block := stream.read(BLOCK):
             if wrong := block.translate(None, ALLOWED):
-                at = place + block.index(wrong[:1])
+                at = position + block.index(wrong[:1])
                 raise RequestError(f"{path}: byte {at} of {MEMBER} is {wrong[:1]!r}; allowed: a to z and blanks")
-            place += len(block)
-            *found, last = (last + block.decode("ascii").replace("\n", " ")).split(" ")
-            yield [word for word in found if word]
+            position += len(block)
+            *complete, last = (last + block.decode("ascii").replace("\n", " ")).split(" ")
+            yield [word for word in complete if word]
         yield [last] if last else []

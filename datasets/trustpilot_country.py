@@ -26,7 +26,7 @@ from leakboard.data.archives import members
 from leakboard.data.corpora import build_corpus, divide
 from leakboard.data.downloads import PublicFile, availability
 from leakboard.data.tabular import OnBadRows, Row, clean_category, clean_text, read_lines
-from leakboard.datasets._files import first_found
+from leakboard.datasets._files import first_present
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Dataset, Secret
 from leakboard.suite.options import dataset
@@ -116,17 +116,17 @@ class TrustpilotCountry(Dataset):
 def _file(country: str) -> PublicFile:
     stem = STEMS[country]
     published = PublicFile("trustpilot_country", f"{stem}.jsonl.zip", f"{URL}/{stem}.jsonl.zip")
-    return first_found(published, [stem + form for form in FORMS])
+    return first_present(published, [stem + form for form in FORMS])
 
 
 def _member(path: Path, stem: str) -> str:
     """Return the country's file in a zip, beside those that a Macintosh adds; empty where there is no zip."""
     if path.suffix != ".zip":
         return ""
-    own = [name for name in members(path, "") if PurePosixPath(name).name.startswith(stem)]
-    if len(own) != 1:
-        raise RequestError(f"{path}: {len(own)} files in it begin with {stem}, not one")
-    return own[0]
+    names = [name for name in members(path, "") if PurePosixPath(name).name.startswith(stem)]
+    if len(names) != 1:
+        raise RequestError(f"{path}: {len(names)} files in it begin with {stem}, not one")
+    return names[0]
 
 
 def _repeated(users: pd.DataFrame) -> pd.Series:

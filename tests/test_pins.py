@@ -21,7 +21,7 @@ from leakboard.metrics import baselines
 from leakboard.metrics.claims import bound_metrics, canary_metrics, sanity_metric
 from leakboard.metrics.membership import membership_metrics
 from leakboard.metrics.neighbours import neighbour_metrics
-from leakboard.metrics.regression import judge_regression
+from leakboard.metrics.regression import regression_metrics
 from leakboard.metrics.secrets import secret_metrics
 from leakboard.metrics.task import task_metrics
 from leakboard.metrics.texts import text_metrics
@@ -106,7 +106,7 @@ def utility():
     tables = [PublishedWords(WORDS, rng.normal(size=(60, 4)).astype(np.float32)) for _ in range(2)]
     return [
         *task_metrics(given, rng.integers(0, 2, 40)),
-        *judge_regression(given, dict(zip(("train", "dev", "test"), vectors, strict=True))),
+        *regression_metrics(given, dict(zip(("train", "dev", "test"), vectors, strict=True))),
         *neighbour_metrics(*tables, queries=WORDS[:9], k=10),
     ]
 

@@ -132,8 +132,8 @@ def generation(context: AdversaryContext) -> tuple[Adversary | None, Penalty]:
 
     def loss(vectors: Vectors, rows: list[int]) -> torch.Tensor:
         padded = torch.nn.utils.rnn.pad_sequence([coded[row] for row in rows], batch_first=True)
-        found: torch.Tensor = network(vectors, padded.to(vectors.device))
-        return found
+        losses: torch.Tensor = network(vectors, padded.to(vectors.device))
+        return losses
 
     return context.adversary(network, loss), lambda vectors, rows: -loss(vectors, rows)
 

@@ -28,12 +28,12 @@ class EmpiricalPrivacyCriterion:
     """Privacy on dev that is asked for, in (0, 1)."""
     corpus: Corpus
     encode: Callable[[Sequence[int], str], Vectors]
-    found: list[float] = field(default_factory=list)
+    history: list[float] = field(default_factory=list)
     """Privacy on dev of every epoch so far."""
 
     def __call__(self, error: float) -> float:
         """Return the error rate, or where privacy is too low more than 1, and the more the less private."""
-        self.found.append(privacy := dev_privacy(self.corpus, self.encode))
+        self.history.append(privacy := dev_privacy(self.corpus, self.encode))
         log_progress(f"dev accuracy {1 - error:.4f}, dev privacy {privacy:.4f} (asked: {self.least})")
         return error if privacy >= self.least else 1 + self.least - privacy
 

@@ -20,9 +20,9 @@ class WordVectors(FittedVictim):
         rows = {word: row for row, word in enumerate(self.vocabulary)}
         means = np.zeros((len(texts), self.vectors.shape[1]), np.float32)
         for i, text in enumerate(texts):
-            known = [rows[word] for word in words(text) if word in rows]
-            if known:
-                means[i] = self.vectors[known].mean(0)
+            rows_known = [rows[word] for word in words(text) if word in rows]
+            if rows_known:
+                means[i] = self.vectors[rows_known].mean(0)
         return means
 
     def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:

@@ -97,15 +97,15 @@ class Adversarial(Victim):
         from leakboard.victims._adversaries import TERMS, AdversaryContext
         from leakboard.victims._privacy_criterion import EmpiricalPrivacyCriterion
 
-        method, term, budgets = METHODS[self.method], TERMS.get(self.method), list[EmpiricalPrivacyCriterion]()
+        method, term, criteria = METHODS[self.method], TERMS.get(self.method), list[EmpiricalPrivacyCriterion]()
         if not corpus.secrets and (self.least_privacy or method.needs_secrets):
-            asked = f"least_privacy: {self.least_privacy}" if self.least_privacy else f"method: {self.method!r}"
-            raise RequestError(f"adversarial: {asked} needs secrets, and {corpus.name} has none")
+            request = f"least_privacy: {self.least_privacy}" if self.least_privacy else f"method: {self.method!r}"
+            raise RequestError(f"adversarial: {request} needs secrets, and {corpus.name} has none")
 
         def defend(encoder: Any, encode: Any, batches: Any) -> Defence:
             if term is None:
                 return Defence(task_weight=self.alpha)
-            given = AdversaryContext(
+            context = AdversaryContext(
                 corpus=corpus,
                 dimension=encoder.dimension,
                 device=encoder.device,
@@ -116,19 +116,19 @@ class Adversarial(Victim):
                 learning_rate=self.learning_rate,
                 characters=self.characters,
             )
-            adversary, penalty = term(given)
+            adversary, penalty = term(context)
             beta = method.beta if self.beta is None else self.beta
             if self.least_privacy:
-                budgets.append(EmpiricalPrivacyCriterion(self.least_privacy, corpus, encode))
+                criteria.append(EmpiricalPrivacyCriterion(self.least_privacy, corpus, encode))
             return Defence(
                 adversaries=[adversary] if adversary else [],
                 task_weight=self.alpha,
                 penalty=(lambda vectors, rows: beta * penalty(vectors, rows)) if beta else None,
-                criterion=budgets[-1] if budgets else None,
+                criterion=criteria[-1] if criteria else None,
             )
 
         model = fit_task_model(self.encoder, "adversarial", corpus, seed, defend)
-        if self.least_privacy and all(max(budget.found) < self.least_privacy for budget in budgets):
+        if self.least_privacy and all(max(criterion.history) < self.least_privacy for criterion in criteria):
             log_progress(f"least_privacy: {self.least_privacy} was reached in no epoch; the most private is kept")
         return FittedAdversarial(model, _eraser(model, corpus) if self.method == "erasure" else None)
 

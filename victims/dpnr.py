@@ -79,8 +79,8 @@ class Dpnr(Victim):
     @classmethod
     def availability(cls) -> str:
         """Return whether the default encoder's checkpoint is here; other encoders need none."""
-        found = checkpoints.availability()
-        return found if found == "ready" else f"ready but for encoder: bert; {found}"
+        checkpoint = checkpoints.availability()
+        return checkpoint if checkpoint == "ready" else f"ready but for encoder: bert; {checkpoint}"
 
     @classmethod
     def example(cls, folder: Path) -> Self:
@@ -206,5 +206,5 @@ class FittedDpnr(FittedOnTask):
     def _normalised(self, texts: Texts, rng: np.random.Generator) -> Floats:
         """Hide words, and encode every distinct text once."""
         hidden = self.options.hidden(texts, self.model.encoder.mask, rng)
-        places = {text: place for place, text in enumerate(dict.fromkeys(hidden))}
-        return min_max(self.model.encoder.documents(list(places)))[[places[text] for text in hidden]]
+        rows = {text: row for row, text in enumerate(dict.fromkeys(hidden))}
+        return min_max(self.model.encoder.documents(list(rows)))[[rows[text] for text in hidden]]

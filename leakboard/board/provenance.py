@@ -18,7 +18,7 @@ def describe(
 ) -> dict[str, Any]:
     """Return the suite, its datasets and what their checks found, and every environment that computed a part of it."""
     done, jobs = list(records), list(jobs)
-    found = {json.dumps(cost["environment"], sort_keys=True) for cost in costs if "environment" in cost}
+    environments = {json.dumps(cost["environment"], sort_keys=True) for cost in costs if "environment" in cost}
     datasets = {job.cell.source.label: job.fingerprint for job in jobs}
     datasets |= {job.cell.source.other.label: job.other_fingerprint for job in jobs if job.cell.source.other}
     return {
@@ -29,7 +29,7 @@ def describe(
         "datasets": datasets,
         "checks": {record.dataset: dict(record.checks) for record in done if record.checks},
         "cells": sorted(record.key for record in done),
-        "environments": [json.loads(text) for text in sorted(found)],
+        "environments": [json.loads(text) for text in sorted(environments)],
     }
 
 
@@ -43,7 +43,7 @@ def mixture(costs: Iterable[tuple[str, Iterable[Mapping[str, Any]]]]) -> str:
     Args:
         costs: of each cell, with its victim's label: stages of one victim should have run on one device.
     """
-    found: dict[str, set[str]] = {}
+    values_of: dict[str, set[str]] = {}
     for victim, stages in costs:
         for cost in stages:
             environment = cost.get("environment", {})
@@ -53,8 +53,8 @@ def mixture(costs: Iterable[tuple[str, Iterable[Mapping[str, Any]]]]) -> str:
             values[f"{cost.get('stage')} of {victim}"] = cost.get("device")
             for name, value in values.items():
                 if value:
-                    found.setdefault(name, set()).add(str(value))
-    return "; ".join(f"{name}: {', '.join(sorted(values))}" for name, values in found.items() if len(values) > 1)
+                    values_of.setdefault(name, set()).add(str(value))
+    return "; ".join(f"{name}: {', '.join(sorted(values))}" for name, values in values_of.items() if len(values) > 1)
 
 
 def write_meta(path: Path, meta: dict[str, Any]) -> None:

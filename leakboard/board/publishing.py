@@ -37,8 +37,8 @@ def publish(run: Run) -> list[Path]:
         )
     records = run.records()
     keys = {record.key for record in records}
-    asked = [job for job in (*run.jobs, *run.others) if job.key in keys]
-    if undeclared := {name for job in asked for name in job.undeclared}:
+    published = [job for job in (*run.jobs, *run.others) if job.key in keys]
+    if undeclared := {name for job in published for name in job.undeclared}:
         name = min(undeclared)
         raise RequestError(
             f"{run.suite.name}: {name} declares no revision, so its results are not published; "
@@ -65,8 +65,8 @@ def _published_rows(run: Run) -> set[tuple[str, str, str]]:
     if not path.is_file():
         return set()
     table = pd.read_csv(path, keep_default_na=False, usecols=["dataset", "victim", "attack"])
-    asked = {_cell_key(job)[:3] for job in (*run.jobs, *run.others)}
-    return set(table.itertuples(index=False, name=None)) & asked
+    wanted = {_cell_key(job)[:3] for job in (*run.jobs, *run.others)}
+    return set(table.itertuples(index=False, name=None)) & wanted
 
 
 def verify(run: Run, display: runner.Display, count: int, tolerance: float, seed: int) -> bool:

@@ -67,22 +67,22 @@ def compare(records: Sequence[Record], reference: Sequence[Row]) -> list[Row]:
 
 
 def _compared(entry: Row, records: Sequence[Record]) -> Row:
-    asked = [
+    matching = [
         record
         for record in records
         if (record.dataset, record.victim) == (entry["dataset"], entry["victim"])
         and entry["attack"] in ("", record.attack)
     ]
-    if asked and not entry["attack"]:  # the same in every attack's record: count each seed once
-        asked = [record for record in asked if record.attack == asked[0].attack]
-    found = [m for r in asked if (m := r.value(entry["metric"], entry["variable"], entry["group"]))]
-    row = {**{key: entry[key] for key in (*KEYS, "source")}, "seeds": len(found), "theirs": entry["value"]}
-    if not found:
+    if matching and not entry["attack"]:  # the same in every attack's record: count each seed once
+        matching = [record for record in matching if record.attack == matching[0].attack]
+    metrics = [m for r in matching if (m := r.value(entry["metric"], entry["variable"], entry["group"]))]
+    row = {**{key: entry[key] for key in (*KEYS, "source")}, "seeds": len(metrics), "theirs": entry["value"]}
+    if not metrics:
         return row
-    ours = sum(m.value for m in found if m.value is not None) / len(found)
+    ours = sum(m.value for m in metrics if m.value is not None) / len(metrics)
     row |= {"ours": ours, "difference": 0.0 if ours == entry["value"] else ours - entry["value"]}
-    bounds = [(m.low, m.high) for m in found if m.low is not None and m.high is not None]
-    if len(bounds) == len(found):
+    bounds = [(m.low, m.high) for m in metrics if m.low is not None and m.high is not None]
+    if len(bounds) == len(metrics):
         row["low"], row["high"] = (sum(side) / len(bounds) for side in zip(*bounds, strict=True))
         error = (row["high"] - row["low"]) / (2 * 1.959964)
         if error > 0 and math.isfinite(row["difference"]):

@@ -180,8 +180,8 @@ def fairness(records: Sequence[Record]) -> list[Row]:
             once = max(one_attack, key=len)
             p_values = [m.value for r in once if (m := r.value("task_gap_p", *here)) and m.value is not None]
             scores = {a[0].attack: _mean(a, "attack_accuracy", "value", *here) for a in one_attack}
-            known = {attack: score for attack, score in scores.items() if score is not None}
-            best = max(known, key=lambda attack: known[attack], default=None)
+            measured = {attack: score for attack, score in scores.items() if score is not None}
+            best = max(measured, key=lambda attack: measured[attack], default=None)
             rows.append(
                 {
                     "dataset": group[0].dataset,
@@ -196,7 +196,7 @@ def fairness(records: Sequence[Record]) -> list[Row]:
                     "gap_high": _mean(once, "task_gap", "high", *here),
                     "p_value": _combined(p_values),
                     "tpr_gap": _mean(once, "tpr_gap", "value", share.variable),
-                    "attack_score": known.get(best) if best else None,
+                    "attack_score": measured.get(best) if best else None,
                     "attack": best,
                 }
             )
@@ -249,8 +249,8 @@ def _grouped(records: Sequence[Record], key: Any) -> list[list[Record]]:
 
 
 def _values(records: Sequence[Record], name: str, part: str, variable: str, group: str) -> list[float]:
-    found: list[Metric | None] = [record.value(name, variable, group) for record in records]
-    return [value for metric in found if metric and (value := getattr(metric, part)) is not None]
+    metrics: list[Metric | None] = [record.value(name, variable, group) for record in records]
+    return [value for metric in metrics if metric and (value := getattr(metric, part)) is not None]
 
 
 def _mean(

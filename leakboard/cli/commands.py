@@ -154,7 +154,7 @@ def list_(
     kind: Annotated[str, typer.Argument(help="datasets, victims, attacks or suites; all when left out.")] = "",
     plugin: PluginFiles = None,
 ) -> None:
-    """List what there is, and whether it can be used; only plugins that tell their state are imported."""
+    """List what there is, and whether it can be used; only plugins with an availability of their own are imported."""
     from leakboard.suite.registry import KINDS, Registry
 
     kinds = (*KINDS, "suites")
@@ -163,7 +163,7 @@ def list_(
     registry = Registry(plugin or ())
     for chosen in [kind] if kind else kinds:
         table = Table("name", "what it is", title=chosen, title_justify="left", box=None, pad_edge=False)
-        table.add_column("state", overflow="fold")  # an address is of use only when it is whole
+        table.add_column("availability", overflow="fold")  # an address is of use only when it is whole
         for row in _suite_rows() if chosen == "suites" else _plugin_rows(registry, chosen):
             table.add_row(*map(Text, row))
         console.print(table)
@@ -257,4 +257,4 @@ def _published(suite: Path) -> str:
 
 
 def _plugin_rows(registry, kind):  # type: ignore[no-untyped-def]
-    return [(item.name, item.summary, registry.state(item)) for item in registry.listings(kind)]
+    return [(item.name, item.summary, registry.availability(item)) for item in registry.listings(kind)]

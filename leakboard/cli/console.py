@@ -182,9 +182,9 @@ def print_comparison(console: Console, run: Run) -> None:
             continue
         shown = Table("victim", "metric", "ours", "theirs", "difference", box=SIMPLE_HEAD, pad_edge=False)
         for row in answered.to_dict("records"):
-            place = " ".join(str(row[key]) for key in ("metric", "variable", "group", "attack") if row[key])
+            location = " ".join(str(row[key]) for key in ("metric", "variable", "group", "attack") if row[key])
             numbers = (f"{row['ours']:.4f}", f"{row['theirs']:.4f}", f"{row['difference']:+.4f}")
-            shown.add_row(Text(str(row["victim"])), Text(place), *numbers)
+            shown.add_row(Text(str(row["victim"])), Text(location), *numbers)
         console.print(shown)
     console.print(Text(f"\nall differences from published numbers: {path}"), style="dim")
 
@@ -193,10 +193,10 @@ def _summed_up(rows: pd.DataFrame) -> str:
     both = rows[np.isfinite(rows["ours"]) & np.isfinite(rows["theirs"])]
     infinite = int((np.isinf(rows["ours"]) & np.isinf(rows["theirs"])).sum())
     errors = pd.to_numeric(both["standard_errors"], errors="coerce").abs()
-    known, near = int(errors.notna().sum()), int((errors < 2).sum())
+    estimated, near = int(errors.notna().sum()), int((errors < 2).sum())
     return (
         f"  both finite: {len(both)}, widest difference {both['difference'].abs().max():.4f}; "
-        f"{near} of {known} within 2 standard errors, widest {errors.max():.1f}; "
+        f"{near} of {estimated} within 2 standard errors, widest {errors.max():.1f}; "
         f"both infinite: {infinite}; one infinite: {len(rows) - len(both) - infinite}"
     )
 

@@ -33,10 +33,10 @@ def with_texts(corpus: Corpus, units: Sequence[Texts], present: Sequence[bool] |
     """
     from datasets import DatasetDict, concatenate_datasets
 
-    known = corpus.splits["train"].features
-    kept = [name for name in ("text", "row", "user", *corpus.numeric_targets) if name in known]
+    features = corpus.splits["train"].features
+    kept = [name for name in ("text", "row", "user", *corpus.numeric_targets) if name in features]
     parts = {split: corpus.splits[split].select_columns(kept) for split in ("train", "dev")}
-    texts = [text if there else "" for unit, there in zip(units, present, strict=True) for text in unit]
+    texts = [text if is_present else "" for unit, is_present in zip(units, present, strict=True) for text in unit]
     users = [f"added {number}" for number, unit in enumerate(units) for _ in unit]
     columns: dict[str, Any] = {"text": texts, "row": [-1] * len(texts), "user": users}
     for target in corpus.numeric_targets:  # each unit has the value of somebody else
@@ -128,9 +128,9 @@ def check(corpus: Corpus) -> dict[str, float]:
     ``dev_users``, ``test_users``: share of the split's texts whose author also wrote texts of train.
     """
     texts = {split: corpus.splits[split]["text"][:] for split in corpus.splits}  # row by row takes ten times as long
-    known = set(texts["train"])
+    train_texts = set(texts["train"])
     counts: dict[str, float] = {
-        f"{split}_copies": float(np.mean([text in known for text in texts[split]]))
+        f"{split}_copies": float(np.mean([text in train_texts for text in texts[split]]))
         for split in corpus.splits
         if split != "train"
     }
@@ -143,11 +143,11 @@ def check(corpus: Corpus) -> dict[str, float]:
         }
     counts["empty_texts"] = sum(not text.strip() for split in texts.values() for text in split)
     if corpus.has_labels:
-        seen: dict[str, set[int]] = {}
+        labels_of: dict[str, set[int]] = {}
         for split in corpus.splits:
             for text, label in zip(texts[split], corpus.splits[split]["label"][:], strict=True):
-                seen.setdefault(text, set()).add(label)
-        counts["conflicting_labels"] = sum(len(labels) > 1 for labels in seen.values())
+                labels_of.setdefault(text, set()).add(label)
+        counts["conflicting_labels"] = sum(len(labels) > 1 for labels in labels_of.values())
     return counts
 
 
@@ -172,10 +172,10 @@ def divide(frame: pd.DataFrame, dev_share: float, test_share: float, seed: int) 
     names = group.drop_duplicates()
     order = np.random.default_rng(seed).permutation(len(names))
     n_test, n_dev = (max(1, round(share * len(names))) for share in (test_share, dev_share))
-    place = np.full(len(names), "train", dtype=object)
-    place[order[:n_test]] = "test"
-    place[order[n_test : n_test + n_dev]] = "dev"
-    split = group.map(dict(zip(names, place, strict=True)))
+    split_of = np.full(len(names), "train", dtype=object)
+    split_of[order[:n_test]] = "test"
+    split_of[order[n_test : n_test + n_dev]] = "dev"
+    split = group.map(dict(zip(names, split_of, strict=True)))
     return drop_copies({name: frame[split == name] for name in SPLITS})
 
 

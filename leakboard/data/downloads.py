@@ -28,7 +28,7 @@ def without_network() -> Iterator[None]:
         _network.reset(token)
 
 
-def given_places(folder: str, name: str) -> list[Path]:
+def data_paths(folder: str, name: str) -> list[Path]:
     """Return where ``LEAKBOARD_DATA`` may hold something: in the folder of that name, or beside it."""
     root = os.environ.get("LEAKBOARD_DATA")
     return [Path(root, folder, name), Path(root, name)] if root else []
@@ -51,13 +51,13 @@ class PublicFile:
     by_hand: bool = False
     """Whether somebody must fetch it: it is behind a form, or no longer published."""
 
-    def found(self) -> Path | None:
+    def local_path(self) -> Path | None:
         """Return the file in ``LEAKBOARD_DATA`` or in the download cache, if it is there; nothing is checked."""
         cached = self._cache / self.name
-        return self._given() or (cached if cached.is_file() else None)
+        return self._supplied() or (cached if cached.is_file() else None)
 
-    def _given(self) -> Path | None:
-        return next((path for path in given_places(self.folder, self.name) if path.is_file()), None)
+    def _supplied(self) -> Path | None:
+        return next((path for path in data_paths(self.folder, self.name) if path.is_file()), None)
 
     def fetch(self) -> Path:
         """Return the verified local file, downloaded if need be; a damaged one in the cache is fetched anew.
@@ -65,12 +65,12 @@ class PublicFile:
         Raises:
             RequestError: the file cannot be reached, or its checksum is another.
         """
-        given = self._given()
-        path = given or self._download()
-        if self.checksum and (found := _checksum(path, self.checksum.partition(":")[0])) != self.checksum:
-            if not given:
+        supplied = self._supplied()
+        path = supplied or self._download()
+        if self.checksum and (actual := _checksum(path, self.checksum.partition(":")[0])) != self.checksum:
+            if not supplied:
                 path.unlink()
-            raise RequestError(f"{path}: checksum {found}, expected {self.checksum}; not the published file")
+            raise RequestError(f"{path}: checksum {actual}, expected {self.checksum}; not the published file")
         return path
 
     def identity(self) -> str:
@@ -88,8 +88,8 @@ class PublicFile:
     @property
     def how(self) -> str:
         """How to get it, as part of a sentence."""
-        place = f"put the file at {self.folder}/{self.name} in a folder and set LEAKBOARD_DATA to that folder"
-        return f"get it from {self.url} and {place}" if self.by_hand else place
+        instruction = f"put the file at {self.folder}/{self.name} in a folder and set LEAKBOARD_DATA to that folder"
+        return f"get it from {self.url} and {instruction}" if self.by_hand else instruction
 
     @property
     def _cache(self) -> Path:
@@ -102,13 +102,13 @@ class PublicFile:
 
         if self.by_hand:
             raise RequestError(f"{self.folder}/{self.name} cannot be fetched without you: {self.how}")
-        known = self.checksum if self.checksum.startswith("sha256:") else None
+        expected = self.checksum if self.checksum.startswith("sha256:") else None
         if not _network.get():
-            if cached := self.found():
+            if cached := self.local_path():
                 return cached
             raise RequestError(f"{self.folder}/{self.name} is not here: `run` fetches it; elsewhere {self.how}")
         try:
-            return Path(pooch.retrieve(self.url, known, fname=self.name, path=self._cache, progressbar=True))
+            return Path(pooch.retrieve(self.url, expected, fname=self.name, path=self._cache, progressbar=True))
         except Exception as error:  # pooch passes on whatever its transport raises
             raise RequestError(f"{self.url}: cannot be fetched ({one_line(error)[:200]}); {self.how}") from error
 
@@ -127,7 +127,7 @@ def _identity(path: Path, modified: int, size: int) -> str:
 
 def availability(files: Sequence[PublicFile]) -> str:
     """Return one line for ``list``: which files are there, and how to get those that are not."""
-    missing = [file for file in files if not file.found()]
+    missing = [file for file in files if not file.local_path()]
     if not missing:
         return "there"
     first = missing[0]

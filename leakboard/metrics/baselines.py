@@ -36,7 +36,7 @@ def best_constant(train: Codes, kind: str) -> Codes:
     return max(guesses, key=lambda guess: micro_f1(np.broadcast_to(guess, train.shape), train).value)
 
 
-def given_label(train: Codes, train_labels: Integers, labels: Integers, kind: str) -> Codes:
+def from_label(train: Codes, train_labels: Integers, labels: Integers, kind: str) -> Codes:
     """Return what the task label alone suggests for each text, int64 (n, secrets) (Coavoux et al. 2018, code).
 
     The best constant of the training texts with the same label; of all training texts for a label not seen there.
@@ -74,15 +74,15 @@ def _best_model(train: Any, dev: Any, corpus: Corpus, secret: Secret, seed: int)
     from sklearn.dummy import DummyClassifier
     from sklearn.linear_model import LogisticRegression
 
-    known, wanted = corpus.column("train", secret.name), corpus.column("dev", secret.name)
-    if len(np.unique(known)) == 1:
-        return DummyClassifier().fit(train, known)
+    values, dev_values = corpus.column("train", secret.name), corpus.column("dev", secret.name)
+    if len(np.unique(values)) == 1:
+        return DummyClassifier().fit(train, values)
     recipes = [LogisticRegression(C=c, max_iter=1000, random_state=seed) for c in (1.0, 10.0, 100.0)]
-    models = [recipe.fit(train, known) for recipe in recipes]
+    models = [recipe.fit(train, values) for recipe in recipes]
     if secret.kind == "attribute":
-        return max(models, key=lambda model: accuracy(model.predict(dev), wanted).value)
+        return max(models, key=lambda model: accuracy(model.predict(dev), dev_values).value)
     margins = [_presence(model, dev) for model in models]
-    f1 = [micro_f1((m + best_offset(m, wanted) > 0).astype(np.int64), wanted).value for m in margins]
+    f1 = [micro_f1((m + best_offset(m, dev_values) > 0).astype(np.int64), dev_values).value for m in margins]
     return models[int(np.argmax(f1))]
 
 

@@ -54,12 +54,12 @@ def canary_metrics(scores: NDArray[Any], planted: NDArray[np.bool_], delta: floa
         delta: of the claim.
         group: units of the claim that a canary is made of.
     """
-    found, m = audit_scores(scores, planted, delta, ERROR, group=group), len(planted)
+    audit, m = audit_scores(scores, planted, delta, ERROR, group=group), len(planted)
     most = max(round(share * m) for share in SHARES)
-    counts = {GUESSES: found.guesses, RIGHT: found.right, TRIED: found.tried, DELTA: delta}
+    counts = {GUESSES: audit.guesses, RIGHT: audit.right, TRIED: audit.tried, DELTA: delta}
     return [
-        Metric(BOUND, found.epsilon, n=m),
-        Metric(LARGEST_BOUND, one_run_bound(m, most, most, delta, ERROR / found.tried, group=group), n=m),
+        Metric(BOUND, audit.epsilon, n=m),
+        Metric(LARGEST_BOUND, one_run_bound(m, most, most, delta, ERROR / audit.tried, group=group), n=m),
         Metric(CANARIES, m, n=m),
         Metric(GROUP, group, n=m),
         *(Metric(name, value, n=m) for name, value in counts.items()),
@@ -68,11 +68,11 @@ def canary_metrics(scores: NDArray[Any], planted: NDArray[np.bool_], delta: floa
 
 def sanity_metric(mechanism: ReleaseMechanism, repeats: int, rng: np.random.Generator) -> Metric:
     """Return Habernal's plug-in estimate (2022, section 3) with its 95 % interval by the delta method."""
-    found = plug_in(mechanism, mechanism.dimension, repeats, rng)
-    if math.isinf(found.loss):
-        return Metric(PLUG_IN, math.inf, n=found.repeats, status=UNSEEN)
-    margin = 1.959964 * found.error
-    return Metric(PLUG_IN, found.loss, low=found.loss - margin, high=found.loss + margin, n=found.repeats)
+    estimate = plug_in(mechanism, mechanism.dimension, repeats, rng)
+    if math.isinf(estimate.loss):
+        return Metric(PLUG_IN, math.inf, n=estimate.repeats, status=UNSEEN)
+    margin = 1.959964 * estimate.error
+    return Metric(PLUG_IN, estimate.loss, low=estimate.loss - margin, high=estimate.loss + margin, n=estimate.repeats)
 
 
 def corrected_bound(cells: Sequence[Sequence[Metric]], error: float = ERROR) -> float | None:

@@ -53,26 +53,26 @@ def membership_metrics(scores: NDArray[Any], members: NDArray[Any], units: Integ
         Metric("attack_auc", area, low=low, high=high, n=n),
         Metric("empirical_privacy", _left(area), low=_left(high), high=_left(low), n=n),
         Metric("privacy_best_constant", 1 - CHANCE, n=n),
-        *(found_at(target, scores, members, units) for target in TARGETS),
+        *(true_positive_rate_at(target, scores, members, units) for target in TARGETS),
     ]
 
 
 def _checked(
     scores: NDArray[Any], members: NDArray[Any], units: Integers | None
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    found, truth = np.asarray(scores, np.float64), np.asarray(members)
+    values, truth = np.asarray(scores, np.float64), np.asarray(members)
     if truth.ndim != 1 or not np.isin(truth, (0, 1)).all():
         raise RequestError(f"members of shape {truth.shape} are not one bool a candidate")
-    if found.shape != truth.shape:
-        raise RequestError(f"scores of membership have shape {found.shape}, not {truth.shape}")
+    if values.shape != truth.shape:
+        raise RequestError(f"scores of membership have shape {values.shape}, not {truth.shape}")
     if units is not None and np.shape(units) != truth.shape:
         raise RequestError(f"units of membership have shape {np.shape(units)}, not {truth.shape}")
-    if not np.isfinite(found).all():
+    if not np.isfinite(values).all():
         raise RequestError("scores of membership are not finite")
     inside = np.count_nonzero(truth)
     if inside in (0, len(truth)):
         raise RequestError(f"{inside} of {len(truth)} candidates are members: an attack is judged on both kinds")
-    return found, truth.astype(bool)
+    return values, truth.astype(bool)
 
 
 def _left(area: float) -> float:
@@ -131,11 +131,11 @@ def _occurrences(drawn: Integers, units: int) -> Array:
     """Return how often each unit was drawn in each resample, float64 (..., units); ``drawn`` is int64 (..., draws)."""
     rows = drawn.reshape(-1, drawn.shape[-1])
     places = rows + units * np.arange(len(rows))[:, None]
-    found = np.bincount(places.ravel(), minlength=units * len(rows))
-    return found.reshape(*drawn.shape[:-1], units).astype(np.float64)
+    counts = np.bincount(places.ravel(), minlength=units * len(rows))
+    return counts.reshape(*drawn.shape[:-1], units).astype(np.float64)
 
 
-def found_at(
+def true_positive_rate_at(
     target: float, scores: NDArray[np.float64], members: NDArray[np.bool_], units: Integers | None = None
 ) -> Metric:
     """Return the share of members above a threshold that at most a share ``target`` of the others reaches.

@@ -78,13 +78,13 @@ def average_precision(predicted: Sequence[str], gold: Sequence[str], k: int = NE
     return sum(_at_hits([word in wanted for word in predicted[:k]])) / max(1, min(len(gold), k))
 
 
-def _at_hits(found: Sequence[bool]) -> list[float]:
+def _at_hits(is_hit: Sequence[bool]) -> list[float]:
     """Return (hits so far) / rank at the rank of every hit."""
-    return [hits / (place + 1) for hits, place in enumerate(np.flatnonzero(found), start=1)]
+    return [hits / (rank + 1) for hits, rank in enumerate(np.flatnonzero(is_hit), start=1)]
 
 
-def _mean_at_hits(found: Sequence[bool]) -> float:
-    return float(np.mean(_at_hits(found))) if any(found) else 0.0
+def _mean_at_hits(is_hit: Sequence[bool]) -> float:
+    return float(np.mean(_at_hits(is_hit))) if any(is_hit) else 0.0
 
 
 def neighbours(words: Sequence[str], vectors: Floats, queries: Sequence[str], k: int) -> dict[str, list[str]]:
@@ -101,13 +101,13 @@ def neighbours(words: Sequence[str], vectors: Floats, queries: Sequence[str], k:
     from leakboard.models.search import normalised  # takes seconds to import
 
     rows = {word: row for row, word in enumerate(words)}
-    found = [query for query in queries if query in rows]
+    present = [query for query in queries if query in rows]
     table = normalised(vectors)
-    itself = [rows[query] for query in found]
+    itself = [rows[query] for query in present]
     similarity = table[itself] @ table.T
-    similarity[np.arange(len(found)), itself] = -np.inf
+    similarity[np.arange(len(present)), itself] = -np.inf
     nearest = np.argsort(-similarity, axis=1, kind="stable")[:, : min(k, len(words) - 1)]
-    return {query: [words[row] for row in order] for query, order in zip(found, nearest, strict=True)}
+    return {query: [words[row] for row in order] for query, order in zip(present, nearest, strict=True)}
 
 
 def neighbour_metrics(
@@ -134,19 +134,19 @@ def neighbour_metrics(
         f"average_precision@{k}": partial(average_precision, k=k),
     }
     contextual = any(table.text_index is not None for table in (published, gold))
-    asked = [] if contextual else [q for q in queries if q in published.words and q in gold.words]
-    status = CONTEXTUAL if contextual else "" if asked else UNKNOWN
-    share = Metric("gold_queries", len(asked) / max(1, len(queries)), n=len(queries), status=status)
-    if not asked:
+    shared = [] if contextual else [q for q in queries if q in published.words and q in gold.words]
+    status = CONTEXTUAL if contextual else "" if shared else UNKNOWN
+    share = Metric("gold_queries", len(shared) / max(1, len(queries)), n=len(queries), status=status)
+    if not shared:
         names = [name + ending for name in scores for ending in ("", "_random")]
         return [share, *(Metric(name, None, n=0, status=status) for name in names)]
-    predicted, wanted = (neighbours(table.words, table.vectors, asked, k) for table in (published, gold))
-    drawn = {query: _random_lists(published.words, query, k, seed) for query in asked}
+    predicted, wanted = (neighbours(table.words, table.vectors, shared, k) for table in (published, gold))
+    drawn = {query: _random_lists(published.words, query, k, seed) for query in shared}
     metrics = [share]
     for name, score in scores.items():
-        chance = [float(np.mean([score(words, wanted[q]) for words in drawn[q]])) for q in asked]
+        chance = [float(np.mean([score(words, wanted[q]) for words in drawn[q]])) for q in shared]
         metrics += [
-            _mean_over_queries([score(predicted[q], wanted[q]) for q in asked], name),
+            _mean_over_queries([score(predicted[q], wanted[q]) for q in shared], name),
             _mean_over_queries(chance, f"{name}_random"),
         ]
     return metrics
@@ -157,10 +157,10 @@ def _random_lists(words: Sequence[str], query: str, k: int, seed: int) -> list[l
     others = [word for word in words if word != query]
     generator = stream(seed, "random neighbours", query)
     drawn = [generator.permutation(len(others))[:k] for _ in range(RANDOM_LISTS)]
-    return [[others[place] for place in places] for places in drawn]
+    return [[others[row] for row in rows] for rows in drawn]
 
 
 def _mean_over_queries(values: Sequence[float], name: str) -> Metric:
     """Return the mean with its interval, and what is wrong with the score."""
-    found = Ratio(np.array(values, dtype=np.float64), np.ones(len(values))).metric(name)
-    return replace(found, status=DEFECTS.get(name.removesuffix("_random"), ""))
+    mean = Ratio(np.array(values, dtype=np.float64), np.ones(len(values))).metric(name)
+    return replace(mean, status=DEFECTS.get(name.removesuffix("_random"), ""))

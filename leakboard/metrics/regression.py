@@ -26,7 +26,7 @@ SPLITS = ("train", "test")
 NO_INTERVAL = "no interval: all errors are equally large"
 
 
-def judge_regression(corpus: Corpus, documents: Mapping[str, Floats]) -> list[Metric]:
+def regression_metrics(corpus: Corpus, documents: Mapping[str, Floats]) -> list[Metric]:
     """Return ``rmse_linear``, ``rmse_svr`` and ``rmse_mean`` on test of every numeric target.
 
     Empty where the corpus has no numeric targets, or nothing is published of its documents.
@@ -40,9 +40,9 @@ def judge_regression(corpus: Corpus, documents: Mapping[str, Floats]) -> list[Me
     train, test = (user_means(corpus, split, np.asarray(documents[split], np.float64)) for split in SPLITS)
     metrics = []
     for target in corpus.numeric_targets:
-        known, wanted = (_targets(corpus, split, target) for split in SPLITS)
+        values, wanted = (_targets(corpus, split, target) for split in SPLITS)
         for name, model in _models().items():
-            errors = model.fit(train, known).predict(test) - wanted
+            errors = model.fit(train, values).predict(test) - wanted
             metrics.append(root_mean_square(errors, f"rmse_{name}", target))
     return metrics
 

@@ -47,7 +47,7 @@ def secret_metrics(
     ]
     if corpus.has_labels:
         labels = corpus.column("test", "label")
-        suggested = baselines.given_label(train, corpus.column("train", "label"), labels, kind)
+        suggested = baselines.from_label(train, corpus.column("train", "label"), labels, kind)
         metrics.append(Metric("privacy_label", 1 - score(suggested, truth).value, n=len(truth)))
     if text_guesses is not None:
         metrics.append(Metric("privacy_text_classifier", 1 - score(text_guesses, truth).value, n=len(truth)))

@@ -60,8 +60,12 @@ def text_metrics(guessed_texts: Sequence[str], ordered: bool, corpus: Corpus) ->
 def overlap(guessed: Sequence[Bag], true: Sequence[Bag], units: Integers | None = None) -> tuple[Ratio, Ratio, Ratio]:
     """Return token precision, recall and F1 of bags of words, pooled over texts."""
     shared = np.array([(guess & text).total() for guess, text in zip(guessed, true, strict=True)], np.float64)
-    said, there = (np.array([bag.total() for bag in bags], np.float64) for bags in (guessed, true))
-    return Ratio(shared, said, units), Ratio(shared, there, units), Ratio(2 * shared, said + there, units)
+    guessed_tokens, true_tokens = (np.array([bag.total() for bag in bags], np.float64) for bags in (guessed, true))
+    return (
+        Ratio(shared, guessed_tokens, units),
+        Ratio(shared, true_tokens, units),
+        Ratio(2 * shared, guessed_tokens + true_tokens, units),
+    )
 
 
 def best_constant_bag(train: Sequence[Bag]) -> Bag:

@@ -66,7 +66,7 @@ def word_metrics(
     hits = {k: Ratio((ranks < k).astype(np.float64), every, units) for k in (1, HEADLINE)}
     by_constant = Ratio(np.isin(words, frequent[:HEADLINE]).astype(np.float64), every, units)
     reciprocal = Ratio(np.where(np.isfinite(ranks), 1 / (ranks + 1), 0.0), every, units)
-    known = float(np.isin(words, guesses.vocabulary).mean())
+    known_share = float(np.isin(words, guesses.vocabulary).mean())
     return [
         hits[HEADLINE].metric("attack_score"),
         remaining_privacy(hits[HEADLINE], by_constant),
@@ -74,7 +74,7 @@ def word_metrics(
         hits[1].metric("recall@1"),
         hits[HEADLINE].metric(f"recall@{HEADLINE}"),
         reciprocal.metric("mean_reciprocal_rank"),
-        Metric("known_to_attacker", known, n=len(ranks)),
+        Metric("known_to_attacker", known_share, n=len(ranks)),
     ]
 
 

@@ -38,9 +38,9 @@ class BertLayers:
         """Return the parts of a model, None for an architecture that is not BERT's, or with dropout of attention."""
         from transformers import BertModel, RobertaModel
 
-        known = type(model) in (BertModel, RobertaModel) and not model.config.is_decoder
+        is_bert = type(model) in (BertModel, RobertaModel) and not model.config.is_decoder
         absolute = getattr(model.config, "position_embedding_type", "absolute") == "absolute"
-        return cls(model, split) if known and absolute and not model.config.attention_probs_dropout_prob else None
+        return cls(model, split) if is_bert and absolute and not model.config.attention_probs_dropout_prob else None
 
     def lower(self, ids: torch.Tensor, mask: AttentionMask) -> HiddenStates:
         """Return what leaves the lower layers, given token ids, int64 (texts, tokens)."""

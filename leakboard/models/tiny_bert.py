@@ -17,10 +17,10 @@ def write_tiny_bert(folder: Path, texts: Iterable[str] = ()) -> Path:
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-    known = {word for text in texts for word in text.lower().split() if word.isalpha()}
+    distinct = {word for text in texts for word in text.lower().split() if word.isalpha()}
     letters = [chr(code) for code in range(ord("a"), ord("z") + 1)]
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *",.!?:;'()-", *letters, *(f"##{c}" for c in letters)]
-    pieces += sorted(word for word in known if 1 < len(word) <= 6)
+    pieces += sorted(word for word in distinct if 1 < len(word) <= 6)
     vocabulary = {piece: code for code, piece in enumerate(dict.fromkeys(pieces))}
     tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))  # noqa: S106
     tokenizer.normalizer = normalizers.BertNormalizer()

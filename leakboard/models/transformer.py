@@ -176,8 +176,8 @@ class TransformerEncoder(torch.nn.Module):
             key, 4 * sum(lengths) * self.dimension, lambda: self._lower_states(list(distinct.values()))
         )
         parts = [None] * len(lengths) if states is None else states.split(lengths)
-        found = dict(zip(distinct, parts, strict=True))
-        return [Prepared(encoding, found[tuple(encoding.ids)]) for encoding in encodings]
+        states_of = dict(zip(distinct, parts, strict=True))
+        return [Prepared(encoding, states_of[tuple(encoding.ids)]) for encoding in encodings]
 
     @cached_property
     def _lower_weights(self) -> bytes:
@@ -185,11 +185,11 @@ class TransformerEncoder(torch.nn.Module):
         assert self.parts is not None
         config = self.model.config
         read = (type(self.model), config.num_attention_heads, config.hidden_act, config.layer_norm_eps)
-        found = hashlib.sha256(repr(read).encode())
+        states_of = hashlib.sha256(repr(read).encode())
         for part in (self.parts.embeddings, *self.parts.lower_layers):
             for value in part.state_dict().values():
-                found.update(value.cpu().numpy().tobytes())
-        return found.digest()
+                states_of.update(value.cpu().numpy().tobytes())
+        return states_of.digest()
 
     @torch.no_grad()
     def _lower_states(self, prepared: Sequence[Prepared]) -> torch.Tensor:

@@ -115,8 +115,8 @@ class BagEncoder(_WordEncoder):
 
 
 def _ngrams(text: str, longest: int) -> list[str]:
-    found = words(text)
-    return [" ".join(found[i : i + n]) for n in range(1, longest + 1) for i in range(len(found) - n + 1)]
+    tokens = words(text)
+    return [" ".join(tokens[i : i + n]) for n in range(1, longest + 1) for i in range(len(tokens) - n + 1)]
 
 
 class LstmEncoder(_WordEncoder):
@@ -149,8 +149,8 @@ class LstmEncoder(_WordEncoder):
     ) -> LstmEncoder:
         """Return a random LSTM over the words of texts, drawn from torch's global generator."""
         counts = Counter(word for text in texts for word in words(text) if word != UNKNOWN)
-        known = {word: counts[word] for word in sorted(counts) if counts[word] >= min_count}
-        return cls(known, word_dimension, dimension, dropout, batch_size)
+        frequent = {word: counts[word] for word in sorted(counts) if counts[word] >= min_count}
+        return cls(frequent, word_dimension, dimension, dropout, batch_size)
 
     @classmethod
     def load(cls, folder: Path, dropout: float, batch_size: int) -> LstmEncoder:

@@ -9,7 +9,7 @@ from leakboard.errors import NotApplicable
 from leakboard.interfaces import Attack, Coverage, PublishedWords
 from leakboard.metrics.measures import Metric
 from leakboard.metrics.neighbours import QUERIES, neighbour_metrics
-from leakboard.metrics.regression import judge_regression
+from leakboard.metrics.regression import regression_metrics
 from leakboard.metrics.task import task_metrics
 from leakboard.randomness import seed_libraries
 from leakboard.threats.threat import AttackResult, VictimSide
@@ -45,7 +45,7 @@ def victim_metrics(side: VictimSide, gold: Gold | None) -> list[Metric]:
     """Return what the published vectors are good for: the task, its fairness, regressions, neighbours, coverage."""
     published = side.published
     metrics = task_metrics(side.corpus, published.predicted)
-    metrics += judge_regression(side.corpus, published.documents)
+    metrics += regression_metrics(side.corpus, published.documents)
     if gold and published.words:
         metrics += neighbour_metrics(published.words, gold.words, gold.queries or QUERIES)
     return metrics + _coverage_metrics(published.coverage, len(side.corpus.splits["test"]))

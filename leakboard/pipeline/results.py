@@ -53,24 +53,24 @@ class Results:
 
     def find(self, job: Job) -> Result | None:
         """Return a cell's result; its own failure where nobody has finished it; None where it was never tried."""
-        own = self._in_folder(self.cells, job, "own")
-        if own and own.is_done:
-            return own
+        local = self._in_folder(self.cells, job, "own")
+        if local and local.is_done:
+            return local
         for folder in self._folders.get(job.folder, ()):
             if (result := self._in_folder(folder, job, "other suites")) and result.is_done:
                 return result
-        return (self.published(job) if self.take_published else None) or own
+        return (self.published(job) if self.take_published else None) or local
 
     def published(self, job: Job) -> Result | None:
         """Return a cell's published result, of its own leaderboard or another."""
-        for board in (self._own_board, self._boards) if job.key not in self._own_board else (self._own_board,):
+        for board in (self._home_board, self._boards) if job.key not in self._home_board else (self._home_board,):
             if job.key in board:
                 return Result(*board[job.key], "published leaderboards")
         return None
 
     def outdated(self, jobs: Sequence[Job]) -> int:
         """Return how many of these cells have a published result under their labels, but not under their identity."""
-        missing = {_labels(job) for job in jobs if job.key not in self._own_board}
+        missing = {_labels(job) for job in jobs if job.key not in self._home_board}
         records = published_records(self.home) if missing else ()
         return len(missing & {(r.dataset, r.victim, r.attack, r.seed) for r in records})
 
@@ -82,23 +82,23 @@ class Results:
     @cached_property
     def _folders(self) -> dict[str, list[Path]]:
         """Other suites' folders of cells, by the name of a cell's folder."""
-        found: dict[str, list[Path]] = {}
+        folders: dict[str, list[Path]] = {}
         for cells in self.others:
             with suppress(OSError):
                 for name in os.listdir(cells):
-                    found.setdefault(name, []).append(cells)
-        return found
+                    folders.setdefault(name, []).append(cells)
+        return folders
 
     @cached_property
-    def _own_board(self) -> dict[str, tuple[Record, list[dict[str, Any]]]]:
+    def _home_board(self) -> dict[str, tuple[Record, list[dict[str, Any]]]]:
         return read_published(self.home, {job.key for job in self.jobs})
 
     @cached_property
     def _boards(self) -> dict[str, tuple[Record, list[dict[str, Any]]]]:
         """The other leaderboards' records of the cells that the own one lacks."""
-        wanted = {job.key for job in self.jobs} - set(self._own_board)
-        own = self.home.resolve()
-        homes = [path.parent for path in sorted(suite_folder().rglob(PUBLISHED)) if path.parent.resolve() != own]
+        wanted = {job.key for job in self.jobs} - set(self._home_board)
+        here = self.home.resolve()
+        homes = [path.parent for path in sorted(suite_folder().rglob(PUBLISHED)) if path.parent.resolve() != here]
         return {key: entry for home in homes for key, entry in read_published(home, wanted).items()}
 
 

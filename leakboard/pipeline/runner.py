@@ -102,7 +102,7 @@ class Run:
             "victim": self.store.has("victims", job.victim_slug, job.fit_key),
             "corpus": self.store.has("corpora", job.cell.source.corpus.name, job.corpus_key),
         }
-        return [name for name, there in parts.items() if there]
+        return [name for name, is_present in parts.items() if is_present]
 
 
 def open_run(suite: Suite, chosen: Sequence[Cell], out: Path, registry: Registry, reuse: bool = True) -> Run:
@@ -200,9 +200,12 @@ def _record_without_trying(run: Run, job: Job) -> None:
 
 def _run_tasks(run: Run, pending: Sequence[Job], display: Display, processes: int, force: bool) -> None:
     from leakboard.pipeline.engines import Outcome, Task, run_local
-    from leakboard.pipeline.worker import Workplace, fit_victim, load_dataset, publish_victim, record_failure, run_cell
+    from leakboard.pipeline.worker import RunFolders, fit_victim, load_dataset, publish_victim, record_failure, run_cell
 
-    place, timeout = Workplace(run.store.root.resolve(), run.cells.resolve(), run.plugin_files), run.suite.file.timeout
+    folders, timeout = (
+        RunFolders(run.store.root.resolve(), run.cells.resolve(), run.plugin_files),
+        run.suite.file.timeout,
+    )
     loading: list[Task] = []
     tasks: list[Task] = []
     kinds: dict[str, str] = {}
@@ -215,17 +218,17 @@ def _run_tasks(run: Run, pending: Sequence[Job], display: Display, processes: in
         for choice, key, of_attacker in ((source.corpus, job.corpus_key, False), (source.other, job.other_key, True)):
             if choice and key not in loads:
                 name = loads[key] = kinds[f"load {choice.label}"] = f"load {choice.label}"
-                loading.append(Task(name, load_dataset, (job, place, of_attacker), timeout=timeout))
+                loading.append(Task(name, load_dataset, (job, folders, of_attacker), timeout=timeout))
         fitting = f"{source.label} / fit {job.fit_label} / seed {seed}"
         publishing = f"{source.label} / {victim.label} / seed {seed}"
         attacking = f"{publishing} / {attack.label}"
         if job.fit_key not in fits:
-            tasks.append(Task(fitting, fit_victim, (job, place, force), loads[job.corpus_key], timeout))
+            tasks.append(Task(fitting, fit_victim, (job, folders, force), loads[job.corpus_key], timeout))
             fits[job.fit_key], kinds[fitting] = fitting, f"fit {job.fit_label}"
         if job.victim_key not in publications:
-            tasks.append(Task(publishing, publish_victim, (job, place, force), fits[job.fit_key], timeout))
+            tasks.append(Task(publishing, publish_victim, (job, folders, force), fits[job.fit_key], timeout))
             publications[job.victim_key], kinds[publishing] = publishing, f"publish {victim.label}"
-        tasks.append(Task(attacking, run_cell, (job, place), publications[job.victim_key], timeout))
+        tasks.append(Task(attacking, run_cell, (job, folders), publications[job.victim_key], timeout))
         cells[attacking], kinds[attacking] = job, attack.name
 
     def finish(outcome: Outcome) -> str:
@@ -235,7 +238,7 @@ def _run_tasks(run: Run, pending: Sequence[Job], display: Display, processes: in
             return str(outcome.value or "") if name in cells else ""
         if name not in cells:
             return failure.reason
-        return record_failure(cells[name], place, failure.reason, failure.lines)
+        return record_failure(cells[name], folders, failure.reason, failure.lines)
 
     with (
         display.begin(kinds, processes) as progress,

@@ -24,8 +24,8 @@ from leakboard.suite.registry import Registry
 
 
 @dataclass(frozen=True)
-class Workplace:
-    """Where a run reads and writes."""
+class RunFolders:
+    """The folders that a run reads and writes, and the files of its own plugins."""
 
     store: Path
     cells: Path
@@ -35,12 +35,12 @@ class Workplace:
 class Stages:
     """The stages of one job; each takes what it needs from the stage before, or from the store."""
 
-    def __init__(self, job: Job, place: Workplace, warn: Callable[[str], None]):
+    def __init__(self, job: Job, folders: RunFolders, warn: Callable[[str], None]):
         limit_threads(job.threads)
         silence_libraries()
-        self.job, self.place, self.warn = job, place, warn
-        self.store = Store(place.store)
-        self.registry = registry_of(place.plugin_files)
+        self.job, self.folders, self.warn = job, folders, warn
+        self.store = Store(folders.store)
+        self.registry = registry_of(folders.plugin_files)
         self.victim = job.cell.victim.build(self.registry)
         self.code = dict(job.code)
         """Of what computed the job's parts, which may have come from the store."""
@@ -159,7 +159,7 @@ class Stages:
         job = self.job.gold
         if job is None:
             return None
-        words = load_publications(Stages(job, self.place, self.warn).publications()).words
+        words = load_publications(Stages(job, self.folders, self.warn).publications()).words
         if words is None:
             raise RequestError(f"gold: {job.cell.victim.label} publishes no words")
         return Gold(words, job.conditions.queries)
@@ -173,17 +173,17 @@ class Stages:
 
         job = self.job
         attack = job.cell.attack.build(self.registry)
-        own, auxiliary = self.sides()
+        corpus, auxiliary = self.sides()
         auxiliary = auxiliary or self.other()
-        reason = job.skip or self.why_not_applicable() or attack.threat.why_not_applicable(attack, own, None)
+        reason = job.skip or self.why_not_applicable() or attack.threat.why_not_applicable(attack, corpus, None)
         if reason:
-            return record_of(job, "skipped", reason, checks=own.checks), []
+            return record_of(job, "skipped", reason, checks=corpus.checks), []
         folder = self.publications()
         published = load_publications(folder)
-        if reason := attack.threat.why_not_applicable(attack, own, published):
-            return record_of(job, "skipped", reason, checks=own.checks), []
+        if reason := attack.threat.why_not_applicable(attack, corpus, published):
+            return record_of(job, "skipped", reason, checks=corpus.checks), []
         side = VictimSide(
-            corpus=own,
+            corpus=corpus,
             auxiliary=auxiliary,
             victim=self.victim,
             fitted=lru_cache(self.fitted),
@@ -199,7 +199,7 @@ class Stages:
             with measured("attack", job.threads) as cost:
                 result = evaluate_attack(attack, side, gold)
         except NotApplicable as error:
-            return record_of(job, "skipped", one_line(error), checks=own.checks), []
+            return record_of(job, "skipped", one_line(error), checks=corpus.checks), []
         costs = [*read_costs(self.fitted_folder()), *read_costs(folder), cost]
         record = record_of(
             job,
@@ -211,18 +211,18 @@ class Stages:
             claim=claim_as_json(result.claim),
             audited=asdict(result.audited) if result.audited else None,
             details=result.details,
-            checks=own.checks,
+            checks=corpus.checks,
             metrics=result.metrics,
             sentences=[asdict(sentence) for sentence in result.sentences],
         )
         return record, costs
 
 
-def record_of(job: Job, status: str, reason: str = "", **found: Any) -> Record:
-    """Return the record of a cell; ``found`` is what an attack that ran reached."""
+def record_of(job: Job, status: str, reason: str = "", **fields: Any) -> Record:
+    """Return the record of a cell; ``fields`` are the results of an attack that ran."""
     cell = job.cell
     labels = (cell.source.label, cell.victim.label, cell.attack.label)
-    return Record(*labels, cell.seed, status, reason, job.key, **found)
+    return Record(*labels, cell.seed, status, reason, job.key, **fields)
 
 
 @lru_cache

@@ -7,26 +7,26 @@ from collections.abc import Callable
 
 from leakboard.errors import StopRun, one_line
 from leakboard.pipeline.records import write_costs, write_failure, write_record
-from leakboard.pipeline.stages import Stages, Workplace, record_of
+from leakboard.pipeline.stages import RunFolders, Stages, record_of
 from leakboard.suite.plan import Job
 
 
-def load_dataset(job: Job, place: Workplace, of_attacker: bool, warn: Callable[[str], None]) -> None:
-    """Load a job's dataset, or the attacker's own, into the store: what is wrong with one is told early.
+def load_dataset(job: Job, folders: RunFolders, of_attacker: bool, warn: Callable[[str], None]) -> None:
+    """Load a job's dataset, or the attacker's own, into the store: an error in one is reported early.
 
     Raises:
         StopRun: it is not as the suite asks, or the store cannot be written.
     """
-    stages = Stages(job, place, warn)
+    stages = Stages(job, folders, warn)
     stages.other() if of_attacker else stages.whole()
 
 
-def fit_victim(job: Job, place: Workplace, force: bool, warn: Callable[[str], None]) -> None:
+def fit_victim(job: Job, folders: RunFolders, force: bool, warn: Callable[[str], None]) -> None:
     """Fit a job's victim, unless the store has it and ``force`` is not set.
 
     What is cached is checked by its checksums.
     """
-    stages = Stages(job, place, warn)
+    stages = Stages(job, folders, warn)
     if stages.why_not_applicable():
         return
     if force:
@@ -35,9 +35,9 @@ def fit_victim(job: Job, place: Workplace, force: bool, warn: Callable[[str], No
     stages.fitted_folder()
 
 
-def publish_victim(job: Job, place: Workplace, force: bool, warn: Callable[[str], None]) -> None:
+def publish_victim(job: Job, folders: RunFolders, force: bool, warn: Callable[[str], None]) -> None:
     """Publish with a job's fitted victim, unless the store has it and ``force`` is not set."""
-    stages = Stages(job, place, warn)
+    stages = Stages(job, folders, warn)
     if stages.why_not_applicable():
         return
     if force:
@@ -45,22 +45,22 @@ def publish_victim(job: Job, place: Workplace, force: bool, warn: Callable[[str]
     stages.publications()
 
 
-def run_cell(job: Job, place: Workplace, warn: Callable[[str], None]) -> str:
-    """Mount a job's attack and write its record; return an empty string, or the reason for a failure in one line."""
-    folder = place.cells / job.folder
+def run_cell(job: Job, folders: RunFolders, warn: Callable[[str], None]) -> str:
+    """Run a job's attack and write its record; return an empty string, or the reason for a failure in one line."""
+    folder = folders.cells / job.folder
     try:
-        stages = Stages(job, place, warn)
+        stages = Stages(job, folders, warn)
         record, costs = stages.attacked()
     except StopRun:
         raise
     except (Exception, SystemExit) as error:  # a plugin that ends its process fails its own cell
-        return record_failure(job, place, one_line(error), traceback.format_exc())
+        return record_failure(job, folders, one_line(error), traceback.format_exc())
     write_costs(folder, costs)
     write_record(folder, record)
     return ""
 
 
-def record_failure(job: Job, place: Workplace, reason: str, lines: str) -> str:
+def record_failure(job: Job, folders: RunFolders, reason: str, lines: str) -> str:
     """Record that a cell failed, with its reason and traceback; return the reason."""
-    write_failure(place.cells / job.folder, record_of(job, "failed", reason), lines)
+    write_failure(folders.cells / job.folder, record_of(job, "failed", reason), lines)
     return reason

@@ -80,12 +80,12 @@ def part(allowed: Mapping[str, type]) -> Any:
     def parse(value: Any) -> Any:
         if isinstance(value, tuple(allowed.values())):
             return value
-        name, given = next(iter(value.items())) if isinstance(value, dict) and len(value) == 1 else (value, None)
+        name, written = next(iter(value.items())) if isinstance(value, dict) and len(value) == 1 else (value, None)
         if not isinstance(name, str) or name not in allowed:
             raise ValueError(f"allowed is one of {', '.join(allowed)}, or one with its options{nearest(name, allowed)}")
-        if given is not None and not isinstance(given, dict):
-            raise ValueError(f"{name}: {given!r} is not a mapping of options")
-        return build(allowed[name], given or {}, name)
+        if written is not None and not isinstance(written, dict):
+            raise ValueError(f"{name}: {written!r} is not a mapping of options")
+        return build(allowed[name], written or {}, name)
 
     def dump(value: Any) -> dict[str, Any]:
         return {next(name for name, cls in allowed.items() if type(value) is cls): as_dict(value)}
@@ -94,45 +94,45 @@ def part(allowed: Mapping[str, type]) -> Any:
     return Annotated[Any, BeforeValidator(parse), PlainSerializer(dump), schema]
 
 
-def build(cls: type[T], options: Mapping[str, Any], place: str) -> T:
+def build(cls: type[T], options: Mapping[str, Any], location: str) -> T:
     """Construct a plugin from the options a user wrote.
 
     Raises:
-        RequestError: one line with ``place``, the option, its value, what is allowed and the nearest name.
+        RequestError: one line with ``location``, the option, its value, what is allowed and the nearest name.
     """
     try:
         return cls(**{str(name): value for name, value in options.items()})
     except ValidationError as error:
-        raise RequestError(explain(error, place, field_names(cls))) from None
+        raise RequestError(explain(error, location, field_names(cls))) from None
 
 
-def explain(error: ValidationError, place: str, allowed: Iterable[str]) -> str:
-    """Return the first complaint of a validation as one line that starts with ``place``."""
+def explain(error: ValidationError, location: str, allowed: Iterable[str]) -> str:
+    """Return the first complaint of a validation as one line that starts with ``location``."""
     complaints = error.errors(include_url=False)
     first = complaints[0]
-    place_in = _place(place, first["loc"])
+    option = _with_path(location, first["loc"])
     if first["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         names = list(allowed)
         unknown = first["loc"][-1]
-        return f"{place_in}: unknown name {unknown!r} (allowed: {', '.join(names)}){nearest(unknown, names)}"
+        return f"{option}: unknown name {unknown!r} (allowed: {', '.join(names)}){nearest(unknown, names)}"
     if first["type"] in ("missing", "missing_argument"):
-        return f"{place_in}: required, but missing"
+        return f"{option}: required, but missing"
     if not first["loc"] and first["type"] == "value_error":  # options that do not go together
-        return f"{place}: {first['msg'].removeprefix('Value error, ')}"
+        return f"{location}: {first['msg'].removeprefix('Value error, ')}"
     same = [c for c in complaints if c["loc"][:1] == first["loc"][:1]]
     plain = [c["msg"].removeprefix("Value error, ") for c in same]
     messages = dict.fromkeys(text[0].lower() + text[1:] for text in plain)
     hint = nearest(first["input"], _literals(same)) if isinstance(first["input"], str) else ""
-    return f"{place_in}: {first['input']!r} is not allowed: {', or '.join(messages)}{hint}"
+    return f"{option}: {first['input']!r} is not allowed: {', or '.join(messages)}{hint}"
 
 
-def _place(place: str, location: tuple[int | str, ...]) -> str:
-    for part in location:
+def _with_path(location: str, path: tuple[int | str, ...]) -> str:
+    for part in path:
         if isinstance(part, int):
-            place += f"[{part}]"
+            location += f"[{part}]"
         elif part.isidentifier():  # names of union branches, as in literal['a','b'], tell a user nothing
-            place += f".{part}"
-    return place
+            location += f".{part}"
+    return location
 
 
 def _literals(complaints: list[Any]) -> list[str]:
@@ -159,10 +159,10 @@ def differing(instance: Any) -> dict[str, Any]:
 
 def parts(instance: Any) -> dict[str, tuple[str, Any]]:
     """Return a plugin's options that are plugins themselves, each with the name that it is given in YAML."""
-    found = {name: getattr(instance, name) for name in field_names(type(instance))}
-    nested = {key: value for key, value in found.items() if hasattr(value, "__leakboard_kind__")}
-    values = as_dict(instance) if nested else {}
-    return {key: (next(iter(values[key])), value) for key, value in nested.items()}
+    values = {name: getattr(instance, name) for name in field_names(type(instance))}
+    nested = {key: value for key, value in values.items() if hasattr(value, "__leakboard_kind__")}
+    written = as_dict(instance) if nested else {}
+    return {key: (next(iter(written[key])), value) for key, value in nested.items()}
 
 
 def _form(instance: Any) -> tuple[TypeAdapter[Any], dict[str, Any]]:

@@ -160,19 +160,19 @@ class Identities:
 
     def of_publication(self, cell: Cell, conditions: Conditions) -> Job:
         """Return what loads, fits and publishes for a cell: its job, whatever the attack."""
-        known = (cell.source.label, cell.victim.label, cell.seed, conditions.threads)
-        if known not in self._published:
-            self._published[known] = self._of_publication(cell, conditions)
-        return self._published[known]
+        labels = (cell.source.label, cell.victim.label, cell.seed, conditions.threads)
+        if labels not in self._published:
+            self._published[labels] = self._of_publication(cell, conditions)
+        return self._published[labels]
 
     def _of_publication(self, cell: Cell, conditions: Conditions) -> Job:
         source, victim = cell.source, self.of_plugin(cell.victim)
         corpus, other = (self.of_plugin(choice) if choice else None for choice in (source.corpus, source.other))
         assert corpus is not None
         trained = victim.plugin.training_config()
-        own_key = corpus_key(corpus)
+        loaded = corpus_key(corpus)
         fit = {
-            "corpus": own_key,
+            "corpus": loaded,
             "auxiliary": source.regime,
             "victim": _content(cell.victim.name, trained, victim.content["fingerprint"]),
             "seed": cell.seed,
@@ -181,20 +181,20 @@ class Identities:
         }
         fit_key = digest(fit)
         published = {"fit": fit_key, "victim": victim.key, "publish": revisions.PUBLISH}
-        met = [corpus, victim, *([other] if other else [])]
+        plugins = [corpus, victim, *([other] if other else [])]
         return Job(
             cell,
             conditions,
             key="",
-            corpus_key=own_key,
+            corpus_key=loaded,
             other_key=corpus_key(other) if other else "",
             fit_key=fit_key,
             fit_label=options.label(cell.victim.name, trained),
             victim_key=digest(published),
             fingerprint=corpus.content["fingerprint"],
             other_fingerprint=other.content["fingerprint"] if other else "",
-            code={name: value for plugin in met for name, value in plugin.code.items()},
-            undeclared=tuple(name for plugin in met for name in plugin.undeclared),
+            code={name: value for plugin in plugins for name, value in plugin.code.items()},
+            undeclared=tuple(name for plugin in plugins for name in plugin.undeclared),
         )
 
 
@@ -215,14 +215,14 @@ def _identified(choice: Choice, plugin: Any) -> Identified:
 
 def _content(name: str, plugin: Any, fingerprint: str = "") -> dict[str, Any]:
     """Return what identifies a plugin; parts that are plugins stand in it whether they are the default or not."""
-    given = options.differing(plugin)
-    given |= {key: _content(inner, part) for key, (inner, part) in options.parts(plugin).items()}
+    changed = options.differing(plugin)
+    changed |= {key: _content(inner, part) for key, (inner, part) in options.parts(plugin).items()}
     revision = code.revision(type(plugin))
     declared = {"code": code.package_digest(type(plugin))} if revision is None else {"revision": revision}
-    return {"name": name, "options": given, "fingerprint": fingerprint, **declared}
+    return {"name": name, "options": changed, "fingerprint": fingerprint, **declared}
 
 
 def _undeclared(name: str, plugin: Any) -> list[str]:
     nested = [entry for inner, part in options.parts(plugin).values() for entry in _undeclared(inner, part)]
-    own = [] if code.revision(type(plugin)) else [f"{plugin.__leakboard_kind__}/{name}"]
-    return [*own, *nested]
+    itself = [] if code.revision(type(plugin)) else [f"{plugin.__leakboard_kind__}/{name}"]
+    return [*itself, *nested]

@@ -81,7 +81,7 @@ class Registry:
         """Return the plugins of a kind by name; nothing is imported."""
         return sorted((item for item in self._listings.values() if item.kind == kind), key=lambda item: item.name)
 
-    def find(self, kind: str, name: str, place: str) -> Listing:
+    def find(self, kind: str, name: str, location: str) -> Listing:
         """Return a plugin's listing.
 
         Raises:
@@ -92,17 +92,17 @@ class Registry:
         except KeyError:
             names = [item.name for item in self.listings(kind)]
             raise RequestError(
-                f"{place}: no {kind[:-1]} is named {name!r} (there are: {', '.join(names)}){nearest(name, names)}"
+                f"{location}: no {kind[:-1]} is named {name!r} (there are: {', '.join(names)}){nearest(name, names)}"
             ) from None
 
-    def load(self, kind: str, name: str, place: str = "request") -> Any:
+    def load(self, kind: str, name: str, location: str = "request") -> Any:
         """Import a plugin, once, and return its class.
 
         Raises:
             RequestError: there is no such plugin.
             BrokenPlugin: it cannot be imported, or declares no plugin class.
         """
-        listing = self.find(kind, name, place)
+        listing = self.find(kind, name, location)
         if (kind, name) in self._classes:
             return self._classes[kind, name]
         if listing.problem:
@@ -114,8 +114,8 @@ class Registry:
         self._classes[kind, name] = _plugin_class(module, listing)
         return self._classes[kind, name]
 
-    def state(self, listing: Listing) -> str:
-        """Return one line on whether a plugin can be used; one that says so itself is imported and asked."""
+    def availability(self, listing: Listing) -> str:
+        """Return one line on whether a plugin can be used; only a plugin that has `availability` is imported."""
         if listing.problem or not listing.has_availability:
             return f"broken: {listing.problem}" if listing.problem else "ready"
         try:
@@ -157,8 +157,10 @@ def _examine(path: Path, kind: str, module: str = "") -> Listing:
         problem = f"declares {len(declared)} plugin classes ({', '.join(declared) or 'none'}), not one of {expected}"
     elif missing := _missing_imports(tree):
         problem = f"needs {', '.join(missing)}, not installed"
-    found = kind or "".join(declared[:1])
-    return Listing(found, path.stem, str(path), summary, problem, module, has_availability=_has_availability(tree))
+    declared_kind = kind or "".join(declared[:1])
+    return Listing(
+        declared_kind, path.stem, str(path), summary, problem, module, has_availability=_has_availability(tree)
+    )
 
 
 def _has_availability(tree: ast.Module) -> bool:
@@ -175,8 +177,8 @@ def _declared_kinds(tree: ast.Module) -> list[str]:
 def _kinds_of(node: ast.ClassDef) -> list[str]:
     names = {kind[:-1]: kind for kind in KINDS}
     decorators = [d.func if isinstance(d, ast.Call) else d for d in node.decorator_list]
-    found = [d.id if isinstance(d, ast.Name) else d.attr if isinstance(d, ast.Attribute) else "" for d in decorators]
-    return [names[name] for name in found if name in names]
+    used = [d.id if isinstance(d, ast.Name) else d.attr if isinstance(d, ast.Attribute) else "" for d in decorators]
+    return [names[name] for name in used if name in names]
 
 
 def _missing_imports(tree: ast.Module) -> list[str]:
@@ -207,7 +209,7 @@ def _import_file(listing: Listing) -> ModuleType:
 def _plugin_class(module: ModuleType, listing: Listing) -> Any:
     named = listing.attribute
     for name, value in vars(module).items():
-        own = name == named if named else isinstance(value, type) and value.__module__ == module.__name__
-        if own and getattr(value, "__leakboard_kind__", None) == listing.kind:
+        is_declared = name == named if named else isinstance(value, type) and value.__module__ == module.__name__
+        if is_declared and getattr(value, "__leakboard_kind__", None) == listing.kind:
             return value
     raise BrokenPlugin(f"{listing.kind[:-1]} {listing.name!r} ({listing.origin}) is broken: no such plugin class")

@@ -86,11 +86,11 @@ class Suite:
             )
         ]
         for key, wanted in (only or {}).items():
-            there = sorted({name for cell in chosen for name in _names(cell, key)})
+            names = sorted({name for cell in chosen for name in _names(cell, key)})
             for name in wanted:
-                if name not in there:
+                if name not in names:
                     raise RequestError(
-                        f"--only {key}={name}: no such cell (there are: {', '.join(there)}){nearest(name, there)}"
+                        f"--only {key}={name}: no such cell (there are: {', '.join(names)}){nearest(name, names)}"
                     )
             chosen = [cell for cell in chosen if set(wanted) & set(_names(cell, key))]
         return chosen
@@ -156,86 +156,93 @@ def load_suite(name: str, registry: Registry) -> Suite:
     suite_name = whole.parent.name if whole.name == "suite.yaml" else whole.stem
     if file.queries and not file.gold:
         raise RequestError(f"{path}: queries: without gold there is nothing to compare their neighbours with")
-    place = f"{path}: gold"
-    gold = _choice(registry, "victims", *_split_entry(file.gold, place), place) if file.gold else None
+    location = f"{path}: gold"
+    gold = _choice(registry, "victims", *_split_entry(file.gold, location), location) if file.gold else None
     conditions = Conditions(file.threads, file.text_classifier, gold, tuple(file.queries or ()))
     return Suite(suite_name, path, file, tuple(sources), victims, attacks, conditions)
 
 
-def _split_entry(entry: str | dict[str, Any], place: str) -> tuple[str, dict[str, Any]]:
+def _split_entry(entry: str | dict[str, Any], location: str) -> tuple[str, dict[str, Any]]:
     if isinstance(entry, str):
         return entry, {}
     if len(entry) != 1:
         raise RequestError(
-            f"{place}: {json.dumps(entry)} is not one name with its options; allowed: name, or name: {{option: value}}"
+            f"{location}: {json.dumps(entry)} is not one name with its options; "
+            "allowed: name, or name: {option: value}"
         )
-    ((name, given),) = entry.items()
-    if given is not None and not isinstance(given, dict):
-        raise RequestError(f"{place}.{name}: {given!r} is not a mapping of options")
-    return str(name), dict(given or {})
+    ((name, options_given),) = entry.items()
+    if options_given is not None and not isinstance(options_given, dict):
+        raise RequestError(f"{location}.{name}: {options_given!r} is not a mapping of options")
+    return str(name), dict(options_given or {})
 
 
-def _refuse_twice(choices: Sequence[Choice | Source], place: str) -> None:
+def _refuse_twice(choices: Sequence[Choice | Source], location: str) -> None:
     counts = Counter(choice.label for choice in choices)
     if twice := [label for label, count in counts.items() if count > 1]:
-        raise RequestError(f"{place}: {twice[0]!r} is listed twice")
+        raise RequestError(f"{location}: {twice[0]!r} is listed twice")
 
 
-def _entries(registry: Registry, kind: str, entries: Sequence[Any], place: str) -> tuple[Choice, ...]:
-    found: list[Choice] = []
+def _entries(registry: Registry, kind: str, entries: Sequence[Any], location: str) -> tuple[Choice, ...]:
+    choices: list[Choice] = []
     for i, entry in enumerate(entries):
-        name, given = _split_entry(entry, f"{place}[{i}]")
-        here = f"{place}[{i}].{name}"
-        seeds, attacks = _own(registry, given, here) if kind == "victims" else ((), ())
-        grid = given.pop("grid", {})
+        name, options_given = _split_entry(entry, f"{location}[{i}]")
+        entry_location = f"{location}[{i}].{name}"
+        seeds, attacks = (
+            _own_seeds_and_attacks(registry, options_given, entry_location) if kind == "victims" else ((), ())
+        )
+        grid = options_given.pop("grid", {})
         if not isinstance(grid, dict) or not all(isinstance(values, list) and values for values in grid.values()):
-            raise RequestError(f"{here}.grid: {grid!r} is not a mapping of options to lists of values")
+            raise RequestError(f"{entry_location}.grid: {grid!r} is not a mapping of options to lists of values")
         for values in itertools.product(*grid.values()):
-            chosen = {**given, **dict(zip(grid, values, strict=True))}
-            found.append(replace(_choice(registry, kind, name, chosen, f"{place}[{i}]"), seeds=seeds, attacks=attacks))
-    _refuse_twice(found, place)
-    return tuple(found)
+            chosen = {**options_given, **dict(zip(grid, values, strict=True))}
+            choices.append(
+                replace(_choice(registry, kind, name, chosen, f"{location}[{i}]"), seeds=seeds, attacks=attacks)
+            )
+    _refuse_twice(choices, location)
+    return tuple(choices)
 
 
-def _own(registry: Registry, given: dict[str, Any], place: str) -> tuple[tuple[int, ...], tuple[Choice, ...]]:
+def _own_seeds_and_attacks(
+    registry: Registry, options_given: dict[str, Any], location: str
+) -> tuple[tuple[int, ...], tuple[Choice, ...]]:
     """Take a victim's own seeds and attacks out of its entry."""
 
     def take(name: str, kind: Any) -> Any:
         try:
-            return TypeAdapter(kind, config=ConfigDict(strict=True)).validate_python(given.pop(name))
+            return TypeAdapter(kind, config=ConfigDict(strict=True)).validate_python(options_given.pop(name))
         except ValidationError as error:
-            raise RequestError(options.explain(error, f"{place}.{name}", ())) from None
+            raise RequestError(options.explain(error, f"{location}.{name}", ())) from None
 
-    seeds = tuple(take("seeds", Seeds)) if "seeds" in given else ()
-    _refuse_seeds_twice(seeds, f"{place}.seeds")
-    attacks = take("attacks", Entries) if "attacks" in given else []
-    return seeds, _entries(registry, "attacks", attacks, f"{place}.attacks")
+    seeds = tuple(take("seeds", Seeds)) if "seeds" in options_given else ()
+    _refuse_seeds_twice(seeds, f"{location}.seeds")
+    attacks = take("attacks", Entries) if "attacks" in options_given else []
+    return seeds, _entries(registry, "attacks", attacks, f"{location}.attacks")
 
 
-def _refuse_seeds_twice(seeds: Sequence[int], place: str) -> None:
+def _refuse_seeds_twice(seeds: Sequence[int], location: str) -> None:
     if len(set(seeds)) < len(seeds):
-        raise RequestError(f"{place}: {list(seeds)} lists a seed twice")
+        raise RequestError(f"{location}: {list(seeds)} lists a seed twice")
 
 
-def _choice(registry: Registry, kind: str, name: str, given: dict[str, Any], place: str) -> Choice:
-    registry.find(kind, name, place)
+def _choice(registry: Registry, kind: str, name: str, options_given: dict[str, Any], location: str) -> Choice:
+    registry.find(kind, name, location)
     try:
-        plugin = options.build(registry.load(kind, name), given, f"{place}.{name}")
+        plugin = options.build(registry.load(kind, name), options_given, f"{location}.{name}")
     except BrokenPlugin as error:
-        written = ", ".join(f"{key}={json.dumps(value, default=str)}" for key, value in given.items())
-        return Choice(kind, name, given, f"{name}({written})" if written else name, str(error))
-    return Choice(kind, name, given, options.label(name, plugin), plugin=plugin)
+        written = ", ".join(f"{key}={json.dumps(value, default=str)}" for key, value in options_given.items())
+        return Choice(kind, name, options_given, f"{name}({written})" if written else name, str(error))
+    return Choice(kind, name, options_given, options.label(name, plugin), plugin=plugin)
 
 
-def _source(registry: Registry, entry: str | dict[str, Any], place: str) -> Source:
-    name, given = _split_entry(entry, place)
-    auxiliary = given.pop("auxiliary", "within")
-    corpus = _choice(registry, "datasets", name, given, place)
+def _source(registry: Registry, entry: str | dict[str, Any], location: str) -> Source:
+    name, options_given = _split_entry(entry, location)
+    auxiliary = options_given.pop("auxiliary", "within")
+    corpus = _choice(registry, "datasets", name, options_given, location)
     if auxiliary in REGIMES:
         return Source(corpus, str(auxiliary))
     names = [*REGIMES, *(listing.name for listing in registry.listings("datasets"))]
     if not isinstance(auxiliary, dict) and auxiliary not in names:
         allowed = f"{', '.join(REGIMES)}, or a dataset{nearest(auxiliary, names)}"
-        raise RequestError(f"{place}.{name}.auxiliary: {auxiliary!r} is not allowed: {allowed}")
-    other, other_options = _split_entry(auxiliary, f"{place}.{name}.auxiliary")
-    return Source(corpus, None, _choice(registry, "datasets", other, other_options, f"{place}.{name}.auxiliary"))
+        raise RequestError(f"{location}.{name}.auxiliary: {auxiliary!r} is not allowed: {allowed}")
+    other, other_options = _split_entry(auxiliary, f"{location}.{name}.auxiliary")
+    return Source(corpus, None, _choice(registry, "datasets", other, other_options, f"{location}.{name}.auxiliary"))

@@ -26,7 +26,7 @@ from leakboard.metrics.claims import canary_metrics
 from leakboard.threats.candidates import training_unit, why_no_unit
 from leakboard.threats.oracle import Oracle
 from leakboard.threats.publications import Publications
-from leakboard.threats.threat import AttackResult, Audited, Threat, VictimSide, expect, own_texts
+from leakboard.threats.threat import AttackResult, Audited, Threat, VictimSide, attacker_corpus, expect
 from leakboard.threats.words import published_words
 
 
@@ -80,9 +80,9 @@ class CanariesThreat(Threat["CanaryAttack"]):
             RequestError: there is no canary.
             ValueError: the scores are not one finite number a canary.
         """
-        claim, own = side.published.claim, own_texts(side)
+        claim, auxiliary = side.published.claim, attacker_corpus(side)
         unit = training_unit(attack.unit, claim, side.corpus)
-        view = CanariesView(own, unit, tuple(published_words(side).words), Oracle(side, own))
+        view = CanariesView(auxiliary, unit, tuple(published_words(side).words), Oracle(side, auxiliary))
         canaries = attack.fit(view, side.streams.seed_for("attack"))
         expect(canaries, Canaries, "canaries")
         if not canaries.units:

@@ -32,7 +32,7 @@ class Candidates:
     @property
     def owners(self) -> Integers:
         """Return the number of each candidate's author, int64 (n,): those of one author are not independent."""
-        number = {author: place for place, author in enumerate(dict.fromkeys(self.authors))}
+        number = {author: code for code, author in enumerate(dict.fromkeys(self.authors))}
         return np.array([number[author] for author in self.authors], np.int64)
 
 
@@ -45,14 +45,14 @@ def why_no_unit(unit: TrainingUnit | None, corpus: Corpus, published: Publicatio
     return ""
 
 
-def training_unit(asked: TrainingUnit | None, claim: PrivacyClaim | None, corpus: Corpus) -> TrainingUnit:
+def training_unit(requested: TrainingUnit | None, claim: PrivacyClaim | None, corpus: Corpus) -> TrainingUnit:
     """Return what is attacked: as an attack asks, else what the claim protects, else users where there are any.
 
     Raises:
         NotApplicable: users are asked for where there are none.
     """
     claimed = claim.unit if isinstance(claim, TrainingClaim) else None
-    unit = asked or claimed or ("user" if corpus.has_users else "document")
+    unit = requested or claimed or ("user" if corpus.has_users else "document")
     if unit == "user" and not corpus.has_users:
         raise NotApplicable(f"unit: 'user' is not allowed (pair, document): {corpus.name} names no users")
     return unit
@@ -96,12 +96,12 @@ def _by_author(corpus: Corpus, split: str) -> list[tuple[str, str]]:
 
 def _pairs_once(corpus: Corpus) -> list[list[tuple[str, Texts]]]:
     """Return author and words of the pairs of train and of test that stand once in both together."""
-    found = [
+    sides = [
         [(author, pair) for author, text in _by_author(corpus, split) for pair in _pairs(text)]
         for split in ("train", "test")
     ]
-    both = Counter(pair for side in found for _, pair in side)
-    return [[(author, Texts([pair])) for author, pair in side if both[pair] == 1] for side in found]
+    both = Counter(pair for side in sides for _, pair in side)
+    return [[(author, Texts([pair])) for author, pair in side if both[pair] == 1] for side in sides]
 
 
 def _pairs(text: str) -> list[str]:
@@ -119,7 +119,7 @@ def _units(corpus: Corpus, split: str, unit: TrainingUnit) -> list[tuple[str, Te
     of_user: dict[str, list[str]] = {}
     for user, text in texts:
         of_user.setdefault(user, []).append(text)
-    return [(user, Texts(own)) for user, own in of_user.items() if not other.issuperset(own)]
+    return [(user, Texts(written)) for user, written in of_user.items() if not other.issuperset(written)]
 
 
 def without_candidates(corpus: Corpus, candidates: Candidates, external: bool = False) -> Corpus:
@@ -133,13 +133,13 @@ def without_candidates(corpus: Corpus, candidates: Candidates, external: bool = 
         candidates: of the attack.
         external: the corpus is another dataset's, where the same name is somebody else.
     """
-    asked = {text for unit in candidates.units for text in unit}
+    hidden = {text for unit in candidates.units for text in unit}
     users = set(candidates.authors) if candidates.unit == "user" and not external else set()
     for split in corpus.splits:
         rows = list(enumerate(_by_author(corpus, split)))
         if candidates.unit == "pair":
-            kept = [row for row, (_, text) in rows if asked.isdisjoint(_pairs(text))]
+            kept = [row for row, (_, text) in rows if hidden.isdisjoint(_pairs(text))]
         else:
-            kept = [row for row, (author, text) in rows if text not in asked and author not in users]
+            kept = [row for row, (author, text) in rows if text not in hidden and author not in users]
         corpus = corpus.with_rows(split, kept)
     return corpus

@@ -22,7 +22,7 @@ from leakboard.metrics.membership import membership_metrics
 from leakboard.threats.candidates import draw_candidates, training_unit, why_no_unit, without_candidates
 from leakboard.threats.oracle import Oracle
 from leakboard.threats.publications import Publications
-from leakboard.threats.threat import AttackResult, Threat, VictimSide, expect, own_texts
+from leakboard.threats.threat import AttackResult, Threat, VictimSide, attacker_corpus, expect
 from leakboard.threats.words import published_words
 
 CANDIDATES = 4_000
@@ -42,7 +42,7 @@ class MembershipView:
     oracle: Oracle
 
 
-Judge = Callable[[PublishedWords], NDArray[Any]]
+MembershipScorer = Callable[[PublishedWords], NDArray[Any]]
 """Scores the candidates by the published table, float (n,), in the view's order; higher is likelier a member."""
 
 
@@ -64,13 +64,13 @@ class MembershipThreat(Threat["MembershipAttack"]):
         drawn = draw_candidates(
             side.corpus, unit, attack.candidates, side.streams.stream("candidates"), side.victim_share
         )
-        collected = own_texts(side)
-        own = without_candidates(collected, drawn, side.external_auxiliary)
-        view = MembershipView(own, unit, drawn.units, Oracle(side, own))
-        judge = attack.fit(view, side.streams.seed_for("attack"))
-        scores = judge(PublishedWords(list(published.words), published.vectors.copy()))
+        collected = attacker_corpus(side)
+        auxiliary = without_candidates(collected, drawn, side.external_auxiliary)
+        view = MembershipView(auxiliary, unit, drawn.units, Oracle(side, auxiliary))
+        score = attack.fit(view, side.streams.seed_for("attack"))
+        scores = score(PublishedWords(list(published.words), published.vectors.copy()))
         expect(scores, np.ndarray, "membership")
-        left, all_texts = len(own.splits["train"]), len(collected.splits["train"])
+        left, all_texts = len(auxiliary.splits["train"]), len(collected.splits["train"])
         return AttackResult(
             secrets=("membership",),
             attack_metric="auc",
@@ -91,5 +91,5 @@ class MembershipAttack(Attack):
     """How many candidates there are at most, half of them members."""
 
     @abstractmethod
-    def fit(self, view: MembershipView, seed: int) -> Judge:
+    def fit(self, view: MembershipView, seed: int) -> MembershipScorer:
         """Learn to tell members."""

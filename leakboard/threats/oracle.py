@@ -1,4 +1,4 @@
-"""What an attack may ask of a victim: the one door between the two. It records what it was asked."""
+"""What an attack may ask of a victim, and the only way to ask it. Every word that it asked about is recorded."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class Oracle:
 
     Args:
         side: the victim's.
-        own: the attacker's corpus, which shadow models are trained on unless it gives another.
+        auxiliary: the attacker's corpus, which shadow models are trained on unless it gives another.
     """
 
-    def __init__(self, side: VictimSide, own: Corpus):
-        self._side, self._own = side, own
+    def __init__(self, side: VictimSide, auxiliary: Corpus):
+        self._side, self._auxiliary = side, auxiliary
         self._publish, self._stream = side.publish, side.streams.stream("query")
-        self._asked: frozenset[str] = frozenset()
+        self._queried: frozenset[str] = frozenset()
 
     @property
-    def asked(self) -> frozenset[str]:
-        """Every word that stood in a question so far; an attack cannot take one back."""
-        return self._asked
+    def queried(self) -> frozenset[str]:
+        """Every word that the attack sent to the victim so far; it cannot take one back."""
+        return self._queried
 
     def encode(self, texts: Texts) -> Floats:
         """Publish these texts, float32 (n, d), with fresh noise."""
@@ -57,8 +57,9 @@ class Oracle:
             private: with what protects the recipe's training data; the attacker's own texts need no protection.
         """
         recipe = self._side.victim if private else self._side.victim.non_private()
-        own = corpus or self._own
-        return recipe.fit(own if own.has_users or not self._side.corpus.has_users else one_user_a_text(own), seed)
+        corpus = corpus or self._auxiliary
+        lacks_users = self._side.corpus.has_users and not corpus.has_users
+        return recipe.fit(one_user_a_text(corpus) if lacks_users else corpus, seed)
 
     @property
     def mechanism(self) -> ReleaseMechanism:
@@ -78,5 +79,5 @@ class Oracle:
 
     def _record(self, texts: Texts) -> frozenset[str]:
         named = frozenset(word for text in texts for word in words(text))
-        self._asked |= named
+        self._queried |= named
         return named

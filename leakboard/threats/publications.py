@@ -47,11 +47,11 @@ class Publisher:
         if "releases" not in self.victim.publishes or fitted.mechanism is None:
             return fitted.publish_documents(texts, rng)
         distinct = dict.fromkeys(texts)
-        if (asked := tuple(distinct)) not in self.kept:
+        if (key := tuple(distinct)) not in self.kept:
             if len(self.kept) == KEPT:
                 self.kept.pop(next(iter(self.kept)))
-            self.kept[asked] = fitted.inputs(Texts(asked))
-        if (inputs := self.kept[asked]) is None:
+            self.kept[key] = fitted.inputs(Texts(key))
+        if (inputs := self.kept[key]) is None:
             return fitted.publish_documents(texts, rng)
         rows = {text: row for row, text in enumerate(distinct)}
         return fitted.mechanism.release(inputs[[rows[text] for text in texts]], rng).astype(np.float32)

@@ -22,7 +22,7 @@ from leakboard.metrics.claims import bound_metrics, sanity_metric
 from leakboard.privacy.auditing.trials import counts
 from leakboard.threats.oracle import Oracle
 from leakboard.threats.publications import Publications, Publisher
-from leakboard.threats.threat import AttackResult, Audited, Threat, VictimSide, expect, own_texts
+from leakboard.threats.threat import AttackResult, Audited, Threat, VictimSide, attacker_corpus, expect
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,9 @@ class ReleasesThreat(Threat["ReleaseAudit"]):
         """
         claim = side.published.claim
         assert isinstance(claim, ReleaseClaim), "audits of releases meet only victims that claim something about them"
-        own = own_texts(side)
-        oracle = Oracle(side, own)
-        event = attack.fit(ReleasesView(claim, own, oracle), side.streams.seed_for("attack"))
+        auxiliary = attacker_corpus(side)
+        oracle = Oracle(side, auxiliary)
+        event = attack.fit(ReleasesView(claim, auxiliary, oracle), side.streams.seed_for("attack"))
         expect(event, Distinguisher, "releases")
         rng = side.streams.stream(f"audit {side.streams.label}")
         inputs, release = _released(event, oracle.mechanism, side.publish, claim.unit)

@@ -24,9 +24,9 @@ from leakboard.threats.threat import (
     AttackResult,
     Threat,
     VictimSide,
+    attacker_corpus,
     expect,
     observe,
-    own_texts,
     release_claim,
     shuffled,
 )
@@ -100,7 +100,7 @@ class SecretsThreat(Threat["SecretsAttack"]):
             known_texts(side, "train", secrets),
             known_texts(side, "dev", secrets),
             side.published.claim,
-            Oracle(side, own_texts(side)),
+            Oracle(side, attacker_corpus(side)),
         )
         guess = attack.fit(view, side.streams.seed_for("attack"))
         vectors, order = shuffled(observe(side, attack.observations), side.streams.stream("shuffle"))

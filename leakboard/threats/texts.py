@@ -21,9 +21,9 @@ from leakboard.threats.threat import (
     AttackResult,
     Threat,
     VictimSide,
+    attacker_corpus,
     expect,
     observe,
-    own_texts,
     release_claim,
     shuffled,
 )
@@ -62,7 +62,9 @@ class TextsThreat(Threat["TextsAttack"]):
 
     def evaluate(self, attack: TextsAttack, side: VictimSide) -> AttackResult:
         """Show the test vectors in random order, and compare the texts that are read with the true ones."""
-        view = TextsView(known_texts(side, "train", ()), known_texts(side, "dev", ()), Oracle(side, own_texts(side)))
+        view = TextsView(
+            known_texts(side, "train", ()), known_texts(side, "dev", ()), Oracle(side, attacker_corpus(side))
+        )
         read = attack.fit(view, side.streams.seed_for("attack"))
         vectors, order = shuffled(observe(side, 1), side.streams.stream("shuffle"))
         guesses = read(vectors)

@@ -144,7 +144,7 @@ def release_claim(side: VictimSide, times: int = 1) -> ReleaseClaim | None:
     )
 
 
-def own_texts(side: VictimSide) -> Corpus:
+def attacker_corpus(side: VictimSide) -> Corpus:
     """Return the attacker's own corpus: train and dev, without what only scoring may see."""
     return side.auxiliary.only("train", "dev")
 

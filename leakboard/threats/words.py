@@ -31,7 +31,7 @@ from leakboard.metrics.words import (
     word_metrics,
 )
 from leakboard.threats.oracle import Oracle
-from leakboard.threats.threat import AttackResult, Threat, VictimSide, expect, own_texts, shuffled
+from leakboard.threats.threat import AttackResult, Threat, VictimSide, attacker_corpus, expect, shuffled
 
 __all__ = ["Namer", "WordGuesses", "WordsAttack", "WordsThreat", "WordsView"]
 
@@ -67,19 +67,19 @@ class WordsThreat(Threat["WordsAttack"]):
             RequestError: the ranking is malformed, or the attack asked for a static table's words after it saw it.
         """
         published = published_words(side)
-        own = own_texts(side)
-        view = WordsView(own, published.text_index is not None, side.published.claim, Oracle(side, own))
+        auxiliary = attacker_corpus(side)
+        view = WordsView(auxiliary, published.text_index is not None, side.published.claim, Oracle(side, auxiliary))
         name = attack.fit(view, side.streams.seed_for("attack"))
-        known = view.oracle.asked if published.text_index is None else frozenset()
-        kept = np.array([row for row, word in enumerate(published.words) if word not in known], np.int64)
+        queried = view.oracle.queried if published.text_index is None else frozenset()
+        kept = np.array([row for row, word in enumerate(published.words) if word not in queried], np.int64)
         vectors, order = shuffled(published.vectors[kept], side.streams.stream("shuffle"))
         rows = kept[order]
         guesses = name(vectors)
         expect(guesses, WordGuesses, "words")
-        if published.text_index is None and view.oracle.asked != known:
+        if published.text_index is None and view.oracle.queried != queried:
             raise RequestError("an attack on words asks the victim before it sees the table, not afterwards")
         gold = [published.words[row] for row in rows]
-        counts = Counter(word for text in side.corpus.texts("train") for word in words(text) if word not in known)
+        counts = Counter(word for text in side.corpus.texts("train") for word in words(text) if word not in queried)
         units = None if published.text_index is None else published.text_index[rows]
         metrics = word_metrics(guesses, gold, [word for word, _ in counts.most_common(HEADLINE)], units)
         position = np.full(len(published.words), ASKED)

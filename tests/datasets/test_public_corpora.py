@@ -171,7 +171,7 @@ class TestDownloads:
         assert identity == "sha256:" + hashlib.sha256(b"hello\n").hexdigest()
         with without_network():
             assert file.identity() == identity
-        file.found().write_bytes(b"another")
+        file.local_path().write_bytes(b"another")
         assert file.identity() != identity
 
     def test_a_file_that_somebody_must_fetch(self):

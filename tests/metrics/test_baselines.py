@@ -63,17 +63,17 @@ class TestGivenLabel:
     def test_by_hand(self):
         labels = np.array([0, 0, 0, 1, 1, 1])
         secret = np.array([[0], [0], [1], [2], [2], [0]])
-        guesses = baselines.given_label(secret, labels, np.array([1, 0, 1]), "attribute")
+        guesses = baselines.from_label(secret, labels, np.array([1, 0, 1]), "attribute")
         assert guesses.tolist() == [[2], [0], [2]]
 
     def test_a_label_not_seen_in_train_gets_the_overall_best(self):
         secret = np.array([[0], [0], [1]])
-        assert baselines.given_label(secret, np.array([0, 0, 1]), np.array([7]), "attribute").tolist() == [[0]]
+        assert baselines.from_label(secret, np.array([0, 0, 1]), np.array([7]), "attribute").tolist() == [[0]]
 
     def test_entities(self):
         labels = np.array([0, 0, 1, 1])
         present = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])
-        assert baselines.given_label(present, labels, np.array([0, 1]), "entity").tolist() == [[1, 0], [0, 1]]
+        assert baselines.from_label(present, labels, np.array([0, 1]), "entity").tolist() == [[1, 0], [0, 1]]
 
 
 class TestFromText:

@@ -8,7 +8,7 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 from leakboard.errors import RequestError
-from leakboard.metrics.membership import found_at, membership_metrics
+from leakboard.metrics.membership import membership_metrics, true_positive_rate_at
 
 NAMES = ["attack_score", "attack_auc", "empirical_privacy", "privacy_best_constant", "tpr@fpr=0.001", "tpr@fpr=0.01"]
 
@@ -123,14 +123,14 @@ class TestUnits:
         truth = stats.norm.sf(stats.norm.isf(0.01) - 2.0)
         units = np.repeat(np.arange(2000), 8)
         drawn = [[np.repeat(kind, 8) for kind in planted(1000, 2.0, seed)[:2]] for seed in range(RUNS)]
-        assert covers([found_at(0.01, *both, units) for both in drawn], truth)
-        assert not covers([found_at(0.01, *both) for both in drawn], truth)
+        assert covers([true_positive_rate_at(0.01, *both, units) for both in drawn], truth)
+        assert not covers([true_positive_rate_at(0.01, *both) for both in drawn], truth)
 
     def test_copies_cost_the_rate_no_more_than_a_share_of_the_error(self):
         scores, members, _ = planted(2000, 2.0)
-        copied = found_at(0.01, np.repeat(scores, 5), np.repeat(members, 5), np.repeat(np.arange(4000), 5))
-        once = found_at(0.01, scores, members, np.arange(4000))
-        assert once == found_at(0.01, scores, members)
+        copied = true_positive_rate_at(0.01, np.repeat(scores, 5), np.repeat(members, 5), np.repeat(np.arange(4000), 5))
+        once = true_positive_rate_at(0.01, scores, members, np.arange(4000))
+        assert once == true_positive_rate_at(0.01, scores, members)
         assert copied.low < once.low < once.high < copied.high
         assert copied.high - copied.low < 1.2 * (once.high - once.low)
 
@@ -142,7 +142,7 @@ class TestUnits:
             units = np.repeat(np.arange(900), generator.integers(1, 6, 900))
             members = generator.random(len(units)) < 0.5
             common, own = generator.normal(size=900)[units], generator.normal(size=len(units))
-            intervals.append(found_at(0.01, 0.9**0.5 * common + 0.1**0.5 * own + members, members, units))
+            intervals.append(true_positive_rate_at(0.01, 0.9**0.5 * common + 0.1**0.5 * own + members, members, units))
         assert covers(intervals, truth)
 
     def test_an_author_may_have_members_and_others(self):
@@ -201,27 +201,27 @@ class TestFoundAtALowRate:
     @pytest.mark.parametrize("shift", [0.5, 1.0, 2.0])
     def test_coverage(self, shift, target):
         truth = stats.norm.sf(stats.norm.isf(target) - shift)
-        intervals = [found_at(target, *planted(2000, shift, seed)[:2]) for seed in range(RUNS)]
+        intervals = [true_positive_rate_at(target, *planted(2000, shift, seed)[:2]) for seed in range(RUNS)]
         assert covers(intervals, truth)
         assert all(found.low <= found.value <= found.high for found in intervals)
 
     def test_coverage_of_tied_scores(self):
         """Only 2.5, 3, ... may be reported at 0.01: P(other >= 2.5) = 0.006, P(other >= 2) = 0.023."""
         drawn = [planted(2000, 1.0, seed)[:2] for seed in range(RUNS)]
-        intervals = [found_at(0.01, np.floor(2 * scores) / 2, members) for scores, members in drawn]
+        intervals = [true_positive_rate_at(0.01, np.floor(2 * scores) / 2, members) for scores, members in drawn]
         assert covers(intervals, stats.norm.sf(2.5 - 1.0))
 
     def test_the_interval_says_something(self):
-        found = found_at(0.01, *planted(2000, 2.0)[:2])  # the truth is 0.37
+        found = true_positive_rate_at(0.01, *planted(2000, 2.0)[:2])  # the truth is 0.37
         assert 0.2 < found.low < found.high < 0.55
-        narrow = found_at(0.01, *planted(200_000, 2.0)[:2])
+        narrow = true_positive_rate_at(0.01, *planted(200_000, 2.0)[:2])
         assert narrow.high - narrow.low < (found.high - found.low) / 8
 
     @pytest.mark.parametrize(("target", "enough"), [(0.01, 437), (0.001, 4380)])
     def test_too_few_others_leave_the_lower_end_open(self, target, enough):
         for n, known in ((enough - 1, False), (enough, True)):
             scores, members = np.repeat([1.0, 0.0], [50, n]), np.repeat([True, False], [50, n])
-            assert (found_at(target, scores, members).low > 0) == known
+            assert (true_positive_rate_at(target, scores, members).low > 0) == known
 
     def test_too_few_others_are_told(self):
         scores, members, _ = planted(500, 3.0)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from leakboard.data.corpora import build_corpus
-from leakboard.metrics.regression import NO_INTERVAL, judge_regression, root_mean_square, user_means
+from leakboard.metrics.regression import NO_INTERVAL, regression_metrics, root_mean_square, user_means
 
 SPLITS = ("train", "dev", "test")
 
@@ -56,7 +56,7 @@ class TestModels:
     """What is there is found, what is not is not, and the errors are the right ones."""
 
     def test_a_planted_linear_target_is_recovered(self):
-        found = by_name(judge_regression(*made(0)))
+        found = by_name(regression_metrics(*made(0)))
         assert len(found) == 6
         mean = found["rmse_mean", "planted"]
         for name in ("rmse_linear", "rmse_svr"):
@@ -66,7 +66,7 @@ class TestModels:
         assert found["rmse_linear", "planted"].value == pytest.approx(0.1, rel=0.3)
 
     def test_an_independent_target_is_not_better_than_the_mean(self):
-        found = by_name(judge_regression(*made(1)))
+        found = by_name(regression_metrics(*made(1)))
         mean = found["rmse_mean", "independent"]
         assert mean.value == pytest.approx(0.9, rel=0.3)
         for name in ("rmse_linear", "rmse_svr"):
@@ -76,7 +76,7 @@ class TestModels:
     @pytest.mark.parametrize("seed", range(3))
     def test_against_least_squares_by_hand(self, seed):
         corpus, documents = made(seed, noise=1)
-        found = by_name(judge_regression(corpus, documents))
+        found = by_name(regression_metrics(corpus, documents))
         x, x_test = (np.column_stack([np.ones(len(documents[s])), documents[s]]) for s in ("train", "test"))
         for target in corpus.numeric_targets:
             y, y_test = (np.array(corpus.splits[s][target]) for s in ("train", "test"))
@@ -92,17 +92,17 @@ class TestModels:
         corpus, documents = made(2, noise=1)
         units = np.array([1e-3, 1, 1e4, 10, 0.1], np.float32)
         first, second = (
-            judge_regression(corpus, documents),
-            judge_regression(corpus, {split: x * units + 5 * units for split, x in documents.items()}),
+            regression_metrics(corpus, documents),
+            regression_metrics(corpus, {split: x * units + 5 * units for split, x in documents.items()}),
         )
         for one, other in zip(first, second, strict=True):
             assert one.value == pytest.approx(other.value, rel=1e-3)
 
     def test_dev_is_not_used(self):
         corpus, documents = made(3)
-        expected = judge_regression(corpus, documents)
-        assert judge_regression(corpus, documents | {"dev": documents["dev"] * 100}) == expected
-        assert judge_regression(corpus.only("train", "test"), documents) == expected
+        expected = regression_metrics(corpus, documents)
+        assert regression_metrics(corpus, documents | {"dev": documents["dev"] * 100}) == expected
+        assert regression_metrics(corpus.only("train", "test"), documents) == expected
 
     def test_test_rows_are_judged_each_by_itself(self):
         corpus, documents = made(3)
@@ -111,14 +111,14 @@ class TestModels:
         for rows in (range(80), range(40), range(40, 80)):
             part = corpus.only("train", "test")
             part.splits["test"] = part.splits["test"].select(rows)
-            found = judge_regression(part, documents | {"test": documents["test"][rows]})
+            found = regression_metrics(part, documents | {"test": documents["test"][rows]})
             squares.append(len(rows) * values(found) ** 2)
         assert squares[0] == pytest.approx(squares[1] + squares[2])
 
     def test_nothing_to_do(self, reviews):
-        assert judge_regression(made(0)[0], {}) == []
+        assert regression_metrics(made(0)[0], {}) == []
         some = {split: np.ones((len(reviews.splits[split]), 2), np.float32) for split in SPLITS}
-        assert judge_regression(reviews, some) == []
+        assert regression_metrics(reviews, some) == []
 
 
 class TestUsers:
@@ -148,8 +148,8 @@ class TestUsers:
             means[split] = np.stack([documents[split][owner == user].mean(0) for user in range(size)])
             users[split] = [f"{split} {user:03}" for user in owner]
             targets[split] = {"score": scores[split][owner]}
-        found = judge_regression(corpus_of(targets, users), documents)
-        alone = judge_regression(corpus_of({s: {"score": scores[s]} for s in SPLITS}), means)
+        found = regression_metrics(corpus_of(targets, users), documents)
+        alone = regression_metrics(corpus_of({s: {"score": scores[s]} for s in SPLITS}), means)
         assert [metric.n for metric in found] == [12, 12, 12]
         for one, other in zip(found, alone, strict=True):
             tolerance = 2e-3 if one.name == "rmse_svr" else 1e-5  # it stops within 1e-3 of the optimum
@@ -158,7 +158,7 @@ class TestUsers:
     def test_who_writes_more_counts_no_more(self):
         corpus = self.corpus()
         documents = {split: np.ones((len(corpus.splits[split]), 2), np.float32) for split in SPLITS}
-        found = by_name(judge_regression(corpus, documents))
+        found = by_name(regression_metrics(corpus, documents))
         mean = (1 + 2 + 4) / 3
         expected = math.sqrt(((mean - 3) ** 2 + (mean - 0.5) ** 2) / 2)
         assert found["rmse_mean", "score"].value == pytest.approx(expected)
@@ -171,7 +171,7 @@ class TestSmall:
 
     @pytest.mark.parametrize("sizes", [(1, 1, 1), (2, 1, 1), (20, 1, 1), (1, 1, 5)])
     def test_tiny_corpora(self, sizes):
-        found = judge_regression(*made(4, sizes))
+        found = regression_metrics(*made(4, sizes))
         assert len(found) == 6
         assert np.isfinite(values(found)).all()
         assert {metric.n for metric in found} == {sizes[2]}

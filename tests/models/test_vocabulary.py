@@ -9,7 +9,7 @@ from scipy import stats
 
 from leakboard.errors import RequestError
 from leakboard.models.skip_gram import vocabulary
-from leakboard.models.skip_gram.vocabulary import counted, exact, given, threshold
+from leakboard.models.skip_gram.vocabulary import counted, exact, read, threshold
 
 LETTERS = list("abcdefgh")
 BACKGROUND = [[letter] for letter in LETTERS for _ in range(3)]
@@ -187,11 +187,11 @@ class TestGiven:
         return write
 
     def test_words_with_counts_stay_in_their_order(self, write):
-        found = given(write("the\t200\r\ncafé\t0.5\r\nof\t1e3\n".encode()))
+        found = read(write("the\t200\r\ncafé\t0.5\r\nof\t1e3\n".encode()))
         assert (found.words, found.counts.tolist()) == (["the", "café", "of"], [200, 0.5, 1000])
 
     def test_words_without_counts_follow_zipf(self, write):
-        found = given(write(b"the\nof\nand\nto"))
+        found = read(write(b"the\nof\nand\nto"))
         assert (found.words, found.counts.tolist()) == (["the", "of", "and", "to"], [1, 1 / 2, 1 / 3, 1 / 4])
 
     @pytest.mark.parametrize(
@@ -215,10 +215,10 @@ class TestGiven:
     def test_a_fault_is_one_line_with_file_and_place(self, write, content, message):
         path = write(content)
         with pytest.raises(RequestError, match=message) as caught:
-            given(path)
+            read(path)
         assert str(caught.value).startswith(f"{path}: ")
         assert "\n" not in str(caught.value)
 
     def test_a_missing_file(self, tmp_path):
         with pytest.raises(RequestError, match=r"none\.txt: no such file"):
-            given(tmp_path / "none.txt")
+            read(tmp_path / "none.txt")

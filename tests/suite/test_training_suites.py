@@ -9,7 +9,7 @@ from leakboard.board.tables import LOST
 from leakboard.data.words import words
 from leakboard.datasets.generated_reviews import GeneratedReviews
 from leakboard.models.skip_gram import training
-from leakboard.pipeline.worker import Workplace, fit_victim
+from leakboard.pipeline.worker import RunFolders, fit_victim
 from leakboard.store import Store, resume_dir
 from leakboard.suite.plan import Identities, plan
 from leakboard.suite.registry import Registry
@@ -178,7 +178,7 @@ class TestResuming:
         registry = Registry(())
         suite = load_suite(str(bench.folder / "tiny.yaml"), registry)
         (job,) = plan(suite, suite.cells(), Identities(registry))
-        return job, Workplace(bench.out / "store", bench.out / "cells", ())
+        return job, RunFolders(bench.out / "store", bench.out / "cells", ())
 
     def fitted(self, place, job):
         folder = Store(place.store).path("victims", job.victim_slug, job.fit_key)
@@ -186,7 +186,7 @@ class TestResuming:
 
     def test_an_interrupted_fit_goes_on_and_leaves_nothing_behind(self, bench, tmp_path, monkeypatch):
         job, place = self.place(bench)
-        whole = Workplace(tmp_path / "whole", tmp_path / "cells", ())
+        whole = RunFolders(tmp_path / "whole", tmp_path / "cells", ())
         fit_victim(job, whole, False, print)
         monkeypatch.setattr(training, "SAVE", -1.0)
         advance, steps = training.Training.advance, []

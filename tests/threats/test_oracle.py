@@ -18,20 +18,20 @@ def oracle_of(side):
 
 def test_every_word_that_it_was_asked_is_recorded(plain):
     oracle = oracle_of(plain)
-    assert oracle.asked == set()
+    assert oracle.queried == set()
     oracle.encode(Texts(["w1 Unheard, w2"]))
     oracle.words(Texts(["w3"]))
-    assert oracle.asked == {"w1", "unheard", "w2", "w3"}
+    assert oracle.queried == {"w1", "unheard", "w2", "w3"}
 
 
 def test_what_was_asked_cannot_be_taken_back(plain):
     oracle = oracle_of(plain)
     oracle.words(Texts(["w1"]))
     with pytest.raises(AttributeError):
-        oracle.asked.clear()
+        oracle.queried.clear()
     with pytest.raises(AttributeError):
-        oracle.asked = set()
-    assert oracle.asked == {"w1"}
+        oracle.queried = set()
+    assert oracle.queried == {"w1"}
 
 
 def test_of_a_static_table_the_named_words_alone_are_returned(plain):

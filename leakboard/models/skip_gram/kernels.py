@@ -47,8 +47,12 @@ def make_pairs(codes: Array, starts: Array, window: int) -> tuple[Array, Array, 
                 continue
             for j in range(max(starts[text], i - window), min(starts[text + 1], i + window + 1)):
                 counts[text] += j != i and codes[j] >= 0
-    known = counts.sum()
-    centres, contexts, positions = np.empty(known, np.int32), np.empty(known, np.int32), np.empty(known, np.int64)
+    known_pairs = counts.sum()
+    centres, contexts, positions = (
+        np.empty(known_pairs, np.int32),
+        np.empty(known_pairs, np.int32),
+        np.empty(known_pairs, np.int64),
+    )
     row = position = 0
     for text in range(len(counts)):
         for i in range(starts[text], starts[text + 1]):

@@ -110,7 +110,7 @@ def threshold(noise_multiplier: float, failure: float) -> float:
     return 1 + noise_multiplier * float(stats.norm.isf(failure / MOST_WORDS))
 
 
-def given(path: Path) -> Vocabulary:
+def read(path: Path) -> Vocabulary:
     """Read a public vocabulary: one word a line, or a word, a tab, and its count somewhere public.
 
     Without counts the words are taken to be in order of frequency, the i-th from 1 as frequent as 1/i (Zipf).

@@ -108,8 +108,8 @@ def choose_event(
         ValueError: fewer than 50 draws a pair, no pair, or releases that are not finite.
     """
     if not pairs or draws // len(pairs) < FEWEST:
-        asked = f"not {draws} draws for {len(pairs)} pairs"
-        raise ValueError(f"an event is chosen on at least {FEWEST} draws for each pair, and one pair, {asked}")
+        request = f"not {draws} draws for {len(pairs)} pairs"
+        raise ValueError(f"an event is chosen on at least {FEWEST} draws for each pair, and one pair, {request}")
     events = [_best_event(mechanism, pair, draws // len(pairs), digits, generator) for pair in pairs]
     return max(events, key=lambda event: event.promise)
 
@@ -165,17 +165,17 @@ def _statistics(mechanism: Mechanism, pair: Pair, first: Array, second: Array) -
         "largest coordinate": lambda outputs: outputs.max(1),
         "learned classifier": _classifier(first, second),
     }
-    given = (pair.first, pair.second)
+    inputs = (pair.first, pair.second)
     if hasattr(mechanism, "vector_of"):  # the pair holds texts, which become vectors first
-        vectors = [mechanism.vector_of(values) for values in given]
+        vectors = [mechanism.vector_of(values) for values in inputs]
         if any(vector is None for vector in vectors):
             return statistics
-        given = (vectors[0], vectors[1])
-    direction = given[1] - given[0]
+        inputs = (vectors[0], vectors[1])
+    direction = inputs[1] - inputs[0]
     statistics["projection on the difference"] = lambda outputs: outputs @ direction
     ratio = getattr(mechanism, "log_ratio", None)
-    if ratio and ratio(first[:1], *given) is not None:
-        statistics["likelihood ratio"] = lambda outputs: ratio(outputs, *given)
+    if ratio and ratio(first[:1], *inputs) is not None:
+        statistics["likelihood ratio"] = lambda outputs: ratio(outputs, *inputs)
     return statistics
 
 
