@@ -158,10 +158,9 @@ class Dataset(Plugin):
 
 
 class FittedVictim:
-    """A trained encoder, ready to publish: a frozen dataclass.
+    """A trained encoder, ready to publish: a frozen dataclass, saved as it is where its fields are arrays or plain.
 
-    Fields that are arrays, numbers, text or None are saved and loaded as they are; a victim with others has ``save``
-    and `Victim.load` of its own.
+    A victim whose fields are other than arrays, numbers, text, lists or None has ``save`` and `Victim.load` of its own.
     """
 
     @property
@@ -209,6 +208,8 @@ class Victim(Plugin):
     """A recipe for an encoder; its fields are the options."""
 
     publishes: ClassVar[tuple[Publication, ...]] = ("documents",)
+    trainable: ClassVar[bool] = True
+    """Whether there is a recipe that attackers may train on texts of their own."""
     streams_of: ClassVar[str] = ""
     """The victim whose random streams it draws from, as a variant does to be compared; empty: its own."""
 

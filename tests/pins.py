@@ -105,6 +105,21 @@ def complaint(name, revision, found, where="its revision"):
     return "" if same and pinned["revision"] == revision else f"the revision of {name} is another: run `make pins`"
 
 
+def complaint_about_defaults(name, revision, defaults):
+    """Return what to do about changed defaults: they are not in identities, so results under them would be mixed up."""
+    pinned = read().get(f"defaults/{name}")
+    if IS_WRITING:
+        _write(read() | {f"defaults/{name}": {"revision": revision, "defaults": defaults}})
+        return ""
+    if pinned is None:
+        return f"the defaults of {name} have no pins: run `make pins`"
+    kept = pinned["defaults"].keys() & defaults.keys()
+    if (changed := sorted(o for o in kept if pinned["defaults"][o] != defaults[o])) and pinned["revision"] == revision:
+        return f"the default of {name}.{changed[0]} changed: raise its revision, then run `make pins`"
+    same = pinned["defaults"] == defaults and pinned["revision"] == revision
+    return "" if same else f"the options or the revision of {name} are others: run `make pins`"
+
+
 def forget(names):
     """Remove the pins of what is gone, when pins are written; return the names that are left over."""
     left = set(read()) - set(names)

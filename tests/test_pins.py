@@ -30,6 +30,8 @@ from leakboard.pipeline.fitting import fit, victim_and_attacker_corpus
 from leakboard.pipeline.publications import publish
 from leakboard.randomness import Streams
 from leakboard.suite import revisions
+from leakboard.suite.code import revision
+from leakboard.suite.options import describe
 from leakboard.suite.registry import KINDS, Registry, load_file
 from leakboard.threats.threat import Threat
 
@@ -193,9 +195,19 @@ def _called(tree):
     return {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
 
 
+PLUGINS = [(kind, listing.name) for kind in KINDS for listing in Registry().listings(kind)]
+
+
+@pytest.mark.parametrize(("kind", "name"), PLUGINS, ids=lambda part: part)
+def test_the_defaults_of_every_plugin_are_pinned(kind, name):
+    cls = Registry().load(kind, name)
+    defaults = {option.name: option.default for option in describe(cls)}
+    assert not pins.complaint_about_defaults(f"{kind}/{name}", revision(cls), defaults)
+
+
 def test_no_pins_are_left_of_what_is_gone():
-    registry = Registry()
-    plugins = [f"{kind}/{listing.name}" for kind in KINDS for listing in registry.listings(kind)]
+    plugins = [f"{kind}/{name}" for kind, name in PLUGINS]
+    plugins += [f"defaults/{plugin}" for plugin in plugins]
     engine = [*(f"scoring/{name}" for name in SCORERS), *(f"stages/{name}" for name in STAGES)]
     assert pins.forget([*plugins, *engine]) == set()
 
@@ -211,6 +223,19 @@ class TestTelling:
         monkeypatch.setattr(pins, "IS_WRITING", True)
         pins.complaint("victims/v", 1, pins.summary([self.NUMBERS, "a"]))
         monkeypatch.setattr(pins, "IS_WRITING", False)
+
+    def test_a_changed_default_is_told_and_a_new_option_asks_for_pins_alone(self, monkeypatch):
+        monkeypatch.setattr(pins, "IS_WRITING", True)
+        pins.complaint_about_defaults("victims/v", 1, {"epochs": "5", "rate": "0.1"})
+        monkeypatch.setattr(pins, "IS_WRITING", False)
+        told = {
+            "": {"epochs": "5", "rate": "0.1"},
+            "the default of victims/v.epochs changed: raise its revision, then run `make pins`": {"epochs": "6"},
+            "the options or the revision of victims/v are others: run `make pins`": {"epochs": "5", "width": "3"},
+        }
+        for message, defaults in told.items():
+            assert pins.complaint_about_defaults("victims/v", 1, defaults) == message
+        assert "raise" not in pins.complaint_about_defaults("victims/v", 2, {"epochs": "6"})
 
     def told(self, *value, revision=1):
         return pins.complaint("victims/v", revision, pins.summary([*value]))

@@ -61,6 +61,14 @@ def test_its_commands_work_in_order(folder):
         assert not table["status"].str.contains("fail(?!ed: no better)|skipped", regex=True).any()
 
 
+@pytest.mark.parametrize(("kind", "name", "lines"), [("victim", "Lsa", 25), ("attack", "NearestTexts", 20)])
+def test_its_classes_are_those_that_new_writes(kind, name, lines):
+    template = (ROOT / "leakboard" / "cli" / "templates" / f"{kind}.py.txt").read_text("utf-8")
+    _, decorator, classes = template.replace("$Class", name).partition(f"@{kind}")
+    assert decorator + classes in blocks("python")
+    assert len([line for line in (decorator + classes).splitlines() if line]) <= lines
+
+
 def test_its_make_targets_exist():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
     assert set(re.findall(r"^make ([a-z-]+)", README, re.M)) <= targets

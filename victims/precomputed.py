@@ -1,12 +1,12 @@
 """Vectors that you already have, one a row of a table: audit what is in your vector store without any model.
 
 Row i of the file belongs to row i of the dataset's source, files of a glob taken in sorted order and bad rows counted
-too. New texts cannot be encoded, so attacks that query the victim cannot be mounted.
+too. New texts cannot be encoded, so attacks that query the victim, or train its recipe, do not apply.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Self
 from zipfile import BadZipFile
 
 import numpy as np
@@ -29,6 +29,8 @@ class Precomputed(Victim):
         """Return random vectors for the first thousand rows of any corpus."""
         np.save(folder / "vectors.npy", np.random.default_rng(0).standard_normal((1000, 5)).astype(np.float32))
         return cls(vectors=str(folder / "vectors.npy"))
+
+    trainable: ClassVar[bool] = False
 
     def fingerprint(self) -> str:
         """Identify the file's bytes."""

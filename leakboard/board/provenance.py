@@ -33,7 +33,7 @@ def describe(
     }
 
 
-DECISIVE = ("torch", "numpy", "scikit-learn")
+DECISIVE = ("faiss-cpu", "gensim", "numba", "numpy", "scikit-learn", "scipy", "torch", "transformers")
 """Packages whose version may move numbers."""
 
 
@@ -48,8 +48,9 @@ def mixture(costs: Iterable[tuple[str, Iterable[Mapping[str, Any]]]]) -> str:
         for cost in stages:
             environment = cost.get("environment", {})
             packages = environment.get("packages", {})
-            commit = environment.get("commit", "")
-            values = {"commit": commit[:8] + commit[40:]} | {name: packages.get(name) for name in DECISIVE}
+            values = {name: packages.get(name) for name in DECISIVE}
+            values["processor"] = environment.get("machine", {}).get("processor")
+            values["precision"] = cost.get("auto_precision")
             values[f"{cost.get('stage')} of {victim}"] = cost.get("device")
             for name, value in values.items():
                 if value:

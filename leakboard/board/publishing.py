@@ -75,7 +75,7 @@ def verify(run: Run, display: runner.Display, count: int, tolerance: float, seed
     Raises:
         RequestError: the suite has no published cells.
     """
-    published = [(job, record) for job in run.jobs if (record := run.results.published(job))]
+    published = [(job, record) for job in run.jobs if (record := run.results.published_at_home(job))]
     if not published:
         raise RequestError(f"{run.suite.home}: no cell that {run.suite.path} asks for is published")
     order = np.random.default_rng(seed).permutation(len(published))[:count]

@@ -20,7 +20,7 @@ from leakboard.errors import RequestError
 from leakboard.interfaces import Coverage, Floats, PublishedWords, Texts
 from leakboard.models import frozen_states
 from leakboard.models.bert_layers import AttentionMask, BertLayers, HiddenStates
-from leakboard.models.checkpoints import Pooling, Precision
+from leakboard.models.checkpoints import Pooling, Precision, has_bfloat16
 from leakboard.models.training import encode_all, of_like_length
 
 if TYPE_CHECKING:
@@ -47,14 +47,6 @@ class Prepared:
 
     def __len__(self) -> int:
         return len(self.encoding.ids)
-
-
-def has_bfloat16(device: torch.device) -> bool:
-    """Return whether the processor computes bfloat16 products in hardware (AVX512-BF16, AMX, or a recent GPU)."""
-    if device.type == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
-    checks = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
-    return any(getattr(torch.cpu, check, lambda: False)() for check in checks)
 
 
 class TransformerEncoder(torch.nn.Module):

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from leakboard.models.checkpoints import has_bfloat16
 from leakboard.pipeline.environment import environment
 
 
@@ -58,6 +59,7 @@ def measured(stage: str, threads: int) -> Iterator[dict[str, Any]]:
         "peak_memory_mib": _peak_memory(),
         "device": torch.cuda.get_device_name(0) if used else "cpu",
         "threads": threads,
+        "auto_precision": "bfloat16" if has_bfloat16(torch.device("cuda" if used else "cpu")) else "float32",
         "environment": environment(),
     }
 

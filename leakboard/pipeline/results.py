@@ -61,6 +61,11 @@ class Results:
                 return result
         return (self.published(job) if self.take_published else None) or local
 
+    def published_at_home(self, job: Job) -> Result | None:
+        """Return a cell's result as the suite's own leaderboard has it."""
+        entry = self._home_board.get(job.key)
+        return Result(*entry, "published leaderboards") if entry else None
+
     def published(self, job: Job) -> Result | None:
         """Return a cell's published result, of its own leaderboard or another."""
         for board in (self._home_board, self._boards) if job.key not in self._home_board else (self._home_board,):

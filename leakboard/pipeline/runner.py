@@ -218,7 +218,7 @@ def _run_tasks(run: Run, pending: Sequence[Job], display: Display, processes: in
         for choice, key, of_attacker in ((source.corpus, job.corpus_key, False), (source.other, job.other_key, True)):
             if choice and key not in loads:
                 name = loads[key] = kinds[f"load {choice.label}"] = f"load {choice.label}"
-                loading.append(Task(name, load_dataset, (job, folders, of_attacker), timeout=timeout))
+                loading.append(Task(name, load_dataset, (job, folders, of_attacker, force), timeout=timeout))
         fitting = f"{source.label} / fit {job.fit_label} / seed {seed}"
         publishing = f"{source.label} / {victim.label} / seed {seed}"
         attacking = f"{publishing} / {attack.label}"

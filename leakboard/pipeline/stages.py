@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from leakboard.claims import claim_as_json
 from leakboard.data.corpora import load_corpus, save_corpus
 from leakboard.errors import DataError, NotApplicable, RequestError, StopRun, one_line
-from leakboard.interfaces import Corpus, FittedVictim
+from leakboard.interfaces import Corpus, FittedVictim, SecretKind
 from leakboard.logs import log_progress
 from leakboard.pipeline.records import Record, read_costs, write_costs
 from leakboard.pipeline.resources import limit_threads, measured, silence_libraries
@@ -95,13 +95,19 @@ class Stages:
         """Return why the victim cannot be trained on the corpus, or an empty string."""
         return self.victim.why_not_applicable(self.whole())
 
+    @property
+    def unfinished(self) -> Path:
+        """Where the state of an interrupted fit is kept: by code too, since another code must not go on with it."""
+        code = {name: value for name, value in self.job.code.items() if not name.startswith("attacks/")}
+        return self.store.unfinished(self.job.victim_slug, digest({"fit": self.job.fit_key, "code": code}))
+
     def fitted_folder(self) -> Path:
         """Return where the fitted victim is saved."""
         from leakboard.pipeline.fitting import fit
 
         job = self.job
 
-        unfinished = self.store.unfinished(job.victim_slug, job.fit_key)
+        unfinished = self.unfinished
 
         def make(folder: Path) -> None:
             log_progress("fitting the victim")
@@ -145,11 +151,23 @@ class Stages:
             log_progress("training classifiers on the text")
             np.save(folder / "guesses.npy", baselines.from_text(whole, secrets, seed=0))
 
+        folder = self.store.obtain("text classifiers", *self._text_classifiers(kind), make, self.warn)
+        return np.load(folder / "guesses.npy", allow_pickle=False)
+
+    def _text_classifiers(self, kind: str) -> tuple[str, str]:
+        """Return name and identity of the guesses of classifiers trained on the text."""
         revision = revisions.TEXT_CLASSIFIERS
         key = digest({"corpus": self.job.corpus_key, "kind": kind, "revision": revision, "threads": self.job.threads})
-        readable = f"{self.job.cell.source.corpus.name}-{kind}"
-        folder = self.store.obtain("text classifiers", readable, key, make, self.warn)
-        return np.load(folder / "guesses.npy", allow_pickle=False)
+        return f"{self.job.cell.source.corpus.name}-{kind}", key
+
+    def discard_corpus(self, of_attacker: bool) -> None:
+        """Remove a dataset, the attacker's own or the cell's with what classifiers learned of it, from the store."""
+        source, job = self.job.cell.source, self.job
+        choice, key = (source.other, job.other_key) if of_attacker else (source.corpus, job.corpus_key)
+        assert choice, "a source without regime names another dataset"
+        self.store.discard(self.store.path("corpora", choice.name, key))
+        for kind in () if of_attacker else get_args(SecretKind):
+            self.store.discard(self.store.path("text classifiers", *self._text_classifiers(kind)))
 
     def gold(self) -> Any:
         """Return what neighbours of words are compared with; None where they are not."""

@@ -11,13 +11,17 @@ from leakboard.pipeline.stages import RunFolders, Stages, record_of
 from leakboard.suite.plan import Job
 
 
-def load_dataset(job: Job, folders: RunFolders, of_attacker: bool, warn: Callable[[str], None]) -> None:
+def load_dataset(job: Job, folders: RunFolders, of_attacker: bool, force: bool, warn: Callable[[str], None]) -> None:
     """Load a job's dataset, or the attacker's own, into the store: an error in one is reported early.
+
+    With ``force`` it is loaded anew, whatever the store has.
 
     Raises:
         StopRun: it is not as the suite asks, or the store cannot be written.
     """
     stages = Stages(job, folders, warn)
+    if force:
+        stages.discard_corpus(of_attacker)
     stages.other() if of_attacker else stages.whole()
 
 
@@ -31,7 +35,7 @@ def fit_victim(job: Job, folders: RunFolders, force: bool, warn: Callable[[str],
         return
     if force:
         stages.store.discard(stages.store.path("victims", job.victim_slug, job.fit_key))
-        stages.store.discard(stages.store.unfinished(job.victim_slug, job.fit_key))
+        stages.store.discard(stages.unfinished)
     stages.fitted_folder()
 
 

@@ -87,10 +87,12 @@ class CanariesThreat(Threat["CanaryAttack"]):
         expect(canaries, Canaries, "canaries")
         if not canaries.units:
             raise RequestError("the attack chose no canaries")
+        units = tuple(Texts(unit_texts) for unit_texts in canaries.units)
+        group = max(units_in(canary, unit) for canary in units)
         rng = side.streams.stream(f"canaries {side.streams.label}")
-        planted = rng.random(len(canaries.units)) < 0.5
+        planted = rng.random(len(units)) < 0.5
         log_progress(f"training with {planted.sum()} of {len(planted)} canaries")
-        corpus = with_texts(side.corpus.only("train", "dev"), canaries.units, planted)
+        corpus = with_texts(side.corpus.only("train", "dev"), units, planted)
         fitted = side.victim.fit(corpus, side.streams.seed_for("canaries"))
         scores = np.asarray(canaries.score(fitted.publish_words(Texts([]), rng)), np.float64)
         if scores.shape != planted.shape or not np.isfinite(scores).all():
@@ -98,7 +100,6 @@ class CanariesThreat(Threat["CanaryAttack"]):
                 f"scores of shape {scores.shape} are not one finite number for each of {len(planted)} canaries"
             )
         delta = claim.delta if claim else canaries.delta
-        group = max(units_in(canary, unit) for canary in canaries.units)
         return AttackResult(
             secrets=("claim",),
             attack_metric="epsilon",

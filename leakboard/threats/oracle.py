@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from leakboard.claims import ReleaseMechanism
 from leakboard.data.corpora import one_user_a_text
 from leakboard.data.words import words
-from leakboard.errors import RequestError
+from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Corpus, FittedVictim, Floats, PublishedWords, Texts
 from leakboard.threats.threat import VictimSide
 
@@ -33,16 +33,16 @@ class Oracle:
         return self._queried
 
     def encode(self, texts: Texts) -> Floats:
-        """Publish these texts, float32 (n, d), with fresh noise."""
+        """Publish these texts, float32 (n, d), with fresh noise; it is their words that are asked, not source rows."""
         self._record(texts)
-        return self._publish(texts, self._stream)
+        return self._publish(Texts(texts), self._stream)
 
     def words(self, texts: Texts) -> PublishedWords:
         """Publish the words of these texts: of a static table the rows of these words, else their occurrences."""
-        answer = self._side.fitted().publish_words(texts, self._stream)
+        named = self._record(texts)
+        answer = self._side.fitted().publish_words(Texts(texts), self._stream)
         if answer.text_index is not None:
             return answer
-        named = self._record(texts)
         rows = [row for row, word in enumerate(answer.words) if word in named]
         return PublishedWords([answer.words[row] for row in rows], answer.vectors[rows])
 
@@ -55,7 +55,12 @@ class Oracle:
             seed: of the training.
             corpus: to train on.
             private: with what protects the recipe's training data; the attacker's own texts need no protection.
+
+        Raises:
+            NotApplicable: the victim has no recipe to train.
         """
+        if not self._side.victim.trainable:
+            raise NotApplicable("the victim's vectors come from no recipe that could be trained on other texts")
         recipe = self._side.victim if private else self._side.victim.non_private()
         corpus = corpus or self._auxiliary
         lacks_users = self._side.corpus.has_users and not corpus.has_users
@@ -75,7 +80,8 @@ class Oracle:
 
     def inputs(self, texts: Texts) -> NDArray[Any] | None:
         """Return what the mechanism is given for these texts, float (n, d); None where that is random."""
-        return self._side.fitted().inputs(texts)
+        self._record(texts)
+        return self._side.fitted().inputs(Texts(texts))
 
     def _record(self, texts: Texts) -> frozenset[str]:
         named = frozenset(word for text in texts for word in words(text))

@@ -151,7 +151,7 @@ def _checked_vectors(event: Distinguisher, dimension: int, unit: ReleaseUnit) ->
     Raises:
         ValueError: they are of another width, outside the cube, or differ in more than the claim says.
     """
-    first, second = np.asarray(event.first), np.asarray(event.second)
+    first, second = np.array(event.first), np.array(event.second)
     for vector in (first, second):
         if vector.shape != (dimension,) or not ((vector >= 0) & (vector <= 1)).all():
             raise ValueError(f"an audited vector of shape {vector.shape} is not one of [0, 1]^{dimension}")

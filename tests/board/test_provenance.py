@@ -7,9 +7,10 @@ import pytest
 from leakboard.board.provenance import mixture
 
 
-def cost(stage="fit", device="cpu", commit="a" * 40, **packages):
+def cost(stage="fit", device="cpu", processor="A", **packages):
     versions = {"torch": "2.5", "numpy": "2.1", "scikit-learn": "1.5", "pandas": "2.2"} | packages
-    return {"stage": stage, "device": device, "environment": {"commit": commit, "packages": versions}}
+    environment = {"machine": {"processor": processor}, "packages": versions}
+    return {"stage": stage, "device": device, "environment": environment}
 
 
 @pytest.mark.parametrize(
@@ -21,7 +22,9 @@ def cost(stage="fit", device="cpu", commit="a" * 40, **packages):
         ([("bert", [{"stage": "fit"}]), ("bert", [cost()]), ("lsa", [])], ""),
         ([("bert", [cost(torch="2.4")]), ("bert", [cost()])], "torch: 2.4, 2.5"),
         ([("bert", [cost(device="H100")]), ("bert", [cost()])], "fit of bert: H100, cpu"),
-        ([("bert", [cost(commit="b" * 40 + "+")]), ("lsa", [cost()])], "commit: aaaaaaaa, bbbbbbbb+"),
+        ([("bert", [cost(processor="B")]), ("lsa", [cost()])], "processor: A, B"),
+        ([("bert", [cost() | {"auto_precision": "bfloat16"}]), ("lsa", [cost()])], ""),  # the other does not say
+        ([("bert", [cost() | {"auto_precision": p} for p in ("bfloat16", "float32")])], "precision: bfloat16, float32"),
     ],
 )
 def test_environments_that_may_give_other_numbers_are_told(costs, line):
