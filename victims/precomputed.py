@@ -1,7 +1,7 @@
 """Vectors that you already have, one a row of a table: audit what is in your vector store without any model.
 
 Row i of the file belongs to row i of the dataset's source, files of a glob taken in sorted order and bad rows counted
-too. New texts cannot be encoded, so attacks that query the victim cannot be mounted.
+too. New texts cannot be encoded, so attacks that query the victim are skipped.
 """
 
 from dataclasses import dataclass
