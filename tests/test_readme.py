@@ -178,7 +178,7 @@ TABLES = {
     f"{BY_USER.format('', 'noise_multiplier=1.0, ', '4.0')})",
 }
 """What the page of dp_word_vectors calls each victim."""
-SITUATIONS = {
+REGIMES = {
     "AG": ("ag(auxiliary=overlap)", "ag(auxiliary=disjoint)", "ag(auxiliary=trustpilot)"),
     "generated reviews": tuple(
         f"generated_reviews(auxiliary={name}, users=2000)" for name in ("overlap", "disjoint", "ag")
@@ -192,7 +192,7 @@ def rows_of_word_vectors(folder, corpus, kind):
     board = pd.read_csv(folder / "leaderboard.csv").set_index(["dataset", "victim", "attack"])
     cells = pd.read_csv(folder / "cells.csv", low_memory=False)
     cells = cells[cells["variable"].isna()].set_index(["dataset", "victim", "attack", "metric"])["value"]
-    datasets = SITUATIONS[corpus]
+    datasets = REGIMES[corpus]
 
     def score(dataset, victim, attack, column="attack_score"):
         key = (dataset, victim, attack)
@@ -225,7 +225,7 @@ def rows_of_word_vectors(folder, corpus, kind):
 
 
 @pytest.mark.parametrize("kind", ["use", "attacks", "claims"])
-@pytest.mark.parametrize("corpus", SITUATIONS)
+@pytest.mark.parametrize("corpus", REGIMES)
 def test_the_tables_of_word_vectors_are_the_published_ones(corpus, kind):
     folder = ROOT / "leaderboards" / "dp_word_vectors"
     if not (folder / "leaderboard.csv").is_file():
