@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from leakboard.datasets.generated_reviews import GeneratedReviews
+from leakboard.pipeline.records import published_records
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
@@ -150,32 +151,37 @@ def test_the_tables_of_defences_are_the_published_ones(heading, attacker):
     assert [line for line in page.splitlines() if line.startswith(("| AG", "| Trustpilot"))] == expected
 
 
-PAIRS = "learning_rate=0.005, lot_size=8192, "
-BY_USER = (
-    "clipping_norm=0.1, delta=1e-05, {}learning_rate=0.5, lot_size=100, {}steps=100, unit=user, vocabulary_noise={}"
-)
+def labelled(name="dp_word2vec", **options):
+    """Return a victim's label: its options by name."""
+    return f"{name}({', '.join(f'{key}={value}' for key, value in sorted(options.items()))})"
+
+
+PAIRS = {"learning_rate": 0.005, "expected_batch_size": 8192, "steps": 300}
+TWIN = {"noise_multiplier": 0.0, "vocabulary": "exact"}
+SMALL = {"clipping_norm": 0.1, "delta": "1e-05", "steps": 100}
+DOCUMENTS = {**SMALL, "learning_rate": 0.2, "expected_batch_size": 500, "unit": "document"}
+USERS = {**SMALL, "learning_rate": 0.5, "expected_batch_size": 100, "unit": "user"}
+BUDGETS = {**USERS, "noise_multiplier": 1.0, "vocabulary_noise": 4.0, "budgets": "[2.0, 4.0, 8.0]"}
+RELEASED = {"clipping_norm": 0.01, "delta": "1e-05", "learning_rate": 0.0078125, "expected_batch_size": 128}
+PUBLISHED = "dp_word2vec_as_published"
 TABLES = {
     "gensim": "word2vec(sg=1)",
-    "random start": "dp_word2vec(noise_multiplier=0.0, steps=0, vocabulary=exact)",
-    "None-DP: clipped, no noise": "dp_word2vec(learning_rate=0.05, lot_size=8192, noise_multiplier=0.0, steps=300, "
-    "vocabulary=exact)",
-    "pairs, epsilon 1": f"dp_word2vec(epsilon=1.0, {PAIRS}steps=300)",
-    "pairs, epsilon 8": f"dp_word2vec(epsilon=8.0, {PAIRS}steps=300)",
-    "pairs, epsilon 8, batches in order": f"dp_word2vec(epsilon=8.0, {PAIRS}sampling=fixed, steps=300)",
-    "pairs, epsilon 64": f"dp_word2vec(epsilon=64.0, {PAIRS}steps=300)",
-    "pairs, as released": "dp_word2vec(as_released=true, clipping_norm=0.01, delta=1e-05, learning_rate=0.0078125, "
-    "lot_size=128, noise_multiplier=5.0, steps=10000)",
-    "documents, epsilon 1": "dp_word2vec(clipping_norm=0.1, delta=1e-05, epsilon=1.0, learning_rate=0.2, lot_size=500, "
-    "steps=100, unit=document, vocabulary_noise=6.0)",
-    "documents, epsilon 8": "dp_word2vec(clipping_norm=0.1, delta=1e-05, epsilon=8.0, learning_rate=0.2, lot_size=500, "
-    "steps=100, unit=document, vocabulary_noise=2.0)",
-    "users, epsilon 1": f"dp_word2vec({BY_USER.format('epsilon=1.0, ', '', '6.0')})",
-    "users, epsilon 8": f"dp_word2vec({BY_USER.format('epsilon=8.0, ', '', '2.0')})",
-    "users, epsilon 64": f"dp_word2vec({BY_USER.format('epsilon=64.0, ', '', '2.0')})",
-    "users, budgets 2 to 8, filter": "dp_word2vec(budgets=[2.0, 4.0, 8.0], "
-    f"{BY_USER.format('', 'noise_multiplier=1.0, ', '4.0')})",
-    "users, budgets 2 to 8, the paper's shares": "dp_word2vec(accounting=paper, budgets=[2.0, 4.0, 8.0], "
-    f"{BY_USER.format('', 'noise_multiplier=1.0, ', '4.0')})",
+    "random start": labelled(**TWIN, steps=0),
+    "None-DP: clipped, no noise": labelled(**{**PAIRS, "learning_rate": 0.05}, **TWIN),
+    "pairs, epsilon 1": labelled(**PAIRS, epsilon=1.0),
+    "pairs, epsilon 8": labelled(**PAIRS, epsilon=8.0),
+    "pairs, epsilon 8, batches in order": labelled(**PAIRS, epsilon=8.0, sampling="fixed"),
+    "pairs, epsilon 64": labelled(**PAIRS, epsilon=64.0),
+    "pairs, as released": labelled(PUBLISHED, **RELEASED, noise_multiplier=5.0, steps=10000, variant="released_code"),
+    "documents, epsilon 1": labelled(**DOCUMENTS, epsilon=1.0, vocabulary_noise=6.0),
+    "documents, epsilon 8": labelled(**DOCUMENTS, epsilon=8.0, vocabulary_noise=2.0),
+    "users, epsilon 1": labelled(**USERS, epsilon=1.0, vocabulary_noise=6.0),
+    "users, epsilon 8": labelled(**USERS, epsilon=8.0, vocabulary_noise=2.0),
+    "users, epsilon 64": labelled(**USERS, epsilon=64.0, vocabulary_noise=2.0),
+    "users, budgets 2 to 8, filter": labelled(**BUDGETS),
+    "users, budgets 2 to 8, the paper's shares": labelled(
+        PUBLISHED, **{key: value for key, value in BUDGETS.items() if key != "unit"}, variant="paper_accounting"
+    ),
 }
 """What the page of dp_word_vectors calls each victim."""
 REGIMES = {
@@ -190,8 +196,8 @@ ALIGNED, ASKED = "nearest_neighbour(align=anchors)", "membership_inference({}uni
 def rows_of_word_vectors(folder, corpus, kind):
     """Return a line a victim of the page of dp_word_vectors: what it is good for, gives away, or claims."""
     board = pd.read_csv(folder / "leaderboard.csv").set_index(["dataset", "victim", "attack"])
-    cells = pd.read_csv(folder / "cells.csv", low_memory=False)
-    cells = cells[cells["variable"].isna()].set_index(["dataset", "victim", "attack", "metric"])["value"]
+    records = published_records(folder)
+    cells = {(r.dataset, r.victim, r.attack, m.name): m.value for r in records for m in r.metrics if not m.variable}
     datasets = REGIMES[corpus]
 
     def score(dataset, victim, attack, column="attack_score"):
@@ -200,8 +206,8 @@ def rows_of_word_vectors(folder, corpus, kind):
         return "" if pd.isna(value) else f"{value:.2f}"
 
     def metric(victim, name):
-        value = cells.get((datasets[1], victim, ASKED.format("", "document"), name), float("nan"))
-        return "" if pd.isna(value) else f"{float(value):.2f}"
+        value = cells.get((datasets[1], victim, ASKED.format("", "document"), name))
+        return "" if value is None else f"{value:.2f}"
 
     for name, victim in TABLES.items():
         if board.xs(datasets[1]).xs(victim)["status"].str.startswith("skipped").all():

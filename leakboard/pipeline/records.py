@@ -135,9 +135,9 @@ def read_published(folder: Path, wanted: Collection[str]) -> dict[str, tuple[Rec
     return {entry[0].key: entry for entry in entries if entry and entry[0].key in wanted}
 
 
-def published_labels(folder: Path) -> set[tuple[str, str, str, int]]:
-    """Return dataset, victim, attack and seed of every record that a leaderboard was published with."""
-    return {(r["dataset"], r["victim"], r["attack"], r["seed"]) for r in map(json.loads, _lines(folder))}
+def published_records(folder: Path) -> list[Record]:
+    """Return all records that a leaderboard was published with; altered ones are left out."""
+    return [entry[0] for line in _lines(folder) if (entry := _unpack(line))]
 
 
 def _lines(folder: Path) -> list[bytes]:

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from leakboard.pipeline.records import PUBLISHED, Record, published_labels, read_costs, read_published, read_record
+from leakboard.pipeline.records import PUBLISHED, Record, published_records, read_costs, read_published, read_record
 from leakboard.suite.plan import Job
 from leakboard.suite.suites import suite_folder
 
@@ -71,7 +71,8 @@ class Results:
     def outdated(self, jobs: Sequence[Job]) -> int:
         """Return how many of these cells have a published result under their labels, but not under their identity."""
         missing = {_labels(job) for job in jobs if job.key not in self._home_board}
-        return len(missing & published_labels(self.home)) if missing else 0
+        records = published_records(self.home) if missing else ()
+        return len(missing & {(r.dataset, r.victim, r.attack, r.seed) for r in records})
 
     @staticmethod
     def _in_folder(cells: Path, job: Job, origin: Origin) -> Result | None:

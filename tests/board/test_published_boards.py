@@ -1,0 +1,54 @@
+"""What is published beside the suites: every record answers the present question, and columns keep their names."""
+
+import pandas as pd
+import pytest
+
+from leakboard.errors import RequestError
+from leakboard.pipeline.records import published_records
+from leakboard.suite.plan import Identities, plan
+from leakboard.suite.registry import Registry
+from leakboard.suite.suites import find_suite, load_suite, suite_names
+
+COLUMNS = {
+    "leaderboard.csv": "dataset victim attack secrets seeds test_size task_accuracy task_majority attack_metric "
+    "attack_score empirical_privacy empirical_privacy_low empirical_privacy_high privacy_best_constant "
+    "privacy_text_classifier privacy_bayes fairness_gap fairness_variable epsilon_claimed epsilon_proved "
+    "epsilon_audited delta privacy_unit verdict status privacy_label task_accuracy_sd empirical_privacy_sd test_copies "
+    "observations",
+    "fairness.csv": "dataset victim variable group n share task_accuracy gap gap_low gap_high p_value tpr_gap "
+    "attack_score attack",
+    "costs.csv": "dataset victim attack seed stage seconds peak_memory_mib device threads",
+    "comparison.csv": "source dataset victim attack metric variable group seeds ours low high theirs difference "
+    "standard_errors",
+}
+"""Readers of these files rely on the names and their order; new ones are added at the end."""
+
+
+@pytest.mark.parametrize("name", suite_names())
+def test_every_cell_of_a_board_is_published_under_its_present_identity(name):
+    suite = load_suite(name, Registry())
+    try:
+        jobs = plan(suite, suite.cells(), Identities(Registry()))
+    except RequestError as error:
+        pytest.skip(f"a file that its identity is made of is not here: {error}")
+    published = {record.key for record in published_records(suite.home)}
+    assert {job.key for job in jobs} == published
+    assert not any(job.undeclared for job in jobs)
+
+
+@pytest.mark.parametrize("name", suite_names())
+def test_no_record_of_a_board_is_altered_and_none_holds_a_text(name):
+    home = find_suite(name).parent
+    rows = pd.read_csv(home / "leaderboard.csv", keep_default_na=False, usecols=["dataset", "victim", "attack"])
+    records = published_records(home)
+    assert {(r.dataset, r.victim, r.attack) for r in records} == set(rows.itertuples(index=False, name=None))
+    assert not any(record.sentences for record in records)
+
+
+@pytest.mark.parametrize("name", suite_names())
+@pytest.mark.parametrize("file", COLUMNS)
+def test_columns_keep_their_names(name, file):
+    path = find_suite(name).parent / file
+    if not path.is_file():
+        pytest.skip("this suite has no published numbers to compare with")
+    assert list(pd.read_csv(path, nrows=0).columns) == COLUMNS[file].split()
