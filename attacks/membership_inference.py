@@ -8,7 +8,7 @@ The attacker holds the published table, the text in question, texts of its own, 
   loss and the norms of its words are in either case (LiRA, online; Carlini et al. 2022).
 
 Candidates are as many units of train as of test, which the victim never saw, drawn by the same rule on both sides; the
-attacker's own texts hold none of them, nor any other text of a user who is asked about (of a document's author it may
+attacker's own texts hold none of them, nor any other text of a candidate user (of a document's author it may
 have others). Pairs are neighbouring words that occur once in both splits together.
 """
 
@@ -27,9 +27,9 @@ Even = Annotated[int, Field(ge=2, multiple_of=2)]
 @attack(revision=1)
 class MembershipInference(MembershipAttack):
     unit: Literal["pair", "document", "user"] | None = None
-    """What is asked about; null: what the victim's claim protects, else users where there are any, else documents."""
+    """What a candidate is; null: what the victim's claim protects, else users where there are any, else documents."""
     candidates: Even = 4000
-    """How many units are asked about at most, half of them members."""
+    """How many candidates there are at most, half of them members."""
     score: Literal["loss", "likelihood_ratio"] = "loss"
     """The difference of losses, or a likelihood ratio with shadow models."""
     shadows: Annotated[int, Field(ge=4, multiple_of=2)] = 8

@@ -61,7 +61,7 @@ class AgNewsspace(Dataset):
 
     def fingerprint(self) -> str:
         """Return the checksums of the file and of NLTK's models."""
-        tagged = identity()  # first: who lacks NLTK is told before the corpus is fetched
+        tagged = identity()  # first, so that a missing NLTK is reported before the corpus is fetched
         return f"{_file().identity()},{tagged}"
 
     def load(self) -> Corpus:

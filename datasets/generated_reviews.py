@@ -25,7 +25,7 @@ because a text determines its choices, thus p(text | state) = p(choices | state)
 or exclamation mark (and bracket), the kinds come in a fixed order, the optional ones carry a name that occurs nowhere
 else, and within a kind no two choices are written alike (a test enumerates them).
 
-The posterior is that of an attacker who knows the model and judges each text alone: one who pools the texts of a user
+The posterior is that of an attacker who knows the model and reads each text alone: one who pools the texts of a user
 can know more about gender and age. The texts say nothing about how any group of people really writes.
 """
 

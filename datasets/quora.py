@@ -1,8 +1,8 @@
 """Quora question pairs, one column at a time (Iyer, Dandekar and Csernai 2017).
 
 No task and no secrets: for attacks on words and texts. In the word2vec study of Zouhri and Abecidan (2021) the user's
-corpus is 40 % of the first questions and the attacker's 70 % of the second (situation 2), or the user's is 70 % of the
-first and the attacker's are tweets (situation 3). As a suite says it:
+corpus is 40 % of the first questions and the attacker's is 70 % of the second (the study's setting 2), or the user's
+is 70 % of the first and the attacker's are tweets (its setting 3). As a suite says it:
 
     datasets:
       - quora: {column: question1, share: 0.4, auxiliary: {quora: {column: question2, share: 0.7}}}

@@ -1,6 +1,6 @@
 """English or French sentences of Tatoeba, from the pairs that manythings.org makes for the Anki flash cards.
 
-No task and no secrets: for attacks on words and texts. The easiest situation of the word2vec study (Zouhri and
+No task and no secrets: for attacks on words and texts. The easiest setting of the word2vec study (Zouhri and
 Abecidan 2021): the user's and the attacker's corpora are two independent halves of the sentences of one language, which
 is a suite's ``tatoeba: {language: french, auxiliary: overlap}``. Lines are ``English TAB French TAB attribution``;
 older files are without the attribution. A sentence that stands in several pairs is kept once, and ``dropped_copies``

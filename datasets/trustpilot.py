@@ -50,7 +50,7 @@ class Trustpilot(Dataset):
     duplicates: Literal["drop", "keep"] = "drop"
     """``drop``: texts of the test file are taken out of train and dev; ``keep``: the published files as they are."""
     show_secrets: bool = False
-    """Put a word for each secret in front of every text (+DEMO of Coavoux et al. 2018); the floor reads it too."""
+    """Put a word for each secret in front of every text (Coavoux et al. 2018, +DEMO); text classifiers read it too."""
 
     @classmethod
     def availability(cls) -> str:

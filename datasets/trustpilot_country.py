@@ -69,7 +69,7 @@ class TrustpilotCountry(Dataset):
     country: Literal["denmark", "france", "germany", "uk", "us"] = "us"
     """Country of the users; each has a file of its own."""
     show_secrets: bool = False
-    """Put a word for each secret in front of every text (+DEMO of Coavoux et al. 2018); the floor reads it too."""
+    """Put a word for each secret in front of every text (Coavoux et al. 2018, +DEMO); text classifiers read it too."""
     dev_share: Share = 0.1
     """Share of the distinct texts drawn for dev."""
     test_share: Share = 0.1

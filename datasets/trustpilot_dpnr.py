@@ -25,7 +25,7 @@ class TrustpilotDpnr(Dataset):
     duplicates: Literal["drop", "keep"] = "drop"
     """``drop``: texts of dev and test are taken out of train; ``keep``: the published file as it is."""
     show_secrets: bool = False
-    """Put a word for each secret in front of every text (+DEMO of Coavoux et al. 2018); the floor reads it too."""
+    """Put a word for each secret in front of every text (Coavoux et al. 2018, +DEMO); text classifiers read it too."""
 
     @classmethod
     def availability(cls) -> str:

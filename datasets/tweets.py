@@ -1,6 +1,6 @@
 """Tweets in English, one a line: questions and their answers in turn, collected by Marsan Ma (chat_corpus).
 
-No task and no secrets: for attacks on words and texts. The hardest situation of the word2vec study (Zouhri and Abecidan
+No task and no secrets: for attacks on words and texts. The hardest setting of the word2vec study (Zouhri and Abecidan
 2021): the attacker's corpus is 30 % of the tweets, each cut to its first 10 words, the user's are questions of
 ``quora``. Which of the two files the study took is not said; ``size: big`` needs its two published parts joined by hand
 (``cat twitter_en_big.txt.gz.parta* > twitter_en_big.txt.gz``). Who wrote a tweet is not in the files. The repository

@@ -1,4 +1,4 @@
-"""Errors that a user can cause, each told in one line, and the nearest valid name."""
+"""Errors that a user can cause, each reported in one line, and the nearest valid name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class RequestError(ValueError):
 
 
 class NotApplicable(RequestError):
-    """An attack cannot be mounted on what a victim published; its cell is skipped, with this reason."""
+    """An attack does not apply to what a victim published; its cell is skipped, with this reason."""
 
 
 class StopRun(RequestError):

@@ -30,9 +30,9 @@ PERSONS = ("anna", "otto")
 
 def example(kind, name, folder):
     """Return a plugin's small example of itself, whose files are in a folder of its own."""
-    own = Path(folder) / kind / name
-    own.mkdir(parents=True, exist_ok=True)
-    return Registry().load(kind, name).example(own)
+    own_folder = Path(folder) / kind / name
+    own_folder.mkdir(parents=True, exist_ok=True)
+    return Registry().load(kind, name).example(own_folder)
 
 
 @functools.cache
@@ -51,7 +51,7 @@ def corpus():
         for _ in range(3):
             label, *persons = (int(rng.random() < share) for share in (0.5, 0.4, 0.2))
             shown = [("dull", "fine")[label], ("young", "ripe", "old")[age]]
-            shown += [name for name, there in zip(PERSONS, persons, strict=True) if there]
+            shown += [name for name, is_present in zip(PERSONS, persons, strict=True) if is_present]
             text = " ".join([*shown, *rng.choice(names, 12, p=frequent / frequent.sum()), f"text{len(rows)}."])
             values = {"label": label, "age": age} | dict(zip(PERSONS, persons, strict=True))
             rows.append({"text": text, "row": len(rows), "user": f"user {user}", **values})
@@ -69,14 +69,14 @@ def side(victim):
     from leakboard.randomness import Streams
     from leakboard.threats.threat import VictimSide
 
-    given = victim.example_corpus() or corpus()
-    streams = Streams(0, given.name, type(victim).__name__, "attack", "cell")
-    fitted = fit(victim, given, streams)
-    return VictimSide(given, given, victim, lambda: fitted, publish(victim, fitted, given, streams), streams)
+    whole = victim.example_corpus() or corpus()
+    streams = Streams(0, whole.name, type(victim).__name__, "attack", "cell")
+    fitted = fit(victim, whole, streams)
+    return VictimSide(whole, whole, victim, lambda: fitted, publish(victim, fitted, whole, streams), streams)
 
 
 class Sides:
-    """Gives each attack the first victim's side that it can be mounted on: the suite's own, else a plugin's example."""
+    """Gives each attack the first victim's side that it applies to: the suite's own, else a plugin's example."""
 
     def __init__(self, folder):
         tiny = load_file(TINY)
@@ -98,10 +98,10 @@ class Sides:
             if attack.threat.needs not in self.victim(name).publishes:
                 reasons[name] = f"publishes no {attack.threat.needs}"
                 continue
-            there = self.side(name)
-            reasons[name] = attack.threat.why_not_applicable(attack, there.corpus, there.published)
+            side = self.side(name)
+            reasons[name] = attack.threat.why_not_applicable(attack, side.corpus, side.published)
             if not reasons[name]:
-                return there
+                return side
         raise LookupError(f"no victim can be attacked by {type(attack).__name__}: {reasons}")
 
 
@@ -113,8 +113,8 @@ class Watched:
 
     def __init__(self, attack):
         self._attack = attack
-        self.asked = []
-        """Every question to what was fitted, with its answer."""
+        self.calls = []
+        """Every call of what was fitted: its arguments and its answer."""
         self.learned = None
 
     def __getattr__(self, name):
@@ -130,30 +130,30 @@ class Watched:
         if callable(learned):
             return functools.partial(self._ask, learned)
         parts = {field.name: getattr(learned, field.name) for field in dataclasses.fields(learned)}
-        asked = {name: functools.partial(self._ask, part) for name, part in parts.items() if callable(part)}
-        return dataclasses.replace(learned, **asked)
+        watched = {name: functools.partial(self._ask, part) for name, part in parts.items() if callable(part)}
+        return dataclasses.replace(learned, **watched)
 
-    def _ask(self, answer, *given):
-        before = digest(given)
-        first, again = answer(*given), answer(*given)
-        assert digest(given) == before, "it writes into what it is shown"
+    def _ask(self, answer, *inputs):
+        before = digest(inputs)
+        first, again = answer(*inputs), answer(*inputs)
+        assert digest(inputs) == before, "it writes into what it is shown"
         assert digest(first) == digest(again), "it answers the same question otherwise"
-        self.asked.append((given, first))
+        self.calls.append((inputs, first))
         return first
 
 
-def attacked(attack, there):
+def attacked(attack, side):
     """Return the watched attack, and what it reached."""
     watched = Watched(attack)
-    result = attack.threat.evaluate(watched, there)
+    result = attack.threat.evaluate(watched, side)
     assert watched.view_is_whole(), "it writes into its view"
     return watched, result
 
 
-def answers(attack, there):
+def answers(attack, side):
     """Return what a newly fitted attack gives as plain values: what it learned, its answers, and its result."""
-    watched, result = attacked(attack, there)
-    return [plain(watched.learned), [answer for _, answer in watched.asked], result]
+    watched, result = attacked(attack, side)
+    return [plain(watched.learned), [answer for _, answer in watched.calls], result]
 
 
 def plain(learned):

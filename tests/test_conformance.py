@@ -46,7 +46,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def surroundings():
-    """Return an environment without network whose published files are those of the workplace, if any."""
+    """Return an environment without network whose published files are the local ones, if any."""
     data = Path(os.environ.get("LEAKBOARD_DATA") or CHECKOUT.parent / "shared" / "data")
     proxies = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
     return proxies | {"no_proxy": "", "NO_PROXY": "", "HF_HUB_OFFLINE": "1", "LEAKBOARD_DATA": str(data)}
@@ -297,17 +297,17 @@ class TestAttacks:
         attack = example(kind, name, folder)
         there = sides(attack)
         watched, result = conformance.attacked(attack, there)
-        assert watched.asked, "it was never asked"
-        for given, answer in watched.asked:
+        assert watched.calls, "it was never asked"
+        for inputs, answer in watched.calls:
             floats = [array for array in conformance.arrays(answer) if array.dtype.kind == "f"]
             assert all(np.isfinite(array).all() for array in floats)
-            if isinstance(given[0], np.ndarray) and given[0].dtype == np.float32:
+            if isinstance(inputs[0], np.ndarray) and inputs[0].dtype == np.float32:
                 assert {array.dtype for array in floats} <= {np.dtype(np.float32)}
             for mapping in conformance.mappings(answer):
                 assert set(mapping) == set(result.secrets)
-        told = [array for _, answer in watched.asked for array in conformance.arrays(answer) if array.dtype == bool]
-        assert not told or 0 < np.mean(np.concatenate(told)) < 1, "an event that always holds, or never, tells nothing"
-        made = [conformance.plain(watched.learned), [answer for _, answer in watched.asked], result]
+        events = [array for _, answer in watched.calls for array in conformance.arrays(answer) if array.dtype == bool]
+        assert not events or 0 < np.mean(np.concatenate(events)) < 1, "an event holds always or never"
+        made = [conformance.plain(watched.learned), [answer for _, answer in watched.calls], result]
         assert digest(conformance.answers(example(kind, name, folder), there)) == digest(made)
         assert elsewhere[f"{kind}/{name}"] == digest(made)
 

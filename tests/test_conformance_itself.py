@@ -1,4 +1,4 @@
-"""The other side of the conformance suite: a plugin that breaks the contract is found, and told why."""
+"""The other side of the conformance suite: a plugin that breaks the contract fails, with the reason."""
 
 from types import SimpleNamespace
 
@@ -71,13 +71,13 @@ def test_an_attack_that_breaks_the_contract_would_be_found(guess, complaint, sid
     attack = Guesses(guess)
     if not complaint:
         watched, _ = conformance.attacked(attack, sides(attack))
-        assert len(watched.asked) == 1
+        assert len(watched.calls) == 1
         return
     with pytest.raises(AssertionError, match=complaint):
         conformance.attacked(attack, sides(attack))
 
 
-def test_an_attack_that_no_victim_can_be_mounted_on_is_told_why(tmp_path):
+def test_an_attack_without_an_applicable_victim_gets_the_reasons(tmp_path):
     threat = SimpleNamespace(needs="documents", why_not_applicable=lambda *_: "texts are too short")
     sides = conformance.Sides(tmp_path)
     sides.makers = {name: sides.makers[name] for name in list(sides.makers)[:1]}

@@ -1,4 +1,4 @@
-"""The engine's stages and scorers give their pinned numbers; whoever changes a result is told by name.
+"""The engine's stages and scorers give their pinned numbers; a changed result fails by name.
 
 Plugins are compared by the conformance suite, which makes their examples anyway.
 """
@@ -213,7 +213,7 @@ def test_no_pins_are_left_of_what_is_gone():
 
 
 class TestTelling:
-    """A changed result is told by name; another processor's last bits are not."""
+    """A changed result is reported by name; another processor's last bits are not."""
 
     NUMBERS = np.random.default_rng(0).normal(size=(30, 4))
 
@@ -228,21 +228,21 @@ class TestTelling:
         monkeypatch.setattr(pins, "IS_WRITING", True)
         pins.complaint_about_defaults("victims/v", 1, {"epochs": "5", "rate": "0.1"})
         monkeypatch.setattr(pins, "IS_WRITING", False)
-        told = {
+        messages = {
             "": {"epochs": "5", "rate": "0.1"},
             "the default of victims/v.epochs changed: raise its revision, then run `make pins`": {"epochs": "6"},
             "the options or the revision of victims/v are others: run `make pins`": {"epochs": "5", "width": "3"},
         }
-        for message, defaults in told.items():
+        for message, defaults in messages.items():
             assert pins.complaint_about_defaults("victims/v", 1, defaults) == message
         assert "raise" not in pins.complaint_about_defaults("victims/v", 2, {"epochs": "6"})
 
-    def told(self, *value, revision=1):
+    def complaint(self, *value, revision=1):
         return pins.complaint("victims/v", revision, pins.summary([*value]))
 
-    def test_last_bits_are_not_told(self):
-        assert self.told(self.NUMBERS.astype(np.float32), "a") == ""
-        assert self.told(self.NUMBERS * (1 + 5e-4), "a") == ""
+    def test_last_bits_are_not_reported(self):
+        assert self.complaint(self.NUMBERS.astype(np.float32), "a") == ""
+        assert self.complaint(self.NUMBERS * (1 + 5e-4), "a") == ""
 
     @pytest.mark.parametrize(
         "change",
@@ -255,12 +255,12 @@ class TestTelling:
             lambda numbers: (numbers, "a", 1),
         ],
     )
-    def test_changes_are_told(self, change):
+    def test_changes_are_reported(self, change):
         expected = "the results of victims/v changed: raise its revision, then run `make pins`"
-        assert self.told(*change(self.NUMBERS)) == expected
+        assert self.complaint(*change(self.NUMBERS)) == expected
 
     def test_a_raised_revision_asks_for_new_pins(self):
-        assert self.told(self.NUMBERS, "a", revision=2) == "the revision of victims/v is another: run `make pins`"
+        assert self.complaint(self.NUMBERS, "a", revision=2) == "the revision of victims/v is another: run `make pins`"
         assert pins.complaint("victims/w", 1, {}) == "victims/w has no pins: run `make pins`"
 
     def test_what_an_attack_writes_may_differ_in_a_word(self):
@@ -273,27 +273,27 @@ class TestTelling:
     def test_writing_keeps_numbers_within_the_tolerance(self, monkeypatch, capsys):
         before = pins.FILE.read_bytes()
         monkeypatch.setattr(pins, "IS_WRITING", True)
-        assert self.told(self.NUMBERS * (1 + 5e-4), "a") == ""
+        assert self.complaint(self.NUMBERS * (1 + 5e-4), "a") == ""
         assert pins.FILE.read_bytes() == before
-        assert self.told(self.NUMBERS * 2, "a") == ""
+        assert self.complaint(self.NUMBERS * 2, "a") == ""
         assert pins.FILE.read_bytes() != before
         assert "victims/v: pinned anew under the same revision 1" in capsys.readouterr().out
 
 
-def test_a_changed_learning_rate_inside_a_plugin_is_told_by_name(tmp_path, monkeypatch):
+def test_a_changed_learning_rate_inside_a_plugin_is_reported_by_name(tmp_path, monkeypatch):
     """Of a copy of the plugin's file; options, seed and data are those of the pins."""
     monkeypatch.setattr(pins, "IS_WRITING", False)
     source = (CHECKOUT / "victims" / "embedding_bag.py").read_text("utf-8")
     rate = "lr=self.learning_rate"
     assert source.count(rate) == 1
-    given, copy = conformance.corpus(), tmp_path / "embedding_bag.py"
+    corpus, copy = conformance.corpus(), tmp_path / "embedding_bag.py"
 
-    def told():
+    def complaint():
         plugin = load_file(copy).example(tmp_path)
-        made = conformance.published(plugin, plugin.fit(given.only("train", "dev"), 0), given)
+        made = conformance.published(plugin, plugin.fit(corpus.only("train", "dev"), 0), corpus)
         return pins.complaint("victims/embedding_bag", plugin.__leakboard_revision__, pins.summary(made))
 
     copy.write_text(source.replace("# ", "# a changed comment: "))
-    assert told() == ""
+    assert complaint() == ""
     copy.write_text(source.replace(rate, "lr=1.1 * self.learning_rate"))
-    assert told() == "the results of victims/embedding_bag changed: raise its revision, then run `make pins`"
+    assert complaint() == "the results of victims/embedding_bag changed: raise its revision, then run `make pins`"

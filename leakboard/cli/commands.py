@@ -76,7 +76,7 @@ def run(
     output.warn_about_threads(console, opened, jobs)
     try:
         runner.execute(opened, RunProgress(console), jobs, force)
-    except KeyboardInterrupt:  # told here: Typer ends silently on it
+    except KeyboardInterrupt:  # reported here: Typer ends silently on it
         Console(stderr=True).print("interrupted: finished cells are kept; the same command goes on from here")
         raise typer.Exit(130) from None
     records = opened.records()

@@ -1,7 +1,7 @@
 """Reading a file as it is, or through a zip, gzip, bzip2 or xz archive: nothing is ever unpacked to disk.
 
 Python's own readers are used as they are. fsspec stands on the same ones and would save no line: it has no name for
-``.bz``, cannot open a member whose name begins with a slash, and leaves encrypted and damaged archives to be told here.
+``.bz``, cannot open a member whose name begins with a slash, and reports no encrypted or damaged one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def open_bytes(path: Path, member: str = "") -> Iterator[IO[bytes]]:
         member: of a zip, the file in it; may be left out where there is but one.
 
     Raises:
-        RequestError: no such file or member, or the archive is truncated or damaged (told while reading, too).
+        RequestError: no such file or member, or the archive is truncated or damaged (raised while reading, too).
     """
     try:
         if path.suffix.lower() == ".zip":
@@ -71,7 +71,7 @@ def read_members(path: Path, suffix: str) -> Iterator[tuple[str, bytes]]:
     Hidden files, and those that a Macintosh adds to a zip, are passed over.
 
     Raises:
-        RequestError: the archive is truncated or damaged, or holds no such file (told while reading).
+        RequestError: the archive is truncated or damaged, or holds no such file (raised while reading).
     """
     try:
         if path.is_dir():

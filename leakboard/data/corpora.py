@@ -29,7 +29,7 @@ def with_texts(corpus: Corpus, units: Sequence[Texts], present: Sequence[bool] |
     """Return train and dev of a corpus with the texts of more units in train, each unit a user of its own.
 
     Where a unit is not ``present`` it has empty texts: it is there, and contributes nothing. Of what is known of the
-    other texts, users and numeric targets are kept; a new unit has the numbers of somebody else.
+    other texts, users and numeric targets are kept; a new unit takes the numbers of another row.
     """
     from datasets import DatasetDict, concatenate_datasets
 
@@ -39,7 +39,7 @@ def with_texts(corpus: Corpus, units: Sequence[Texts], present: Sequence[bool] |
     texts = [text if is_present else "" for unit, is_present in zip(units, present, strict=True) for text in unit]
     users = [f"added {number}" for number, unit in enumerate(units) for _ in unit]
     columns: dict[str, Any] = {"text": texts, "row": [-1] * len(texts), "user": users}
-    for target in corpus.numeric_targets:  # each unit has the value of somebody else
+    for target in corpus.numeric_targets:  # each unit takes the value of another row
         values = parts["train"][target][:]
         columns[target] = [values[number % len(values)] for number, unit in enumerate(units) for _ in unit]
     added = type(parts["train"]).from_dict({name: columns[name] for name in kept}, features=parts["train"].features)

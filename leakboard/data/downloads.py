@@ -36,7 +36,7 @@ def data_paths(folder: str, name: str) -> list[Path]:
 
 @dataclass(frozen=True)
 class PublicFile:
-    """A file of somebody else's, pinned by its checksum where that is known."""
+    """A file that others publish, pinned by its checksum where that is known."""
 
     folder: str
     """Folder under ``LEAKBOARD_DATA`` and in the download cache."""

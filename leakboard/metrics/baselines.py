@@ -93,7 +93,7 @@ def _presence(model: Any, texts: Any) -> NDArray[np.float64]:
 
 
 def bayes_score(posteriors: Sequence[NDArray[np.float64]], kind: str) -> float:
-    """Return the best score that any attacker who judges each text by itself can expect, given the exact posteriors.
+    """Return the best expected score of an attacker who guesses from each text by itself, given the exact posteriors.
 
     Attributes: the mean over texts and secrets of the largest posterior (expected accuracy of the Bayes classifier).
     Entities: expected micro F1 is 2 E[TP] / (guessed + positives); with the pairs sorted by posterior the best set is a

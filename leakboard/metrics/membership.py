@@ -1,4 +1,4 @@
-"""Judging a membership inference: which of the candidate texts was the victim trained on?
+"""Metrics of membership inference: which of the candidate texts was the victim trained on?
 
 The headline is the area under the ROC curve: the probability that a member scores above a text that is none, ties
 counted half (Mann and Whitney 1947). Beside it stands the true positive rate at a low false positive rate (Carlini et
@@ -6,7 +6,7 @@ al. 2022, Membership inference attacks from first principles): an attack that is
 an average over all candidates hides.
 
 What it does not say: an area of one half proves no privacy, for one attack failed. Members and others that differ
-otherwise (in topic, in date) are told apart without any leak.
+otherwise (in topic, in date) can be told apart without any leak.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from leakboard.interfaces import Integers
 from leakboard.metrics.measures import CONFIDENCE, RESAMPLES, Array, Metric
 
 TARGETS = (0.001, 0.01)
-"""False positive rates at which the true positive rate is told."""
+"""False positive rates at which the true positive rate is reported."""
 CHANCE = 0.5
 """The area that is reached without looking."""
 SHARE = (1 - CONFIDENCE) / 4
@@ -71,7 +71,7 @@ def _checked(
         raise RequestError("scores of membership are not finite")
     inside = np.count_nonzero(truth)
     if inside in (0, len(truth)):
-        raise RequestError(f"{inside} of {len(truth)} candidates are members: an attack is judged on both kinds")
+        raise RequestError(f"{inside} of {len(truth)} candidates are members: an attack is scored on both kinds")
     return values, truth.astype(bool)
 
 

@@ -138,7 +138,7 @@ def _fit(
         total = 0.0
         for batch in encoder.batches(prepared["dev"]):
             scores, truth = logits(encode(batch, "dev")), labels["dev"][batch]
-            if not scores.isfinite().all():  # which is the largest could still be told
+            if not scores.isfinite().all():  # one score may still be the largest
                 return math.nan
             if recipe.select == "accuracy" or defence.criterion:
                 total += (scores.argmax(1) != truth).sum().item()

@@ -1,4 +1,4 @@
-"""The one training loop: minibatch gradient descent, with selection of the best epoch on dev unless told otherwise."""
+"""The one training loop: minibatch gradient descent that keeps the best epoch on dev, or the last one."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def evaluate_attack(attack: Attack, side: VictimSide, gold: Gold | None = None) 
 
     Args:
         attack: the attacker.
-        side: what it is mounted on.
+        side: the victim, its corpus and its publications.
         gold: what neighbours of words are compared with, or None.
 
     Raises:

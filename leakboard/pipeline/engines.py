@@ -178,7 +178,7 @@ def attempt(task: Task, warn: Callable[[str], None]) -> Any:
 
     Raises:
         StopRun: it could not write, or a dataset is not as asked.
-        TaskFailed: it raised anything else; told in words, since not every exception survives the way to the parent.
+        TaskFailed: it raised anything else; the error comes as text, since not every exception can be pickled.
     """
     try:
         return task.call(*task.arguments, warn)

@@ -1,4 +1,4 @@
-"""What a plugin computes, told by its code: comments, docstrings and layout removed.
+"""What a plugin computes, identified by its code without comments, docstrings and layout.
 
 A plugin that declares a revision is identified by it, and the digest of its file is only provenance. One that declares
 none is identified by the code of its file and of the modules of its own package that this imports, directly or not.

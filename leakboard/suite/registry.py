@@ -74,7 +74,7 @@ class Registry:
             if not path.is_file():
                 raise RequestError(f"--plugin {path}: no such file")
             listing = _examine(path, "")
-            # A broken file does not say what it is: whatever kind it is asked for as, the reason is told.
+            # A broken file does not say its kind: under every kind it is listed with the reason.
             yield from [listing] if listing.kind else (replace(listing, kind=kind) for kind in KINDS)
 
     def listings(self, kind: str) -> list[Listing]:

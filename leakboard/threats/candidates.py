@@ -66,7 +66,7 @@ def draw_candidates(
     Documents are distinct texts of one of the splits alone; users have a text that the other split has not; pairs are
     two words that stand next to each other once in both splits together. Where the victim was given a share of the
     texts of train, its users have fewer of them than they wrote, and fewer texts have a copy there: test then keeps as
-    large a share of its own, or the number of a user's texts would tell who is who.
+    large a share of its own, or the number of a user's texts would tell members from others.
 
     Args:
         corpus: the victim's.
@@ -131,7 +131,7 @@ def without_candidates(corpus: Corpus, candidates: Candidates, external: bool = 
     Args:
         corpus: the attacker's.
         candidates: of the attack.
-        external: the corpus is another dataset's, where the same name is somebody else.
+        external: the corpus is another dataset's, where the same name is another user.
     """
     hidden = {text for unit in candidates.units for text in unit}
     users = set(candidates.authors) if candidates.unit == "user" and not external else set()

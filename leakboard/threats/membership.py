@@ -26,7 +26,7 @@ from leakboard.threats.threat import AttackResult, Threat, VictimSide, attacker_
 from leakboard.threats.words import published_words
 
 CANDIDATES = 4_000
-"""Units that an attack is asked to judge, where it does not say."""
+"""Candidates of an attack that does not say how many it wants."""
 
 
 @dataclass(frozen=True)

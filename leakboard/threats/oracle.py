@@ -1,4 +1,4 @@
-"""What an attack may ask of a victim, and the only way to ask it. Every word that it asked about is recorded."""
+"""The queries that an attack may send to a victim; every word in them is recorded."""
 
 from __future__ import annotations
 

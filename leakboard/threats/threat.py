@@ -98,7 +98,7 @@ class Threat(ABC, Generic[A]):
         Args:
             attack: the attacker.
             corpus: the victim's.
-            published: None before the victim is fitted, when the corpus alone is asked about.
+            published: None before the victim is fitted, when only the corpus is checked.
         """
         return ""
 
@@ -107,7 +107,7 @@ class Threat(ABC, Generic[A]):
         """Fit the attack on its view, let it answer, and score the answer.
 
         Raises:
-            NotApplicable: the attack cannot be mounted; its cell is skipped with this reason.
+            NotApplicable: the attack does not apply; its cell is skipped with this reason.
             RequestError: the answer is not what the threat asks for.
         """
 

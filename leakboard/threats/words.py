@@ -2,7 +2,7 @@
 
 The attacker has texts of its own and the victim's recipe, and may ask for the vectors of words that it names. It sees
 the published vectors alone, without words and in random order, since a row's place in a table gives away how frequent
-its word is. Words of a static table that it asked about are known to it and are not scored. It answers with ranked
+its word is. Words of a static table that it queried are not scored. It answers with ranked
 candidates for each vector. The headline is recall at 5: the share of vectors whose word is among the first five.
 """
 
@@ -61,7 +61,7 @@ class WordsThreat(Threat["WordsAttack"]):
     revision: ClassVar = 1
 
     def evaluate(self, attack: WordsAttack, side: VictimSide) -> AttackResult:
-        """Show the vectors of words that were not asked about, without words and in random order; score the ranking.
+        """Show the vectors of words that the attack did not query, without words, in random order; score the ranking.
 
         Raises:
             RequestError: the ranking is malformed, or the attack asked for a static table's words after it saw it.

@@ -76,8 +76,8 @@ def overlapping():
 
 
 @dataclass(frozen=True)
-class Stranger(Victim):
-    """Publishes a table that was trained on texts of somebody else: no candidate is a member."""
+class TrainedOnOtherTexts(Victim):
+    """Publishes a table that was trained on other texts: no candidate is a member."""
 
     publishes: ClassVar = ("words",)
 
@@ -88,9 +88,9 @@ class Stranger(Victim):
 
 @pytest.mark.parametrize("score", ["loss", "likelihood_ratio"])
 @pytest.mark.parametrize("unit", ["pair", "document", "user"])
-def test_a_table_of_strangers_gives_nobody_away(score, unit, overlapping):
+def test_a_table_of_other_texts_reveals_no_member(score, unit, overlapping):
     """Candidates differ in nothing but membership, and the attacker's own texts tell nothing of it."""
-    found, _ = evaluated(MembershipInference(score=score, unit=unit, shadows=4), Stranger(), overlapping)
+    found, _ = evaluated(MembershipInference(score=score, unit=unit, shadows=4), TrainedOnOtherTexts(), overlapping)
     area, n = found["attack_auc"].value, found["attack_auc"].n
     assert abs(area - 0.5) < 4 * np.sqrt(1 / (3 * n)) + 0.01
 

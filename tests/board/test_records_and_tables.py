@@ -29,15 +29,15 @@ CLAIM = {
 }
 
 
-def scored(seed, score, ceiling=0.5, attack="guesser", victim="encoder", **more):
+def scored(seed, score, constant=0.5, attack="guesser", victim="encoder", **more):
     """Return a record of an attack that reached ``score``; intervals are ± 0.1, task accuracy is 0.8 + seed / 10."""
-    left = min(1 - score, ceiling)
+    left = min(1 - score, constant)
     metrics = [
         Metric("task_accuracy", 0.8 + seed / 10, n=40),
         Metric("task_majority", 0.55, n=40),
         Metric("attack_score", score, n=40),
         Metric("empirical_privacy", left, low=left - 0.1, high=left + 0.1, n=40),
-        Metric("privacy_best_constant", ceiling, n=40),
+        Metric("privacy_best_constant", constant, n=40),
         Metric("privacy_text_classifier", 0.125, n=40),
     ]
     found = {
@@ -92,14 +92,14 @@ def test_a_lost_attack_is_no_privacy(rows):
 @pytest.mark.parametrize("seeds", [1, 3])
 def test_an_attack_equal_to_the_constant_has_lost_whatever_the_rounding(seeds):
     for n, right in [(size, right) for size in (3, 7, 10, 41, 90) for right in range(1, size)]:
-        (row,) = tables.leaderboard([scored(seed, right / n, ceiling=1 - right / n) for seed in range(seeds)])
+        (row,) = tables.leaderboard([scored(seed, right / n, constant=1 - right / n) for seed in range(seeds)])
         assert row["status"] == tables.LOST, f"{right}/{n}"
-        (row,) = tables.leaderboard([scored(seed, (right + 0.01) / n, ceiling=1 - right / n) for seed in range(seeds)])
+        (row,) = tables.leaderboard([scored(seed, (right + 0.01) / n, constant=1 - right / n) for seed in range(seeds)])
         assert row["status"] == "ok", f"{right}/{n}"
 
 
 def test_failed_seeds_are_told(rows):
-    (row,) = rows([scored(0, 0.7), empty("failed", "ValueError: odd", seed=1), scored(2, 0.4, ceiling=0.7)])
+    (row,) = rows([scored(0, 0.7), empty("failed", "ValueError: odd", seed=1), scored(2, 0.4, constant=0.7)])
     assert row["status"] == "1 of 3 seeds failed: ValueError: odd"
     assert (row["seeds"], row["attack_score"], row["task_accuracy"]) == ("2", "0.5500", "0.9000")
 

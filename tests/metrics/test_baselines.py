@@ -77,7 +77,7 @@ class TestGivenLabel:
 
 
 class TestFromText:
-    """Classifiers on the text itself: the privacy floor."""
+    """Classifiers on the text itself."""
 
     @pytest.mark.parametrize("kind", ["attribute", "entity"])
     def test_learns_a_planted_word_and_not_noise(self, make_corpus, kind):

@@ -13,7 +13,7 @@ from leakboard.metrics.membership import membership_metrics, true_positive_rate_
 NAMES = ["attack_score", "attack_auc", "empirical_privacy", "privacy_best_constant", "tpr@fpr=0.001", "tpr@fpr=0.01"]
 
 
-def judged(scores, members, units=None):
+def metrics_of(scores, members, units=None):
     return {metric.name: metric for metric in membership_metrics(np.asarray(scores), np.asarray(members), units)}
 
 
@@ -29,14 +29,14 @@ RUNS = 300
 
 def covers(intervals, truth):
     """Return whether so many hold the truth as intervals do that cover in 95 % of cases or more."""
-    covered = sum(found.low <= truth <= found.high for found in intervals)
+    covered = sum(interval.low <= truth <= interval.high for interval in intervals)
     return stats.binomtest(covered, len(intervals), 0.95, alternative="less").pvalue > 1e-3
 
 
 class TestArea:
     def test_by_hand_with_ties(self):
         # members 3, 2, 1 and others 2, 1, 0: of 9 pairs 6 are won and 2 are ties
-        found = judged([3.0, 2.0, 1.0, 2.0, 1.0, 0.0], [1, 1, 1, 0, 0, 0])
+        found = metrics_of([3.0, 2.0, 1.0, 2.0, 1.0, 0.0], [1, 1, 1, 0, 0, 0])
         assert found["attack_score"].value == pytest.approx(7 / 9)
         assert found["attack_auc"].value == found["attack_score"].value
         assert found["empirical_privacy"].value == pytest.approx(2 / 9)
@@ -46,13 +46,13 @@ class TestArea:
     def test_is_scikit_learns(self, seed):
         generator = np.random.default_rng(seed)
         scores, members = generator.integers(0, 20, 300) / 7, generator.random(300) < 0.3
-        value = judged(scores, members)["attack_score"].value
+        value = metrics_of(scores, members)["attack_score"].value
         assert value == pytest.approx(roc_auc_score(members, scores), abs=1e-12)
         units = generator.integers(0, 40, 300)
-        assert judged(scores, members, units)["attack_score"].value == pytest.approx(value, abs=1e-12)
+        assert metrics_of(scores, members, units)["attack_score"].value == pytest.approx(value, abs=1e-12)
 
     def test_a_perfect_attack_keeps_some_doubt(self):
-        found = judged(np.repeat([2.0, 1.0], [40, 2000]), np.repeat([1, 0], [40, 2000]))
+        found = metrics_of(np.repeat([2.0, 1.0], [40, 2000]), np.repeat([1, 0], [40, 2000]))
         area = found["attack_score"]
         wilson = stats.binomtest(40, 40).proportion_ci(method="wilson")
         assert (area.value, area.low, area.high) == (1, wilson.low, wilson.high)
@@ -66,7 +66,7 @@ class TestArea:
 
     def test_independent_scores_are_near_chance(self):
         scores, members, _ = planted(1000, 0.0)
-        found = judged(scores, members)
+        found = metrics_of(scores, members)
         area, left = found["attack_score"], found["empirical_privacy"]
         assert area.low < 0.5 < area.high
         assert area.high - area.low < 0.06
@@ -74,13 +74,13 @@ class TestArea:
         assert found["tpr@fpr=0.01"].low < 0.01 < found["tpr@fpr=0.01"].high
 
     def test_an_attack_below_chance_leaves_all_privacy(self):
-        found = judged([1.0, 2.0, 3.0, 4.0], [1, 1, 0, 0])
+        found = metrics_of([1.0, 2.0, 3.0, 4.0], [1, 1, 0, 0])
         assert found["attack_score"].value == 0
         assert found["empirical_privacy"].value == 0.5
 
     def test_privacy_is_the_area_turned_round(self):
         scores, members, _ = planted(200, 1.0)
-        area, left = (judged(scores, members)[name] for name in ("attack_score", "empirical_privacy"))
+        area, left = (metrics_of(scores, members)[name] for name in ("attack_score", "empirical_privacy"))
         assert (left.value, left.low, left.high) == pytest.approx((1 - area.value, 1 - area.high, 1 - area.low))
         assert area.low < area.value < area.high
 
@@ -90,7 +90,7 @@ class TestArea:
         covered = 0
         for seed in range(runs):
             scores, members, area = planted(100, shift, seed)
-            found = judged(scores, members)["attack_score"]
+            found = metrics_of(scores, members)["attack_score"]
             covered += found.low <= area <= found.high
         low, high = stats.binom(runs, 0.95).ppf([0.0005, 0.9995])
         assert low <= covered <= high
@@ -101,19 +101,19 @@ class TestArea:
         for _ in range(2000):
             inside, outside = (generator.choice(scores[kind], 60) for kind in (members, ~members))
             areas.append((inside[:, None] > outside).mean())
-        found = judged(scores, members)["attack_score"]
+        found = metrics_of(scores, members)["attack_score"]
         assert (found.low, found.high) == pytest.approx(np.percentile(areas, [2.5, 97.5]), abs=0.015)
 
 
 class TestUnits:
     def test_copies_of_one_author_are_one_observation(self):
         scores, members, _ = planted(50, 0.5)
-        once = judged(scores, members)["attack_score"]
+        once = metrics_of(scores, members)["attack_score"]
         units = np.repeat(np.arange(100), 9)
-        copied = judged(np.repeat(scores, 9), np.repeat(members, 9), units)
+        copied = metrics_of(np.repeat(scores, 9), np.repeat(members, 9), units)
         area = copied["attack_score"]
         assert (area.value, area.low, area.high) == pytest.approx((once.value, once.low, once.high))
-        pretended = judged(np.repeat(scores, 9), np.repeat(members, 9))
+        pretended = metrics_of(np.repeat(scores, 9), np.repeat(members, 9))
         for name in ("attack_score", "tpr@fpr=0.01"):
             widths = [found[name].high - found[name].low for found in (pretended, copied)]
             assert widths[0] < 0.6 * widths[1]
@@ -151,17 +151,17 @@ class TestUnits:
         units = np.repeat(np.arange(200), 2)
         members = np.tile([True, False], 200)
         scores = np.repeat(generator.normal(size=200), 2) + 0.3 * generator.normal(size=400) + 0.5 * members
-        joint, apart = (judged(scores, members, u)["attack_score"] for u in (units, None))
+        joint, apart = (metrics_of(scores, members, u)["attack_score"] for u in (units, None))
         assert joint.low < joint.value < joint.high
         assert joint.high - joint.low < 0.8 * (apart.high - apart.low)
 
     def test_a_resample_without_a_pair_counts_as_chance(self):
         """Of three authors, of both kinds and of either, 2 of 27 resamples hold one kind alone; all others are won."""
-        area = judged([2.0, 1.0, 2.0, 1.0], [1, 0, 1, 0], np.array([0, 0, 1, 2]))["attack_score"]
+        area = metrics_of([2.0, 1.0, 2.0, 1.0], [1, 0, 1, 0], np.array([0, 0, 1, 2]))["attack_score"]
         assert (area.value, area.low, area.high) == (1.0, 0.5, 1.0)
 
     def test_one_author_of_a_kind_has_no_interval(self):
-        area = judged([1.0, 2.0, 3.0, 4.0], [1, 1, 0, 0], np.array([0, 0, 1, 2]))["attack_score"]
+        area = metrics_of([1.0, 2.0, 3.0, 4.0], [1, 1, 0, 0], np.array([0, 0, 1, 2]))["attack_score"]
         assert area.value == 0
         assert math.isnan(area.low)
         assert math.isnan(area.high)
@@ -172,7 +172,7 @@ class TestFoundAtALowRate:
         # of 200 others 2 may be reported at 0.01: those at 9; three more are tied at 8, so 8 itself is too low
         others = np.repeat([9.0, 8.0, 0.0], [2, 3, 195])
         inside = np.array([10.0, 9.0, 8.5, 8.0, 0.0])
-        found = judged(np.concatenate([inside, others]), np.repeat([1, 0], [5, 200]))["tpr@fpr=0.01"]
+        found = metrics_of(np.concatenate([inside, others]), np.repeat([1, 0], [5, 200]))["tpr@fpr=0.01"]
         assert (found.value, found.n, found.status) == (0.6, 5, "")
         # P(B(200, 0.01) < 1) = 0.13 > 0.0125: the threshold may be above all others. P(B >= 6) = 0.016 and P(B >= 7) =
         # 0.004: it is not below the seventh, at 0, which four members exceed
@@ -181,11 +181,11 @@ class TestFoundAtALowRate:
 
     def test_a_tie_that_would_exceed_the_rate_is_not_counted(self):
         others = np.repeat([9.0, 8.0, 0.0], [1, 2, 197])  # 3 of 200 reach 8: above 0.01
-        found = judged(np.concatenate([[9.0, 8.0], others]), np.repeat([1, 0], [2, 200]))["tpr@fpr=0.01"]
+        found = metrics_of(np.concatenate([[9.0, 8.0], others]), np.repeat([1, 0], [2, 200]))["tpr@fpr=0.01"]
         assert found.value == 0.5
 
     def test_where_all_scores_are_equal_nobody_is_found(self):
-        found = judged(np.zeros(400), np.repeat([1, 0], [200, 200]))
+        found = metrics_of(np.zeros(400), np.repeat([1, 0], [200, 200]))
         assert found["tpr@fpr=0.01"].value == 0
         assert found["attack_score"].value == 0.5
         assert found["attack_score"].low < 0.5 < found["attack_score"].high
@@ -194,7 +194,7 @@ class TestFoundAtALowRate:
     def test_the_rate_is_reached_and_not_exceeded(self, n):
         others = np.arange(n, dtype=float)
         inside = others + 0.5  # each just above one of the others
-        found = judged(np.concatenate([inside, others]), np.repeat([1, 0], [n, n]))["tpr@fpr=0.01"]
+        found = metrics_of(np.concatenate([inside, others]), np.repeat([1, 0], [n, n]))["tpr@fpr=0.01"]
         assert found.value == pytest.approx((n // 100 + 1) / n)
 
     @pytest.mark.parametrize("target", [0.001, 0.01])
@@ -225,7 +225,7 @@ class TestFoundAtALowRate:
 
     def test_too_few_others_are_told(self):
         scores, members, _ = planted(500, 3.0)
-        found = judged(scores, members)
+        found = metrics_of(scores, members)
         assert found["tpr@fpr=0.001"].status == "threshold above every non-member: only 500 non-members"
         assert found["tpr@fpr=0.001"].value == (scores[members] > scores[~members].max()).mean()
         assert found["tpr@fpr=0.01"].status == ""
@@ -233,7 +233,7 @@ class TestFoundAtALowRate:
     @pytest.mark.parametrize(("others", "told"), [(99, True), (100, False)])
     def test_a_hundred_others_are_enough_for_one_in_a_hundred(self, others, told):
         scores, members = np.arange(50.0 + others), np.arange(50 + others) < 50
-        assert bool(judged(scores, members)["tpr@fpr=0.01"].status) == told
+        assert bool(metrics_of(scores, members)["tpr@fpr=0.01"].status) == told
 
 
 def test_names_and_counts():
@@ -261,4 +261,4 @@ def test_names_and_counts():
 )
 def test_wrong_requests_are_refused(scores, members, units, told):
     with pytest.raises(RequestError, match=told):
-        judged(scores, members, None if units is None else np.array(units))
+        metrics_of(scores, members, None if units is None else np.array(units))

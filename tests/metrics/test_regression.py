@@ -104,7 +104,7 @@ class TestModels:
         assert regression_metrics(corpus, documents | {"dev": documents["dev"] * 100}) == expected
         assert regression_metrics(corpus.only("train", "test"), documents) == expected
 
-    def test_test_rows_are_judged_each_by_itself(self):
+    def test_test_rows_are_scored_each_by_itself(self):
         corpus, documents = made(3)
         documents["test"][40:] += 50  # would show, were the features standardised by them
         squares = []

@@ -89,19 +89,19 @@ def test_entities_against_scikit_learn(entities):
 
 
 def test_baselines_stand_beside_the_score(attributes):
-    floor = baselines.truth(attributes, "test", attributes.secrets)
-    found = named(secret_metrics(attributes, attributes.secrets, random_guesses(attributes), floor))
+    text_guesses = baselines.truth(attributes, "test", attributes.secrets)
+    found = named(secret_metrics(attributes, attributes.secrets, random_guesses(attributes), text_guesses))
     train = baselines.truth(attributes, "train", attributes.secrets)
     majorities = [np.bincount(column).argmax() for column in train.T]
-    assert found["privacy_best_constant", "", ""].value == pytest.approx(1 - np.mean(floor == majorities))
+    assert found["privacy_best_constant", "", ""].value == pytest.approx(1 - np.mean(text_guesses == majorities))
     labels = attributes.column("train", "label")
-    given = np.stack(
+    label_guesses = np.stack(
         [
             [np.bincount(train[labels == y, column]).argmax() for column in range(2)]
             for y in attributes.column("test", "label")
         ]
     )
-    assert found["privacy_label", "", ""].value == pytest.approx(1 - np.mean(floor == given))
+    assert found["privacy_label", "", ""].value == pytest.approx(1 - np.mean(text_guesses == label_guesses))
     assert found["privacy_text_classifier", "", ""].value == 0
     assert ("privacy_bayes", "", "") not in found
 

@@ -134,3 +134,13 @@ class TestOtherCode:
         _, out, _ = command_line(*first.arguments("run"))
         assert self.told(out) == []
         assert len({code["victims/hashed"] for code in self.code_of(first)}) == 2
+
+    def test_force_loads_a_changed_dataset_anew(self, first, command_line):
+        path = first.folder / "letters.py"
+        path.write_text(first.plugins[0].read_text().replace("rng.random() < 0.8", "rng.random() < 0.7"))
+        first.files[0] = path
+        _, out, _ = command_line(*first.arguments("run"))
+        assert len(self.told(out)) == 1
+        command_line(*first.arguments("run", "--force"))
+        _, out, _ = command_line(*first.arguments("run"))
+        assert self.told(out) == []

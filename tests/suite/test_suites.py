@@ -81,7 +81,7 @@ def test_the_default_auxiliary_is_not_told(opened):
     assert [source.label for source in suite.sources] == ["letters"]
 
 
-def test_auxiliary_situations_and_other_datasets(opened):
+def test_auxiliary_regimes_and_other_datasets(opened):
     suite = opened(
         datasets=[
             {"letters": {"auxiliary": "overlap"}},

@@ -126,3 +126,23 @@ class TestPlanting:
         planted = with_texts(scored, [Texts(["p", "q"]), Texts(["r"])], [True, True]).splits["train"]
         assert planted["joy"][-3:] == [1.0, 1.0, 2.0]
         assert len(set(one_user_a_text(scored).splits["train"]["user"][:])) == 2
+
+
+def test_an_attack_cannot_make_its_canaries_smaller_once_it_sees_the_table(plain):
+    """The bound counts the units of a canary as it was planted: fewer would make the bound larger than is true."""
+
+    class Shrinks(CanaryAttack):
+        unit = "document"
+
+        def fit(self, view, seed):
+            units = [Texts([f"w{i} w{i}", f"w{i}"]) for i in range(12)]
+
+            def score(table):
+                for texts in units:
+                    del texts[1:]
+                return np.arange(12.0)
+
+            return Canaries(units, score, 1e-6)
+
+    result = evaluate_attack(Shrinks(), plain)
+    assert next(metric.value for metric in result.metrics if metric.name == "canary_group") == 2

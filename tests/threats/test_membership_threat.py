@@ -21,11 +21,11 @@ class Answers(MembershipAttack):
     def fit(self, view, seed):
         self.view = view
 
-        def judge(published):
+        def score(published):
             self.published = published
             return self.answer(len(view.candidates))
 
-        return judge
+        return score
 
 
 def test_the_table_is_shown_whole_with_its_words(plain):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from leakboard.errors import RequestError
+from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import FittedVictim, Texts, Victim
 from leakboard.randomness import Streams
 from leakboard.threats.oracle import Oracle
@@ -22,6 +22,26 @@ def test_every_word_that_it_was_asked_is_recorded(plain):
     oracle.encode(Texts(["w1 Unheard, w2"]))
     oracle.words(Texts(["w3"]))
     assert oracle.queried == {"w1", "unheard", "w2", "w3"}
+
+
+def test_questions_about_inputs_are_recorded_too(private):
+    oracle = oracle_of(private)
+    oracle.inputs(Texts(["w4"]))
+    assert oracle.queried == {"w4"}
+
+
+def test_texts_lose_their_source_rows_on_the_way(plain, monkeypatch):
+    """A store of vectors looks texts up by row: with rows of test an attack would read its vectors in order."""
+    rows = []
+    monkeypatch.setattr(type(plain.fitted()), "publish_documents", lambda self, texts, rng: rows.append(texts.rows))
+    oracle_of(plain).encode(Texts(["a", "b"], np.array([120, 121])))
+    assert rows == [None]
+
+
+def test_a_victim_without_a_recipe_has_no_shadow_models(plain, monkeypatch):
+    monkeypatch.setattr(type(plain.victim), "trainable", False)
+    with pytest.raises(NotApplicable, match="no recipe"):
+        oracle_of(plain).train_shadow(0)
 
 
 def test_what_was_asked_cannot_be_taken_back(plain):

@@ -46,7 +46,7 @@ def spies():
         seen.shown = shown
         return shown
 
-    def judged(view, vectors):
+    def score(view, vectors):
         return np.arange(len(view.candidates), dtype=float)
 
     secrets.answer = lambda self, view: (
@@ -60,7 +60,7 @@ def spies():
             ["x"], np.zeros((len(keep(words_seen, vectors)), 5), np.int64) - 1, np.zeros((len(vectors), 5), np.float32)
         )
     )
-    members.answer = lambda self, view: lambda table: judged(view, keep(members_seen, table.vectors))
+    members.answer = lambda self, view: lambda table: score(view, keep(members_seen, table.vectors))
     canaries.answer = lambda self, view: Canaries(
         [Texts([f"{word} {word}"]) for word in view.words[:10]], lambda table: np.arange(10.0), 1e-6
     )

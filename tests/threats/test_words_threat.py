@@ -1,4 +1,4 @@
-"""Words: what the attacker asked about is known to it and not scored, and odd answers are refused."""
+"""Words: those that the attacker queried are not scored, and odd answers are refused."""
 
 import dataclasses
 

@@ -177,7 +177,7 @@ class TestSaved:
         self.same(last.load(tmp_path), recipe.load(tmp_path), reviews.texts("dev"))
 
     def test_a_training_for_one_checkpoint_gives_its_table(self, reviews, listed):
-        """So an attacker who imitates the recipe, and an audit that plants canaries, meet what is published."""
+        """So shadow models of the recipe, and an audit that plants canaries, meet what is published."""
         asked = listed | {"checkpoints": (5, 10), "steps": STEPS}
         fitted, alone = DPWord2Vec(**asked).fit(reviews, 0), DPWord2Vec(**asked, published_step=10).fit(reviews, 0)
         self.same(alone, fitted.checkpoints[10], reviews.texts("dev"))

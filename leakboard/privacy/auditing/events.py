@@ -1,6 +1,6 @@
 """Which event tells two neighbouring inputs apart best: a statistic of a release, on one side of a threshold.
 
-Scores are rounded to `DIGITS` digits of their spread, so that the audit judges the mechanism and not its floating
+Scores are rounded to `DIGITS` digits of their spread, so that the audit measures the mechanism and not its floating
 point: with all of their bits, the likelihood ratios of a textbook Laplace release of 0 and of 1 fall into different
 patterns of rounding errors, and it too is caught (Mironov 2012). ``digits=None`` looks at them.
 """
@@ -102,7 +102,7 @@ def choose_event(
     draws: int,
     digits: int | None = DIGITS,
 ) -> Event:
-    """Return the event that tells a pair apart best, on ``draws`` releases of either input shared by the pairs.
+    """Return the event that distinguishes a pair best, on ``draws`` releases of either input shared by the pairs.
 
     Raises:
         ValueError: fewer than 50 draws a pair, no pair, or releases that are not finite.
