@@ -224,7 +224,7 @@ class TestTelling:
         pins.complaint("victims/v", 1, pins.summary([self.NUMBERS, "a"]))
         monkeypatch.setattr(pins, "IS_WRITING", False)
 
-    def test_a_changed_default_is_told_and_a_new_option_asks_for_pins_alone(self, monkeypatch):
+    def test_a_changed_default_is_reported_and_a_new_option_asks_for_pins_alone(self, monkeypatch):
         monkeypatch.setattr(pins, "IS_WRITING", True)
         pins.complaint_about_defaults("victims/v", 1, {"epochs": "5", "rate": "0.1"})
         monkeypatch.setattr(pins, "IS_WRITING", False)

@@ -88,10 +88,10 @@ class DPWord2Vec(PrivateSkipGram):
 
     def non_private(self) -> "DPWord2Vec":
         """Return the recipe less what protects the training data; what an attacker trains on texts of its own."""
-        return without_noise(self)
+        return non_private_recipe(self)
 
 
-def without_noise(options: PrivateSkipGram) -> DPWord2Vec:
+def non_private_recipe(options: PrivateSkipGram) -> DPWord2Vec:
     """Return the same model and training without noise, claim and protection of the vocabulary."""
     same = {name: getattr(options, name) for name in field_names(PrivateSkipGram)}
     same["vocabulary"] = "exact" if options.noisy_vocabulary else options.vocabulary

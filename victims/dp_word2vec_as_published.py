@@ -39,7 +39,7 @@ from leakboard.suite.options import victim
 from leakboard.victims._private_claims import Claims
 from leakboard.victims._private_skip_gram import EXAMPLE, LEAST_NOISE, Epsilons, PrivateSkipGram
 from leakboard.victims._private_training import Method
-from leakboard.victims.dp_word2vec import DPWord2Vec, without_noise
+from leakboard.victims.dp_word2vec import DPWord2Vec, non_private_recipe
 
 
 class ReleasedCodeClaims(Claims):
@@ -192,4 +192,4 @@ class DPWord2VecAsPublished(PrivateSkipGram):
 
     def non_private(self) -> DPWord2Vec:
         """Return the recipe less what is to protect the training data: ``dp_word2vec`` without noise."""
-        return without_noise(self)
+        return non_private_recipe(self)
