@@ -60,11 +60,11 @@ class _Heads(torch.nn.Module):
 
 
 def fit_mlp(
-    known: KnownTexts, dev: KnownTexts, secrets: tuple[Secret, ...], options: "PortfolioAttack", seed: int
+    texts: KnownTexts, dev: KnownTexts, secrets: tuple[Secret, ...], options: "PortfolioAttack", seed: int
 ) -> Callable[[Floats], "Scores"]:
     """Return the log-probabilities of a network that was stopped at its best epoch on dev."""
     generator = torch.Generator().manual_seed(seed)
-    inputs, targets = _tensors(known, secrets)
+    inputs, targets = _tensors(texts, secrets)
     dev_inputs, dev_targets = _tensors(dev, secrets)
     network = _Heads(inputs.shape[1], options.hidden, [len(secret.values) for secret in secrets])
     optimiser = torch.optim.Adam(network.parameters(), lr=options.learning_rate, fused=True)

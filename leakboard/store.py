@@ -215,7 +215,7 @@ class Store:
             write_file(temporary / _CHECKSUMS, json.dumps(noted, indent=1, sort_keys=True))
             _move(temporary, path)
         except OSError as error:
-            if not self._is_own(error):
+            if not self._is_of_the_store(error):
                 raise
             raise StorageError(f"{path}: cannot be written ({error.strerror or error})") from error
         finally:
@@ -252,7 +252,7 @@ class Store:
         except (OSError, ValueError, KeyError, TypeError):
             return {}
 
-    def _is_own(self, error: OSError) -> bool:
+    def _is_of_the_store(self, error: OSError) -> bool:
         """Return whether an error is the store's (disk full, no access), not the maker's (network, missing file)."""
         root = os.path.abspath(self.root)
         names = [name for name in (error.filename, error.filename2) if isinstance(name, str | bytes)]

@@ -202,10 +202,8 @@ def _run_tasks(run: Run, pending: Sequence[Job], display: Display, processes: in
     from leakboard.pipeline.engines import Outcome, Task, run_local
     from leakboard.pipeline.worker import RunFolders, fit_victim, load_dataset, publish_victim, record_failure, run_cell
 
-    folders, timeout = (
-        RunFolders(run.store.root.resolve(), run.cells.resolve(), run.plugin_files),
-        run.suite.file.timeout,
-    )
+    folders = RunFolders(run.store.root.resolve(), run.cells.resolve(), run.plugin_files)
+    timeout = run.suite.file.timeout
     loading: list[Task] = []
     tasks: list[Task] = []
     kinds: dict[str, str] = {}

@@ -55,13 +55,13 @@ class _Constructor(SafeConstructor):
     def flatten_mapping(self, node: MappingNode) -> None:
         """Merge, but refuse a key that is given twice, which ruamel.yaml overlooks beside a merge."""
         if node.merge is None:  # not merged before
-            seen = set()
+            keys = set()
             for key, _ in node.value:
                 if isinstance(key, ScalarNode) and key.tag != _MERGE:
                     value = self.construct_object(key)
-                    if value in seen:
+                    if value in keys:
                         raise MarkedYAMLError(problem=f"{key.value!r} is given twice", problem_mark=key.start_mark)
-                    seen.add(value)
+                    keys.add(value)
         super().flatten_mapping(node)
 
     def construct_yaml_float(self, node: ScalarNode) -> float:
