@@ -38,7 +38,8 @@ class Result:
 class Results:
     """The results that a suite's cells may have.
 
-    Each leaderboard's file of records is opened at most once, and none while what is asked for is found nearer.
+    Each leaderboard's file of records is opened at most once, and none while what is asked for is found nearer. Only
+    `outdated` opens the suite's own once more, whole.
     """
 
     cells: Path
