@@ -16,10 +16,10 @@ class Answers(MembershipAttack):
     candidates = 40
 
     def __init__(self, answer=lambda n: np.arange(n), unit=None):
-        self.answer, self.unit, self.view, self.published = answer, unit, None, None
+        self.answer, self.unit, self.view, self.seed, self.published = answer, unit, None, None, None
 
     def fit(self, view, seed):
-        self.view = view
+        self.view, self.seed = view, seed
 
         def score(published):
             self.published = published
@@ -33,6 +33,7 @@ def test_the_table_is_shown_whole_with_its_words(plain):
     evaluate_attack(attack, plain)
     assert attack.published.words == plain.published.words.words
     assert np.array_equal(attack.published.vectors, plain.published.words.vectors)
+    assert attack.seed == plain.streams.seed_for("attack")
 
 
 def test_there_are_at_most_as_many_candidates_as_the_attack_says(plain):

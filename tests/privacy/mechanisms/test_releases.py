@@ -178,6 +178,11 @@ class TestWhatIsProved:
         assert claim == ReleaseClaim(
             0.5, 1e-3, "word", "Gaussian noise, one number for all coordinates", "4 in L2", math.inf
         )
+        separate = "Laplace noise, each coordinate by itself"
+        one = ReleaseClaim(2.0, 0.0, "vector", separate, "1, of one coordinate", 32.0)
+        assert CubeRelease(16, 2.0).claim("vector") == one
+        whole = ReleaseClaim(2.0, 0.0, "document", separate, "16 in L1", 2.0)
+        assert CubeRelease(16, 2.0, calibration="l1").claim("document") == whole
 
     @pytest.mark.parametrize(
         ("release", "broken"),
