@@ -71,6 +71,17 @@ def test_a_head_that_predicts_another_number_of_labels_is_refused(corpus):
         publish(Lengths(), WithHead(lambda n: np.ones(n - 1)), corpus, STREAMS)
 
 
+def test_word_vectors_that_are_not_finite_are_refused_by_name(corpus):
+    class Words(FittedVictim):
+        def publish_words(self, texts, rng):
+            return PublishedWords(["a"], np.full((1, 2), np.nan, np.float32))
+
+    victim = Lengths()
+    victim.publishes = ("words",)
+    with pytest.raises(ValueError, match=r"^word vectors: 1 of 1 hold NaN"):
+        publish(victim, Words(), corpus, STREAMS)
+
+
 TABLE = PublishedWords(["a", "b"], np.eye(2, dtype=np.float32))
 PUBLISHED = [
     Publications({}, None, TABLE, ReleaseClaim(1.0, 0.0, "word", "noise", "1 in L1"), Coverage(unknown=0.5)),

@@ -57,6 +57,14 @@ def test_force_computes_what_other_suites_have(first, command_line):
     assert len(computed(first, "copy")) == 2
 
 
+def test_force_computes_what_is_published(first, command_line):
+    command_line(*first.arguments("publish"))
+    for path in first.results():
+        path.unlink()
+    command_line(*first.arguments("run", "--force"))
+    assert len(first.results()) == 2
+
+
 def test_an_altered_result_of_another_suite_is_not_taken(first, command_line):
     path = next(iter(first.results()))
     path.write_text(path.read_text().replace('"attack": "ridge"', '"attack": "bridge"'))

@@ -1,4 +1,6 @@
-"""What a cell's stages hand to its attack."""
+"""What a cell's stages hand to its attack, and what they note."""
+
+import json
 
 
 def test_an_attacker_with_another_dataset_leaves_all_training_texts_to_the_victim(bench, command_line):
@@ -12,3 +14,22 @@ def test_an_attacker_with_another_dataset_leaves_all_training_texts_to_the_victi
     assert status == 0, out
     (row,) = bench.leaderboard().to_dict("records")
     assert row["attack_metric"] == "auc"  # the cell was scored: how well is not the question here
+
+
+def test_the_costs_of_every_stage_are_noted(bench, command_line):
+    bench.suite()
+    status, out, _ = command_line(*bench.arguments("run"))
+    assert status == 0, out
+    (path,) = bench.results()
+    costs = json.loads(path.with_name("costs.json").read_text())
+    assert [cost["stage"] for cost in costs] == ["fit", "publish", "attack"]
+
+
+def test_neighbours_are_compared_with_those_of_the_gold_words(bench, command_line):
+    words = {"word2vec": {"vector_size": 4, "min_count": 1}}
+    attacks = ["nearest_neighbour"]
+    bench.suite(victims=[words], attacks=attacks, gold=words, queries=["the"], text_classifier=False)
+    status, out, _ = command_line(*bench.arguments("run"))
+    assert status == 0, out
+    (path,) = bench.results()
+    assert "gold_queries" in {metric["name"] for metric in json.loads(path.read_text())["metrics"]}

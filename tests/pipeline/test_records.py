@@ -1,0 +1,47 @@
+"""Published records are read as they were written, and altered ones are not read."""
+
+import gzip
+
+import pytest
+
+from leakboard.metrics.measures import Metric
+from leakboard.pipeline.records import PUBLISHED, Record, pack, published_records, read_published
+
+FIRST, SECOND = "a" * 64, "b" * 64
+COSTS = [{"stage": "attack", "seconds": 1.5}]
+
+
+def record(key):
+    return Record(
+        "made", "hashed", "ridge", 0, "ok", key=key, secrets=[], sentences=[], metrics=[Metric("attack_score", 0.5)]
+    )
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Return a leaderboard with two records."""
+    (tmp_path / PUBLISHED).write_bytes(pack([(record(FIRST), COSTS), (record(SECOND), [])]))
+    return tmp_path
+
+
+def test_the_wanted_records_are_read_with_their_costs(folder):
+    assert read_published(folder, {FIRST}) == {FIRST: (record(FIRST), COSTS)}
+    assert set(read_published(folder, {FIRST, SECOND, "c" * 64})) == {FIRST, SECOND}
+    assert read_published(folder, set()) == {}
+    assert sorted(published_records(folder), key=lambda each: each.key) == [record(FIRST), record(SECOND)]
+
+
+@pytest.mark.parametrize("text", [b"0.5", b'"hashed"', b'"checksum"'])
+def test_an_altered_record_is_not_read(text, folder):
+    lines = gzip.decompress((folder / PUBLISHED).read_bytes()).splitlines()
+    first, second = sorted(lines, key=lambda line: SECOND.encode() in line)
+    assert text in first
+    (folder / PUBLISHED).write_bytes(gzip.compress(first.replace(text, text[:-1] + b"7") + b"\n" + second))
+    assert published_records(folder) == [record(SECOND)]
+    assert read_published(folder, {FIRST}) == {}
+
+
+def test_a_leaderboard_without_records_has_none(tmp_path):
+    assert published_records(tmp_path) == []
+    (tmp_path / PUBLISHED).write_bytes(b"no archive")
+    assert published_records(tmp_path) == []
