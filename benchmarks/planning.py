@@ -36,7 +36,7 @@ def planned(path: Path, registry: Registry) -> tuple[float, int]:
     """Return how long a suite takes to be read and planned (seconds), and the number of identities."""
     start = time.process_time()
     suite = load_suite(str(path), registry)
-    run = open_run(suite, suite.cells(), path.parent / "out", registry)
+    run = open_run(suite, suite.cells(), path.parent / "out", registry, reuse=True)
     return time.process_time() - start, len({job.key for job in run.jobs})
 
 

@@ -105,7 +105,7 @@ class Run:
         return [name for name, is_present in parts.items() if is_present]
 
 
-def open_run(suite: Suite, chosen: Sequence[Cell], out: Path, registry: Registry, reuse: bool = True) -> Run:
+def open_run(suite: Suite, chosen: Sequence[Cell], out: Path, registry: Registry, reuse: bool) -> Run:
     """Plan the chosen cells, and the suite's others, whose records stand in its tables too where there are any.
 
     Raises:
