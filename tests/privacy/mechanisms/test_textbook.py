@@ -45,7 +45,9 @@ class TestLaws:
     @pytest.mark.parametrize("generator", generators(), ids=["numpy", "torch"])
     def test_gaussian(self, generator):
         mechanism = Gaussian(epsilon=1.0, delta=1e-5, sensitivity=2.0)
-        released = mechanism.release(zeros(generator), generator)
+        values = zeros(generator)
+        released = mechanism.release(values, generator)
+        assert released.dtype == values.dtype
         assert stats.kstest(np.asarray(released)[:, 0], stats.norm(0, mechanism.scale).cdf).pvalue > 1e-3
 
     @pytest.mark.parametrize("generator", generators(), ids=["numpy", "torch"])
