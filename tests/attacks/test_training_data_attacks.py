@@ -151,6 +151,7 @@ class Memory(FittedVictim):
 
     vocabulary: tuple
     counts: dict = field(default_factory=dict)
+    trainable: ClassVar = True
 
     def fit(self, corpus, seed):
         texts = [word for text in corpus.texts("train") for word in words(text)]

@@ -1,6 +1,7 @@
 """Word recovery against fake victims whose vectors are known: planted truths, both ways."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ class Static(FittedVictim):
     table: np.ndarray
     own: np.ndarray
     words: tuple = tuple(WORDS)
+    trainable: ClassVar = True
 
     def fit(self, corpus, seed):
         return Static(self.own, self.own)

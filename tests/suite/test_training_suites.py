@@ -9,6 +9,7 @@ from leakboard.board.tables import LOST
 from leakboard.data.words import words
 from leakboard.datasets.generated_reviews import GeneratedReviews
 from leakboard.models.skip_gram import training
+from leakboard.pipeline.stages import Stages
 from leakboard.pipeline.worker import RunFolders, fit_victim
 from leakboard.store import Store, resume_dir
 from leakboard.suite.plan import Identities, plan
@@ -200,7 +201,7 @@ class TestResuming:
         monkeypatch.setattr(training.Training, "advance", stopping)
         with pytest.raises(KeyboardInterrupt):
             fit_victim(job, place, False, print)
-        unfinished = Store(place.store).unfinished(job.victim_slug, job.fit_key)
+        unfinished = Stages(job, place, print).unfinished
         assert (unfinished / training.STATE).is_file()
         steps.clear()
         fit_victim(job, place, False, print)
@@ -210,7 +211,7 @@ class TestResuming:
 
     def test_force_starts_anew(self, bench):
         job, place = self.place(bench)
-        unfinished = Store(place.store).unfinished(job.victim_slug, job.fit_key)
+        unfinished = Stages(job, place, print).unfinished
         unfinished.mkdir(parents=True)
         (unfinished / training.STATE).write_bytes(b"from another life")
         fit_victim(job, place, True, lambda text: pytest.fail(text))
