@@ -58,9 +58,11 @@ def test_force_computes_what_other_suites_have(first, command_line):
 
 
 def test_force_computes_what_is_published(first, command_line):
-    command_line(*first.arguments("publish"))
+    assert command_line(*first.arguments("publish"))[0] == 0
     for path in first.results():
         path.unlink()
+    assert "2 done, 0 to compute" in command_line(*first.arguments("run", "--dry-run"))[1]
+    assert "0 done, 2 to compute" in command_line(*first.arguments("run", "--dry-run", "--force"))[1]
     command_line(*first.arguments("run", "--force"))
     assert len(first.results()) == 2
 
