@@ -8,8 +8,6 @@ import pytest
 from scipy import stats
 
 from leakboard.data.corpora import build_corpus
-from leakboard.data.words import words
-from leakboard.datasets.generated_reviews import GeneratedReviews
 from leakboard.errors import RequestError
 from leakboard.models.skip_gram import training as training_module
 from leakboard.models.skip_gram.training import Training
@@ -26,17 +24,10 @@ UNITS = {"user": 13, "document": 39, "pair": 2 * (2140 - 39)}  # of the reviews,
 
 
 @pytest.fixture(scope="module")
-def reviews():
-    return GeneratedReviews(users=20, texts_per_user=3).load().only("train", "dev")
-
-
-@pytest.fixture(scope="module")
-def listed(reviews, tmp_path_factory):
-    """Write the words of the reviews as a public list, and return options that take it."""
-    path = tmp_path_factory.mktemp("listed") / "words.txt"
-    path.write_text("\n".join(sorted({word for text in reviews.texts("train") for word in words(text)})))
+def listed(word_list):
+    """Return options that take the words of the reviews as a public list."""
     small = {"unit": "user", "noise_multiplier": NOISE, "expected_batch_size": SIZE, "steps": STEPS, "delta": DELTA}
-    return small | {"vector_size": 8, "vocabulary": str(path)}
+    return small | {"vector_size": 8, "vocabulary": word_list}
 
 
 def made(rows, users=True):
@@ -49,52 +40,54 @@ def made(rows, users=True):
 
 class TestClaims:
     @pytest.mark.parametrize("unit", ["document", "pair"])
-    def test_a_target_is_claimed_and_proved(self, reviews, listed, unit):
+    def test_a_target_is_claimed_and_proved(self, few_reviews, listed, unit):
         asked = listed | {"unit": unit, "noise_multiplier": None, "epsilon": 0.8, "expected_batch_size": SIZES[unit]}
-        claim = DPWord2Vec(**asked).fit(reviews, 0).claim
+        claim = DPWord2Vec(**asked).fit(few_reviews, 0).claim
         assert 0.3 < claim.proved <= claim.epsilon == 0.8
 
     @pytest.mark.parametrize("unit", ["user", "document", "pair"])
-    def test_given_noise_costs_what_its_steps_cost(self, reviews, listed, unit):
-        claim = DPWord2Vec(**listed | {"unit": unit, "expected_batch_size": SIZES[unit]}).fit(reviews, 0).claim
+    def test_given_noise_costs_what_its_steps_cost(self, few_reviews, listed, unit):
+        claim = DPWord2Vec(**listed | {"unit": unit, "expected_batch_size": SIZES[unit]}).fit(few_reviews, 0).claim
         cost = TrainingBudget(NOISE, SIZES[unit] / UNITS[unit], DELTA)
         assert (claim.delta, claim.unit, claim.steps) == (DELTA, unit, STEPS)
         assert claim.epsilon == pytest.approx(cost.epsilon(STEPS), rel=1e-9)
         assert claim.proved == pytest.approx(cost.epsilon(STEPS, "pld"), rel=1e-9)
 
-    def test_training_ends_when_the_target_is_spent(self, reviews, listed):
-        fitted = DPWord2Vec(**listed | {"epsilon": 0.7, "steps": 300}).fit(reviews, 0)
+    def test_training_ends_when_the_target_is_spent(self, few_reviews, listed):
+        fitted = DPWord2Vec(**listed | {"epsilon": 0.7, "steps": 300}).fit(few_reviews, 0)
         steps = fitted.claim.steps
         cost = TrainingBudget(NOISE, SIZE / 13, DELTA)
         assert cost.epsilon(steps) <= 0.7 < cost.epsilon(steps + 1)
         assert fitted.claim.proved <= fitted.claim.epsilon <= 0.7
-        planned = plan(DPWord2Vec(**listed | {"epsilon": 0.7, "steps": 300}), reviews, 0)
+        planned = plan(DPWord2Vec(**listed | {"epsilon": 0.7, "steps": 300}), few_reviews, 0)
         assert planned.steps == steps
         np.testing.assert_array_equal(fitted.vectors, planned.training.run(steps)[steps])
 
-    def test_batches_in_order_hide_nobody(self, reviews, listed):
-        fixed, sampled = (DPWord2Vec(**listed, sampling=how).fit(reviews, 0).claim for how in ("fixed", "poisson"))
+    def test_batches_in_order_hide_nobody(self, few_reviews, listed):
+        fixed, sampled = (DPWord2Vec(**listed, sampling=how).fit(few_reviews, 0).claim for how in ("fixed", "poisson"))
         cost = TrainingBudget(NOISE, SIZE / 13, DELTA)
         assert fixed.proved == pytest.approx(cost.visited(math.ceil(STEPS * SIZE / 13)), rel=1e-9)
         assert sampled.proved == pytest.approx(cost.epsilon(STEPS, "pld"), rel=1e-9)
         assert fixed.proved > fixed.epsilon == sampled.epsilon >= sampled.proved
 
-    def test_recipes_that_differ_share_no_noise(self, reviews, listed):
+    def test_recipes_that_differ_share_no_noise(self, few_reviews, listed):
         """Else the difference of two published tables would take the noise off."""
-        loud, louder = (DPWord2Vec(**listed | {"noise_multiplier": s}).fit(reviews, 0).vectors for s in (100.0, 200.0))
+        loud, louder = (
+            DPWord2Vec(**listed | {"noise_multiplier": s}).fit(few_reviews, 0).vectors for s in (100.0, 200.0)
+        )
         assert abs(np.corrcoef(loud.ravel(), louder.ravel())[0, 1]) < 5 / np.sqrt(loud.size)
 
-    def test_nor_do_trainings_with_other_checkpoints(self, reviews, listed):
+    def test_nor_do_trainings_with_other_checkpoints(self, few_reviews, listed):
         """A checkpoint brings all rows up to date, so the same numbers would land on other rows."""
         asked = listed | {"noise_multiplier": 1000.0, "steps": 3, "vector_size": 100}
-        tables = [DPWord2Vec(**asked, checkpoints=steps).fit(reviews, 0).vectors for steps in ((), (2,))]
+        tables = [DPWord2Vec(**asked, checkpoints=steps).fit(few_reviews, 0).vectors for steps in ((), (2,))]
         rows = [table / np.linalg.norm(table, axis=1, keepdims=True) for table in tables]
         by_chance = stats.beta(49.5, 49.5, loc=-1, scale=2).isf(1e-4 / len(rows[0]) ** 2)  # of two vectors in R^100
         assert np.abs(rows[0] @ rows[1].T).max() < by_chance
 
-    def test_a_counted_vocabulary_is_paid_for_and_a_given_one_is_free(self, reviews, listed):
+    def test_a_counted_vocabulary_is_paid_for_and_a_given_one_is_free(self, few_reviews, listed):
         asked = listed | {"unit": "pair", "expected_batch_size": 64, "vocabulary": "noisy", "vocabulary_noise": 1.0}
-        planned = plan(DPWord2Vec(**asked), reviews, 0)
+        planned = plan(DPWord2Vec(**asked), few_reviews, 0)
         paid, free = (TrainingBudget(NOISE, 64 / planned.training.pairs.units, DELTA, noise) for noise in (1.0, None))
         assert planned.claim(STEPS).epsilon == pytest.approx(paid.epsilon(STEPS), rel=1e-9)
         assert planned.claim(0).epsilon == pytest.approx(paid.epsilon(0), rel=1e-9)
@@ -138,12 +131,12 @@ class TestLearning:
         drowned = [DPWord2Vec(**options, steps=20, noise_multiplier=1000.0).fit(planted, seed) for seed in range(8)]
         assert abs(np.mean([self.gap(fitted) for fitted in drowned])) < 0.25
 
-    def test_the_start_does_not_depend_on_the_data(self, reviews, listed):
-        half = reviews.with_rows("train", range(20))
-        starts = [DPWord2Vec(**listed | {"steps": 0}).fit(corpus, 0) for corpus in (reviews, half)]
+    def test_the_start_does_not_depend_on_the_data(self, few_reviews, listed):
+        half = few_reviews.with_rows("train", range(20))
+        starts = [DPWord2Vec(**listed | {"steps": 0}).fit(corpus, 0) for corpus in (few_reviews, half)]
         np.testing.assert_array_equal(starts[0].vectors, starts[1].vectors)
         assert (starts[0].claim.epsilon, starts[0].claim.proved) == (0.0, 0.0)
-        trained = [DPWord2Vec(**listed).fit(corpus, 0).vectors for corpus in (reviews, half)]
+        trained = [DPWord2Vec(**listed).fit(corpus, 0).vectors for corpus in (few_reviews, half)]
         assert (trained[0] != trained[1]).any()
 
 
@@ -155,9 +148,9 @@ class TestSaved:
         np.testing.assert_array_equal(documents, second.publish_documents(texts, RNG))
         np.testing.assert_array_equal(first.predict(documents), second.predict(documents))
 
-    def test_checkpoints_cost_less_and_are_published_from_one_training(self, reviews, listed, tmp_path):
+    def test_checkpoints_cost_less_and_are_published_from_one_training(self, few_reviews, listed, tmp_path):
         recipe = DPWord2Vec(**listed | {"checkpoints": (5, 10)})
-        fitted, texts, spent = recipe.fit(reviews, 0), reviews.texts("dev"), []
+        fitted, texts, spent = recipe.fit(few_reviews, 0), few_reviews.texts("dev"), []
         fitted.save(tmp_path)
         for step, expected in ((5, fitted.checkpoints[5]), (10, fitted.checkpoints[10]), (None, fitted)):
             chosen = DPWord2Vec(**listed | {"checkpoints": (5, 10), "published_step": step})
@@ -165,37 +158,40 @@ class TestSaved:
             self.same(chosen.load(tmp_path), expected, texts)
             spent.append((expected.claim.epsilon, expected.claim.proved))
         assert (np.diff(spent, axis=0) > 0).all()
-        np.testing.assert_array_equal(fitted.checkpoints[5].vectors, plan(recipe, reviews, 0).training.run(5)[5])
+        np.testing.assert_array_equal(fitted.checkpoints[5].vectors, plan(recipe, few_reviews, 0).training.run(5)[5])
         late = DPWord2Vec(**listed | {"checkpoints": (5, 10, 15), "published_step": 15})
         with pytest.raises(RequestError, match="published_step: 15 was not reached"):
             late.load(tmp_path)
 
-    def test_the_last_step_may_be_a_checkpoint(self, reviews, listed, tmp_path):
+    def test_the_last_step_may_be_a_checkpoint(self, few_reviews, listed, tmp_path):
         recipe = DPWord2Vec(**listed | {"checkpoints": (5, STEPS)})
-        recipe.fit(reviews, 0).save(tmp_path)
+        recipe.fit(few_reviews, 0).save(tmp_path)
         last = DPWord2Vec(**listed | {"checkpoints": (5, STEPS), "published_step": STEPS})
-        self.same(last.load(tmp_path), recipe.load(tmp_path), reviews.texts("dev"))
+        self.same(last.load(tmp_path), recipe.load(tmp_path), few_reviews.texts("dev"))
 
-    def test_a_training_for_one_checkpoint_gives_its_table(self, reviews, listed):
+    def test_a_training_for_one_checkpoint_gives_its_table(self, few_reviews, listed):
         """So shadow models of the recipe, and an audit that plants canaries, meet what is published."""
         asked = listed | {"checkpoints": (5, 10), "steps": STEPS}
-        fitted, alone = DPWord2Vec(**asked).fit(reviews, 0), DPWord2Vec(**asked, published_step=10).fit(reviews, 0)
-        self.same(alone, fitted.checkpoints[10], reviews.texts("dev"))
+        fitted, alone = (
+            DPWord2Vec(**asked).fit(few_reviews, 0),
+            DPWord2Vec(**asked, published_step=10).fit(few_reviews, 0),
+        )
+        self.same(alone, fitted.checkpoints[10], few_reviews.texts("dev"))
         spent = DPWord2Vec(**asked | {"epsilon": 0.3, "checkpoints": (STEPS,)}, published_step=STEPS)
         with pytest.raises(RequestError, match=f"published_step: {STEPS} was not reached"):
-            spent.fit(reviews, 0)
+            spent.fit(few_reviews, 0)
 
     @pytest.mark.parametrize("options", [{"noise_multiplier": 0.0}, {"vocabulary": "exact", "min_count": 1}])
-    def test_no_claim_and_one_that_nothing_proves_are_read_back(self, reviews, listed, tmp_path, options):
+    def test_no_claim_and_one_that_nothing_proves_are_read_back(self, few_reviews, listed, tmp_path, options):
         recipe = DPWord2Vec(**listed | options)
-        fitted = recipe.fit(reviews, 0)
+        fitted = recipe.fit(few_reviews, 0)
         assert fitted.claim is None or fitted.claim.proved == math.inf
         fitted.save(tmp_path)
-        self.same(recipe.load(tmp_path), fitted, reviews.texts("dev"))
+        self.same(recipe.load(tmp_path), fitted, few_reviews.texts("dev"))
 
-    def test_an_interrupted_training_goes_on(self, reviews, listed, tmp_path, monkeypatch):
+    def test_an_interrupted_training_goes_on(self, few_reviews, listed, tmp_path, monkeypatch):
         recipe = DPWord2Vec(**listed | {"checkpoints": (5,)})
-        whole = recipe.fit(reviews, 0)
+        whole = recipe.fit(few_reviews, 0)
         monkeypatch.setattr(training_module, "SAVE", -1)
         advance, taken, stops = Training.advance, [], [12]
 
@@ -209,10 +205,10 @@ class TestSaved:
         monkeypatch.setattr(Training, "advance", stopping)
         with resumable(tmp_path / "state"):
             with pytest.raises(KeyboardInterrupt):
-                recipe.fit(reviews, 0)
-            resumed = recipe.fit(reviews, 0)
+                recipe.fit(few_reviews, 0)
+            resumed = recipe.fit(few_reviews, 0)
         assert taken == list(range(STEPS))
-        self.same(resumed, whole, reviews.texts("dev"))
+        self.same(resumed, whole, few_reviews.texts("dev"))
         np.testing.assert_array_equal(resumed.checkpoints[5].vectors, whole.checkpoints[5].vectors)
 
 
@@ -226,18 +222,18 @@ class TestBudgets:
         assert 0 < steps[1] < steps[2] < steps[0] == STEPS
         assert participation.paid_steps.tolist() == steps
 
-    def test_a_list_is_drawn_from_by_name(self, reviews, listed):
+    def test_a_list_is_drawn_from_by_name(self, few_reviews, listed):
         """Another user changes nobody's budget."""
         options = listed | {"budgets": [0.3, 0.5], "expected_batch_size": 13}
-        drawn = plan(DPWord2Vec(**options), reviews, 0).claim.budgets
+        drawn = plan(DPWord2Vec(**options), few_reviews, 0).claim.budgets
         assert set(drawn.tolist()) == {0.3, 0.5}
-        users = reviews.splits["train"]["user"][:]
+        users = few_reviews.splits["train"]["user"][:]
         others = [i for i, user in enumerate(users) if user != min(users)]
-        fewer = plan(DPWord2Vec(**options), reviews.with_rows("train", others), 0).claim.budgets
+        fewer = plan(DPWord2Vec(**options), few_reviews.with_rows("train", others), 0).claim.budgets
         np.testing.assert_array_equal(fewer, drawn[1:])
 
-    def test_a_filter_keeps_within_the_largest_budget(self, reviews, listed):
-        claim = DPWord2Vec(**listed | {"budgets": (0.2, 0.4)}).fit(reviews, 0).claim
+    def test_a_filter_keeps_within_the_largest_budget(self, few_reviews, listed):
+        claim = DPWord2Vec(**listed | {"budgets": (0.2, 0.4)}).fit(few_reviews, 0).claim
         steps = TrainingBudget(NOISE, SIZE / 13, DELTA).steps_within(0.4, STEPS)
         assert claim.epsilon == pytest.approx(TrainingBudget(NOISE, SIZE / 13, DELTA).epsilon(steps), rel=1e-9)
         assert 0.2 < claim.proved <= claim.epsilon <= 0.4
@@ -281,10 +277,10 @@ class TestRefused:
             ),
         ],
     )
-    def test_a_target_that_cannot_be_reached(self, reviews, listed, options, message):
+    def test_a_target_that_cannot_be_reached(self, few_reviews, listed, options, message):
         asked = listed | {"unit": "pair", "vocabulary": "noisy"} | options
         with pytest.raises(RequestError, match=f"epsilon {asked['epsilon']:g} cannot be reached: .*{message}"):
-            DPWord2Vec(**asked).fit(reviews, 0)
+            DPWord2Vec(**asked).fit(few_reviews, 0)
 
     def test_users_where_there_are_none(self, listed):
         with pytest.raises(RequestError, match=r"unit: 'user' is not allowed \(pair, document\): made names no users"):
@@ -330,18 +326,18 @@ def test_what_means_little_is_told(monkeypatch, listed, delta, text, caveat, tol
     assert fitted.claim.caveat == caveat
 
 
-def test_a_training_that_ends_early_is_told(reviews, listed):
+def test_a_training_that_ends_early_is_told(few_reviews, listed):
     asked = listed | {"epsilon": 0.7, "steps": 300}
-    last = plan(DPWord2Vec(**asked), reviews, 0).steps
-    planned = plan(DPWord2Vec(**asked, checkpoints=(1, last)), reviews, 0)
+    last = plan(DPWord2Vec(**asked), few_reviews, 0).steps
+    planned = plan(DPWord2Vec(**asked, checkpoints=(1, last)), few_reviews, 0)
     assert planned.claim(last).caveat == f"training ended after {last} of 300 steps: epsilon was spent"
     assert planned.claim(1).caveat == ""
 
 
-def test_no_noise_is_called_so(monkeypatch, reviews, listed):
+def test_no_noise_is_called_so(monkeypatch, few_reviews, listed):
     heard = []
     monkeypatch.setattr("leakboard.victims._private_training.log_progress", heard.append)
-    plan(DPWord2Vec(**listed | {"noise_multiplier": 0.0}), reviews, 0)
+    plan(DPWord2Vec(**listed | {"noise_multiplier": 0.0}), few_reviews, 0)
     assert heard[0] == "13 users, 20 steps with no noise"
 
 

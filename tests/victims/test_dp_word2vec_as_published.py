@@ -7,8 +7,6 @@ import pandas as pd
 import pytest
 
 from leakboard.data.corpora import build_corpus
-from leakboard.data.words import words
-from leakboard.datasets.generated_reviews import GeneratedReviews
 from leakboard.errors import RequestError
 from leakboard.models.skip_gram.participation import PaperAccounting
 from leakboard.models.skip_gram.sampling import PoissonSampler, SequentialBatches
@@ -25,16 +23,9 @@ PAIRS = 2 * (2140 - 39)  # of the reviews, which have 2,140 words in 39 texts
 
 
 @pytest.fixture(scope="module")
-def reviews():
-    return GeneratedReviews(users=20, texts_per_user=3).load().only("train", "dev")
-
-
-@pytest.fixture(scope="module")
-def code(reviews, tmp_path_factory):
+def code(word_list):
     """Return a function that makes the released code, with the words of the reviews as a public list."""
-    path = tmp_path_factory.mktemp("listed") / "words.txt"
-    path.write_text("\n".join(sorted({word for text in reviews.texts("train") for word in words(text)})))
-    usual = {"noise_multiplier": NOISE, "steps": STEPS, "delta": DELTA, "vector_size": 8, "vocabulary": str(path)}
+    usual = {"noise_multiplier": NOISE, "steps": STEPS, "delta": DELTA, "vector_size": 8, "vocabulary": word_list}
     return lambda **changed: DPWord2VecAsPublished(variant="released_code", **usual | changed)
 
 
@@ -55,35 +46,35 @@ def made(rows):
 
 class TestReleasedCode:
     @pytest.mark.parametrize("size", [50, 10**6])
-    def test_clips_the_mean_of_batches_in_order(self, code, reviews, size):
+    def test_clips_the_mean_of_batches_in_order(self, code, few_reviews, size):
         """Of the batch's mean, clipped to C in each table, with noise s C**2: here of the sum, so times the batch."""
-        planned = plan(code(expected_batch_size=size, clipping_norm=0.7, learning_rate=0.05), reviews, 0)
+        planned = plan(code(expected_batch_size=size, clipping_norm=0.7, learning_rate=0.05), few_reviews, 0)
         size = min(size, PAIRS)
         assert planned.training.sampler == SequentialBatches(PAIRS, size)
         expected = (pytest.approx(x * size) for x in (0.7, NOISE * 0.7**2))
         assert planned.training.descent == Descent(0.05, *expected, of_batch=True)
 
-    def test_what_is_claimed_and_proved_by_hand(self, code, reviews):
+    def test_what_is_claimed_and_proved_by_hand(self, code, few_reviews):
         """100 batches of 128 show some pairs 4 times; C = 0.5, the mean may turn by sqrt(8) C, its noise is s C**2."""
         asked = {"expected_batch_size": 128, "steps": 100, "clipping_norm": 0.5}
-        fitted = code(**asked).fit(reviews, 0)
+        fitted = code(**asked).fit(few_reviews, 0)
         deviation = NOISE * 0.25 / (math.sqrt(8) * 0.5) / math.sqrt(math.ceil(100 * 128 / PAIRS))
         assert fitted.claim.proved == pytest.approx(gaussian_epsilon(DELTA, deviation, 1.0), rel=1e-9)
         believed = TrainingBudget(NOISE, 128 / len(fitted.vocabulary), DELTA).epsilon(100)
         assert fitted.claim.epsilon == believed
         assert (fitted.claim.unit, fitted.claim.sampling) == ("pair", "sequential")
-        planned = plan(code(**asked, vocabulary="noisy", vocabulary_noise=0.5), reviews, 0)
+        planned = plan(code(**asked, vocabulary="noisy", vocabulary_noise=0.5), few_reviews, 0)
         assert planned.claim(100).epsilon == TrainingBudget(NOISE, 128 / len(planned.words), DELTA).epsilon(100)
         assert planned.claim(100).proved > fitted.claim.proved  # what counting costs is ours to prove
         assert fitted.claim.proved > 2 * fitted.claim.epsilon
 
-    def test_nothing_is_proved_of_an_exact_vocabulary(self, code, reviews):
-        assert plan(code(vocabulary="exact"), reviews, 0).claim(STEPS).proved == math.inf
+    def test_nothing_is_proved_of_an_exact_vocabulary(self, code, few_reviews):
+        assert plan(code(vocabulary="exact"), few_reviews, 0).claim(STEPS).proved == math.inf
 
 
 class TestPaperAccounting:
-    def test_users_are_sampled_and_charged_a_share(self, shares, reviews):
-        training = plan(shares(budgets=(0.2, 0.4)), reviews, 0).training
+    def test_users_are_sampled_and_charged_a_share(self, shares, few_reviews):
+        training = plan(shares(budgets=(0.2, 0.4)), few_reviews, 0).training
         assert training.sampler == PoissonSampler(13, pytest.approx(SIZE / 13))
         assert training.descent == Descent(0.01, 1.0, NOISE)
         participation, cost = training.participation, TrainingBudget(NOISE, SIZE / 13, DELTA)
@@ -91,20 +82,20 @@ class TestPaperAccounting:
         assert participation.expected_batch_size == SIZE
         np.testing.assert_allclose(participation.prices.cumsum(), [cost.epsilon(n + 1) for n in range(STEPS)])
 
-    def test_a_filter_keeps_the_promise_and_the_shares_do_not(self, shares, reviews):
-        claim = shares(budgets=(0.2, 0.4)).fit(reviews, 0).claim
+    def test_a_filter_keeps_the_promise_and_the_shares_do_not(self, shares, few_reviews):
+        claim = shares(budgets=(0.2, 0.4)).fit(few_reviews, 0).claim
         sound = {"unit": "user", "noise_multiplier": NOISE, "steps": STEPS, "delta": DELTA, "vector_size": 8}
         sound |= {"expected_batch_size": SIZE, "vocabulary": shares(budgets=(1.0,)).vocabulary}
-        filtered = DPWord2Vec(**sound, budgets=(0.2, 0.4)).fit(reviews, 0).claim
+        filtered = DPWord2Vec(**sound, budgets=(0.2, 0.4)).fit(few_reviews, 0).claim
         assert 0.2 < filtered.proved <= filtered.epsilon <= claim.epsilon == 0.4
         assert claim.proved == math.inf
 
     @pytest.mark.parametrize(
         ("budgets", "steps", "kept"), [((0.2, 0.4), STEPS, False), ((0.5, 50.0), STEPS, False), ((0.5,), 3, True)]
     )
-    def test_users_of_every_budget_must_be_served(self, shares, reviews, budgets, steps, kept):
+    def test_users_of_every_budget_must_be_served(self, shares, few_reviews, budgets, steps, kept):
         """Nobody leaves in so few steps: all lose what sampled steps cost, which the large budgets alone allow."""
-        claim = shares(budgets=budgets, steps=steps, noise_multiplier=4.0).fit(reviews, 0).claim
+        claim = shares(budgets=budgets, steps=steps, noise_multiplier=4.0).fit(few_reviews, 0).claim
         sampled = TrainingBudget(4.0, SIZE / 13, DELTA).epsilon(steps, "pld")
         assert (sampled <= min(budgets)) == kept
         assert claim.epsilon == max(budgets)
@@ -129,9 +120,9 @@ class TestPaperAccounting:
         assert claim.details.endswith("of 31 budgets")
         assert claim.proved == math.inf
 
-    def test_users_who_leave_soon_lose_what_their_visits_cost(self, shares, reviews):
+    def test_users_who_leave_soon_lose_what_their_visits_cost(self, shares, few_reviews):
         """Where all users are in every batch, a share of 1/13 a visit is spent after so many whole releases."""
-        planned = plan(shares(budgets=(0.05,), expected_batch_size=13, steps=60), reviews, 0)
+        planned = plan(shares(budgets=(0.05,), expected_batch_size=13, steps=60), few_reviews, 0)
         cost = TrainingBudget(NOISE, 1.0, DELTA)
         prices = np.diff([cost.epsilon(step) for step in range(61)]) / 13
         visits = int(0.05 / prices.min()) + 1
@@ -164,11 +155,11 @@ def test_without_its_protection_it_is_dp_word2vec_without_noise(code, shares):
     assert code(vocabulary="noisy").non_private().vocabulary == "exact"
 
 
-def test_a_checkpoint_is_published_from_one_training(code, reviews, tmp_path):
+def test_a_checkpoint_is_published_from_one_training(code, few_reviews, tmp_path):
     recipe = code(checkpoints=(5,), expected_batch_size=64)
-    recipe.fit(reviews, 0).save(tmp_path)
+    recipe.fit(few_reviews, 0).save(tmp_path)
     chosen = code(checkpoints=(5,), expected_batch_size=64, published_step=5)
     assert chosen.training_config() == recipe
-    fitted, alone = chosen.load(tmp_path), chosen.fit(reviews, 0)
+    fitted, alone = chosen.load(tmp_path), chosen.fit(few_reviews, 0)
     np.testing.assert_array_equal(fitted.vectors, alone.vectors)
-    assert fitted.claim == alone.claim == plan(recipe, reviews, 0).claim(5)
+    assert fitted.claim == alone.claim == plan(recipe, few_reviews, 0).claim(5)
