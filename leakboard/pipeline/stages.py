@@ -42,8 +42,8 @@ class Stages:
         self.store = Store(folders.store)
         self.registry = registry_of(folders.plugin_files)
         self.victim = job.cell.victim.build(self.registry)
-        self.code = dict(job.code)
-        """Of what computed the job's parts, which may have come from the store."""
+        self.other_code: dict[str, str] = {}
+        """Digests of plugins' files where a part of the job came from the store and was made by other ones."""
 
     def corpus(self, choice: Choice, key: str) -> Corpus:
         """Return a loaded dataset."""
@@ -65,7 +65,7 @@ class Stages:
         made_by = {name: self.job.code[name] for name in names}
         path = self.store.obtain(kind, readable, key, make, self.warn, made_by)
         made_by = self.store.made_by(kind, readable, key)
-        self.code |= {name: code for name, code in made_by.items() if code != self.job.code.get(name)}
+        self.other_code |= {name: code for name, code in made_by.items() if code != self.job.code.get(name)}
         return path
 
     def whole(self) -> Corpus:
@@ -222,7 +222,7 @@ class Stages:
         record = record_of(
             job,
             "ok",
-            code=self.code,
+            code={**job.code, **self.other_code},
             secrets=result.secrets,
             attack_metric=result.attack_metric,
             test_size=result.test_size,
