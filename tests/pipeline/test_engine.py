@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import multiprocessing
 import os
 import signal
 import time
@@ -34,6 +35,10 @@ def answer(value, warn):
 
 def sleep(seconds, warn):
     time.sleep(seconds)
+
+
+def start_method(warn):
+    return multiprocessing.get_start_method()
 
 
 def meet(folder, others, warn):
@@ -91,6 +96,12 @@ def test_what_waits_for_nothing_comes_first_then_depth_first():
     tasks += [Task("a2", answer, (0,), after="a"), Task("b", answer, (0,))]
     outcomes, _ = run_all(tasks)
     assert list(outcomes) == ["a", "b", "a1", "a11", "a2"]
+
+
+def test_workers_are_spawned():
+    """A process that is forked while a library's threads run may hang in it."""
+    outcomes, _ = run_all([Task("asks", start_method, ())])
+    assert outcomes["asks"].value == "spawn"
 
 
 def test_two_jobs_run_at_once(tmp_path):
