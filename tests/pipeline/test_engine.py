@@ -104,9 +104,10 @@ def test_workers_are_spawned():
     assert outcomes["asks"].value == "spawn"
 
 
-def test_two_jobs_run_at_once(tmp_path):
-    outcomes, _ = run_all([Task(str(i), meet, (tmp_path, 2)) for i in range(2)], jobs=2)
-    assert [outcome.failure for outcome in outcomes.values()] == [None, None]
+def test_as_many_jobs_as_asked_run_at_once(tmp_path):
+    jobs = (os.cpu_count() or 1) + 1
+    outcomes, _ = run_all([Task(str(i), meet, (tmp_path, jobs)) for i in range(jobs)], jobs=jobs)
+    assert [outcome.failure for outcome in outcomes.values()] == [None] * jobs
 
 
 def test_jobs_and_hash_seed_do_not_matter(finished, bench):
