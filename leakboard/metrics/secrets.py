@@ -12,7 +12,7 @@ from leakboard.interfaces import Corpus, Integers, Secret
 from leakboard.metrics import baselines
 from leakboard.metrics.baselines import Codes
 from leakboard.metrics.fairness import NOBODY
-from leakboard.metrics.measures import Metric, accuracy, authors, micro_f1, remaining_privacy
+from leakboard.metrics.measures import Metric, Ratio, accuracy, authors, micro_f1, remaining_privacy
 
 SCORES = {"attribute": ("accuracy", accuracy), "entity": ("f1", micro_f1)}
 """The headline score of each kind of secret: accuracy averaged over attributes, micro F1 over (text, entity) pairs."""
@@ -35,32 +35,60 @@ def secret_metrics(
     kind = secrets[0].kind
     score = SCORES[kind][1]
     truth = baselines.truth(corpus, "test", secrets)
-    train = baselines.truth(corpus, "train", secrets)
     guessed = np.stack([_checked(scores, secret, len(truth)).argmax(1) for secret in secrets], axis=1)
-    constant_guess = np.broadcast_to(baselines.best_constant(train, kind), truth.shape)
     units = authors(corpus, "test")
-    attack, constant = score(guessed, truth, units), score(constant_guess, truth, units)
-    metrics = [
-        attack.metric("attack_score"),
-        remaining_privacy(attack, constant),
-        Metric("privacy_best_constant", 1 - constant.value, n=len(truth)),
-    ]
-    if corpus.has_labels:
-        labels = corpus.column("test", "label")
-        suggested = baselines.from_label(train, corpus.column("train", "label"), labels, kind)
-        metrics.append(Metric("privacy_label", 1 - score(suggested, truth).value, n=len(truth)))
-    if text_guesses is not None:
-        metrics.append(Metric("privacy_text_classifier", 1 - score(text_guesses, truth).value, n=len(truth)))
-    posteriors = [posterior(corpus, "test", secret.name) for secret in secrets]
-    if all(p is not None for p in posteriors):
-        bayes = baselines.bayes_score([p for p in posteriors if p is not None], kind)
-        metrics.append(Metric("privacy_bayes", 1 - bayes, n=len(truth)))
+    attack, constant = score(guessed, truth, units), score(_constant(corpus, secrets), truth, units)
+    metrics = [attack.metric("attack_score"), remaining_privacy(attack, constant)]
+    metrics += _privacy_without_vectors(corpus, secrets, text_guesses)
     for column, secret in enumerate(secrets):
         metrics += _by_secret(secret, scores[secret.name], guessed[:, column], truth[:, column], units)
+        of_text = None if text_guesses is None else text_guesses[:, [column]]
+        left = _privacy_without_vectors(corpus, [secret], of_text, secret.name)
+        metrics += [_privacy_of_secret(score(guessed[:, [column]], truth[:, [column]], units), left[0]), *left]
     if kind == "entity":
         f1 = [micro_f1(guessed[:, [c]], truth[:, [c]]).value for c in range(len(secrets))]
         metrics.append(Metric("attack_f1_macro", float(np.mean(f1)), n=len(truth)))
     return metrics
+
+
+def _constant(corpus: Corpus, secrets: Sequence[Secret]) -> Codes:
+    """Return the best constant guess for every test text, int64 (n, secrets)."""
+    guess = baselines.best_constant(baselines.truth(corpus, "train", secrets), secrets[0].kind)
+    return np.broadcast_to(guess, (len(corpus.splits["test"]), len(secrets)))
+
+
+def _privacy_without_vectors(
+    corpus: Corpus, secrets: Sequence[Secret], text_guesses: Codes | None, variable: str = ""
+) -> list[Metric]:
+    """Return the privacy that other guessers leave to these secrets together: a constant, which comes first, and so on.
+
+    Args:
+        corpus: with train and test.
+        secrets: of one kind.
+        text_guesses: of classifiers trained on the text, int64 (n, secrets), or None.
+        variable: the secret that the metrics are about; empty for all.
+    """
+    kind, truth = secrets[0].kind, baselines.truth(corpus, "test", secrets)
+    guesses = {"privacy_best_constant": _constant(corpus, secrets)}
+    if corpus.has_labels:
+        train, labels = baselines.truth(corpus, "train", secrets), corpus.column("train", "label")
+        guesses["privacy_label"] = baselines.from_label(train, labels, corpus.column("test", "label"), kind)
+    if text_guesses is not None:
+        guesses["privacy_text_classifier"] = text_guesses
+    score = SCORES[kind][1]
+    left = {name: 1 - score(guess, truth).value for name, guess in guesses.items()}
+    posteriors = [posterior(corpus, "test", secret.name) for secret in secrets]
+    if all(p is not None for p in posteriors):
+        left["privacy_bayes"] = 1 - baselines.bayes_score([p for p in posteriors if p is not None], kind)
+    return [Metric(name, value, variable, n=len(truth)) for name, value in left.items()]
+
+
+def _privacy_of_secret(attack: Ratio, constant: Metric) -> Metric:
+    """Return the empirical privacy of one secret; in its interval the constant's score counts as known."""
+    assert constant.value is not None, "a constant has a score"
+    low, high = attack.interval()
+    left = [min(1 - score, constant.value) for score in (attack.value, high, low)]
+    return Metric("empirical_privacy", left[0], constant.variable, "", left[1], left[2], constant.n)
 
 
 def _checked(scores: Mapping[str, np.ndarray], secret: Secret, n: int) -> np.ndarray:

@@ -186,3 +186,39 @@ def test_bad_guesses_are_refused(attributes, spoil, message):
     spoil(guesses)
     with pytest.raises(RequestError, match=message):
         secret_metrics(attributes, attributes.secrets, guesses, None)
+
+
+def test_each_secret_has_its_own_baselines_by_hand(make_corpus):
+    """Of 10 test texts: gender, most often f in train, is m in 6 and guessed in 7; Otto is mentioned in 4."""
+    train = {"gender": np.array([0, 0, 1]), "otto": np.array([0, 0, 1]), "label": np.array([0, 1, 1])}
+    gender, otto = np.array([1] * 6 + [0] * 4), np.array([1] * 4 + [0] * 6)
+    splits = {"train": train, "dev": train, "test": {"gender": gender, "otto": otto, "label": gender}}
+    corpus = make_corpus(splits, [("gender", ("f", "m"), "attribute"), ("otto", PRESENCE, "entity")])
+    by_text = np.array([0] * 5 + [1] * 5)
+    scores = {"gender": one_hot(np.array([1] * 3 + [0] * 7), 2), "otto": one_hot(np.array([1] * 2 + [0] * 8), 2)}
+    found = named(secret_metrics(corpus, corpus.secrets[:1], scores, by_text[:, None]))
+    right = found["attack_accuracy", "gender", ""]
+    assert right.value == pytest.approx(0.7)
+    left = found["empirical_privacy", "gender", ""]
+    assert left.value == pytest.approx(1 - 0.7)
+    assert left.low == pytest.approx(1 - right.high)
+    assert left.high == pytest.approx(min(1 - right.low, 0.6))
+    assert found["privacy_best_constant", "gender", ""].value == pytest.approx(1 - 0.4)
+    assert found["privacy_label", "gender", ""].value == pytest.approx(1 - 0.4)  # label 1 is a tie: f
+    assert found["privacy_text_classifier", "gender", ""].value == pytest.approx(1 - 0.1)  # the sixth is right
+    found = named(secret_metrics(corpus, corpus.secrets[1:], scores, None))
+    present = 2 * 4 / (4 + 10)
+    assert found["privacy_best_constant", "otto", ""].value == pytest.approx(1 - present)
+    assert found["empirical_privacy", "otto", ""].value == pytest.approx(1 - 2 * 2 / (2 + 4))
+
+
+def test_the_baselines_of_several_secrets_do_not_mix(attributes, entities):
+    for corpus in (attributes, entities):
+        texts = np.stack([corpus.column("test", secret.name) for secret in corpus.secrets], axis=1)
+        guesses = random_guesses(corpus)
+        together = named(secret_metrics(corpus, corpus.secrets, guesses, texts))
+        for column, secret in enumerate(corpus.secrets):
+            alone = named(secret_metrics(corpus, [secret], guesses, texts[:, [column]]))
+            for name in ("empirical_privacy", "privacy_best_constant", "privacy_text_classifier"):
+                assert together[name, secret.name, ""] == alone[name, secret.name, ""], (name, secret.name)
+                assert alone[name, secret.name, ""].value == alone[name, "", ""].value
