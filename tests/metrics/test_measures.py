@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from sklearn.metrics import accuracy_score, f1_score
 
-from leakboard.metrics.measures import Ratio, accuracy, bootstrap, micro_f1, remaining_privacy
+from leakboard.metrics.measures import Ratio, accuracy, best_offset, bootstrap, micro_f1, remaining_privacy
 
 
 def codes(rows):
@@ -71,6 +71,12 @@ class TestIntervals:
         score = Ratio(np.repeat([1.0, 0.0], [300, 700]), np.ones(1000))
         wilson = stats.binomtest(300, 1000).proportion_ci(method="wilson")
         assert score.interval() == pytest.approx((wilson.low, wilson.high), abs=0.005)
+
+    def test_it_is_scipys_of_two_thousand_resamples(self):
+        x = np.random.default_rng(1).random(30)
+        given = {"n_resamples": 2_000, "method": "percentile", "rng": np.random.default_rng(0)}
+        expected = stats.bootstrap((x,), np.mean, **given).confidence_interval
+        assert Ratio(x, np.ones(30)).interval() == pytest.approx((expected.low, expected.high), rel=1e-12)
 
     @pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
     def test_where_all_texts_agree_doubt_remains(self, value):
@@ -145,3 +151,9 @@ class TestRemainingPrivacy:
         for _ in range(20):
             attack = Ratio(rng.integers(0, 2, 60).astype(float), np.ones(60))
             assert remaining_privacy(attack, constant).value <= 1 - constant.value + 1e-12
+
+
+def test_the_best_threshold_lies_halfway_between_the_margins_it_parts():
+    """Present from 20 up: F1 is 1; from 30 up 2/3, from 10 up 4/5."""
+    assert best_offset(np.array([10.0, 30.0, 20.0]), np.array([0, 1, 1])) == -15
+    assert best_offset(np.array([10.0, 30.0, 20.0]), np.array([1, 1, 1])) == -9.5  # below all: half a unit

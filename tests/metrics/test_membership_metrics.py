@@ -51,6 +51,13 @@ class TestArea:
         units = generator.integers(0, 40, 300)
         assert metrics_of(scores, members, units)["attack_score"].value == pytest.approx(value, abs=1e-12)
 
+    @pytest.mark.parametrize("kinds", [(3, 100), (100, 3)])
+    def test_members_and_others_are_resampled_separately(self, kinds):
+        """Together, one resample of twenty would have none of the rare kind, and be no perfect attack."""
+        area = metrics_of(np.repeat([2.0, 1.0], kinds), np.repeat([1, 0], kinds))["attack_score"]
+        wilson = stats.binomtest(3, 3).proportion_ci(method="wilson")
+        assert (area.value, area.low, area.high) == (1, wilson.low, wilson.high)
+
     def test_a_perfect_attack_keeps_some_doubt(self):
         found = metrics_of(np.repeat([2.0, 1.0], [40, 2000]), np.repeat([1, 0], [40, 2000]))
         area = found["attack_score"]

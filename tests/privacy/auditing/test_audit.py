@@ -40,6 +40,15 @@ class TestBound:
         assert lower_bound(10, 900, 1000, 0.0, 0.05) == 0
 
 
+def test_corners_by_hand():
+    pairs = {pair.name: [pair.first.tolist(), pair.second.tolist()] for pair in corners(3)}
+    assert pairs == {
+        "zeros and ones": [[0, 0, 0], [1, 1, 1]],
+        "alternating": [[0, 1, 0], [1, 0, 1]],
+        "one coordinate": [[0, 0, 0], [1, 0, 0]],
+    }
+
+
 class TestFalseAlarms:
     """A correct mechanism is called violated in at most one audit of twenty, by a bound that is not empty."""
 

@@ -57,6 +57,13 @@ class TestLaws:
             assert abs(stats.pearsonr(released[:, 0], released[:, 1]).statistic) < 4 / math.sqrt(40_000)
             assert abs(stats.pearsonr(released[:-1, 0], released[1:, 0]).statistic) < 4 / math.sqrt(40_000)
 
+    @pytest.mark.parametrize("mechanism", [Laplace(epsilon=1.0, sensitivity=1.0), Gaussian(1.0, 0.1, 1.0)])
+    def test_the_noise_is_the_given_generators(self, mechanism):
+        for first, again in zip(generators(), generators(), strict=True):
+            released = [np.asarray(mechanism.release(zeros(g, (3, 4)), g)) for g in (first, again, first)]
+            assert np.array_equal(released[0], released[1])
+            assert not np.array_equal(released[0], released[2])
+
     def test_tails_of_float32_are_not_cut(self):
         generator = torch.Generator().manual_seed(0)
         noise = Laplace(epsilon=1.0, sensitivity=1.0).release(torch.zeros(5_000_000, 1), generator).abs()
