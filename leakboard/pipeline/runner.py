@@ -111,7 +111,7 @@ def open_run(suite: Suite, chosen: Sequence[Cell], out: Path, registry: Registry
     Raises:
         RequestError: a file that a chosen cell needs is missing.
     """
-    identities = Identities(registry)
+    identities = Identities()
     jobs = plan(suite, chosen, identities)
     labels = {cell.label for cell in chosen}
     others = []

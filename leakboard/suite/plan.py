@@ -15,7 +15,6 @@ from leakboard.errors import RequestError, one_line
 from leakboard.store import digest, folder_name
 from leakboard.suite import code, options, revisions
 from leakboard.suite.cells import Cell, Choice, Conditions
-from leakboard.suite.registry import Registry
 from leakboard.suite.suites import Suite
 
 
@@ -116,8 +115,7 @@ class Identified:
 class Identities:
     """Identities of plugins and of what they make, each worked out once."""
 
-    def __init__(self, registry: Registry):
-        self.registry = registry
+    def __init__(self) -> None:
         self._plugins: dict[tuple[str, str], Identified] = {}
         self._published: dict[tuple[Any, ...], Job] = {}
 
@@ -128,7 +126,7 @@ class Identities:
             RequestError: a file that it reads is missing.
         """
         if (choice.kind, choice.label) not in self._plugins:
-            self._plugins[choice.kind, choice.label] = _identified(choice, choice.build(self.registry))
+            self._plugins[choice.kind, choice.label] = _identified(choice)
         return self._plugins[choice.kind, choice.label]
 
     def of_cell(self, cell: Cell, conditions: Conditions) -> Job:
@@ -203,7 +201,8 @@ def corpus_key(dataset: Identified) -> str:
     return digest({"dataset": dataset.key, "corpus": revisions.CORPUS})
 
 
-def _identified(choice: Choice, plugin: Any) -> Identified:
+def _identified(choice: Choice) -> Identified:
+    plugin = choice.plugin
     try:
         fingerprint = plugin.fingerprint()
     except RequestError as error:

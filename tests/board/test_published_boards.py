@@ -28,7 +28,7 @@ COLUMNS = {
 def test_every_cell_of_a_board_is_published_under_its_present_identity(name):
     suite = load_suite(name, Registry())
     try:
-        jobs = plan(suite, suite.cells(), Identities(Registry()))
+        jobs = plan(suite, suite.cells(), Identities())
     except RequestError as error:
         pytest.skip(f"a file that its identity is made of is not here: {error}")
     published = {record.key for record in published_records(suite.home)}

@@ -44,6 +44,17 @@ def test_a_copied_suite_with_one_more_attack_computes_that_attack_alone(first, c
     assert rows[:2] == (first.run / "leaderboard.csv").read_text().splitlines()[:2]
 
 
+def test_a_dataset_is_loaded_once(first, command_line):
+    def loaded():
+        return {path: path.stat().st_mtime_ns for path in (first.out / ".cache" / "corpora").rglob("*")}
+
+    before = loaded()
+    first.suite(attacks=[{"ridge": {"penalty": 0.5}}])
+    assert command_line(*first.arguments("run"))[0] == 0
+    assert len(before) > 2
+    assert loaded() == before
+
+
 def test_what_differs_is_computed(first, command_line):
     copied = copy_of(first, seeds=[0, 1], threads=2)
     _, out, _ = command_line(*copied("run"))

@@ -26,7 +26,7 @@ def jobs(bench):
     def planned(**content):
         registry = Registry(bench.files)
         suite = load_suite(str(bench.suite(**content)), registry)
-        return plan(suite, suite.cells(), Identities(registry))
+        return plan(suite, suite.cells(), Identities())
 
     return planned
 

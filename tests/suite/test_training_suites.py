@@ -178,7 +178,7 @@ class TestResuming:
         )
         registry = Registry(())
         suite = load_suite(str(bench.folder / "tiny.yaml"), registry)
-        (job,) = plan(suite, suite.cells(), Identities(registry))
+        (job,) = plan(suite, suite.cells(), Identities())
         return job, RunFolders(bench.out / "store", bench.out / "cells", ())
 
     def fitted(self, place, job):
