@@ -59,7 +59,7 @@ def training_unit(requested: TrainingUnit | None, claim: PrivacyClaim | None, co
 
 
 def draw_candidates(
-    corpus: Corpus, unit: TrainingUnit, most: int, rng: np.random.Generator, share: float = 1.0
+    corpus: Corpus, unit: TrainingUnit, most: int, rng: np.random.Generator, share: float
 ) -> Candidates:
     """Draw as many units of train as of test, by the same rule on both sides.
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from leakboard.errors import RequestError
 from leakboard.interfaces import Attack, Floats, Texts
 from leakboard.metrics.texts import recovered_texts, text_metrics
@@ -71,9 +73,7 @@ class TextsThreat(Threat["TextsAttack"]):
         expect(guesses, TextGuesses, "texts")
         if len(guesses.texts) != len(order):
             raise RequestError(f"the attack wrote {len(guesses.texts)} texts of {len(order)} vectors")
-        texts = [""] * len(order)
-        for row, text in zip(order, guesses.texts, strict=True):
-            texts[row] = text
+        texts = [guesses.texts[place] for place in np.argsort(order)]
         return AttackResult(
             secrets=("text",),
             attack_metric="token_f1",
@@ -81,7 +81,7 @@ class TextsThreat(Threat["TextsAttack"]):
             metrics=text_metrics(texts, guesses.ordered, side.corpus),
             details=guesses.details,
             sentences=recovered_texts(texts, guesses.ordered, Texts(side.corpus.texts("test")[:SENTENCES])),
-            claim=release_claim(side),
+            claim=release_claim(side, 1),
         )
 
 

@@ -127,7 +127,7 @@ def observe(side: VictimSide, times: int) -> Floats:
     return np.stack([first, *(publish(texts, rng) for _ in range(times - 1))], axis=1)
 
 
-def release_claim(side: VictimSide, times: int = 1) -> ReleaseClaim | None:
+def release_claim(side: VictimSide, times: int) -> ReleaseClaim | None:
     """Return the claim about as many publications of a text; None where there is none about what is published.
 
     By sequential composition epsilons and deltas add up (Dwork and Roth 2014, theorem 3.16).

@@ -86,6 +86,8 @@ def test_tasks_that_fail_fail_alone():
         "odd": "TwoPartsError: one and two",
     }
     assert (outcomes["good"].value, outcomes["after good"].value) == (5, 6)
+    assert outcomes["good"].seconds > 0
+    assert outcomes["after slow"].seconds == 0
     assert ("tells", "warning", "careful") in heard
     assert ("good", "start", "") in heard
     assert not any(name == "after slow" for name, _, _ in heard)

@@ -5,6 +5,8 @@ import shutil
 
 import pytest
 
+from leakboard.pipeline import results
+
 
 def copy_of(bench, **changes):
     """Write a second suite of the same content but for the changes, and return its arguments."""
@@ -76,6 +78,15 @@ def test_force_computes_what_is_published(first, command_line):
     assert "0 done, 2 to compute" in command_line(*first.arguments("run", "--dry-run", "--force"))[1]
     command_line(*first.arguments("run", "--force"))
     assert len(first.results()) == 2
+
+
+def test_another_leaderboards_results_are_taken(first, command_line, monkeypatch):
+    assert command_line(*first.arguments("publish"))[0] == 0
+    shutil.rmtree(first.out)
+    monkeypatch.setattr(results, "suite_folder", lambda: first.folder)
+    copied = copy_of(first, seeds=[0, 1])
+    _, out, _ = command_line(*copied("run"))
+    assert "2 of 2 cells are taken from published leaderboards" in out
 
 
 def test_an_altered_result_of_another_suite_is_not_taken(first, command_line):

@@ -34,7 +34,7 @@ class TestCandidates:
         )
 
     def drawn(self, corpus, unit, most=100):
-        found = draw_candidates(corpus, unit, most, np.random.default_rng(0))
+        found = draw_candidates(corpus, unit, most, np.random.default_rng(0), 1.0)
         sides = (
             [list(u) for u, m in zip(found.units, found.members, strict=True) if m == side] for side in (True, False)
         )
@@ -57,14 +57,14 @@ class TestCandidates:
         assert all(pair in (["f h"], ["h i"], ["i j"]) for pair in others)
 
     def test_the_attackers_texts_hold_no_candidate_pair_either(self, corpus):
-        found = draw_candidates(corpus, "pair", 100, np.random.default_rng(0))
+        found = draw_candidates(corpus, "pair", 100, np.random.default_rng(0), 1.0)
         assert list(without_candidates(corpus, found).texts("train")) == ["e f", "g"]
 
     def test_the_attackers_texts_alone_tell_nothing_about_pairs(self):
         """Whether a pair stands in texts that overlap with the victim's: it never does."""
         whole = GeneratedReviews(users=100).load()
         own, other = victim_and_attacker_corpus(whole, "overlap", 0)
-        found = draw_candidates(own, "pair", 1000, np.random.default_rng(0))
+        found = draw_candidates(own, "pair", 1000, np.random.default_rng(0), 1.0)
         known = {
             tuple(pair)
             for text in without_candidates(other, found).texts("train")
@@ -77,7 +77,7 @@ class TestCandidates:
         assert [len(side) for side in self.drawn(corpus, "document", most=2)] == [1, 1]
 
     def test_who_wrote_them(self, corpus, make_corpus):
-        found = draw_candidates(corpus, "pair", 100, np.random.default_rng(0))
+        found = draw_candidates(corpus, "pair", 100, np.random.default_rng(0), 1.0)
         wrote = {unit[0]: author for unit, author in zip(found.units, found.authors, strict=True)}
         assert (wrote["b c"], wrote["b d"]) == ("u", "u")
         numbers = dict(zip(found.authors, found.owners.tolist(), strict=True))
@@ -85,7 +85,7 @@ class TestCandidates:
         assert [numbers[author] for author in found.authors] == found.owners.tolist()
         plain = {split: {"text": [f"{split} a b", f"{split} c d"], "s": [0, 0]} for split in ("train", "dev", "test")}
         nobody = draw_candidates(
-            make_corpus(plain, [("s", ("a",), "attribute")]), "pair", 100, np.random.default_rng(0)
+            make_corpus(plain, [("s", ("a",), "attribute")]), "pair", 100, np.random.default_rng(0), 1.0
         )
         assert set(nobody.authors) == {"train a b", "train c d", "test a b", "test c d"}
 
@@ -99,7 +99,7 @@ class TestCandidates:
         assert len(members) > 500
         assert stats.mannwhitneyu(members, others).pvalue > 0.01
         assert members.max() == others.max() == 5
-        whole = draw_candidates(own, "user", 4000, np.random.default_rng(0))
+        whole = draw_candidates(own, "user", 4000, np.random.default_rng(0), 1.0)
         assert (np.mean([len(unit) for unit in whole.units]) > 1.2 * numbers.mean()) == (regime != "within")
         of_others = len(without_candidates(other, found, external=True).splits["train"])
         assert (of_others > len(without_candidates(other, found).splits["train"])) == (regime != "within")
@@ -124,11 +124,11 @@ class TestCandidates:
 
     def test_order_tells_nothing(self):
         corpus = GeneratedReviews(users=100).load()
-        members = draw_candidates(corpus, "document", 200, np.random.default_rng(1)).members
+        members = draw_candidates(corpus, "document", 200, np.random.default_rng(1), 1.0).members
         assert abs(members[:100].sum() - 50) < 4 * 5
 
     def test_the_attackers_texts_hold_none_of_them(self, corpus):
-        found = draw_candidates(corpus, "document", 2, np.random.default_rng(0))
+        found = draw_candidates(corpus, "document", 2, np.random.default_rng(0), 1.0)
         drawn = {text for unit in found.units for text in unit}
         assert drawn.isdisjoint(without_candidates(corpus, found).texts("train"))
 
@@ -142,13 +142,13 @@ class TestCandidates:
         }
         filled = {name: columns | {"s": [0] * len(columns["text"])} for name, columns in splits.items()}
         made = make_corpus(filled, [("s", ("a",), "attribute")])
-        found = draw_candidates(made, unit, 4, np.random.default_rng(0))
+        found = draw_candidates(made, unit, 4, np.random.default_rng(0), 1.0)
         assert found.members.sum() == 2
         assert list(without_candidates(made.only("train", "dev"), found).texts("dev")) == ["p q"]
 
     def test_nobody_is_left(self, corpus):
         with pytest.raises(NotApplicable, match="no document that is in train or in test alone"):
-            draw_candidates(corpus.with_rows("train", []), "document", 0, np.random.default_rng(0))
+            draw_candidates(corpus.with_rows("train", []), "document", 0, np.random.default_rng(0), 1.0)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import pytest
 
 from leakboard.interfaces import Corpus, Texts
 from leakboard.pipeline.attacking import evaluate_attack
+from leakboard.randomness import derived_seed
 from leakboard.threats.canaries import Canaries, CanaryAttack
 from leakboard.threats.membership import MembershipAttack
 from leakboard.threats.releases import Distinguisher, ReleaseAudit
@@ -20,6 +21,7 @@ class Seen:
 
     view = None
     shown = None
+    seed = None
 
 
 def spies():
@@ -30,7 +32,7 @@ def spies():
 
         class Spy(cls):
             def fit(self, view, seed):
-                seen.view = view
+                seen.view, seen.seed = view, seed
                 return self.answer(view)
 
         return Spy, seen
@@ -88,6 +90,11 @@ def seen(plain, private):
         evaluate_attack(attack, private if name == "releases" else plain)
         found[name] = kept
     return found
+
+
+@pytest.mark.parametrize("threat", THREATS)
+def test_every_attack_gets_its_cells_seed(threat, seen, plain):
+    assert seen[threat].seed == plain.streams.seed_for("attack") == derived_seed(0, "made", "word2vec", "spy", "attack")
 
 
 def reachable(value, depth=0):

@@ -8,7 +8,7 @@ from scipy import stats
 
 from leakboard.privacy.auditing.audit import audit
 from leakboard.privacy.auditing.bound import lower_bound
-from leakboard.privacy.auditing.events import Pair, corners
+from leakboard.privacy.auditing.events import Pair, corners, normalised_corners
 from leakboard.privacy.mechanisms.broken import BROKEN, SOUND, AdeptSensitivity, Copy
 from leakboard.privacy.mechanisms.textbook import DiscreteLaplace, Gaussian, Laplace
 
@@ -47,6 +47,26 @@ def test_corners_by_hand():
         "alternating": [[0, 1, 0], [1, 0, 1]],
         "one coordinate": [[0, 0, 0], [1, 0, 0]],
     }
+
+
+def test_normalised_corners_by_hand():
+    """Each holds a 0 and a 1, as what comes out of min-max normalisation."""
+    pairs = {pair.name: [pair.first.tolist(), pair.second.tolist()] for pair in normalised_corners(3)}
+    assert pairs == {"alternating": [[0, 1, 0], [1, 0, 1]], "one coordinate": [[1, 0, 0], [1, 1, 0]]}
+    assert [pair.name for pair in normalised_corners(2)] == ["alternating"]
+
+
+class Constant:
+    """A mechanism that releases zeros, whatever it is given."""
+
+    epsilon, delta = 1.0, 0.0
+
+    def release(self, values, generator):
+        return np.zeros_like(values)
+
+
+def test_a_constant_release_proves_nothing():
+    assert audit(Constant(), corners(3), rng(), draws=1000).epsilon == 0
 
 
 class TestFalseAlarms:

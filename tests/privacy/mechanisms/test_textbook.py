@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from scipy import integrate, stats
 
 from leakboard.privacy.mechanisms import broken
+from leakboard.privacy.mechanisms.broken import HalvedOutput
 from leakboard.privacy.mechanisms.textbook import (
     DiscreteLaplace,
     Gaussian,
@@ -253,3 +254,9 @@ class TestControls:
 def test_impossible_parameters_are_refused(make):
     with pytest.raises(ValidationError):
         make()
+
+
+def test_the_likelihood_ratio_of_a_halved_output_by_hand():
+    """Released 0.3, so 0.6 before halving: from 0 it is 0.6 away, from 1 it is 0.4, in units of d/epsilon = 1/2."""
+    ratio = HalvedOutput(2.0).log_ratio(np.array([[0.3]]), np.array([0.0]), np.array([1.0]))
+    assert ratio == pytest.approx([(0.4 - 0.6) * 2])
