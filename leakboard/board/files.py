@@ -17,6 +17,6 @@ def write_files(run: Run, records: Sequence[Record]) -> list[Path]:
     """Write a run's tables and ``meta.json``; return their paths."""
     jobs = [*run.jobs, *run.others]
     costs = {job.key: run.costs(job) for job in jobs}
-    paths = write_tables(run.folder, records, costs, compare(records, read_reference(run.suite.home)))
+    paths = write_tables(run.folder, records, costs, compare(records, read_reference(run.suite.home)), run.suite.names)
     write_meta(run.folder / "meta.json", describe(run.suite, jobs, records, itertools.chain(*costs.values())))
     return [*paths, run.folder / "meta.json"]

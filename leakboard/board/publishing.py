@@ -7,13 +7,12 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from leakboard.board.files import write_files
 from leakboard.errors import RequestError
 from leakboard.pipeline import runner
 from leakboard.pipeline.records import PUBLISHED as RECORDS
-from leakboard.pipeline.records import Record, pack
+from leakboard.pipeline.records import Record, pack, published_records
 from leakboard.pipeline.runner import Run
 from leakboard.store import write_file
 from leakboard.suite.plan import Job
@@ -61,12 +60,8 @@ def publish(run: Run) -> list[Path]:
 
 def _published_rows(run: Run) -> set[tuple[str, str, str]]:
     """Return the rows of the published leaderboard that the suite still asks for."""
-    path = run.suite.home / "leaderboard.csv"
-    if not path.is_file():
-        return set()
-    table = pd.read_csv(path, keep_default_na=False, usecols=["dataset", "victim", "attack"])
     wanted = {_cell_key(job)[:3] for job in (*run.jobs, *run.others)}
-    return set(table.itertuples(index=False, name=None)) & wanted
+    return {(r.dataset, r.victim, r.attack) for r in published_records(run.suite.home)} & wanted
 
 
 def verify(run: Run, display: runner.Display, count: int, tolerance: float, seed: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from leakboard.board.leaderboard import leaderboard, skipped
 from leakboard.board.provenance import mixture
-from leakboard.board.tables import leaderboard
 from leakboard.pipeline.records import Record
 from leakboard.pipeline.runner import Run
 from leakboard.store import write_file
@@ -45,37 +46,44 @@ def warn_about_mixture(console: Console, run: Run) -> None:
         console.print(Text(f"warning: computed in different environments: {mixed}"))
 
 
-COLUMNS = {
-    "task_accuracy": "task",
-    "attack_score": "attack score",
-    "empirical_privacy": "privacy",
-    "privacy_best_constant": "best constant",
-    "privacy_text_classifier": "text classifier",
-    "privacy_bayes": "bayes",
-    "fairness_gap": "gap",
+OF_VICTIM = ("task_accuracy", "fairness_gap")
+OF_ATTACK = ("attack_score", "empirical_privacy", "privacy_best_constant")
+OF_DATASET = ("privacy_best_constant", "privacy_label", "privacy_text_classifier", "privacy_bayes")
+LEGEND = {
+    "task_accuracy": "higher is better",
+    "fairness_gap": "widest gap of task accuracy between groups; lower is better",
+    "attack_score": "what the attack reached, in its own metric; lower is better",
+    "empirical_privacy": "1 - the better of attack and best constant guess [95 % interval]; higher is better",
+    "privacy_best_constant": "what that guess leaves: no attack has shown more privacy than this",
 }
+LONGEST = 100
+"""Rows of a table that are printed with one row a secret; of a longer one only the means are."""
 
 
 def print_leaderboard(console: Console, run: Run, records: Sequence[Record]) -> None:
     """Print the leaderboard, one table a dataset, and what a reader must be warned of."""
     ordered = sorted(records, key=lambda r: (r.dataset, r.victim, r.attack, r.seed))
-    rows = leaderboard(ordered)
+    names = run.suite.names
+    rows = [names.row(row) for row in leaderboard(ordered)]
     console.print(f"\n{run.suite.name}: {run.suite.file.description}", markup=False, highlight=False)
+    for plugin, common in names.common.items():
+        console.print(Text(f"  every {plugin}: {common}"), style="dim")
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
-        console.print(_table(dataset, [row for row in rows if row["dataset"] == dataset]))
-    console.print(
-        "privacy: 1 - the better of attack and best constant guess [95 % interval], higher is better; best constant: "
-        "what that guess leaves; text classifier: what a classifier on the text leaves; bayes: what the best possible "
-        "attacker leaves, where known; gap: widest gap of task accuracy between groups",
-        style="dim",
-        highlight=False,
-    )
+        here = [row for row in rows if row["dataset"] == dataset]
+        console.print(_table(dataset, here))
+        _print_remarks(console, here)
+        _print_without_vectors(console, here)
+    for name, meaning in LEGEND.items():
+        console.print(f"{name}: {meaning}", style="dim", highlight=False)
+    if left_out := len(skipped(ordered)):
+        console.print(Text(f"{left_out} combinations of victim and attack do not apply (skipped.csv says why)"))
     _print_claims(console, rows)
     learned = [record for record in ordered if record.attack_metric != "epsilon"]  # an audit learns from no text
     for dataset, checks in {record.dataset: record.checks for record in learned}.items():
         for check, what in (("test_copies", "occur verbatim in train"), ("test_users", "have an author in train")):
             if share := checks.get(check):
-                console.print(Text(f"warning: {dataset}: {100 * share:.1f} % of the test texts {what}"))
+                name = names.name("dataset", dataset)
+                console.print(Text(f"warning: {name}: {100 * share:.1f} % of the test texts {what}"))
 
 
 def print_sentences(console: Console, run: Run) -> None:
@@ -100,34 +108,71 @@ def save_picture(path: Path, run: Run, records: Sequence[Record]) -> None:
         StorageError: the picture cannot be written.
     """
     with open(os.devnull, "w") as nowhere:
-        console = Console(record=True, width=120, file=nowhere, force_terminal=True)
+        console = Console(record=True, width=100, file=nowhere, force_terminal=True)
         print_leaderboard(console, run, records)
         write_file(path, console.export_svg(title=f"leakboard run {run.suite.name}"))
 
 
 def _table(dataset: str, rows: Sequence[dict[str, Any]]) -> Table:
-    table = Table(title=Text(dataset), title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("victim / attack", overflow="fold")
-    shown = [name for name in COLUMNS if any(row.get(name) is not None for row in rows)]
+    """Return one dataset's rows beneath their victims; what is about the victim stands in the victim's line."""
+    table = Table(title=Text(dataset), title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("victim\n  attack (attack_metric)\n    secret", overflow="fold")
+    shown = [name for name in (*OF_VICTIM, *OF_ATTACK) if any(row.get(name) is not None for row in rows)]
     for name in shown:
-        table.add_column(COLUMNS[name], no_wrap=True, justify="left" if name == "attack_score" else "right")
+        table.add_column(name.replace("_", "_\n"), no_wrap=True, justify="right")
+    printed = rows if len(rows) <= LONGEST else [row for row in rows if not row.get("secret")]
     for victim in dict.fromkeys(row["victim"] for row in rows):
-        table.add_row(Text(victim))
-        for row in [row for row in rows if row["victim"] == victim]:
-            remark = "" if row["status"] == "ok" else f"\n    {row['status']}"
-            table.add_row(Text(f"  {row['attack']}{remark}"), *(_cell(row, name) for name in shown))
+        of_victim = [row for row in printed if row["victim"] == victim]
+        table.add_row(Text(victim), *(_cell(of_victim[0], name) if name in OF_VICTIM else "" for name in shown))
+        for row in of_victim:
+            table.add_row(Text(_head(row)), *(_cell(row, name) if name in OF_ATTACK else "" for name in shown))
     return table
+
+
+def _head(row: dict[str, Any]) -> str:
+    """Return what a row is about: its attack, or one secret beneath it; a star where not all is well."""
+    star = "" if row["status"] == "ok" else " *"
+    if row.get("secret"):
+        return f"    {row['secret']}{star}"
+    metric = f" ({row['attack_metric']})" if row.get("attack_metric") else ""
+    return f"  {row['attack']}{metric}{star}"
 
 
 def _cell(row: dict[str, Any], name: str) -> str:
     value = row.get(name)
     if value is None:
         return ""
-    if name == "attack_score":
-        return f"{value:.3f} {row['attack_metric']}"
     if name == "empirical_privacy" and row.get("empirical_privacy_low") is not None:
-        return f"{value:.3f} [{row['empirical_privacy_low']:.3f}, {row['empirical_privacy_high']:.3f}]"
+        return f"{value:.3f} [{row['empirical_privacy_low']:.2f}, {row['empirical_privacy_high']:.2f}]"
     return f"{value:.3f}"
+
+
+def _print_remarks(console: Console, rows: Sequence[dict[str, Any]]) -> None:
+    """Print what the stars stand for, each remark once with the number of its rows."""
+    remarks = Counter(row["status"] for row in rows if row["status"] != "ok")
+    for remark, count in remarks.items():
+        console.print(Text(f"* {remark} ({count} {'row' if count == 1 else 'rows'})"))
+
+
+def _print_without_vectors(console: Console, rows: Sequence[dict[str, Any]]) -> None:
+    """Print what guessers leave who see no vector of a dataset: the same for all of its victims."""
+    known = {row["secrets"]: row for row in rows if row.get("privacy_text_classifier") is not None}
+    shown = [name for name in OF_DATASET if any(row.get(name) is not None for row in known.values())]
+    if not known:
+        return
+    table = Table(title="without the vectors", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("secrets", overflow="fold")
+    for name in shown:
+        table.add_column(name.replace("_", "_\n"), no_wrap=True, justify="right")
+    for secrets, row in known.items():
+        table.add_row(Text(secrets), *(_cell(row, name) for name in shown))
+    console.print(table)
+    console.print(
+        "what a constant guess, the task label, a classifier on the text itself and, where the data are generated, the "
+        "best possible attacker leave",
+        style="dim",
+        highlight=False,
+    )
 
 
 def _print_claims(console: Console, rows: Sequence[dict[str, Any]]) -> None:
@@ -140,8 +185,9 @@ def _print_claims(console: Console, rows: Sequence[dict[str, Any]]) -> None:
     if not claims:
         return
     table = Table(title="three epsilons of one release", title_justify="left", title_style="bold", box=SIMPLE_HEAD)
-    for name in ("victim", "claimed", "delta", "unit", "proved", "audited", "verdict"):
-        table.add_column(name, justify="right" if name in ("claimed", "delta", "proved", "audited") else "left")
+    for name in ("victim", "epsilon_claimed", "delta", "privacy_unit", "epsilon_proved", "epsilon_audited", "verdict"):
+        justify: Any = "right" if name.startswith(("epsilon", "delta")) else "left"
+        table.add_column(name.replace("_", "_\n"), justify=justify)
     several = len({dataset for dataset, *_ in claims}) > 1
     for (dataset, victim, unit, delta), row in claims.items():
         audited, times, claimed = row["epsilon_audited"], row.get("observations", 1), row.get("verdict")
@@ -157,8 +203,8 @@ def _print_claims(console: Console, rows: Sequence[dict[str, Any]]) -> None:
         )
     console.print(table)
     console.print(
-        "claimed: what the authors state; proved: what follows from what the code does; audited: a lower bound at 95 % "
-        "confidence from attacking it",
+        "epsilon_claimed: what the authors state; epsilon_proved: what follows from what the code does; "
+        "epsilon_audited: a lower bound at 95 % confidence from attacking it",
         style="dim",
         highlight=False,
     )

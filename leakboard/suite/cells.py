@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,11 +26,27 @@ class Choice:
     """Of a victim: the seeds it is run with, where its entry gives other ones than the suite's."""
     attacks: tuple[Choice, ...] = ()
     """Of a victim: the attacks on it, where its entry gives other ones than the suite's."""
+    title: str = ""
+    """The name that the entry gives itself; empty where it gives none."""
+    grid: tuple[str, ...] = ()
+    """Options that the entry's grid varies."""
     plugin: Any = field(default=None, compare=False, repr=False)
     """As it was built when the suite was read; another process builds it anew."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "plugin": None}
+
+    @property
+    def changed(self) -> dict[str, str]:
+        """The options that differ from their defaults, as a label has them."""
+        if self.plugin is None:
+            return {key: json.dumps(value, default=str) for key, value in self.options.items()}
+        return options.written(self.plugin)
+
+    @property
+    def varied(self) -> dict[str, str]:
+        """The options that the entry's grid varies, defaults or not."""
+        return options.written(self.plugin, self.grid) if self.plugin is not None else {}
 
     def build(self, registry: Registry) -> Any:
         """Construct the plugin.
@@ -53,12 +70,36 @@ class Source:
 
     @property
     def label(self) -> str:
-        """The dataset's name in the CSVs, with its auxiliary corpus where that is not the default."""
-        if self.regime == "within":
+        """The dataset with its options, and its auxiliary corpus where that is not the default."""
+        if not self._auxiliary:
             return self.corpus.label
-        value = self.regime or (self.other.label if self.other else "")
         head, bracket, rest = self.corpus.label.partition("(")
-        return f"{head}(auxiliary={value}{', ' + rest if bracket else ')'}"
+        return f"{head}(auxiliary={self._auxiliary}{', ' + rest if bracket else ')'}"
+
+    @property
+    def _auxiliary(self) -> str:
+        """What the attacker collected; empty where that is the default."""
+        return "" if self.regime == "within" else self.regime or (self.other.label if self.other else "")
+
+    @property
+    def name(self) -> str:
+        """The dataset's plugin."""
+        return self.corpus.name
+
+    @property
+    def title(self) -> str:
+        """The name that the entry gives itself; empty where it gives none."""
+        return self.corpus.title
+
+    @property
+    def changed(self) -> dict[str, str]:
+        """The options that differ from their defaults, as a label has them, the auxiliary corpus among them."""
+        return ({"auxiliary": self._auxiliary} if self._auxiliary else {}) | self.corpus.changed
+
+    @property
+    def varied(self) -> dict[str, str]:
+        """The options that the entry's grid varies: a dataset's has none."""
+        return self.corpus.varied
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, TypeVar, dataclass_transform
 
@@ -184,12 +184,16 @@ def reset(instance: T, *names: str) -> T:
 
 
 def label(name: str, instance: Any) -> str:
-    """Return ``name(option=value, ...)`` with the options that differ from their defaults, as in the CSVs."""
-    values = differing(instance)
-    if not values:
-        return name
+    """Return ``name(option=value, ...)`` with the options that differ from their defaults."""
+    values = written(instance)
+    return f"{name}({', '.join(f'{key}={value}' for key, value in sorted(values.items()))})" if values else name
+
+
+def written(instance: Any, names: Sequence[str] | None = None) -> dict[str, str]:
+    """Return options as a label has them: these, or without names those that differ from their defaults."""
+    values = differing(instance) if names is None else {key: as_dict(instance)[key] for key in names}
     values |= {key: label(inner, part) for key, (inner, part) in parts(instance).items() if key in values}
-    return f"{name}({', '.join(f'{key}={_plain(value)}' for key, value in sorted(values.items()))})"
+    return {key: _plain(value) for key, value in values.items()}
 
 
 def _plain(value: Any) -> str:

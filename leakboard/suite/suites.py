@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -17,6 +17,7 @@ from leakboard.errors import RequestError, nearest
 from leakboard.interfaces import AuxiliaryRegime
 from leakboard.suite import options
 from leakboard.suite.cells import Cell, Choice, Conditions, Source
+from leakboard.suite.names import Names, display_names
 from leakboard.suite.registry import BrokenPlugin, Registry
 from leakboard.suite.yaml_files import read_yaml
 
@@ -35,8 +36,8 @@ class SuiteFile(BaseModel):
     """Of every victim whose entry gives none of its own."""
     datasets: Entries
     victims: Entries
-    attacks: Entries
-    """On every victim whose entry gives none of its own."""
+    attacks: Entries | Literal["all"]
+    """On every victim whose entry gives none of its own; ``all``: whatever attacks what it publishes."""
     threads: Annotated[int, Field(ge=1)] = 2
     """Threads of every cell: part of the suite, since sums in another order give other bits."""
     timeout: Annotated[float, Field(gt=0)] | None = None
@@ -62,6 +63,7 @@ class Suite:
     victims: tuple[Choice, ...]
     attacks: tuple[Choice, ...]
     conditions: Conditions
+    names: Names
 
     @property
     def home(self) -> Path:
@@ -73,7 +75,7 @@ class Suite:
 
         Args:
             seeds: instead of the suite's.
-            only: keep cells whose ``dataset``, ``victim`` or ``attack`` has one of these plugin names or labels.
+            only: keep cells whose ``dataset``, ``victim`` or ``attack`` is one of these: plugins, labels or names.
 
         Raises:
             RequestError: ``only`` leaves nothing.
@@ -86,22 +88,20 @@ class Suite:
             )
         ]
         for key, wanted in (only or {}).items():
-            names = sorted({name for cell in chosen for name in _names(cell, key)})
+            names = sorted({name for cell in chosen for name in self._called(cell, key)})
             for name in wanted:
                 if name not in names:
                     raise RequestError(
                         f"--only {key}={name}: no such cell (there are: {', '.join(names)}){nearest(name, names)}"
                     )
-            chosen = [cell for cell in chosen if set(wanted) & set(_names(cell, key))]
+            chosen = [cell for cell in chosen if set(wanted) & set(self._called(cell, key))]
         return chosen
 
-
-def _names(cell: Cell, key: str) -> tuple[str, str]:
-    choices = {"dataset": (cell.source.corpus.name, cell.source.label)}
-    choices |= {
-        kind: (choice.name, choice.label) for kind, choice in (("victim", cell.victim), ("attack", cell.attack))
-    }
-    return choices[key]
+    def _called(self, cell: Cell, kind: str) -> tuple[str, str, str]:
+        """Return what a part of a cell may be called: its plugin, its label and its displayed name."""
+        entries: dict[str, Source | Choice] = {"dataset": cell.source, "victim": cell.victim, "attack": cell.attack}
+        entry = entries[kind]
+        return entry.name, entry.label, self.names.name(kind, entry.label)
 
 
 def suite_folder() -> Path:
@@ -148,7 +148,11 @@ def load_suite(name: str, registry: Registry) -> Suite:
     except ValidationError as error:
         raise RequestError(options.explain(error, f"{path}:", SuiteFile.model_fields).replace(":.", ": ", 1)) from None
     victims = _entries(registry, "victims", file.victims, f"{path}: victims")
-    attacks = _entries(registry, "attacks", file.attacks, f"{path}: attacks")
+    if file.attacks == "all":
+        attacks: tuple[Choice, ...] = ()
+        victims = tuple(replace(v, attacks=v.attacks or _all_attacks(registry, v, path)) for v in victims)
+    else:
+        attacks = _entries(registry, "attacks", file.attacks, f"{path}: attacks")
     sources = [_source(registry, entry, f"{path}: datasets[{i}]") for i, entry in enumerate(file.datasets)]
     _refuse_twice(sources, f"{path}: datasets")
     _refuse_seeds_twice(file.seeds, f"{path}: seeds")
@@ -157,23 +161,39 @@ def load_suite(name: str, registry: Registry) -> Suite:
     if file.queries and not file.gold:
         raise RequestError(f"{path}: queries: without gold there is nothing to compare their neighbours with")
     location = f"{path}: gold"
-    gold = _choice(registry, "victims", *_split_entry(file.gold, location), location) if file.gold else None
+    gold = _choice(registry, "victims", *_split_entry(file.gold, location)[:2], location) if file.gold else None
     conditions = Conditions(file.threads, file.text_classifier, gold, tuple(file.queries or ()))
-    return Suite(suite_name, path, file, tuple(sources), victims, attacks, conditions)
+    every_attack = [*attacks, *(attack for victim in victims for attack in victim.attacks)]
+    names = display_names(sources, victims, every_attack, f"{path}:")
+    return Suite(suite_name, path, file, tuple(sources), victims, attacks, conditions, names)
 
 
-def _split_entry(entry: str | dict[str, Any], location: str) -> tuple[str, dict[str, Any]]:
+def _split_entry(entry: str | dict[str, Any], location: str) -> tuple[str, dict[str, Any], str]:
+    """Return an entry's plugin, its options, and the name that the entry gives itself, or an empty string."""
     if isinstance(entry, str):
-        return entry, {}
-    if len(entry) != 1:
+        return entry, {}, ""
+    plugins = {plugin: given for plugin, given in entry.items() if plugin != "name"}
+    title = entry.get("name", "")
+    if len(plugins) != 1:
         raise RequestError(
-            f"{location}: {json.dumps(entry)} is not one name with its options; "
-            "allowed: name, or name: {option: value}"
+            f"{location}: {json.dumps(entry)} is not one plugin with its options; "
+            "allowed: plugin, or plugin: {option: value}, with or without name: text beside it"
         )
-    ((name, options_given),) = entry.items()
-    if options_given is not None and not isinstance(options_given, dict):
-        raise RequestError(f"{location}.{name}: {options_given!r} is not a mapping of options")
-    return str(name), dict(options_given or {})
+    ((plugin, given),) = plugins.items()
+    if given is not None and not isinstance(given, dict):
+        raise RequestError(f"{location}.{plugin}: {given!r} is not a mapping of options")
+    is_line = isinstance(title, str) and title.isprintable() and title == title.strip()
+    if "name" in entry and not (is_line and title):
+        raise RequestError(f"{location}.name: {title!r} is not allowed: a line of text without blanks around it")
+    return str(plugin), dict(given or {}), title
+
+
+def _all_attacks(registry: Registry, victim: Choice, path: Path) -> tuple[Choice, ...]:
+    """Return every attack, with its default options, on what a victim publishes."""
+    publishes = victim.plugin.publishes if victim.plugin is not None else ()
+    names = [listing.name for listing in registry.listings("attacks")]
+    attacks = [_choice(registry, "attacks", name, {}, f"{path}: attacks: all") for name in names]
+    return tuple(choice for choice in attacks if choice.plugin is not None and choice.plugin.threat.needs in publishes)
 
 
 def _refuse_twice(choices: Sequence[Choice | Source], location: str) -> None:
@@ -185,7 +205,7 @@ def _refuse_twice(choices: Sequence[Choice | Source], location: str) -> None:
 def _entries(registry: Registry, kind: str, entries: Sequence[Any], location: str) -> tuple[Choice, ...]:
     choices: list[Choice] = []
     for i, entry in enumerate(entries):
-        name, options_given = _split_entry(entry, f"{location}[{i}]")
+        name, options_given, title = _split_entry(entry, f"{location}[{i}]")
         entry_location = f"{location}[{i}].{name}"
         seeds, attacks = (
             _own_seeds_and_attacks(registry, options_given, entry_location) if kind == "victims" else ((), ())
@@ -195,9 +215,8 @@ def _entries(registry: Registry, kind: str, entries: Sequence[Any], location: st
             raise RequestError(f"{entry_location}.grid: {grid!r} is not a mapping of options to lists of values")
         for values in itertools.product(*grid.values()):
             chosen = {**options_given, **dict(zip(grid, values, strict=True))}
-            choices.append(
-                replace(_choice(registry, kind, name, chosen, f"{location}[{i}]"), seeds=seeds, attacks=attacks)
-            )
+            choice = _choice(registry, kind, name, chosen, f"{location}[{i}]")
+            choices.append(replace(choice, seeds=seeds, attacks=attacks, title=title, grid=tuple(grid)))
     _refuse_twice(choices, location)
     return tuple(choices)
 
@@ -235,14 +254,14 @@ def _choice(registry: Registry, kind: str, name: str, options_given: dict[str, A
 
 
 def _source(registry: Registry, entry: str | dict[str, Any], location: str) -> Source:
-    name, options_given = _split_entry(entry, location)
+    name, options_given, title = _split_entry(entry, location)
     auxiliary = options_given.pop("auxiliary", "within")
-    corpus = _choice(registry, "datasets", name, options_given, location)
+    corpus = replace(_choice(registry, "datasets", name, options_given, location), title=title)
     if auxiliary in REGIMES:
         return Source(corpus, str(auxiliary))
     names = [*REGIMES, *(listing.name for listing in registry.listings("datasets"))]
     if not isinstance(auxiliary, dict) and auxiliary not in names:
         allowed = f"{', '.join(REGIMES)}, or a dataset{nearest(auxiliary, names)}"
         raise RequestError(f"{location}.{name}.auxiliary: {auxiliary!r} is not allowed: {allowed}")
-    other, other_options = _split_entry(auxiliary, f"{location}.{name}.auxiliary")
+    other, other_options, _ = _split_entry(auxiliary, f"{location}.{name}.auxiliary")
     return Source(corpus, None, _choice(registry, "datasets", other, other_options, f"{location}.{name}.auxiliary"))

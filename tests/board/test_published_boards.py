@@ -14,7 +14,8 @@ COLUMNS = {
     "attack_score empirical_privacy empirical_privacy_low empirical_privacy_high privacy_best_constant "
     "privacy_text_classifier privacy_bayes fairness_gap fairness_variable epsilon_claimed epsilon_proved "
     "epsilon_audited delta privacy_unit verdict status privacy_label task_accuracy_sd empirical_privacy_sd test_copies "
-    "observations",
+    "observations secret dataset_options victim_options attack_options",
+    "skipped.csv": "dataset victim attack reason",
     "fairness.csv": "dataset victim variable group n share task_accuracy gap gap_low gap_high p_value tpr_gap "
     "attack_score attack",
     "costs.csv": "dataset victim attack seed stage seconds peak_memory_mib device threads",
@@ -38,10 +39,14 @@ def test_every_cell_of_a_board_is_published_under_its_present_identity(name):
 
 @pytest.mark.parametrize("name", suite_names())
 def test_no_record_of_a_board_is_altered_and_none_holds_a_text(name):
-    home = find_suite(name).parent
-    rows = pd.read_csv(home / "leaderboard.csv", keep_default_na=False, usecols=["dataset", "victim", "attack"])
-    records = published_records(home)
-    assert {(r.dataset, r.victim, r.attack) for r in records} == set(rows.itertuples(index=False, name=None))
+    suite, parts = load_suite(name, Registry()), ["dataset", "victim", "attack"]
+    tables = [
+        pd.read_csv(suite.home / f"{table}.csv", keep_default_na=False, usecols=parts)
+        for table in ("leaderboard", "skipped")
+    ]
+    records = published_records(suite.home)
+    named = [suite.names.row({part: getattr(record, part) for part in parts}) for record in records]
+    assert {tuple(row.values()) for row in named} == {tuple(row) for table in tables for row in table.to_numpy()}
     assert not any(record.sentences for record in records)
 
 

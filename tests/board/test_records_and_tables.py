@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from leakboard.board import tables
+from leakboard.board.leaderboard import LOST, leaderboard
 from leakboard.metrics.measures import Metric
 from leakboard.pipeline.records import FAILURE, RESULT, Record, read_record, write_failure, write_record
 from leakboard.privacy.auditing.bound import lower_bound
@@ -69,10 +70,11 @@ def rows(tmp_path):
 def test_means_over_seeds(tmp_path):
     tables.write_tables(tmp_path, [scored(0, 0.7, claim=CLAIM), scored(1, 0.8, claim=CLAIM)], {})
     header, row = (tmp_path / "leaderboard.csv").read_text().splitlines()
-    assert header == f"{DESIGNED},privacy_label,task_accuracy_sd,empirical_privacy_sd,test_copies,observations"
+    added = "privacy_label,task_accuracy_sd,empirical_privacy_sd,test_copies,observations"
+    assert header == f"{DESIGNED},{added},secret,dataset_options,victim_options,attack_options"
     assert row == (
         "texts,encoder,guesser,age; gender,2,40,0.8500,0.5500,accuracy,0.7500,0.2500,0.1500,0.3500,0.5000,0.1250,,"
-        ",,0.5000,4.0000,,1e-06,document,unproven,ok,,0.0707,0.0707,0.2500,1"
+        ",,0.5000,4.0000,,1e-06,document,unproven,ok,,0.0707,0.0707,0.2500,1,,texts,encoder,guesser"
     )
 
 
@@ -92,9 +94,9 @@ def test_a_lost_attack_is_no_privacy(rows):
 @pytest.mark.parametrize("seeds", [1, 3])
 def test_an_attack_equal_to_the_constant_has_lost_whatever_the_rounding(seeds):
     for n, right in [(size, right) for size in (3, 7, 10, 41, 90) for right in range(1, size)]:
-        (row,) = tables.leaderboard([scored(seed, right / n, constant=1 - right / n) for seed in range(seeds)])
-        assert row["status"] == tables.LOST, f"{right}/{n}"
-        (row,) = tables.leaderboard([scored(seed, (right + 0.01) / n, constant=1 - right / n) for seed in range(seeds)])
+        (row,) = leaderboard([scored(seed, right / n, constant=1 - right / n) for seed in range(seeds)])
+        assert row["status"] == LOST, f"{right}/{n}"
+        (row,) = leaderboard([scored(seed, (right + 0.01) / n, constant=1 - right / n) for seed in range(seeds)])
         assert row["status"] == "ok", f"{right}/{n}"
 
 
@@ -104,15 +106,23 @@ def test_failed_seeds_are_told(rows):
     assert (row["seeds"], row["attack_score"], row["task_accuracy"]) == ("2", "0.5500", "0.9000")
 
 
+NAMED = {"dataset": "texts", "victim": "encoder", "attack": "guesser"}
+
+
+def test_what_failed_stands_in_the_leaderboard_and_what_does_not_apply_beside_it(rows):
+    (row,) = rows([empty("failed", "ValueError: odd", seed) for seed in (0, 1)])
+    kept = {key: value for key, value in row.items() if value and not key.endswith("_options")}
+    assert kept == {**NAMED, "seeds": "0", "status": "failed: ValueError: odd"}
+    records = [empty("skipped", "no words, none published", seed) for seed in (0, 1)]
+    assert rows(records) == []
+    assert rows(records, "skipped") == [{**NAMED, "reason": "no words, none published"}]
+
+
 @pytest.mark.parametrize(("status", "reason"), [("failed", "ValueError: odd"), ("skipped", "no words, none published")])
 def test_without_a_result_there_are_no_numbers(status, reason, rows):
     records = [empty(status, reason, seed) for seed in (0, 1)]
-    (row,) = rows(records)
-    kept = {key: value for key, value in row.items() if value}
-    named = {"dataset": "texts", "victim": "encoder", "attack": "guesser"}
-    assert kept == {**named, "seeds": "0", "status": f"{status}: {reason}"}
     cells = [{key: value for key, value in cell.items() if value} for cell in rows(records, "cells")]
-    assert cells == [{**named, "seed": str(seed), "metric": status, "status": reason} for seed in (0, 1)]
+    assert cells == [{**NAMED, "seed": str(seed), "metric": status, "status": reason} for seed in (0, 1)]
     assert rows(records, "fairness") == []
 
 
@@ -320,3 +330,30 @@ def test_infinity_survives_strict_json(tmp_path):
     again = read_record(tmp_path, record.key)
     assert again.metrics[0].value == math.inf
     assert again.claim["proved"] == math.inf
+
+
+def test_each_of_several_secrets_has_a_row(rows):
+    """The means over two seeds; age is guessed worse than by its constant."""
+    of_secrets = {"age": ((0.3, 0.5), 0.5, 0.5), "gender": ((0.8, 0.9), 0.4, 0.4)}
+    records = []
+    for seed in (0, 1):
+        record = scored(seed, 0.7)
+        metrics = [
+            metric
+            for secret, (scores, left, constant) in of_secrets.items()
+            for metric in (
+                Metric("attack_accuracy", scores[seed], secret),
+                Metric("empirical_privacy", min(1 - scores[seed], left), secret, low=0.0, high=left),
+                Metric("privacy_best_constant", constant, secret),
+            )
+        ]
+        records.append(dataclasses.replace(record, metrics=[*record.metrics, *metrics]))
+    mean, age, gender = rows(records)
+    assert (mean["secret"], mean["secrets"], mean["attack_score"]) == ("", "age; gender", "0.7000")
+    told = ("secrets", "attack_score", "empirical_privacy", "empirical_privacy_high", "privacy_best_constant", "status")
+    assert [age[name] for name in ("secret", *told)] == ["age", "age", "0.4000", "0.5000", "0.5000", "0.5000", LOST]
+    assert [gender[name] for name in told] == ["gender", "0.8500", "0.1500", "0.4000", "0.4000", "ok"]
+    assert gender["empirical_privacy_sd"] == "0.0707"
+    assert age["task_accuracy"] == mean["task_accuracy"]
+    alone = [dataclasses.replace(record, secrets=["gender"]) for record in records]
+    assert len(rows(alone)) == 1

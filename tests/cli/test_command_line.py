@@ -32,13 +32,15 @@ def test_a_run_writes_its_tables(finished):
     leaderboard = finished.leaderboard()
     assert leaderboard.loc[("hashed", "ridge"), ["status", "seeds", "secrets"]].tolist() == ["ok", "2", "colour"]
     assert float(leaderboard.loc[("hashed", "ridge"), "attack_score"]) > 0.65  # 80 % of the texts tell the colour
-    claim = leaderboard.loc[("hashed(noise=0.05)", "ridge"), ["epsilon_claimed", "delta", "privacy_unit"]]
+    claim = leaderboard.loc[("hashed (noise=0.05)", "ridge"), ["epsilon_claimed", "delta", "privacy_unit"]]
     assert claim.tolist() == ["1.0000", "1e-06", "document"]
 
 
 def test_what_cannot_meet_is_skipped_with_the_reason(finished):
-    reason = "skipped: nearest_neighbour attacks words, hashed publishes none"
-    assert finished.leaderboard().loc[("hashed", "nearest_neighbour"), "status"] == reason
+    skipped = pd.read_csv(finished.run / "skipped.csv")
+    assert skipped["attack"].tolist() == ["nearest_neighbour"] * 2
+    assert skipped["reason"].tolist() == ["nearest_neighbour attacks words, hashed publishes none"] * 2
+    assert "nearest_neighbour" not in finished.leaderboard().index.get_level_values("attack")
 
 
 def test_a_second_run_does_no_work(copied, command_line, monkeypatch):
@@ -170,7 +172,7 @@ def test_only_and_seeds_choose_cells(bench, command_line):
     more = ["--only", "victim=hashed(dimensions=8)", "--seeds", "4,2"]
     assert command_line(*bench.arguments("run", *more))[0] == 0
     assert sorted(path.parent.name[:23] for path in bench.results()) == [f"letters-hashed-ridge-s{s}" for s in (2, 4)]
-    assert bench.leaderboard().index.tolist() == [("hashed(dimensions=8)", "ridge")]
+    assert bench.leaderboard().index.tolist() == [("hashed (dimensions=8)", "ridge")]
 
 
 def test_another_victim_changes_nobody_elses_rows(bench, command_line):
@@ -199,7 +201,7 @@ def test_real_plugins_on_generated_reviews(bench, command_line):
     )
     code, out, _ = command_line(*bench.arguments("run"))
     assert code == 0, out
-    rows = bench.leaderboard().reset_index().set_index("attack")
+    rows = bench.leaderboard().reset_index().set_index("attack").query("secret == ''")
     assert [len(secrets.split("; ")) for secrets in rows["secrets"]] == [2, 5, 1]
     assert rows["attack_metric"].tolist() == ["accuracy", "f1", "recall@5"]
     assert (rows["privacy_bayes"][:2].astype(float) <= rows["privacy_best_constant"][:2].astype(float)).all()

@@ -170,7 +170,7 @@ WRONG = {
         {"victims": [{"word2vec": {"initialisation": "wrod"}}]},
         ["victims[0].word2vec.initialisation: 'wrod'", "'gensim' or 'word'", "did you mean 'word'?"],
     ),
-    "two names": ({"attacks": [{"ridge": {}, "nearest_neighbour": {}}]}, ["attacks[0]", '"ridge"', "not one name"]),
+    "two names": ({"attacks": [{"ridge": {}, "nearest_neighbour": {}}]}, ["attacks[0]", '"ridge"', "not one plugin"]),
     "options no mapping": ({"attacks": [{"ridge": [1]}]}, ["attacks[0].ridge: [1] is not a mapping of options"]),
     "bad grid": ({"victims": [{"hashed": {"grid": {"noise": 1}}}]}, ["victims[0].hashed.grid: {'noise': 1}", "lists"]),
     "empty grid": ({"victims": [{"hashed": {"grid": {"noise": []}}}]}, ["victims[0].hashed.grid: {'noise': []}"]),

@@ -1,0 +1,53 @@
+"""The rows of ``fairness.csv``: how well the task is done for each group of a secret, and the group is guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leakboard.board.means import Row, grouped, mean
+from leakboard.pipeline.records import Record
+
+
+def fairness(records: Sequence[Record]) -> list[Row]:
+    """Return one row a (dataset, victim, variable, group), means over seeds, with the strongest attack's score.
+
+    The p-value over several seeds is twice the mean of the runs' (valid under any dependence: Vovk and Wang 2020,
+    Combining p-values via averaging, section 3).
+    """
+    rows = []
+    for group in grouped([r for r in records if r.status == "ok"], lambda r: (r.dataset, r.victim)):
+        one_attack = grouped(group, lambda r: r.attack)
+        shares = [m for m in group[0].metrics if m.name == "share"]
+        for share in shares:
+            here = (share.variable, share.group)
+            once = max(one_attack, key=len)
+            p_values = [m.value for r in once if (m := r.value("task_gap_p", *here)) and m.value is not None]
+            scores = {a[0].attack: mean(a, "attack_accuracy", "value", *here) for a in one_attack}
+            measured = {attack: score for attack, score in scores.items() if score is not None}
+            best = max(measured, key=lambda attack: measured[attack], default=None)
+            rows.append(
+                {
+                    "dataset": group[0].dataset,
+                    "victim": group[0].victim,
+                    "variable": share.variable,
+                    "group": share.group,
+                    "n": share.n,
+                    "share": share.value,
+                    "task_accuracy": mean(once, "task_accuracy", "value", *here),
+                    "gap": mean(once, "task_gap", "value", *here),
+                    "gap_low": mean(once, "task_gap", "low", *here),
+                    "gap_high": mean(once, "task_gap", "high", *here),
+                    "p_value": _combined(p_values),
+                    "tpr_gap": mean(once, "tpr_gap", "value", share.variable),
+                    "attack_score": measured.get(best) if best else None,
+                    "attack": best,
+                }
+            )
+    return rows
+
+
+def _combined(p_values: Sequence[float]) -> float | None:
+    if not p_values:
+        return None
+    mean = sum(p_values) / len(p_values)
+    return mean if len(p_values) == 1 else min(1.0, 2 * mean)

@@ -1,0 +1,149 @@
+"""The rows of a leaderboard: what each attack reached against each victim, and which of them cannot meet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from leakboard.board.means import Row, deviation, grouped, mean
+from leakboard.metrics.claims import corrected_bound, verdict
+from leakboard.pipeline.records import Record
+from leakboard.suite.names import KINDS
+
+PRIVACY = ("empirical_privacy", "privacy_best_constant", "privacy_text_classifier", "privacy_bayes", "privacy_label")
+
+LOST = "attack failed: no better than the best constant guess"
+
+ROUNDING = 1e-9
+"""1 - (1 - x) is not x: without it an attack that equals the constant could pass for better."""
+
+
+def leaderboard(records: Sequence[Record]) -> list[Row]:
+    """Return the rows of each (dataset, victim, attack) that was measured or failed: means over seeds.
+
+    One row is about all secrets together; where there are several, each has one more (column ``secret``).
+
+    The interval is the mean over seeds of each run's own 95 % interval over test texts (sampling); the columns
+    ``..._sd`` hold the standard deviation over seeds (training), empty with one seed. ``epsilon_audited`` is the
+    largest bound that the audits of the victim give, all seeds and pairs taken together (`corrected_bound`); it
+    stands in every row of the victim that carries its claim. It and the verdict are on one release, at its own
+    delta, also in rows of an attack that sees several (``observations``), whose claimed and proved epsilons and delta
+    are the sums. A victim that claims nothing has it in the rows of its audits alone, for their unit and delta.
+    """
+    rows = []
+    for of_victim in grouped(records, lambda r: (r.dataset, r.victim)):
+        audits = grouped([record for record in of_victim if record.attack_metric == "epsilon"], _audited)
+        bounds = {_audited(group[0]): corrected_bound([record.metrics for record in group]) for group in audits}
+        for group in grouped(of_victim, lambda r: r.attack):
+            if not _is_skipped(group):
+                rows += _leaderboard_rows(group, bounds)
+    return rows
+
+
+def skipped(records: Sequence[Record]) -> list[Row]:
+    """Return one row a (dataset, victim, attack) that cannot meet, with the reason."""
+    groups = grouped(records, lambda r: (r.dataset, r.victim, r.attack))
+    firsts = [group[0] for group in groups if _is_skipped(group)]
+    return [{"dataset": r.dataset, "victim": r.victim, "attack": r.attack, "reason": r.reason} for r in firsts]
+
+
+def _is_skipped(records: Sequence[Record]) -> bool:
+    return all(record.status == "skipped" for record in records)
+
+
+def _audited(record: Record) -> tuple[str, float | None]:
+    """Return what an audit of the victim is about: its claim, or where it claims nothing the audit's unit and delta."""
+    if record.claim:
+        return "claim", None
+    return (record.audited["unit"], record.audited["delta"]) if record.audited else ("", None)
+
+
+def _leaderboard_rows(records: Sequence[Record], bounds: Mapping[tuple[str, float | None], float | None]) -> list[Row]:
+    done = [record for record in records if record.status == "ok"]
+    first = done[0] if done else records[0]
+    row: Row = {"dataset": first.dataset, "victim": first.victim, "attack": first.attack, "seeds": len(done)}
+    row |= {f"{kind}_options": row[kind] for kind in KINDS}
+    if not done:
+        return [{**row, "status": _status(records, done, row)}]
+    row |= {
+        "secrets": "; ".join(first.secrets),
+        "test_size": round(sum(r.test_size or 0 for r in done) / len(done)),
+        "attack_metric": first.attack_metric,
+        "test_copies": first.checks.get("test_copies"),
+    }
+    row |= {name: mean(done, name) for name in ("task_accuracy", "task_majority", "attack_score")}
+    row |= _privacy(done)
+    row["task_accuracy_sd"] = deviation(done, "task_accuracy")
+    audited = bounds.get(_audited(first))
+    if first.claim:
+        row |= {
+            "epsilon_claimed": first.claim["epsilon"],
+            "epsilon_proved": first.claim["proved"],
+            "delta": first.claim["delta"],
+            "privacy_unit": first.claim["unit"],
+            "verdict": _verdict(first.claim, audited),
+            "observations": first.claim.get("observations", 1),
+        }
+    elif audited is not None:
+        unit, delta = _audited(first)
+        row |= {"delta": delta, "privacy_unit": unit}
+    row["epsilon_audited"] = audited
+    row["fairness_gap"], row["fairness_variable"] = _widest_gap(done)
+    row["status"] = _status(records, done, row)
+    return [row, *(_secret_row(row, records, done, secret) for secret in _scored_secrets(first))]
+
+
+def _privacy(done: Sequence[Record], secret: str = "") -> Row:
+    """Return the columns on the privacy of all secrets together, or of one."""
+    row: Row = {name: mean(done, name, "value", secret) for name in PRIVACY}
+    row |= {f"empirical_privacy_{end}": mean(done, "empirical_privacy", end, secret) for end in ("low", "high")}
+    row["empirical_privacy_sd"] = deviation(done, "empirical_privacy", secret)
+    return row
+
+
+def _scored_secrets(record: Record) -> list[str]:
+    """Return the secrets that have a row each: those of several that are scored one by one."""
+    scored = [secret for secret in record.secrets if record.value("empirical_privacy", secret)]
+    return scored if len(record.secrets) > 1 else []
+
+
+def _secret_row(row: Row, records: Sequence[Record], done: Sequence[Record], secret: str) -> Row:
+    """Return the row of one secret; what is about the victim stands in it as in the row about all."""
+    of_secret = {**row, "secret": secret, "secrets": secret} | _privacy(done, secret)
+    of_secret["attack_score"] = mean(done, f"attack_{row['attack_metric']}", "value", secret)
+    of_secret["fairness_gap"], of_secret["fairness_variable"] = _widest_gap(done, secret)
+    of_secret["status"] = _status(records, done, of_secret)
+    return of_secret
+
+
+def _verdict(claim: Mapping[str, Any], audited: float | None) -> str:
+    """Return the verdict on one release, which is what audits bound, also where a row is about several."""
+    times = claim.get("observations", 1)
+    return verdict(claim["epsilon"] / times, claim["proved"] / times, audited)
+
+
+def _status(records: Sequence[Record], done: Sequence[Record], row: Row) -> str:
+    other = next((record for record in records if record.status != "ok"), None)
+    if not done:
+        assert other, "a group has at least one record"
+        return f"{other.status}: {other.reason}"
+    parts = [f"{len(records) - len(done)} of {len(records)} seeds failed: {other.reason}"] if other else []
+    caveat = (done[0].claim or {}).get("caveat", "")
+    parts += [f"claim: {caveat}"] if caveat else []
+    score, left = row.get("attack_score"), row.get("privacy_best_constant")
+    if score is not None and left is not None and score <= 1 - left + ROUNDING:
+        parts.append(LOST)
+    return "; ".join(parts) or "ok"
+
+
+def _widest_gap(records: Sequence[Record], secret: str = "") -> tuple[float | None, str | None]:
+    """Return the largest difference of mean task accuracy between two groups of a secret (this, or any), and which."""
+    groups: dict[str, list[float]] = {}
+    for metric in records[0].metrics:
+        if metric.name == "task_accuracy" and metric.group and secret in ("", metric.variable):
+            accuracy = mean(records, "task_accuracy", "value", metric.variable, metric.group)
+            if accuracy is not None:
+                groups.setdefault(metric.variable, []).append(accuracy)
+    gaps = {variable: max(values) - min(values) for variable, values in groups.items() if len(values) > 1}
+    widest = max(gaps, key=lambda variable: gaps[variable], default=None)
+    return (gaps[widest], widest) if widest else (None, None)

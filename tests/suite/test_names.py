@@ -1,0 +1,87 @@
+"""What rows are called: by a name of their own, by what a grid varies, and by what tells an entry from the others."""
+
+import pytest
+
+from leakboard.errors import RequestError
+from leakboard.suite.registry import Registry
+from leakboard.suite.suites import load_suite
+
+
+@pytest.fixture
+def load(bench):
+    """Return a function that loads a suite of the tiny plugins."""
+    return lambda **content: load_suite(str(bench.suite(**content)), Registry(bench.files))
+
+
+def names(suite, kind="victim"):
+    return [name for (of_kind, _), name in suite.names.names.items() if of_kind == kind]
+
+
+def test_options_that_all_entries_share_are_told_once(load):
+    entries = [{"hashed": {"dimensions": 8}}, {"hashed": {"dimensions": 8, "noise": 0.5}}]
+    suite = load(victims=entries)
+    assert names(suite) == ["hashed", "hashed (noise=0.5)"]
+    assert suite.names.common == {"hashed": "dimensions=8"}
+
+
+def test_a_grids_values_are_always_told(load):
+    """Also the one that is the default, and the one of a grid with a single value."""
+    assert names(load(victims=[{"hashed": {"grid": {"noise": [0.0, 0.5]}}}])) == [
+        "hashed (noise=0.0)",
+        "hashed (noise=0.5)",
+    ]
+    assert names(load(victims=[{"hashed": {"grid": {"noise": [0.0]}}}])) == ["hashed (noise=0.0)"]
+
+
+def test_an_entry_may_have_a_name(load):
+    suite = load(
+        victims=[{"hashed": {"noise": 0.5}, "name": "DPNR, as released"}, "hashed"],
+        attacks=[{"name": "ridge's", "ridge": {"grid": {"penalty": [1.0, 2.0]}}}],
+        datasets=[{"letters": {"auxiliary": "overlap"}, "name": "half"}, "letters"],
+    )
+    assert set(names(suite)) == {"DPNR, as released", "hashed"}
+    assert names(suite, "attack") == ["ridge's (penalty=1.0)", "ridge's (penalty=2.0)"]
+    assert set(names(suite, "dataset")) == {"half", "letters"}
+
+
+def test_the_auxiliary_corpus_is_told(load):
+    suite = load(datasets=["letters", {"letters": {"auxiliary": "overlap"}}])
+    assert names(suite, "dataset") == ["letters", "letters (auxiliary=overlap)"]
+
+
+def test_a_name_given_once_holds_wherever_the_same_attack_stands(load):
+    own = {"hashed": {"attacks": ["ridge"]}}
+    suite = load(victims=[own, {"hashed": {"noise": 0.5}}], attacks=[{"ridge": {}, "name": "a ridge"}])
+    assert names(suite, "attack") == ["a ridge"]
+
+
+@pytest.mark.parametrize("name", ["", " x", "a\nb", 7, None])
+def test_a_name_that_is_no_line_of_text_is_refused(load, name):
+    with pytest.raises(RequestError, match=r"victims\[0\]\.name: .* is not allowed: a line of text"):
+        load(victims=[{"hashed": {}, "name": name}])
+
+
+def test_two_entries_with_one_name_are_refused(load):
+    with pytest.raises(RequestError, match="victims: two entries are called 'x'"):
+        load(victims=[{"hashed": {}, "name": "x"}, {"hashed": {"noise": 0.5}, "name": "x"}])
+
+
+def test_names_do_not_change_identities(bench, command_line):
+    bench.suite()
+    assert command_line(*bench.arguments("run"))[0] == 0
+    bench.suite(victims=[{"hashed": {}, "name": "renamed"}])
+    code, out, _ = command_line(*bench.arguments("run", "--dry-run", "--only", "victim=renamed"))
+    assert code == 0, out
+    assert "1 cells, 1 done, 0 to compute" in out
+    assert command_line(*bench.arguments("run"))[0] == 0
+    (row,) = bench.leaderboard().reset_index().to_dict("records")
+    assert (row["victim"], row["victim_options"]) == ("renamed", "hashed")
+
+
+def test_all_attacks_are_those_on_what_a_victim_publishes(load):
+    suite = load(victims=["hashed", {"hashed": {"noise": 0.5, "attacks": ["ridge"]}}], attacks="all")
+    first, second = suite.victims
+    chosen = {attack.name for attack in first.attacks}
+    assert {"attribute_inference", "entity_presence", "ridge", "reconstruction"} <= chosen
+    assert not chosen & {"nearest_neighbour", "membership_inference", "canary_audit"}
+    assert [attack.name for attack in second.attacks] == ["ridge"]
