@@ -22,11 +22,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     no_args_is_help=False,
 )
-console = Console(width=None if sys.stdout.isatty() else 140)
+console = Console(width=None if sys.stdout.isatty() else 100)
 
 OutFolder = Annotated[Path, typer.Option("--out", help="Folder of runs and of what they share.")]
 PluginFiles = Annotated[Optional[list[Path]], typer.Option("--plugin", help="Load one plugin file; repeatable.")]  # noqa: UP045
 Only = Annotated[Optional[list[str]], typer.Option("--only", help="dataset=, victim= or attack= name; repeatable.")]  # noqa: UP045
+Limits = Annotated[Optional[list[str]], typer.Option(help="A limit of every row, as in attack_score=0.6; repeatable.")]  # noqa: UP045
 SuiteName = Annotated[str, typer.Argument(help="A name under leaderboards/, or a YAML file.")]
 
 
@@ -59,8 +60,13 @@ def run(
     plugin: PluginFiles = None,
     force: Annotated[bool, typer.Option("--force", help="Compute again what is done.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the cells and what is cached.")] = False,
+    at_most: Limits = None,
+    at_least: Limits = None,
 ) -> None:
-    """Compute a leaderboard; what is already computed is kept."""
+    """Compute a leaderboard; what is already computed is kept. Exit status 3: a row breaks a limit that was set."""
+    from leakboard.board.gates import broken_limits, read_limits
+
+    limits = read_limits(at_most or (), at_least or ())
     if dry_run:
         from leakboard.cli.dry_run import print_plan
 
@@ -68,6 +74,7 @@ def run(
             print_plan(console, _open(suite, out, only, seeds, plugin, reuse=not force))
         return
     from leakboard.board.files import write_files
+    from leakboard.board.leaderboard import leaderboard
     from leakboard.cli import console as output
     from leakboard.cli.progress import RunProgress
     from leakboard.pipeline import runner
@@ -85,8 +92,13 @@ def run(
     output.print_sentences(console, opened)
     output.print_comparison(console, opened)
     output.print_paths(console, paths)
+    rows = [opened.suite.names.row(row) for row in leaderboard(opened.records())]
+    for line in (broken := broken_limits(rows, limits)):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
     if opened.unfinished:
         raise typer.Exit(1)
+    if broken:
+        raise typer.Exit(3)
 
 
 @app.command()

@@ -1,0 +1,82 @@
+"""Limits that a team sets for its own leaderboard, as in ``--at-most attack_score=0.6 --at-least task_accuracy=0.7``.
+
+A limit on ``attack_score`` is not about audits: their score is an epsilon, which has a column of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from leakboard.board.means import Row
+from leakboard.errors import RequestError, nearest
+
+OF_ATTACK = ("attack_score", "empirical_privacy", "empirical_privacy_low", "empirical_privacy_high")
+OF_VICTIM = ("task_accuracy", "fairness_gap", "epsilon_claimed", "epsilon_proved", "epsilon_audited")
+COLUMNS = (*OF_ATTACK, *OF_VICTIM)
+"""Columns of ``leaderboard.csv`` that may have a limit; those of a victim are the same in all rows about it."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A bound on one column of every row that has it; the bound itself is allowed."""
+
+    column: str
+    side: Literal["at most", "at least"]
+    bound: float
+
+    def is_broken(self, value: float) -> bool:
+        """Return whether a value lies beyond the bound."""
+        return value > self.bound if self.side == "at most" else value < self.bound
+
+
+def read_limits(at_most: Sequence[str], at_least: Sequence[str]) -> list[Limit]:
+    """Return limits written as ``column=number``.
+
+    Raises:
+        RequestError: an unknown column, or no number.
+    """
+    written: list[tuple[Literal["at most", "at least"], str]] = [("at most", text) for text in at_most]
+    written += [("at least", text) for text in at_least]
+    return [_limit(side, text) for side, text in written]
+
+
+def _limit(side: Literal["at most", "at least"], text: str) -> Limit:
+    column, equals, number = text.partition("=")
+    option = f"--{side.replace(' ', '-')} {text}"
+    if column not in COLUMNS or not equals:
+        allowed = f"COLUMN=NUMBER, with a column of {', '.join(COLUMNS)}{nearest(column, COLUMNS)}"
+        raise RequestError(f"{option}: allowed is {allowed}")
+    try:
+        bound = float(number)
+    except ValueError:
+        bound = math.nan
+    if math.isnan(bound):
+        raise RequestError(f"{option}: {number!r} is not a number")
+    return Limit(column, side, bound)
+
+
+def broken_limits(rows: Sequence[Row], limits: Sequence[Limit]) -> list[str]:
+    """Return a line for every row of a leaderboard that breaks a limit, and for every limit that no row is about."""
+    lines = []
+    for limit in limits:
+        values = _values(rows, limit.column)
+        if not values:
+            lines.append(f"{limit.column} {limit.side} {limit.bound:g}: no row has this column")
+        for what, value in values.items():
+            if limit.is_broken(value):
+                lines.append(f"{what}: {limit.column} is {value:.4f}, {limit.side} {limit.bound:g} was asked")
+    return lines
+
+
+def _values(rows: Sequence[Row], column: str) -> dict[str, float]:
+    """Return the values of a column by what they are about."""
+    about = ("dataset", "victim") if column in OF_VICTIM else ("dataset", "victim", "attack", "secret")
+    stated = [row for row in rows if row.get(column) is not None]
+    if column in OF_VICTIM:
+        stated = [row for row in stated if not row.get("secret")]
+    if column == "attack_score":
+        stated = [row for row in stated if row["attack_metric"] != "epsilon"]
+    return {" / ".join(row[part] for part in about if row.get(part)): row[column] for row in stated}
