@@ -1,24 +1,22 @@
-"""The one reader of CSV, Parquet, JSON Lines and plain lines: rows in, good rows and the bad ones' reasons out."""
+"""The one reader of tables and plain lines: rows in, good rows and the bad ones' reasons out."""
 
 from __future__ import annotations
 
-import csv
 import glob
-import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from leakboard.data.archives import open_bytes
-from leakboard.errors import RequestError, nearest
+from leakboard.data.formats import Row, open_rows
+from leakboard.errors import RequestError
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow
 
-Row = dict[str, Any]
+__all__ = ["OnBadRows", "Row", "Rows", "clean_category", "clean_text", "expand", "read_lines", "read_rows"]
+
 Cleaner = Callable[[Row], Row]
 """Turns a raw row into a clean one; raises ValueError with the reason where it cannot."""
 
@@ -33,6 +31,13 @@ class Rows:
     numbers: list[int] = field(default_factory=list)
     """Place of each good row, counted over all files from 0."""
     dropped: int = 0
+    files: list[tuple[int, Path]] = field(default_factory=list)
+    """Place of the first row of each file, and the file."""
+
+    def location(self, number: int) -> str:
+        """Return file and row, counted from 1, of a place among all rows."""
+        first, path = max(entry for entry in self.files if entry[0] <= number)
+        return f"{path}: row {number - first + 1}"
 
     def frame(self, first: int = 0, columns: list[str] | None = None) -> pd.DataFrame:
         """Return the good rows as a frame, with their places, counted from ``first``, in the column ``row`` (int64).
@@ -63,7 +68,7 @@ def read_rows(
 
     Args:
         pattern: a path or glob.
-        columns: names that must be columns of every file.
+        columns: names that must be columns of every file, with dots for nested ones.
         clean: applied to every row.
         on_bad_rows: ``error`` refuses the file and names its first bad rows, counted from 1 after the header;
             ``drop`` counts and leaves them out.
@@ -74,7 +79,7 @@ def read_rows(
     """
     result = Rows()
     for path in expand(pattern):
-        _take(result, path, "row", _reader(path, delimiter)(path, columns), clean, on_bad_rows)
+        _take(result, path, "row", open_rows(path, columns, delimiter), clean, on_bad_rows)
     if not result.rows:
         raise RequestError(f"{pattern}: no usable rows")
     return result
@@ -113,6 +118,7 @@ def _take(
 ) -> None:
     """Add a file's good rows to the result; a row that is a string is the reason why there is none."""
     first = len(result.rows) + result.dropped
+    result.files.append((first, path))
     faults: list[tuple[int, str]] = []
     for in_file, row in enumerate(rows):
         try:
@@ -128,91 +134,6 @@ def _take(
         advice = "; on_bad_rows: drop leaves them out" if on_bad_rows else ""
         raise RequestError(f"{path}: {len(faults)} bad {noun}s ({shown}{more}){advice}")
     result.dropped += len(faults)
-
-
-def _reader(path: Path, delimiter: str | None) -> Callable[[Path, Sequence[str]], Iterator[Row | str]]:
-    readers: dict[str, Callable[[Path, Sequence[str]], Iterator[Row | str]]] = {
-        ".csv": partial(_read_csv, delimiter=delimiter or ","),
-        ".tsv": partial(_read_csv, delimiter=delimiter or "\t"),
-        ".parquet": _read_parquet,
-        ".jsonl": _read_jsonl,
-    }
-    try:
-        return readers[path.suffix.lower()]
-    except KeyError:
-        raise RequestError(f"{path}: unknown format {path.suffix!r} (allowed: {', '.join(readers)})") from None
-
-
-def _require(path: Path, columns: Sequence[str], present: Iterable[str]) -> None:
-    names = [str(name) for name in present]
-    if not names:
-        raise RequestError(f"{path}: empty, no column names")
-    for column in columns:
-        if names.count(column) > 1:
-            raise RequestError(f"{path}: {names.count(column)} columns are named {column!r}")
-        if column not in names:
-            raise RequestError(f"{path}: no column {column!r} (there are: {', '.join(names)}){nearest(column, names)}")
-
-
-def _read_csv(path: Path, columns: Sequence[str], delimiter: str) -> Iterator[Row | str]:
-    csv.field_size_limit(2**31 - 1)
-    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as stream:
-        reader = csv.DictReader(stream, delimiter=delimiter, strict=True)
-        try:
-            _require(path, columns, reader.fieldnames or ())
-            for row in reader:
-                extra = row.pop(None, None)  # type: ignore[call-overload]
-                if extra:
-                    yield f"{len(extra)} fields too many"
-                elif None in row.values():
-                    yield "too few fields"
-                else:
-                    yield row
-        except csv.Error as error:
-            # DictReader counts the lines of whole rows only: the row at fault begins on the next.
-            raise RequestError(f"{path}: line {reader.line_num + 1}: {error}") from None
-
-
-def _read_jsonl(path: Path, columns: Sequence[str]) -> Iterator[Row | str]:
-    with path.open(encoding="utf-8-sig", errors="surrogateescape") as stream:
-        for line in stream:
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                yield f"not JSON ({error})"
-                continue
-            if not isinstance(row, dict):
-                yield f"a JSON {type(row).__name__}, not an object"
-            elif absent := [column for column in columns if column not in row]:
-                yield f"{absent[0]} is missing{nearest(absent[0], row)}"
-            else:
-                yield {column: row[column] for column in columns}
-
-
-def _read_parquet(path: Path, columns: Sequence[str]) -> Iterator[Row | str]:
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        file = pyarrow.parquet.ParquetFile(path)
-        _require(path, columns, file.schema_arrow.names)
-        for batch in file.iter_batches(columns=list(dict.fromkeys(columns))):
-            try:
-                yield from batch.to_pylist()
-            except UnicodeDecodeError:
-                yield from map(_parquet_row, (batch.slice(i, 1) for i in range(batch.num_rows)))
-    except (pyarrow.ArrowException, OSError) as error:
-        raise RequestError(f"{path}: not a readable Parquet file ({' '.join(str(error).split())[:120]})") from None
-
-
-def _parquet_row(batch: pyarrow.RecordBatch) -> Row | str:
-    """Return the one row of a batch."""
-    try:
-        return batch.to_pylist()[0]
-    except UnicodeDecodeError:
-        return "bytes that are not UTF-8"
 
 
 def clean_text(value: Any, column: str) -> str:

@@ -89,7 +89,10 @@ BAD = {
     "not_json.jsonl": (b'{"text": "x", "label": 1}\n{"text": \n', "row 2: not JSON"),
     "deep.jsonl": (b"[" * 100_000 + b"\n", "row 1: not JSON"),
     "not_object.jsonl": (b'["x", 1]\n', "row 1: a JSON list, not an object"),
-    "notes.docx": (b"text,label\nx,1\n", "unknown format '.docx' (allowed: .csv, .tsv, .parquet, .jsonl)"),
+    "notes.docx": (
+        b"text,label\nx,1\n",
+        "unknown format '.docx' (allowed: .csv, .tsv, .parquet, .arrow, .feather, .jsonl)",
+    ),
     "column.csv": (b"text,labels\nx,1\n", "no column 'label' (there are: text, labels); did you mean 'labels'?"),
     "twice.csv": (b"text,label,text\nx,1,y\n", "2 columns are named 'text'"),
     "empty.csv": (b"", "empty, no column names"),
