@@ -1,0 +1,263 @@
+"""Reading vectors that somebody already has: arrays of NumPy, and tables of every format, each row with its vector.
+
+In a table the vectors are a column of lists (in CSV a JSON list in a field), or one column a dimension: names that
+share a prefix and end in a number, as ``e0`` to ``e383``. Whatever is no finite number is refused with file and row,
+counted from 1.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+from zipfile import BadZipFile
+
+import numpy as np
+
+from leakboard.data.formats import arrow_batches, flat_types, flattened, open_rows
+from leakboard.errors import RequestError, nearest, one_line
+from leakboard.interfaces import Floats
+
+Kind = Literal["vector", "number", "other"]
+Read = tuple[Sequence[Any] | None, np.ndarray]
+"""Ids as they are written, and numbers (n, d)."""
+
+DIMENSION = re.compile(r"(.*?)(\d+)")
+"""The name of a column that holds one dimension: a prefix and a number."""
+ID = "id"
+"""The column of ids, unless another one is named."""
+
+
+def read_vectors(path: Path, column: str | None = None, id: str | None = None) -> tuple[Sequence[Any] | None, Floats]:
+    """Return the ids of a file's vectors, as they are written, and the vectors, float32 (n, d).
+
+    Args:
+        path: npy, npz, Parquet, Arrow, Feather, CSV, TSV or JSON Lines.
+        column: array of an npz, column of lists, or prefix of the columns that hold one dimension each; None: the one
+            that there is.
+        id: column or array of the ids; None: the one called ``id``, and no ids where there is none.
+
+    Raises:
+        RequestError: the file is missing or malformed, has no such column, or not one finite vector a row.
+    """
+    if path.suffix.lower() not in READERS:
+        raise RequestError(f"{path}: unknown format {path.suffix!r} (allowed: {', '.join(READERS)})")
+    try:
+        ids, vectors = READERS[path.suffix.lower()](path, column, id)
+    except RequestError:
+        raise
+    except (OSError, ValueError, EOFError, TypeError, BadZipFile) as error:
+        raise RequestError(f"{path}: cannot be read ({one_line(error)})") from None
+    if vectors.ndim != 2 or vectors.dtype.kind not in "fiu":
+        raise RequestError(
+            f"{path}: {vectors.dtype} array of shape {vectors.shape}; allowed: numbers of shape (rows, d)"
+        )
+    if ids is not None and len(ids) != len(vectors):
+        raise RequestError(f"{path}: {len(ids)} ids of {len(vectors)} vectors")
+    with np.errstate(over="ignore"):
+        vectors = vectors.astype(np.float32)
+    finite = np.isfinite(vectors).all(1)
+    if not finite.all():
+        count = int((~finite).sum())
+        raise RequestError(
+            f"{path}: {count} of {len(vectors)} vectors hold NaN or infinity; the first is row {finite.argmin() + 1}"
+        )
+    return ids, vectors
+
+
+def _read_npy(path: Path, column: str | None, id: str | None) -> Read:
+    if column or id:
+        raise RequestError(f"{path}: a npy file has no column {column or id!r}")
+    return None, np.load(path, allow_pickle=False)
+
+
+def _read_npz(path: Path, column: str | None, id: str | None) -> Read:
+    with np.load(path, allow_pickle=False) as file:
+        id = _id_column(path, file.files, id)
+        names = [name for name in file.files if name != id]
+        name = names[0] if column is None and len(names) == 1 else column
+        if name not in names:
+            raise _no_column(path, name, names)
+        return (file[id].tolist() if id else None), file[name]
+
+
+def _read_rows(path: Path, column: str | None, id: str | None) -> Read:
+    first = next(open_rows(path, None), None)
+    if not isinstance(first, dict):
+        raise RequestError(f"{path}: row 1: {first}" if first else f"{path}: no rows")
+    flat = flattened(first)
+    id = _id_column(path, flat, id)
+    columns = _columns(path, {name: _kind(value) for name, value in flat.items()}, column, id)
+    ids: list[Any] = []
+    vectors: list[np.ndarray] = []
+    for number, row in enumerate(open_rows(path, [*columns, *([id] if id else [])]), 1):
+        if isinstance(row, str):
+            raise RequestError(f"{path}: row {number}: {row}")
+        try:
+            vectors.append(_vector([row[name] for name in columns], columns))
+        except ValueError as error:
+            raise RequestError(f"{path}: row {number}: {error}") from None
+        if vectors[-1].shape != vectors[0].shape:
+            raise _other_width(path, number, len(vectors[-1]), len(vectors[0]))
+        ids.append(row[id] if id else None)
+    return (ids if id else None), np.stack(vectors)
+
+
+def _vector(values: Sequence[Any], columns: Sequence[str]) -> np.ndarray:
+    """Return the vector in a row's fields, float64 (d,).
+
+    Raises:
+        ValueError: says what is there instead.
+    """
+    if len(columns) == 1:
+        values = _parsed(values[0])
+        if not isinstance(values, list) or not values:
+            raise ValueError(f"{columns[0]} is {_shown(values)}; allowed: a list of numbers")
+    names = columns if len(columns) > 1 else [columns[0]] * len(values)
+    return np.array([_number(name, value) for name, value in zip(names, values, strict=True)])
+
+
+def _number(name: str, value: Any) -> float:
+    if value is None or isinstance(value, bool | list | dict):
+        raise ValueError(f"{name} holds {_shown(value)}; allowed: numbers")
+    try:
+        return float(value)
+    except ValueError:
+        raise ValueError(f"{name} holds {_shown(value)}; allowed: numbers") from None
+
+
+def _parsed(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, default=str)
+    return text if len(text) <= 40 else f"{text[:40]}..."
+
+
+def _kind(value: Any) -> Kind:
+    parsed = _parsed(value)
+    if isinstance(parsed, list):
+        is_vector = bool(parsed) and all(isinstance(x, int | float) and not isinstance(x, bool) for x in parsed)
+        return "vector" if is_vector else "other"
+    return "number" if isinstance(parsed, int | float) and not isinstance(parsed, bool) else "other"
+
+
+def _read_arrow(path: Path, column: str | None, id: str | None) -> Read:
+    import pyarrow
+
+    try:
+        schema, _ = arrow_batches(path, None)
+        types = flat_types(schema)
+        id = _id_column(path, types, id)
+        columns = _columns(path, {name: _arrow_kind(kind) for name, kind in types.items()}, column, id)
+        schema, batches = arrow_batches(path, [*columns, *([id] if id else [])])
+        table = pyarrow.Table.from_batches(list(batches))
+        ids = _arrow_column(table, id).to_pylist() if id else None
+        arrays = [_arrow_column(table, name) for name in columns]
+        if _arrow_kind(types[columns[0]]) == "vector":
+            return ids, _from_lists(path, columns[0], arrays[0])
+        return ids, np.stack([array.to_numpy(zero_copy_only=False) for array in arrays], axis=1)
+    except pyarrow.ArrowException as error:
+        raise ValueError(error) from None
+
+
+def _arrow_kind(kind: Any) -> Kind:
+    from pyarrow import types
+
+    def is_number(kind: Any) -> bool:
+        return bool(types.is_floating(kind) or types.is_integer(kind))
+
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return "vector" if is_number(kind.value_type) else "other"
+    return "number" if is_number(kind) else "other"
+
+
+def _arrow_column(table: Any, name: str) -> Any:
+    """Return a column of a table, or of the structs in it, as one array."""
+    import pyarrow.compute
+
+    if name in table.column_names:
+        return table[name].combine_chunks()
+    top = max((top for top in table.column_names if name.startswith(f"{top}.")), key=len)
+    array = _arrow_column(table, top)
+    return pyarrow.compute.struct_field(array, name.removeprefix(f"{top}.").split("."))
+
+
+def _from_lists(path: Path, name: str, lists: Any) -> np.ndarray:
+    import pyarrow.compute
+
+    widths = pyarrow.compute.fill_null(pyarrow.compute.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+    if not len(widths):
+        raise RequestError(f"{path}: no rows")
+    if (widths == 0).any():
+        raise RequestError(f"{path}: row {(widths == 0).argmax() + 1}: {name} is empty; allowed: a list of numbers")
+    if (other := widths != widths[0]).any():
+        raise _other_width(path, int(other.argmax()) + 1, int(widths[other.argmax()]), int(widths[0]))
+    return np.asarray(lists.flatten().to_numpy(zero_copy_only=False)).reshape(len(widths), widths[0])
+
+
+def _other_width(path: Path, row: int, width: int, first: int) -> RequestError:
+    return RequestError(f"{path}: row {row} has a vector of {width} numbers, row 1 one of {first}")
+
+
+def _id_column(path: Path, names: Sequence[str] | Mapping[str, Any], id: str | None) -> str | None:
+    """Return the column of ids: the one that is asked for, else the one called ``id``, if there is one."""
+    if id is None:
+        return ID if ID in names else None
+    if id not in names:
+        raise RequestError(f"{path}: id {id!r} is not one of {_listed(names)}{nearest(id, names)}")
+    return id
+
+
+def _columns(path: Path, kinds: Mapping[str, Kind], column: str | None, id: str | None) -> list[str]:
+    """Return the columns that hold the vectors: one of lists, or one a dimension in the order of their numbers."""
+    names = [name for name in kinds if name != id]
+    choices = _families([name for name in names if kinds[name] == "number"])
+    choices |= {name: [name] for name in names if kinds[name] == "vector"}
+    if column in choices:
+        return choices[column]
+    if column is None and len(choices) == 1:
+        return next(iter(choices.values()))
+    if column in kinds:
+        raise RequestError(f"{path}: column {column!r} holds no vector in row 1; allowed: a list of numbers")
+    taken = {name for family in choices.values() for name in family}
+    raise _no_column(path, column, [*(name for name in names if name not in taken), *choices])
+
+
+def _families(names: Sequence[str]) -> dict[str, list[str]]:
+    """Return the names that share a prefix and end in a number, two or more, by their prefix."""
+    families: dict[str, list[tuple[int, str]]] = {}
+    for name in names:
+        if match := DIMENSION.fullmatch(name):
+            families.setdefault(match[1], []).append((int(match[2]), name))
+    return {prefix: [name for _, name in sorted(found)] for prefix, found in families.items() if len(found) > 1}
+
+
+def _no_column(path: Path, column: str | None, names: Sequence[str]) -> RequestError:
+    return RequestError(f"{path}: column {column!r} is not one of {_listed(names)}{nearest(column, names)}")
+
+
+def _listed(names: Any) -> str:
+    shown = [str(name) for name in names]
+    return ", ".join(shown[:20]) + (f" and {len(shown) - 20} more" if len(shown) > 20 else "")
+
+
+READERS: Mapping[str, Callable[[Path, str | None, str | None], Read]] = {
+    ".npy": _read_npy,
+    ".npz": _read_npz,
+    ".parquet": _read_arrow,
+    ".arrow": _read_arrow,
+    ".feather": _read_arrow,
+    ".csv": _read_rows,
+    ".tsv": _read_rows,
+    ".jsonl": _read_rows,
+}
+"""The reader of each format, by the file's suffix."""
