@@ -1,0 +1,59 @@
+"""Classes of a column: bins that hold equally many, named by their edges, and secrets that nobody could guess."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leakboard.data.classes import check_secret, encode_bins
+from leakboard.errors import RequestError
+
+AGES = np.random.default_rng(0).permutation(np.repeat(np.arange(18, 78), 5))
+
+
+def binned(values, bins):
+    frame = pd.DataFrame({"age": np.asarray(values, float)})
+    names = encode_bins(frame, "age", bins)
+    return [names[code] for code in frame["age"]], names
+
+
+def test_bins_of_equal_size():
+    found, names = binned(AGES, 4)
+    assert names == ("18-32", "33-47", "48-62", "63-77")
+    assert [found.count(name) for name in names] == [75] * 4
+    for age, name in zip(AGES, found, strict=True):
+        low, high = map(int, name.split("-"))
+        assert low <= age <= high
+
+
+def test_bins_begin_at_given_numbers():
+    found, names = binned([17, 18, 29, 30, 44, 45, 90], [18, 30, 45])
+    assert names == ("below 18", "18-29", "30-44", "45 and above")
+    assert found == ["below 18", "18-29", "18-29", "30-44", "30-44", "45 and above", "45 and above"]
+    assert binned([20, 50], [18, 30, 45])[1] == ("18-29", "45 and above")  # no bin without rows
+
+
+def test_bins_of_fractions_and_of_single_numbers():
+    assert binned([0.5, 1.5, 2.5, 3.5], 2)[1] == ("0.5 to under 2.5", "2.5 to 3.5")
+    assert binned([1, 2, 3], [2, 3])[0] == ["below 2", "2", "3 and above"]
+
+
+def test_many_rows_of_one_number_share_a_bin():
+    found, names = binned([0] * 80 + list(range(1, 21)), 6)
+    assert names == ("0-3", "4-20")
+    assert [found.count(name) for name in names] == [83, 17]
+
+
+def test_a_secret_of_one_value_is_refused():
+    check_secret(["f", "m"], "gender", "a.csv")
+    with pytest.raises(RequestError, match=r"^a.csv: the secret 'gender' has one value only, 'f'"):
+        check_secret(["f"], "gender", "a.csv")
+
+
+def test_measurements_are_refused_and_bins_offered():
+    check_secret([str(age) for age in range(20)], "age", "a.csv")
+    check_secret([f"town {i}" for i in range(50)], "town", "a.csv")
+    check_secret([*map(str, range(10)), *(f"town {i}" for i in range(11))], "town", "a.csv")
+    with pytest.raises(
+        RequestError, match=r"'age' has 21 values, most of them numbers \(from 0 to 20\).*bins: {age: 5}"
+    ):
+        check_secret([str(age) for age in range(21)], "age", "a.csv")
