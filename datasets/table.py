@@ -1,21 +1,23 @@
-"""Your own data: any CSV, TSV, Parquet or JSON Lines file or glob, with columns for text, label and secrets.
+"""Your own data: any CSV, TSV, Parquet, Arrow or JSON Lines file or glob, with columns for text, label and secrets.
 
 Without given splits the rows are divided at random, by user where there is one, else by distinct text, so that
-neither crosses splits. It does not guess what is secret: name the columns.
+neither crosses splits. It does not guess what is secret: name the columns. A name with dots (``payload.gender``) is
+looked up in nested objects. Where only vectors are known (the victim ``precomputed``), no text is needed.
 """
 
 from __future__ import annotations
 
 import math
-import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field
 
+from leakboard.data.classes import check_secret, encode, encode_bins
 from leakboard.data.corpora import SPLITS, build_corpus, divide, drop_copies
-from leakboard.data.tabular import Row, clean_category, clean_text, expand, read_rows
-from leakboard.errors import RequestError
+from leakboard.data.tabular import Row, Rows, clean_category, clean_text, expand, read_rows
+from leakboard.errors import RequestError, nearest
 from leakboard.interfaces import Corpus, Dataset, Secret
 from leakboard.store import digest, file_checksum
 from leakboard.suite.options import Strings, dataset
@@ -25,21 +27,25 @@ if TYPE_CHECKING:
 
 PRESENCE = {"0": 0, "1": 1, "false": 0, "true": 1, "absent": 0, "present": 1, "no": 0, "yes": 1}
 SPLIT_NAMES = {"train": "train", "dev": "dev", "valid": "dev", "validation": "dev", "test": "test"}
-MAX_CLASSES = 1_000
 
 Share = Annotated[float, Field(gt=0, lt=1)]
+Bins = Annotated[int, Field(ge=2)] | Annotated[list[float], Field(min_length=1)]
 
 
 @dataset(revision=1)
 class Table(Dataset):
     path: str
-    """File or glob (csv, tsv, parquet, jsonl), relative to the working folder; all texts, or just train's."""
-    text: str = "text"
-    """Column of the texts."""
+    """File or glob (csv, tsv, parquet, arrow, feather, jsonl), relative to the working folder; all, or just train's."""
+    text: str | None = "text"
+    """Column of the texts; null where they are not known: then nothing that reads or encodes texts applies."""
+    id: str | None = None
+    """Column with an id of its own for every row, by which vectors with ids are joined, whatever their order."""
     label: str | None = None
     """Column of the task label; without one there is no task to score."""
     secrets: Strings = ()
     """Columns of the attribute secrets (gender, age group): one of several values a text."""
+    bins: Mapping[str, Bins] | None = None
+    """Secrets that are numbers (age): how many bins of equal size, or a list of the numbers at which one begins."""
     entities: Strings = ()
     """Columns of the entity secrets: 0/1, true/false, no/yes or absent/present."""
     numbers: Strings = ()
@@ -82,7 +88,8 @@ class Table(Dataset):
         """Read, check and divide the rows.
 
         Raises:
-            RequestError: a file or column is missing, or rows are bad.
+            RequestError: a file or column is missing, rows are bad, ids are not unique, or a secret has one value, or
+                many numbers and no bins.
         """
         import pandas as pd
 
@@ -90,38 +97,53 @@ class Table(Dataset):
             raise RequestError(f"table: give a column of splits ({self.split!r}) or files for dev and test, not both")
         files = {"train": self.path, "dev": self.dev, "test": self.test}
         frames, dropped, first_row = {}, 0, 0
+        sources: dict[int, Rows] = {}
         for name, pattern in files.items():
             if pattern:
                 read = read_rows(pattern, self._columns(), self._clean, self.on_bad_rows)
                 frames[name] = read.frame(first_row)
+                sources[first_row] = read
                 first_row += len(read.rows) + read.dropped
                 dropped += read.dropped
         whole = pd.concat(frames, names=["file"]).reset_index("file").reset_index(drop=True)
-        secrets = [Secret(s, self._encode(whole, s), "attribute") for s in self.secrets]
+        if self.id:
+            _check_ids(whole, self.id, sources)
+        secrets = [Secret(s, self._encode_secret(whole, s), "attribute") for s in self.secrets]
         secrets += [Secret(e, ("absent", "present"), "entity") for e in self.entities]
-        labels = self._encode(whole, "label") if self.label else None
+        for entity in self.entities:
+            check_secret([secrets[-1].values[code] for code in whole[entity].unique()], entity, self.path)
+        labels = encode(whole, "label", self.path) if self.label else None
         splits = self._splits(whole)
         copies = len(whole) - sum(map(len, splits.values()))
         checks = {"source_rows": first_row, "dropped_rows": dropped, "dropped_copies": copies}
         return build_corpus("table", splits, secrets, labels, checks, numeric_targets=self.numbers)
 
     def _columns(self) -> list[str]:
-        named = [self.text, self.label, self.user, self.split, *self.secrets, *self.entities, *self.numbers]
         attributes = [*self.secrets, *self.entities, *self.numbers]
-        taken = {"text", "label", "row", "user", "split", "file"} & {*attributes}
+        named = [self.text, self.label, self.id, self.user, self.split, *attributes]
+        taken = {"text", "label", "row", "id", "user", "split", "file"} & {*attributes}
         if taken or len({*attributes}) < len(attributes):
             names = sorted(taken) or "one is named twice"
             raise RequestError(f"table: a column of secrets or numbers needs a name of its own: {names}")
+        if unknown := [column for column in self.bins or () if column not in self.secrets]:
+            known = ", ".join(self.secrets)
+            hint = nearest(unknown[0], self.secrets)
+            raise RequestError(f"table: bins: {unknown[0]!r} is not one of the secrets ({known}){hint}")
         return [column for column in named if column]
 
     def _clean(self, row: Row) -> Row:
-        clean: Row = {"text": clean_text(row[self.text], self.text)}
+        clean: Row = {}
+        if self.text:
+            clean["text"] = clean_text(row[self.text], self.text)
+        if self.id:
+            clean["id"] = clean_category(row[self.id], self.id)
         if self.label:
             clean["label"] = clean_category(row[self.label], self.label)
         if self.user:
             clean["user"] = clean_category(row[self.user], self.user)
         for secret in self.secrets:
-            clean[secret] = clean_category(row[secret], secret)
+            is_number = self.bins and secret in self.bins
+            clean[secret] = _finite(row[secret], secret) if is_number else clean_category(row[secret], secret)
         for entity in self.entities:
             clean[entity] = _look_up(PRESENCE, row[entity], entity)
         for number in self.numbers:
@@ -130,13 +152,12 @@ class Table(Dataset):
             clean["split"] = _look_up(SPLIT_NAMES, row[self.split], self.split)
         return clean
 
-    def _encode(self, frame: pd.DataFrame, column: str) -> tuple[str, ...]:
-        """Replace class names by their numbers and return the names, numbers in numeric order."""
-        values = sorted(frame[column].unique(), key=_class_order)
-        if len(values) > MAX_CLASSES:
-            raise RequestError(f"{self.path}: column {column!r} has {len(values)} values; allowed: {MAX_CLASSES}")
-        frame[column] = frame[column].map({value: code for code, value in enumerate(values)}).astype(int)
-        return tuple(values)
+    def _encode_secret(self, frame: pd.DataFrame, column: str) -> tuple[str, ...]:
+        """Replace the values of a secret by the numbers of its classes, and return their names."""
+        bins = (self.bins or {}).get(column)
+        values = encode(frame, column, self.path) if bins is None else encode_bins(frame, column, bins)
+        check_secret(values, column, self.path)
+        return values
 
     def _splits(self, frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
         if not (self.split or self.dev or self.test):
@@ -151,8 +172,27 @@ class Table(Dataset):
         return drop_copies(splits) if self.duplicates == "drop" else splits
 
 
-def _class_order(name: str) -> tuple[int, int, str]:
-    return (0, int(name), name) if re.fullmatch(r"-?\d{1,99}", name) else (1, 0, name)
+def _check_ids(frame: pd.DataFrame, column: str, sources: Mapping[int, Rows]) -> None:
+    """Refuse ids of which one belongs to two rows.
+
+    Args:
+        frame: all rows.
+        column: of the ids, as the user calls it.
+        sources: what was read, by the place of its first row.
+
+    Raises:
+        RequestError: names the id and both rows.
+    """
+
+    def location(row: int) -> str:
+        first = max(first for first in sources if first <= row)
+        return sources[first].location(row - first)
+
+    repeated = frame[frame.duplicated("id", keep=False)]
+    if len(repeated):
+        value = repeated["id"].iloc[0]
+        first, second = map(location, repeated[repeated["id"] == value]["row"].iloc[:2])
+        raise RequestError(f"{first} and {second} have the same {column}, {value!r}; every row needs an id of its own")
 
 
 def _look_up(table: dict[str, int] | dict[str, str], value: object, column: str) -> int | str:

@@ -1,11 +1,10 @@
 """The contract of datasets, victims and attacks. Read this file first, then the threats in `leakboard.threats`.
 
 A *dataset* loads a `Corpus`: texts with a task label and secrets. A *victim* is fitted on it and publishes vectors. An
-*attack* sees the view that its threat allows, never a test text or a test secret, and guesses. LeakBoard scores the
-guesses; the plugin only guesses.
+*attack* sees the view that its threat allows, never a test text or a test secret, and guesses. LeakBoard scores.
 
-A plugin is one class decorated with ``dataset``, ``victim`` or ``attack`` of `leakboard.suite.options`; its fields are
-its options. The learner and the learned are two types: ``fit`` returns something frozen.
+A plugin is one class decorated with ``dataset``, ``victim`` or ``attack`` of `leakboard.suite.options`; its fields
+are its options. The learner and the learned are two types: ``fit`` returns something frozen.
 """
 
 from __future__ import annotations
@@ -51,21 +50,20 @@ class Secret:
 
 
 class Texts(list[str]):
-    """Texts in order, with the number of the source row each came from (``None`` where there is none)."""
+    """Texts in order, with the number of the source row and the id of each (``None`` where there is none)."""
 
-    def __init__(self, texts: Sequence[str], rows: Integers | None = None):
+    def __init__(self, texts: Sequence[str], rows: Integers | None = None, ids: Sequence[str] | None = None):
         super().__init__(texts)
-        self.rows = rows
+        self.rows, self.ids = rows, ids
 
 
 @dataclass(frozen=True)
 class Corpus:
     """Texts with a task label and secrets, in splits that no text crosses unless ``checks`` says so.
 
-    ``splits`` maps train, dev and test to columns ``text``, ``label`` (ClassLabel, optional), ``row`` (int64, place
-    in the source), ``user`` (optional), one ClassLabel column a secret, one float64 column a numeric target, and where
-    the generating model is known ``posterior:<secret>``: the exact probability of every value given the text.
-    A stage that must not see a split gets a corpus without it.
+    ``splits`` maps train, dev and test, or those that a stage may see, to columns ``row`` (int64, place in the source),
+    ``text``, ``label`` (ClassLabel), ``id`` and ``user`` (each optional), one ClassLabel column a secret, one float64
+    column a numeric target, and where it is known ``posterior:<secret>``: the probability of each value given the text.
     """
 
     name: str
@@ -77,9 +75,10 @@ class Corpus:
     """Columns that a regression may predict, as scores of personality; of a user, the same in all of its rows."""
 
     def texts(self, split: str) -> Texts:
-        """Return the texts of a split with their source rows."""
+        """Return the texts of a split with their source rows and ids; empty texts where the corpus has none."""
         part = self.splits[split]
-        return Texts(part["text"][:], np.asarray(part["row"][:], dtype=np.int64))
+        texts, ids = (part[name][:] if name in part.features else None for name in ("text", "id"))
+        return Texts(texts or [""] * len(part), np.asarray(part["row"][:], dtype=np.int64), ids)
 
     def column(self, split: str, name: str) -> Integers:
         """Return a ClassLabel column of a split as int64 (n,)."""
@@ -89,6 +88,11 @@ class Corpus:
         """Return the class names of a ClassLabel column (empty when the corpus has no such column)."""
         features = self.splits["train"].features
         return tuple(features[name].names) if name in features else ()
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether the texts are known, and not their vectors alone."""
+        return all("text" in part.features for part in self.splits.values())
 
     @property
     def has_labels(self) -> bool:
@@ -108,8 +112,8 @@ class Corpus:
 
     def with_rows(self, split: str, rows: Sequence[int]) -> Corpus:
         """Return the corpus with just these rows of a split."""
-        chosen = {**self.splits, split: self.splits[split].select(rows)}
-        return dataclasses.replace(self, splits=type(self.splits)(chosen))
+        parts = type(self.splits)({**self.splits, split: self.splits[split].select(rows)})
+        return dataclasses.replace(self, splits=parts)
 
 
 @dataclass(frozen=True)
@@ -174,10 +178,7 @@ class FittedVictim:
         return None
 
     def inputs(self, texts: Texts) -> Floats | None:
-        """Return what the mechanism is given for these texts, float (n, d): their documents are its releases.
-
-        None where a document is not one release of a fixed vector (words are hidden at random, for example).
-        """
+        """Return what the mechanism is given for these texts, float (n, d); None where that is random."""
         return None
 
     def publish_documents(self, texts: Texts, rng: Generator) -> Floats:
@@ -189,10 +190,7 @@ class FittedVictim:
         raise RequestError(f"{type(self).__name__} publishes no words")
 
     def predict(self, vectors: Floats) -> Integers | None:
-        """Return the task labels, int64 (n,), that the victim's own head gives to published vectors.
-
-        None where it has no head: then the engine trains a logistic regression on the published vectors of train.
-        """
+        """Return its own task labels of published vectors, int64 (n,); None: the engine trains a classifier."""
         return None
 
     def coverage(self, texts: Texts) -> Coverage:
@@ -208,6 +206,8 @@ class Victim(Plugin):
     """A recipe for an encoder; its fields are the options."""
 
     publishes: ClassVar[tuple[Publication, ...]] = ("documents",)
+    encodes_texts: ClassVar[bool] = True
+    """Whether its vectors are made of texts; otherwise they come from outside, one a row of the dataset."""
     trainable: ClassVar[bool] = True
     """Whether there is a recipe that attackers may train on texts of their own."""
     streams_of: ClassVar[str] = ""

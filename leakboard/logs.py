@@ -14,3 +14,8 @@ PROGRESS.setLevel(logging.INFO)
 def log_progress(text: str) -> None:
     """Tell the user one short line about the running stage."""
     PROGRESS.info("%s", text)
+
+
+def log_warning(text: str) -> None:
+    """Tell the user one line that matters to whoever reads the results; it stays on the screen."""
+    PROGRESS.warning("%s", text)

@@ -1,28 +1,38 @@
 """Vectors that you already have, one a row of a table: audit what is in your vector store without any model.
 
-Row i of the file belongs to row i of the dataset's source, files of a glob taken in sorted order and bad rows counted
-too. New texts cannot be encoded, so attacks that query the victim, or train its recipe, do not apply.
+Where the table and the vectors have ids, each row has the vector of its id, whatever the order, and other vectors are
+left out. Else row i of the file belongs to row i of the dataset's source, files of a glob taken in sorted order and bad
+rows counted too. New texts cannot be encoded, so attacks that query the victim, or train its recipe, do not apply.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, Self
-from zipfile import BadZipFile
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from leakboard.errors import RequestError, nearest, one_line
+from leakboard.data.tabular import clean_category
+from leakboard.data.vectors import read_vectors
+from leakboard.errors import RequestError, nearest
 from leakboard.interfaces import Corpus, FittedVictim, Floats, Texts, Victim
+from leakboard.logs import log_progress, log_warning
 from leakboard.store import file_checksum
 from leakboard.suite.options import victim
+
+NEAREST = 1_000
+"""Ids that are searched for the one nearest to a missing one."""
 
 
 @victim(revision=1)
 class Precomputed(Victim):
     vectors: str
-    """File of float vectors, (rows, d): npy, npz, or Parquet with a column of lists."""
+    """File of vectors (npy, npz, parquet, arrow, feather, csv, tsv, jsonl): lists, or one column a dimension."""
     column: str | None = None
-    """Array of the npz or column of the Parquet file; may be left out where there is one only."""
+    """Array of the npz, column of lists, or prefix of the columns (``e`` of e0, e1, ...); the only one, if left out."""
+    id: str | None = None
+    """Column or array of the ids by which the dataset's rows are joined; one called ``id``, if left out."""
 
     @classmethod
     def example(cls, folder: Path) -> Self:
@@ -30,6 +40,7 @@ class Precomputed(Victim):
         np.save(folder / "vectors.npy", np.random.default_rng(0).standard_normal((1000, 5)).astype(np.float32))
         return cls(vectors=str(folder / "vectors.npy"))
 
+    encodes_texts: ClassVar[bool] = False
     trainable: ClassVar[bool] = False
 
     def fingerprint(self) -> str:
@@ -40,72 +51,29 @@ class Precomputed(Victim):
         """Read the vectors.
 
         Raises:
-            RequestError: the file is missing or malformed, or has another number of rows than the dataset's.
+            RequestError: the file is missing or malformed, lacks the id of a row or, where rows are joined by
+                position, has another number of rows than the dataset's.
         """
-        fitted = FittedPrecomputed(self.vectors, self._read())
-        rows = corpus.checks.get("source_rows", len(fitted.table))
-        if rows != len(fitted.table):
-            raise RequestError(
-                f"{self.vectors}: {len(fitted.table)} vectors, but the dataset's files have {rows:g} rows"
-            )
-        fitted.look_up(corpus.texts("train"))
+        fitted, texts = self._read(), corpus.texts("train")
+        vectors, rows = len(fitted.table), int(corpus.checks.get("source_rows", len(fitted.table)))
+        if fitted.is_joined_by_id(texts):
+            rows -= int(corpus.checks.get("dropped_rows", 0))
+            log_progress(f"{self.vectors}: {vectors} vectors are joined by id with the dataset's {rows} rows")
+        elif rows != vectors:
+            raise RequestError(f"{self.vectors}: {vectors} vectors, but the dataset's files have {rows} rows")
+        elif fitted.ids is not None:
+            log_progress(f"{self.vectors}: joined by position and not by id, since the dataset names no column of ids")
+        fitted.look_up(texts)
+        _check_columns(self.vectors, fitted.table)
         return fitted
 
     def load(self, folder: Path) -> "FittedPrecomputed":
         """Read the vectors again."""
-        return FittedPrecomputed(self.vectors, self._read())
+        return self._read()
 
-    def _read(self) -> Floats:
-        path = Path(self.vectors)
-        readers = {".npy": _read_npy, ".npz": _read_npz, ".parquet": _read_parquet}
-        if path.suffix not in readers:
-            raise RequestError(f"{path}: unknown format {path.suffix!r} (allowed: {', '.join(readers)})")
-        try:
-            table = np.asarray(readers[path.suffix](path, self.column))
-        except (OSError, ValueError, EOFError, TypeError, BadZipFile) as error:
-            if isinstance(error, RequestError):
-                raise
-            raise RequestError(f"{path}: cannot be read ({one_line(error)})") from None
-        if table.ndim != 2 or table.dtype.kind not in "fiu":
-            raise RequestError(
-                f"{path}: {table.dtype} array of shape {table.shape}; allowed: numbers of shape (rows, d)"
-            )
-        return table.astype(np.float32)
-
-
-def _read_npy(path: Path, column: str | None) -> np.ndarray:
-    return np.load(path, allow_pickle=False)
-
-
-def _read_npz(path: Path, column: str | None) -> np.ndarray:
-    with np.load(path, allow_pickle=False) as file:
-        return file[_choose(path, column, file.files)]
-
-
-def _read_parquet(path: Path, column: str | None) -> np.ndarray:
-    import pyarrow
-    import pyarrow.compute
-    import pyarrow.parquet
-
-    try:
-        file = pyarrow.parquet.ParquetFile(path)
-        name = _choose(path, column, file.schema_arrow.names)
-        lists = file.read([name])[name].combine_chunks()
-        widths = pyarrow.compute.fill_null(pyarrow.compute.list_value_length(lists), 0).unique().to_pylist()
-        numbers = lists.flatten().cast(pyarrow.float32(), safe=False)
-    except pyarrow.ArrowException as error:
-        raise ValueError(error) from None
-    if len(widths) != 1:
-        raise ValueError(f"column {name!r} has vectors of different lengths: {sorted(widths)[:5]}")
-    return numbers.to_numpy(zero_copy_only=False).reshape(len(lists), widths[0])
-
-
-def _choose(path: Path, column: str | None, names: list[str]) -> str:
-    if column is None and len(names) == 1:
-        return names[0]
-    if column not in names:
-        raise RequestError(f"{path}: column {column!r} is not one of {', '.join(names)}{nearest(column, names)}")
-    return column
+    def _read(self) -> "FittedPrecomputed":
+        ids, table = read_vectors(Path(self.vectors), self.column, self.id)
+        return FittedPrecomputed(self.vectors, table, ids)
 
 
 @dataclass(frozen=True)
@@ -113,18 +81,56 @@ class FittedPrecomputed(FittedVictim):
     path: str
     table: Floats
     """float32 (rows, d)."""
+    ids: Sequence[Any] | None = None
+    """Of the rows, as they are written in the file."""
 
-    def look_up(self, texts: Texts) -> Floats:
-        """Return the vectors of the texts' source rows.
+    def is_joined_by_id(self, texts: Texts) -> bool:
+        """Whether both sides have ids."""
+        return self.ids is not None and texts.ids is not None
+
+    @cached_property
+    def row_of(self) -> Mapping[str, int]:
+        """The row of each id.
 
         Raises:
-            RequestError: a text has no source row, or the file has too few.
+            RequestError: an id is missing, or belongs to two rows.
+        """
+        rows: dict[str, int] = {}
+        for row, written in enumerate(self.ids or ()):
+            try:
+                name = clean_category(written, "id")
+            except ValueError as error:
+                raise RequestError(f"{self.path}: row {row + 1}: {error}") from None
+            if name in rows:
+                raise RequestError(f"{self.path}: rows {rows[name] + 1} and {row + 1} have the same id, {name!r}")
+            rows[name] = row
+        return rows
+
+    def look_up(self, texts: Texts) -> Floats:
+        """Return the vectors of the texts' ids, or of their source rows.
+
+        Raises:
+            RequestError: a text has no source row, or the file has no vector for it.
         """
         if texts.rows is None:
             raise RequestError(f"precomputed: {self.path} cannot encode new texts")
+        if self.is_joined_by_id(texts):
+            return self.table[self._rows_of_ids(texts)]
         if (last := int(texts.rows.max(initial=0))) >= len(self.table):
             raise RequestError(f"{self.path}: {len(self.table)} vectors, but the dataset has a row {last + 1}")
         return self.table[texts.rows]
+
+    def _rows_of_ids(self, texts: Texts) -> list[int]:
+        assert texts.ids is not None
+        assert texts.rows is not None
+        missing = [(row, name) for row, name in zip(texts.rows, texts.ids, strict=True) if name not in self.row_of]
+        if missing:
+            row, name = missing[0]
+            raise RequestError(
+                f"{self.path}: no vector has the id {name!r} of row {row + 1} of the dataset"
+                f"{nearest(name, list(self.row_of)[:NEAREST])}; {len(missing)} of {len(texts)} rows have none"
+            )
+        return [self.row_of[name] for name in texts.ids]
 
     def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
         """Return the rows' vectors."""
@@ -132,3 +138,17 @@ class FittedPrecomputed(FittedVictim):
 
     def save(self, folder: Path) -> None:
         """Write nothing: the vectors stay in their file."""
+
+
+def _check_columns(path: str, table: Floats) -> None:
+    """Warn of dimensions that are the same in all rows.
+
+    Raises:
+        RequestError: all are.
+    """
+    constant = (table == table[:1]).all(0)
+    if constant.all() and len(table) > 1:
+        raise RequestError(f"{path}: all {len(table)} vectors are the same")
+    if constant.any() and len(table) > 1:
+        count, first = int(constant.sum()), int(constant.argmax()) + 1
+        log_warning(f"{path}: {count} of {len(constant)} dimensions are the same in all rows; the first is {first}")

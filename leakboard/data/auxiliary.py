@@ -7,6 +7,9 @@ all of train and gives the attacker a random half of it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from leakboard.interfaces import AuxiliaryRegime, Corpus
@@ -18,7 +21,7 @@ VICTIMS_SHARE: dict[str, float] = {"within": 1.0, "overlap": 0.5, "disjoint": 0.
 def divide(corpus: Corpus, regime: AuxiliaryRegime, rng: np.random.Generator) -> tuple[Corpus, Corpus]:
     """Return the victim's corpus and the attacker's; dev and test are the same in both.
 
-    Texts are drawn by distinct text, so that copies stay together.
+    Texts are drawn by distinct text, so that copies stay together; by row where the corpus has no texts.
     """
     distinct = _distinct(corpus, "train")
     half = len(distinct) // 2
@@ -37,9 +40,15 @@ def thinned(corpus: Corpus, split: str, share: float, rng: np.random.Generator) 
 
 
 def _distinct(corpus: Corpus, split: str) -> np.ndarray:
-    return np.array(sorted(set(corpus.texts(split))), dtype=object)
+    return np.array(sorted(set(_units(corpus, split))), dtype=object)
+
+
+def _units(corpus: Corpus, split: str) -> Sequence[Any]:
+    """Return what is drawn as one: the text of each row, or the row where the corpus has no texts."""
+    texts = corpus.texts(split)
+    return texts if corpus.has_texts or texts.rows is None else texts.rows.tolist()
 
 
 def _keep(corpus: Corpus, split: str, wanted: np.ndarray) -> Corpus:
     chosen = set(wanted)
-    return corpus.with_rows(split, [row for row, text in enumerate(corpus.texts(split)) if text in chosen])
+    return corpus.with_rows(split, [row for row, unit in enumerate(_units(corpus, split)) if unit in chosen])

@@ -71,8 +71,8 @@ def build_corpus(
 
     Args:
         name: of the corpus.
-        splits: train, dev, test; columns ``text``, ``row``, one integer column a secret, ``label`` (integer) when
-            ``labels`` are given, optionally ``user`` and ``posterior:<secret>`` (a list of probabilities).
+        splits: train, dev, test; columns ``row``, one integer column a secret, ``label`` (integer) when ``labels`` are
+            given, optionally ``text``, ``id``, ``user`` and ``posterior:<secret>`` (a list of probabilities).
         secrets: their values name the numbers in their columns.
         labels: names of the task's classes, None without a task.
         checks: what the loader counted itself (dropped rows), added to the checks made here.
@@ -85,7 +85,7 @@ def build_corpus(
     from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 
     classes = {secret.name: secret.values for secret in secrets} | ({"label": tuple(labels)} if labels else {})
-    kinds: dict[str, Any] = {"text": Value("string"), "row": Value("int64"), "user": Value("string")}
+    kinds: dict[str, Any] = {name: Value("string") for name in ("text", "id", "user")} | {"row": Value("int64")}
     kinds |= {column: Value("float64") for column in numeric_targets}
     kinds |= {column: ClassLabel(names=list(values)) for column, values in classes.items()}
     parts = {}
@@ -125,15 +125,10 @@ def check(corpus: Corpus) -> dict[str, float]:
 
     ``dev_copies``, ``test_copies``: share of the split's texts that occur verbatim in train; ``conflicting_labels``:
     number of distinct texts that occur with more than one label; ``empty_texts``: number of texts without a word;
-    ``dev_users``, ``test_users``: share of the split's texts whose author also wrote texts of train.
+    ``dev_users``, ``test_users``: share of the split's texts whose author also wrote texts of train. Where the corpus
+    has no texts there are no copies to count.
     """
-    texts = {split: corpus.splits[split]["text"][:] for split in corpus.splits}  # row by row takes ten times as long
-    train_texts = set(texts["train"])
-    counts: dict[str, float] = {
-        f"{split}_copies": float(np.mean([text in train_texts for text in texts[split]]))
-        for split in corpus.splits
-        if split != "train"
-    }
+    counts = _check_texts(corpus) if corpus.has_texts else {}
     if "user" in corpus.splits["train"].features:
         authors = set(corpus.splits["train"]["user"][:])
         counts |= {
@@ -141,6 +136,17 @@ def check(corpus: Corpus) -> dict[str, float]:
             for split in corpus.splits
             if split != "train"
         }
+    return counts
+
+
+def _check_texts(corpus: Corpus) -> dict[str, float]:
+    texts = {split: corpus.splits[split]["text"][:] for split in corpus.splits}  # row by row takes ten times as long
+    train_texts = set(texts["train"])
+    counts: dict[str, float] = {
+        f"{split}_copies": float(np.mean([text in train_texts for text in texts[split]]))
+        for split in corpus.splits
+        if split != "train"
+    }
     counts["empty_texts"] = sum(not text.strip() for split in texts.values() for text in split)
     if corpus.has_labels:
         labels_of: dict[str, set[int]] = {}
@@ -154,8 +160,11 @@ def check(corpus: Corpus) -> dict[str, float]:
 def drop_copies(splits: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """Keep every distinct text in one split only: test keeps all of its rows, then dev, then train.
 
-    The test split stays as its authors made it, so scores with and without copies are over the same texts.
+    The test split stays as its authors made it, so scores with and without copies are over the same texts. Rows
+    without texts are all kept.
     """
+    if "text" not in splits["train"]:
+        return dict(splits)
     test, dev, train = splits["test"], splits["dev"], splits["train"]
     dev = dev[~dev["text"].isin(set(test["text"]))]
     train = train[~train["text"].isin(set(test["text"]) | set(dev["text"]))]
@@ -163,12 +172,12 @@ def drop_copies(splits: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
 
 
 def divide(frame: pd.DataFrame, dev_share: float, test_share: float, seed: int) -> dict[str, pd.DataFrame]:
-    """Divide rows into splits at random, by user where there is one, else by distinct text.
+    """Divide rows into splits at random, by user where there is one, else by distinct text, else by row.
 
     No user and no text is in two splits: where users of two splits wrote the same text, its rows stay in one split
     only and are left out of the other (`drop_copies`).
     """
-    group = frame["user"] if "user" in frame else frame["text"]
+    group = frame[next(name for name in ("user", "text", "row") if name in frame)]
     names = group.drop_duplicates()
     order = np.random.default_rng(seed).permutation(len(names))
     n_test, n_dev = (max(1, round(share * len(names))) for share in (test_share, dev_share))

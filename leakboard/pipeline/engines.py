@@ -144,7 +144,7 @@ def _enter(events: Any, parent: int) -> None:
 
 
 class _ToParent(logging.Handler):
-    """Sends the progress of a task to the parent."""
+    """Sends the progress and the warnings of a task to the parent."""
 
     def __init__(self, task: str):
         super().__init__()
@@ -152,7 +152,8 @@ class _ToParent(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Send one line."""
-        _events.put((self.task, "progress", record.getMessage()))
+        event = "progress" if record.levelno < logging.WARNING else "warning"
+        _events.put((self.task, event, record.getMessage()))
 
 
 def _watch(parent: int) -> None:

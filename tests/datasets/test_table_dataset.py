@@ -1,5 +1,7 @@
 """The ``table`` dataset: splits that nothing crosses, given splits, entities, classes in order, clear refusals."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -209,6 +211,82 @@ def test_a_bad_table_ends_the_run_with_one_line(bench, command_line, name):
     assert f"{bench.folder / 'tiny.yaml'}: datasets: table: " in err
     assert reason in err
     assert not bench.results()
+
+
+def test_ages_are_put_into_bins(tmp_path):
+    path = write(tmp_path / "a.csv", [{"text": f"t{i}", "age": 18 + i % 60} for i in range(300)])
+    with pytest.raises(RequestError, match=r"'age' has 60 values, most of them numbers .*bins: {age: 5}"):
+        Table(path=path, secrets=("age",)).load()
+    corpus = Table(path=path, secrets=("age",), bins={"age": 3}).load()
+    assert corpus.secrets[0].values == ("18-37", "38-57", "58-77")
+    for split in corpus.splits:
+        assert corpus.column(split, "age").tolist() == [row % 60 // 20 for row in corpus.splits[split]["row"]]
+    assert Table(path=path, secrets=("age",), bins={"age": [30, 70]}).load().secrets[0].values[1] == "30-69"
+    with pytest.raises(RequestError, match=r"bins: 'agee' is not one of the secrets \(age\); did you mean 'age'\?"):
+        Table(path=path, secrets=("age",), bins={"agee": 3}).load()
+
+
+@pytest.mark.parametrize("option", ["secrets", "entities"])
+def test_a_secret_of_one_value_is_refused(tmp_path, option):
+    path = write(tmp_path / "a.csv", [{"text": f"t{i}", "s": 1} for i in range(30)])
+    with pytest.raises(RequestError, match=r"a.csv: the secret 's' has one value only, '(1|present)'"):
+        Table(path=path, **{option: ("s",)}).load()
+
+
+def test_every_text_has_its_id(tmp_path):
+    write(tmp_path / "a.csv", [{"text": f"t{i}", "key": 100 + i} for i in range(20)])
+    write(tmp_path / "b.csv", [{"text": f"t{i}", "key": f"new {i}"} for i in range(20, 30)])
+    corpus = Table(path=str(tmp_path / "*.csv"), id="key").load()
+    for split in corpus.splits:
+        texts = corpus.texts(split)
+        assert texts.ids == [str(100 + row) if row < 20 else f"new {row}" for row in texts.rows]
+    assert Table(path=str(tmp_path / "*.csv")).load().texts("train").ids is None
+
+
+def test_both_rows_of_an_id_are_named(tmp_path):
+    files = [write(tmp_path / f"{n}.csv", [{"text": f"{n}{i}", "key": f"{n}{i}"} for i in range(9)]) for n in "ab"]
+    test = write(tmp_path / "test.csv", [{"text": "x", "key": "new"}, {"text": "y", "key": "b4"}])
+    with pytest.raises(RequestError) as caught:
+        Table(path=str(tmp_path / "?.csv"), test=test, id="key").load()
+    assert str(caught.value).startswith(f"{files[1]}: row 5 and {test}: row 2 have the same key, 'b4'")
+
+
+def test_names_with_dots_are_looked_up_in_nested_objects(tmp_path):
+    rows = [
+        {"id": i, "vector": [1.0, i], "payload": {"text": f"t{i}", "who": {"sex": "fm"[i % 2]}, "a.b": i % 3}}
+        for i in range(30)
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    names = {"text": "payload.text", "label": "payload.a.b", "secrets": ("payload.who.sex",), "id": "id"}
+    pd.DataFrame(rows).to_parquet(tmp_path / "a.parquet")
+    for name in ("a.jsonl", "a.parquet"):
+        corpus = Table(path=str(tmp_path / name), **names).load()
+        for split in corpus.splits:
+            part = corpus.texts(split)
+            assert list(part) == [f"t{row}" for row in part.rows]
+            assert corpus.column(split, "label").tolist() == [row % 3 for row in part.rows]
+            assert corpus.column(split, "payload.who.sex").tolist() == [row % 2 for row in part.rows]
+    with pytest.raises(RequestError, match=r"payload.who.sx is missing; did you mean 'payload.who.sex'\?"):
+        Table(path=str(tmp_path / "a.jsonl"), **names | {"secrets": ("payload.who.sx",)}).load()
+    with pytest.raises(RequestError, match=r"no column 'payload.who.sx'.*did you mean 'payload.who.sex'\?"):
+        Table(path=str(tmp_path / "a.parquet"), **names | {"secrets": ("payload.who.sx",)}).load()
+
+
+def test_a_column_whose_own_name_has_a_dot_wins(tmp_path):
+    rows = [{"text": f"t{i}", "a.b": "xy"[i % 2], "a": {"b": "z"}} for i in range(30)]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    assert Table(path=str(tmp_path / "a.jsonl"), secrets=("a.b",)).load().secrets[0].values == ("x", "y")
+
+
+def test_no_text_is_needed(tmp_path):
+    path = write(tmp_path / "a.csv", [{"label": i % 2, "who": f"u{i % 10}", "s": i % 3} for i in range(60)])
+    corpus = Table(path=path, text=None, label="label", secrets=("s",)).load()
+    assert not corpus.has_texts
+    assert sorted(row for split in corpus.splits for row in corpus.texts(split).rows) == list(range(60))
+    assert set(corpus.texts("test")) == {""}
+    assert len(corpus.splits["test"]) == 6
+    assert {"test_copies", "dev_copies", "empty_texts", "conflicting_labels"}.isdisjoint(corpus.checks)
+    assert crossing(Table(path=path, text=None, user="who", secrets=("s",)).load(), "user") == 0
 
 
 def test_authors_of_given_splits_are_counted(tmp_path):

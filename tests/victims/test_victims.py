@@ -162,7 +162,7 @@ class TestPrecomputed:
         if path.suffix == ".npz":
             np.savez(path, ids=np.arange(3), vectors=table)
         else:
-            pd.DataFrame({"ids": np.arange(len(table)), "vectors": list(table)}).to_parquet(path)
+            pd.DataFrame({"ids": list(table), "vectors": list(table)}).to_parquet(path)
         corpus = reviews.only("train", "dev")
         assert Precomputed(vectors=str(path), column="vectors").fit(corpus, 0).table.shape == table.shape
         with pytest.raises(RequestError, match="column 'vector' is not one of ids, vectors; did you mean 'vectors'"):
@@ -226,17 +226,17 @@ class TestPrecomputed:
         for call in (lambda: missing.fit(corpus, 0), missing.fingerprint):
             with pytest.raises(RequestError, match=r"none.npy: cannot be read"):
                 call()
-        with pytest.raises(RequestError, match=r"unknown format '\.csv'"):
-            Precomputed(vectors=self.write(tmp_path / "v.npy", table).replace("npy", "csv")).fit(corpus, 0)
+        with pytest.raises(RequestError, match=r"unknown format '\.docx' \(allowed: \.npy, \.npz, \.parquet, "):
+            Precomputed(vectors=self.write(tmp_path / "v.npy", table).replace("npy", "docx")).fit(corpus, 0)
 
     @pytest.mark.parametrize("rows", [9, 11, 300])
     def test_a_store_of_another_table_is_refused(self, tmp_path, rows):
         texts = pd.DataFrame({"text": [f"text {i}" for i in range(10)], "label": [i % 2 for i in range(10)]})
         texts.to_csv(tmp_path / "a.csv", index=False)
         corpus = Table(path=str(tmp_path / "a.csv"), label="label", dev_share=0.2, test_share=0.2).load()
-        good = self.write(tmp_path / "good.npy", np.zeros((10, 2), np.float32))
+        good = self.write(tmp_path / "good.npy", np.eye(10, 2, dtype=np.float32))
         assert len(Precomputed(vectors=good).fit(corpus.only("train", "dev"), 0).table) == 10
-        bad = self.write(tmp_path / "bad.npy", np.zeros((rows, 2), np.float32))
+        bad = self.write(tmp_path / "bad.npy", np.eye(rows, 2, dtype=np.float32))
         with pytest.raises(RequestError, match=rf"bad.npy: {rows} vectors, but the dataset's files have 10 rows"):
             Precomputed(vectors=bad).fit(corpus.only("train", "dev"), 0)
 
