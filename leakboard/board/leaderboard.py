@@ -130,6 +130,8 @@ def _status(records: Sequence[Record], done: Sequence[Record], row: Row) -> str:
     parts = [f"{len(records) - len(done)} of {len(records)} seeds failed: {other.reason}"] if other else []
     caveat = (done[0].claim or {}).get("caveat", "")
     parts += [f"claim: {caveat}"] if caveat else []
+    unmatched = (m.status for record in done for m in record.metrics if m.name == "rows_match" and m.value == 0)
+    parts += list(unmatched)[:1]
     score, left = row.get("attack_score"), row.get("privacy_best_constant")
     if score is not None and left is not None and score <= 1 - left + ROUNDING:
         parts.append(LOST)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from leakboard.logs import log_progress, log_warning
 from leakboard.pipeline.engines import Task, run_local
 
 WAIT = """        marker = Path(os.environ["TINY_MARKER"])
@@ -56,6 +57,11 @@ def raise_odd(left, right, warn):
 
 def say(text, warn):
     warn(text)
+
+
+def log(text, warn):
+    log_progress(text)
+    log_warning(f"careful: {text}")
 
 
 def run_all(tasks, jobs=1, timeout=None):
@@ -110,6 +116,11 @@ def test_as_many_jobs_as_asked_run_at_once(tmp_path):
     jobs = (os.cpu_count() or 1) + 1
     outcomes, _ = run_all([Task(str(i), meet, (tmp_path, jobs)) for i in range(jobs)], jobs=jobs)
     assert [outcome.failure for outcome in outcomes.values()] == [None] * jobs
+
+
+def test_a_stage_that_logs_a_warning_is_heard_as_one_that_warns():
+    _, heard = run_all([Task("logs", log, ("halfway",))])
+    assert heard == [("logs", "start", ""), ("logs", "progress", "halfway"), ("logs", "warning", "careful: halfway")]
 
 
 def test_jobs_and_hash_seed_do_not_matter(finished, bench):

@@ -1,0 +1,155 @@
+"""Whether vectors that come from outside belong to the rows of the table: three tests, and a warning.
+
+Vectors in another order than the rows make every attack fail, which looks like perfect privacy. So three null
+hypotheses are tested, each of which is true where the order of the vectors is random:
+
+- ``task``: labels are guessed from the vectors no better than by the best constant (binomial test);
+- ``neighbours``: the vectors of texts with nearly the same words are no nearer to each other than those of other pairs
+  (permutation test of the mean rank of their cosine);
+- ``words``: a ridge regression from a text's words to its vector explains nothing of rows that it was not trained on
+  (permutation test: as much of shuffled rows).
+
+Where none is rejected there is a warning. With vectors in random order it is missing with probability 1 % at most (the
+tests share that level, by Bonferroni). Vectors that hold no information, as those with much noise, look the same, and
+the warning says so. Vectors in a wrong order that is not random, as when few rows are out of place, may pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from leakboard.interfaces import Corpus, Floats, Integers
+from leakboard.metrics.measures import Metric
+
+MISSED = 0.01
+"""Largest probability that vectors in random order pass."""
+DRAWS = 1_999
+"""Of a permutation test."""
+MOST_ROWS, MOST_PAIRS, FEWEST = 1_500, 300, 20
+"""Rows that a test looks at, pairs of neighbours that are compared, and how few of either are not enough."""
+
+Array = NDArray[np.float64]
+
+FINDINGS: Mapping[str, str] = {
+    "task": "the task is guessed no better than by the best constant",
+    "neighbours": "texts with nearly the same words are not nearer than others",
+    "words": "the words of a text say nothing of its vector",
+}
+
+
+def row_match_metrics(corpus: Corpus, documents: Mapping[str, Floats], predicted: Integers | None) -> list[Metric]:
+    """Return the p-value of each test that the corpus allows, ``row_match_p``, and the verdict, ``rows_match``.
+
+    The verdict is 1 where a test finds that vectors and rows belong together, else 0 with a warning as its status; it
+    has no value where nothing could be tested.
+
+    Args:
+        corpus: with train and test.
+        documents: published vectors, float32 (n, d) a split.
+        predicted: task labels of test by the published vectors, int64 (n,).
+    """
+    tests: dict[str, Callable[[], float | None]] = {}
+    if predicted is not None:
+        tests["task"] = lambda: _task(predicted, corpus.column("test", "label"))
+    if corpus.has_texts:
+        tests["neighbours"] = lambda: _neighbours(corpus, documents)
+        tests["words"] = lambda: _words(corpus, documents)
+    p_values = {name: p for name, test in tests.items() if (p := test()) is not None}
+    metrics = [Metric("row_match_p", p, name) for name, p in p_values.items()]
+    if not p_values:
+        return [Metric("rows_match", None, status="not checked: too few labels and texts to compare the vectors with")]
+    if min(p_values.values()) < MISSED / len(p_values):
+        return [*metrics, Metric("rows_match", 1.0)]
+    found = "; ".join(f"{FINDINGS[name]}, p = {p:.2g}" for name, p in p_values.items())
+    warning = (
+        "the vectors and the rows of the table may not belong together, or the vectors hold no information "
+        f"({found}): do the rows match?"
+    )
+    return [*metrics, Metric("rows_match", 0.0, status=warning)]
+
+
+def _task(predicted: Integers, labels: Integers) -> float:
+    """Return the p-value of as many right labels, were each right as often as the best constant is."""
+    constant = np.bincount(labels).max() / len(labels)
+    return float(scipy.stats.binomtest(int((predicted == labels).sum()), len(labels), constant, "greater").pvalue)
+
+
+def _neighbours(corpus: Corpus, documents: Mapping[str, Floats]) -> float | None:
+    texts = [text for split in documents for text in corpus.texts(split)]
+    vectors = np.concatenate([documents[split] for split in documents]).astype(np.float64)
+    rng = np.random.default_rng(0)
+    chosen = rng.permutation(len(texts))[:MOST_ROWS]
+    pairs = _similar_pairs(_word_counts([texts[row] for row in chosen])[0])
+    if len(pairs) < FEWEST:
+        return None
+    vectors = _standardised(vectors[chosen], vectors)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    cosines = unit[pairs[:, 0]] @ unit[pairs[:, 1]].T
+    return _match_p(scipy.stats.rankdata(cosines).reshape(cosines.shape), rng)
+
+
+def _similar_pairs(words: Any) -> Integers:
+    """Return pairs of rows with the most similar words, int64 (pairs, 2); no row is in two of them."""
+    similarity = (words @ words.T).toarray()
+    np.fill_diagonal(similarity, 0)
+    nearest = similarity.argmax(1)
+    taken: set[int] = set()
+    pairs = []
+    for first in np.argsort(-similarity.max(1), kind="stable"):
+        second = nearest[first]
+        if similarity[first, second] > 0 and not {first, second} & taken:
+            taken |= {first, second}
+            pairs.append((first, second))
+    return np.array(pairs[:MOST_PAIRS], np.int64).reshape(-1, 2)
+
+
+def _words(corpus: Corpus, documents: Mapping[str, Floats]) -> float | None:
+    from sklearn.kernel_ridge import KernelRidge
+
+    rng = np.random.default_rng(1)
+    rows = {split: rng.permutation(len(documents[split]))[:MOST_ROWS] for split in ("train", "test")}
+    if min(map(len, rows.values())) < FEWEST:
+        return None
+    texts = {split: corpus.texts(split) for split in rows}
+    train, test = _word_counts(*([texts[split][row] for row in rows[split]] for split in rows))
+    known = documents["train"].astype(np.float64)[rows["train"]]
+    truth = _standardised(documents["test"].astype(np.float64)[rows["test"]], known)
+    guessed = KernelRidge(alpha=1.0).fit(train, _standardised(known, known)).predict(test)
+    return _match_p((guessed - guessed.mean(0)) @ (truth - truth.mean(0)).T, rng)
+
+
+def _word_counts(*texts: list[str]) -> list[Any]:
+    """Return TF-IDF of words, learned from the first texts, of each; of characters where no word occurs twice."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    try:
+        vectoriser = TfidfVectorizer(min_df=2, sublinear_tf=True).fit(texts[0])
+    except ValueError:
+        vectoriser = TfidfVectorizer(analyzer="char", ngram_range=(1, 3)).fit(texts[0])
+    return [vectoriser.transform(part) for part in texts]
+
+
+def _standardised(vectors: Array, known: Array) -> Array:
+    deviation = known.std(0)
+    return np.divide(vectors - known.mean(0), deviation, out=np.zeros_like(vectors), where=deviation > 0)
+
+
+def _match_p(similarity: Array, rng: np.random.Generator) -> float:
+    """Return how often rows and columns in random order agree as well as in the given order.
+
+    The permutation test of the mean of the diagonal, (1 + as good) / (1 + draws): valid whatever the similarity is,
+    where the columns are exchangeable (Phipson and Smyth 2010, Permutation p-values should never be zero).
+
+    Args:
+        similarity: (m, m), of what the rows and the columns stand for.
+        rng: of the permutations.
+    """
+    rows = np.arange(len(similarity))
+    shuffled = np.array([similarity[rows, rng.permutation(rows)].mean() for _ in range(DRAWS)])
+    return float((1 + (shuffled >= similarity[rows, rows].mean()).sum()) / (1 + DRAWS))

@@ -1,0 +1,101 @@
+"""Vectors that belong to their rows pass, vectors in random order are told with a stated probability."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import scipy
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from leakboard.metrics.row_match import MISSED, row_match_metrics
+from leakboard.models.classifier import LinearClassifier
+
+SPLITS = ("train", "dev", "test")
+
+
+@pytest.fixture(scope="module")
+def embedded(reviews):
+    """Return latent semantic vectors of the texts of every split, with the task's label in one dimension more."""
+    texts = {split: reviews.texts(split) for split in SPLITS}
+    tfidf = TfidfVectorizer(min_df=2).fit(texts["train"])
+    svd = TruncatedSVD(16, random_state=0).fit(tfidf.transform(texts["train"]))
+    vectors = {split: svd.transform(tfidf.transform(part)) for split, part in texts.items()}
+    return {split: np.c_[part, reviews.column(split, "label")].astype(np.float32) for split, part in vectors.items()}
+
+
+def in_random_order(vectors, seed):
+    """Return the vectors of all rows in random order, whatever split they were in."""
+    together = np.random.default_rng(seed).permutation(np.concatenate([vectors[split] for split in SPLITS]))
+    ends = np.cumsum([len(vectors[split]) for split in SPLITS])
+    return dict(zip(SPLITS, np.split(together, ends[:-1]), strict=True))
+
+
+def judged(corpus, vectors):
+    """Return the verdict, its status, and the p-values by test."""
+    predicted = None
+    if corpus.has_labels:
+        classifier = LinearClassifier.fit(vectors["train"], corpus.column("train", "label"))
+        predicted = classifier.predict(vectors["test"])
+    *tests, verdict = row_match_metrics(corpus, vectors, predicted)
+    assert {m.name for m in tests} <= {"row_match_p"}
+    assert verdict.name == "rows_match"
+    return verdict.value, verdict.status, {m.variable: m.value for m in tests}
+
+
+def without(corpus, *columns):
+    return dataclasses.replace(corpus, splits=corpus.splits.remove_columns(list(columns)))
+
+
+def test_vectors_of_their_own_rows_pass_every_test(reviews, embedded):
+    value, status, p_values = judged(reviews, embedded)
+    assert (value, status) == (1.0, "")
+    assert set(p_values) == {"task", "neighbours", "words"}
+    assert max(p_values.values()) < MISSED / 3
+
+
+def test_vectors_in_random_order_are_told(reviews, embedded):
+    """Each of 40 orders passes with probability 1 % at most: more than 4 do with probability 1e-4."""
+    found = [judged(reviews, in_random_order(embedded, seed)) for seed in range(40)]
+    passed = sum(value == 1 for value, _, _ in found)
+    assert scipy.stats.binom.sf(4, 40, MISSED) < 1e-4
+    assert passed <= 4
+    for name in ("neighbours", "words"):  # p-values of exact tests: a tenth lies below 0.1
+        small = sum(p_values[name] <= 0.1 for _, _, p_values in found)
+        assert small <= scipy.stats.binom.isf(1e-4, 40, 0.1)
+        assert np.median([p_values[name] for _, _, p_values in found]) > 0.2
+    status = next(status for value, status, _ in found if value == 0)
+    assert status.startswith(
+        "the vectors and the rows of the table may not belong together, or the vectors hold no inf"
+    )
+    assert status.endswith("do the rows match?")
+    for words in ("no better than by the best constant", "nearly the same words are not nearer", "p = 0."):
+        assert words in status
+
+
+@pytest.mark.parametrize("hidden", [["label"], ["text"]])
+def test_labels_or_texts_alone_are_enough(reviews, embedded, hidden):
+    corpus = without(reviews, *hidden)
+    assert judged(corpus, embedded)[0] == 1
+    assert judged(corpus, in_random_order(embedded, 1))[0] == 0
+
+
+def test_vectors_that_tell_the_words_but_not_the_task_belong_to_their_rows(reviews, embedded):
+    rng = np.random.default_rng(0)
+    guesses = rng.integers(0, 2, len(reviews.splits["test"]))
+    *_, verdict = row_match_metrics(reviews, embedded, guesses)
+    assert verdict.value == 1
+
+
+def test_noise_that_hides_everything_looks_the_same(reviews, embedded):
+    rng = np.random.default_rng(0)
+    noisy = {split: rng.standard_normal(part.shape, np.float32) * 1e6 + part for split, part in embedded.items()}
+    value, status, _ = judged(reviews, noisy)
+    assert value == 0
+    assert "or the vectors hold no information" in status
+
+
+def test_without_labels_and_texts_nothing_can_be_compared(reviews, embedded):
+    value, status, p_values = judged(without(reviews, "label", "text"), embedded)
+    assert (value, p_values) == (None, {})
+    assert status.startswith("not checked")
