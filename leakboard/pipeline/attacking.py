@@ -10,7 +10,9 @@ from leakboard.interfaces import Attack, Coverage, PublishedWords
 from leakboard.metrics.measures import Metric
 from leakboard.metrics.neighbours import QUERIES, neighbour_metrics
 from leakboard.metrics.regression import regression_metrics
+from leakboard.metrics.row_match import row_match_metrics
 from leakboard.metrics.task import task_metrics
+from leakboard.pipeline.applicability import why_no_attack
 from leakboard.randomness import seed_libraries
 from leakboard.threats.threat import AttackResult, VictimSide
 
@@ -34,7 +36,7 @@ def evaluate_attack(attack: Attack, side: VictimSide, gold: Gold | None = None) 
     Raises:
         NotApplicable: the threat does not apply to the corpus, or to what was published of it.
     """
-    if reason := attack.threat.why_not_applicable(attack, side.corpus, side.published):
+    if reason := why_no_attack(attack, side.corpus, side.auxiliary, side.published):
         raise NotApplicable(reason)
     seed_libraries(side.streams.seed_for("attack"))
     result: AttackResult = attack.threat.evaluate(attack, side)
@@ -42,10 +44,15 @@ def evaluate_attack(attack: Attack, side: VictimSide, gold: Gold | None = None) 
 
 
 def victim_metrics(side: VictimSide, gold: Gold | None) -> list[Metric]:
-    """Return what the published vectors are good for: the task, its fairness, regressions, neighbours, coverage."""
+    """Return what the published vectors are good for: the task, its fairness, regressions, neighbours, coverage.
+
+    Where they come from outside, also whether they seem to belong to the corpus.
+    """
     published = side.published
     metrics = task_metrics(side.corpus, published.predicted)
     metrics += regression_metrics(side.corpus, published.documents)
+    if published.documents and not side.victim.encodes_texts:
+        metrics += row_match_metrics(side.corpus, published.documents, published.predicted)
     if gold and published.words:
         metrics += neighbour_metrics(published.words, gold.words, gold.queries or QUERIES)
     return metrics + _coverage_metrics(published.coverage, len(side.corpus.splits["test"]))

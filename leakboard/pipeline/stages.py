@@ -13,6 +13,7 @@ from leakboard.data.corpora import load_corpus, save_corpus
 from leakboard.errors import DataError, NotApplicable, RequestError, StopRun, one_line
 from leakboard.interfaces import Corpus, FittedVictim, SecretKind
 from leakboard.logs import log_progress
+from leakboard.pipeline.applicability import why_no_attack, why_no_fit
 from leakboard.pipeline.records import Record, read_costs, write_costs
 from leakboard.pipeline.resources import limit_threads, measured, silence_libraries
 from leakboard.randomness import Streams
@@ -93,7 +94,7 @@ class Stages:
 
     def why_not_applicable(self) -> str:
         """Return why the victim cannot be trained on the corpus, or an empty string."""
-        return self.victim.why_not_applicable(self.whole())
+        return why_no_fit(self.victim, self.whole())
 
     @property
     def unfinished(self) -> Path:
@@ -193,12 +194,12 @@ class Stages:
         attack = job.cell.attack.build(self.registry)
         corpus, auxiliary = self.sides()
         auxiliary = auxiliary or self.other()
-        reason = job.skip or self.why_not_applicable() or attack.threat.why_not_applicable(attack, corpus, None)
+        reason = job.skip or self.why_not_applicable() or why_no_attack(attack, corpus, auxiliary, None)
         if reason:
             return record_of(job, "skipped", reason, checks=corpus.checks), []
         folder = self.publications()
         published = load_publications(folder)
-        if reason := attack.threat.why_not_applicable(attack, corpus, published):
+        if reason := why_no_attack(attack, corpus, auxiliary, published):
             return record_of(job, "skipped", reason, checks=corpus.checks), []
         side = VictimSide(
             corpus=corpus,
@@ -209,7 +210,7 @@ class Stages:
             streams=self.streams(job.cell.attack.name),
             victim_share=VICTIMS_SHARE.get(job.cell.source.regime or "", 1.0),
             external_auxiliary=job.cell.source.other is not None,
-            text_guesses=self.text_guesses if job.conditions.text_classifier else None,
+            text_guesses=self.text_guesses if job.conditions.text_classifier and corpus.has_texts else None,
         )
         gold = self.gold()
         log_progress("attacking")

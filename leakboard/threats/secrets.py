@@ -87,6 +87,7 @@ class SecretsThreat(Threat["SecretsAttack"]):
     needs: ClassVar = "documents"
     revision: ClassVar = 1
     beside_text_classifiers: ClassVar = True
+    reads_texts: ClassVar = False
 
     def why_not_applicable(self, attack: SecretsAttack, corpus: Corpus, published: Publications | None) -> str:
         """A corpus has no secrets of the kind that is attacked."""

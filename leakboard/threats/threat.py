@@ -92,6 +92,9 @@ class Threat(ABC, Generic[A]):
     beside_text_classifiers: ClassVar[bool] = False
     """Whether scores stand beside those of classifiers that are trained on the text itself."""
 
+    reads_texts: ClassVar[bool] = True
+    """Whether attacker or scores need texts; otherwise vectors are enough."""
+
     def why_not_applicable(self, attack: A, corpus: Corpus, published: Publications | None) -> str:
         """Return why the attack cannot meet this corpus, or what was published of it; empty where it can.
 

@@ -1,0 +1,70 @@
+"""Own vectors through a whole run: without texts, and with vectors that do not belong to the rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+ROWS = 240
+
+
+@pytest.fixture
+def rows():
+    """Return rows whose vectors show the label and the secret."""
+    rng = np.random.default_rng(0)
+    label, secret = rng.integers(0, 2, ROWS), rng.integers(0, 2, ROWS)
+    words = [f"{['bad', 'good'][label[i]]} {['ale', 'tea'][secret[i]]} {i % 7} cups" for i in range(ROWS)]
+    vectors = np.stack([label, secret, *rng.standard_normal((3, ROWS))], axis=1) + 0.1 * rng.standard_normal((ROWS, 5))
+    return pd.DataFrame({"key": np.arange(ROWS), "text": words, "label": label, "drink": secret}), vectors
+
+
+@pytest.fixture
+def run(bench, command_line):
+    """Return a function that runs attacks on own vectors, and returns the leaderboard and what was printed."""
+
+    def run(frame, vectors, victims=(), attacks=("ridge",), **options):
+        frame.to_csv(bench.folder / "a.csv", index=False)
+        np.save(bench.folder / "v.npy", vectors)
+        table = {"path": str(bench.folder / "a.csv"), "label": "label", "secrets": ["drink"], "duplicates": "keep"}
+        table |= {"split": "part"} if "part" in frame else {}
+        own = {"precomputed": {"vectors": str(bench.folder / "v.npy")}}
+        bench.suite(datasets=[{"table": table | options}], victims=[own, *victims], attacks=list(attacks))
+        status, out, err = command_line(*bench.arguments("run"))
+        assert status == 0, out + err
+        return bench.leaderboard().reset_index(), " ".join((out + err).split())
+
+    return run
+
+
+def test_vectors_in_random_order_are_told_where_they_are_scored(run, rows):
+    frame, vectors = rows
+    frame["part"] = np.resize(["train", "train", "dev", "test"], ROWS)
+    board, out = run(frame, vectors)
+    assert board["status"].tolist() == ["ok"]
+    assert "may not belong together" not in out
+    board, out = run(frame, np.random.default_rng(1).permutation(vectors))
+    assert board["status"].str.contains("do the rows match", regex=False).all()
+    assert "the vectors and the rows of the table may not belong together" in out
+
+
+def test_without_texts_only_what_reads_texts_is_skipped(run, rows):
+    frame, vectors = rows
+    word2vec = {"word2vec": {"vector_size": 4, "min_count": 1}}
+    attacks = ["ridge", "bag_of_words", "nearest_neighbour"]
+    board, out = run(frame.drop(columns="text"), vectors, ["hashed", word2vec], attacks, text=None)
+    status = board.assign(victim=board["victim"].str.partition("(")[0]).set_index(["victim", "attack"])["status"]
+    assert status.pop(("precomputed", "ridge")) == "ok"
+    reasons = set(status)
+    assert "skipped: the corpus has no texts" in reasons
+    assert all(reason == "skipped: the corpus has no texts" or " publishes none" in reason for reason in reasons)
+    scores = board[board["status"] == "ok"].iloc[0]
+    assert float(scores["attack_score"]) > 0.8
+    assert float(scores["task_accuracy"]) > 0.8
+    assert (scores["privacy_text_classifier"], scores["test_copies"]) == ("", "")
+    assert "verbatim" not in out
+
+
+@pytest.mark.parametrize("regime", ["overlap", "disjoint"])
+def test_rows_without_texts_are_divided_between_victim_and_attacker(run, rows, regime):
+    frame, vectors = rows
+    board, _ = run(frame.drop(columns="text"), vectors, text=None, auxiliary=regime)
+    assert board["status"].tolist() == ["ok"]
