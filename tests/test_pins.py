@@ -22,6 +22,7 @@ from leakboard.metrics.claims import bound_metrics, canary_metrics, sanity_metri
 from leakboard.metrics.membership import membership_metrics
 from leakboard.metrics.neighbours import neighbour_metrics
 from leakboard.metrics.regression import regression_metrics
+from leakboard.metrics.row_match import row_match_metrics
 from leakboard.metrics.secrets import secret_metrics
 from leakboard.metrics.task import task_metrics
 from leakboard.metrics.texts import text_metrics
@@ -106,10 +107,12 @@ def utility():
     rng, given = np.random.default_rng(5), corpus()
     vectors = rng.normal(size=(3, 40, 4)).astype(np.float32)
     tables = [PublishedWords(WORDS, rng.normal(size=(60, 4)).astype(np.float32)) for _ in range(2)]
+    documents = dict(zip(("train", "dev", "test"), vectors, strict=True))
     return [
         *task_metrics(given, rng.integers(0, 2, 40)),
-        *regression_metrics(given, dict(zip(("train", "dev", "test"), vectors, strict=True))),
+        *regression_metrics(given, documents),
         *neighbour_metrics(*tables, queries=WORDS[:9], k=10),
+        *row_match_metrics(given, documents, given.column("test", "label")),
     ]
 
 
