@@ -16,10 +16,11 @@ from pydantic import Field
 
 from leakboard.data.classes import check_secret, encode, encode_bins
 from leakboard.data.corpora import SPLITS, build_corpus, divide, drop_copies
+from leakboard.data.stores import source_checksum
 from leakboard.data.tabular import Row, Rows, clean_category, clean_text, expand, read_rows
 from leakboard.errors import RequestError, nearest
 from leakboard.interfaces import Corpus, Dataset, Secret
-from leakboard.store import digest, file_checksum
+from leakboard.store import digest
 from leakboard.suite.options import Strings, dataset
 
 if TYPE_CHECKING:
@@ -35,7 +36,9 @@ Bins = Annotated[int, Field(ge=2)] | Annotated[list[float], Field(min_length=1)]
 @dataset(revision=1)
 class Table(Dataset):
     path: str
-    """File or glob (csv, tsv, parquet, arrow, feather, jsonl), relative to the working folder; all, or just train's."""
+    """File or glob (csv, tsv, parquet, arrow, feather, jsonl), relative to the working folder; all, or just train's.
+
+    Or a collection of a vector store, as in ``qdrant:path/to/folder#reviews`` (`leakboard.data.stores`)."""
     text: str | None = "text"
     """Column of the texts; null where they are not known: then nothing that reads or encodes texts applies."""
     id: str | None = None
@@ -82,7 +85,7 @@ class Table(Dataset):
     def fingerprint(self) -> str:
         """Identify the bytes of all files."""
         patterns = [p for p in (self.path, self.dev, self.test) if p]
-        return digest({p: [file_checksum(f) for f in expand(p)] for p in patterns})
+        return digest({p: [source_checksum(f) for f in expand(p)] for p in patterns})
 
     def load(self) -> Corpus:
         """Read, check and divide the rows.

@@ -13,12 +13,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from leakboard.data.stores import source, source_checksum
 from leakboard.data.tabular import clean_category
 from leakboard.data.vectors import read_vectors
 from leakboard.errors import RequestError, nearest
 from leakboard.interfaces import Corpus, FittedVictim, Floats, Texts, Victim
 from leakboard.logs import log_progress, log_warning
-from leakboard.store import file_checksum
 from leakboard.suite.options import victim
 
 NEAREST = 1_000
@@ -28,7 +28,9 @@ NEAREST = 1_000
 @victim(revision=1)
 class Precomputed(Victim):
     vectors: str
-    """File of vectors (npy, npz, parquet, arrow, feather, csv, tsv, jsonl): lists, or one column a dimension."""
+    """File of vectors (npy, npz, parquet, arrow, feather, csv, tsv, jsonl): lists, or one column a dimension.
+
+    Or a collection of a vector store, as in ``qdrant:path/to/folder#reviews`` (`leakboard.data.stores`)."""
     column: str | None = None
     """Array of the npz, column of lists, or prefix of the columns (``e`` of e0, e1, ...); the only one, if left out."""
     id: str | None = None
@@ -44,8 +46,8 @@ class Precomputed(Victim):
     trainable: ClassVar[bool] = False
 
     def fingerprint(self) -> str:
-        """Identify the file's bytes."""
-        return file_checksum(Path(self.vectors))
+        """Identify the file's bytes, or the store's rows."""
+        return source_checksum(source(self.vectors))
 
     def fit(self, corpus: Corpus, seed: int) -> "FittedPrecomputed":
         """Read the vectors.
@@ -72,7 +74,7 @@ class Precomputed(Victim):
         return self._read()
 
     def _read(self) -> "FittedPrecomputed":
-        ids, table = read_vectors(Path(self.vectors), self.column, self.id)
+        ids, table = read_vectors(source(self.vectors), self.column, self.id)
         return FittedPrecomputed(self.vectors, table, ids)
 
 

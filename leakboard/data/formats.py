@@ -13,26 +13,30 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from leakboard.data.stores import Row, Source, StoreAddress
 from leakboard.errors import RequestError, nearest
 
 if TYPE_CHECKING:
     import pyarrow
 
-Row = dict[str, Any]
+__all__ = ["Row", "arrow_batches", "flat_types", "flattened", "look_up", "open_rows"]
+
 RowReader = Callable[[Path, Sequence[str] | None], Iterator[Row | str]]
 
 
-def open_rows(path: Path, columns: Sequence[str] | None, delimiter: str | None = None) -> Iterator[Row | str]:
+def open_rows(path: Source, columns: Sequence[str] | None, delimiter: str | None = None) -> Iterator[Row | str]:
     """Return the rows of a file in order, each with these columns; a row that is a string says why there is none.
 
     Args:
-        path: the file; its suffix tells the format.
+        path: the file, whose suffix tells the format, or a collection of a vector store.
         columns: names, with dots for nested ones; None: the rows as they are.
         delimiter: of CSV files, where it is not what the file's name says (a comma; of TSV files a tab).
 
     Raises:
         RequestError: unknown format, missing column, or malformed file.
     """
+    if isinstance(path, StoreAddress):
+        return (_chosen(row, columns) for row in path.rows())
     readers: dict[str, RowReader] = {
         ".csv": partial(_read_csv, delimiter=delimiter or ","),
         ".tsv": partial(_read_csv, delimiter=delimiter or "\t"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from leakboard.data.archives import open_bytes
 from leakboard.data.formats import Row, open_rows
+from leakboard.data.stores import Source, store_address
 from leakboard.errors import RequestError
 
 if TYPE_CHECKING:
@@ -31,12 +32,12 @@ class Rows:
     numbers: list[int] = field(default_factory=list)
     """Place of each good row, counted over all files from 0."""
     dropped: int = 0
-    files: list[tuple[int, Path]] = field(default_factory=list)
+    files: list[tuple[int, Source]] = field(default_factory=list)
     """Place of the first row of each file, and the file."""
 
     def location(self, number: int) -> str:
         """Return file and row, counted from 1, of a place among all rows."""
-        first, path = max(entry for entry in self.files if entry[0] <= number)
+        first, path = [entry for entry in self.files if entry[0] <= number][-1]
         return f"{path}: row {number - first + 1}"
 
     def frame(self, first: int = 0, columns: list[str] | None = None) -> pd.DataFrame:
@@ -49,12 +50,14 @@ class Rows:
         return pd.DataFrame(self.rows, columns=columns).assign(row=[first + number for number in self.numbers])
 
 
-def expand(pattern: str) -> list[Path]:
-    """Return the files of a path or glob, sorted.
+def expand(pattern: str) -> Sequence[Source]:
+    """Return the files of a path or glob, sorted, or the one collection of a vector store.
 
     Raises:
         RequestError: there are none.
     """
+    if address := store_address(pattern):
+        return [address]
     paths = [Path(p) for p in sorted(glob.glob(pattern, recursive=True))] or [Path(pattern)]
     if not all(path.is_file() for path in paths):
         raise RequestError(f"{pattern}: no such file")
@@ -67,7 +70,7 @@ def read_rows(
     """Read all rows of the files that match ``pattern``.
 
     Args:
-        pattern: a path or glob.
+        pattern: a path or glob, or the address of a vector store (`leakboard.data.stores`).
         columns: names that must be columns of every file, with dots for nested ones.
         clean: applied to every row.
         on_bad_rows: ``error`` refuses the file and names its first bad rows, counted from 1 after the header;
@@ -114,7 +117,7 @@ def _line(line: bytes) -> Row | str:
 
 
 def _take(
-    result: Rows, path: Path, noun: str, rows: Iterable[Row | str], clean: Cleaner, on_bad_rows: OnBadRows | None
+    result: Rows, path: Source, noun: str, rows: Iterable[Row | str], clean: Cleaner, on_bad_rows: OnBadRows | None
 ) -> None:
     """Add a file's good rows to the result; a row that is a string is the reason why there is none."""
     first = len(result.rows) + result.dropped

@@ -17,6 +17,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from leakboard.data.formats import arrow_batches, flat_types, flattened, open_rows
+from leakboard.data.stores import Source, StoreAddress
 from leakboard.errors import RequestError, nearest, one_line
 from leakboard.interfaces import Floats
 
@@ -30,11 +31,11 @@ ID = "id"
 """The column of ids, unless another one is named."""
 
 
-def read_vectors(path: Path, column: str | None = None, id: str | None = None) -> tuple[Sequence[Any] | None, Floats]:
+def read_vectors(path: Source, column: str | None = None, id: str | None = None) -> tuple[Sequence[Any] | None, Floats]:
     """Return the ids of a file's vectors, as they are written, and the vectors, float32 (n, d).
 
     Args:
-        path: npy, npz, Parquet, Arrow, Feather, CSV, TSV or JSON Lines.
+        path: npy, npz, Parquet, Arrow, Feather, CSV, TSV or JSON Lines, or a collection of a vector store.
         column: array of an npz, column of lists, or prefix of the columns that hold one dimension each; None: the one
             that there is.
         id: column or array of the ids; None: the one called ``id``, and no ids where there is none.
@@ -42,10 +43,13 @@ def read_vectors(path: Path, column: str | None = None, id: str | None = None) -
     Raises:
         RequestError: the file is missing or malformed, has no such column, or not one finite vector a row.
     """
-    if path.suffix.lower() not in READERS:
+    if isinstance(path, Path) and path.suffix.lower() not in READERS:
         raise RequestError(f"{path}: unknown format {path.suffix!r} (allowed: {', '.join(READERS)})")
     try:
-        ids, vectors = READERS[path.suffix.lower()](path, column, id)
+        if isinstance(path, StoreAddress):
+            ids, vectors = _read_rows(path, column, id)
+        else:
+            ids, vectors = READERS[path.suffix.lower()](path, column, id)
     except RequestError:
         raise
     except (OSError, ValueError, EOFError, TypeError, BadZipFile) as error:
@@ -83,7 +87,7 @@ def _read_npz(path: Path, column: str | None, id: str | None) -> Read:
         return (file[id].tolist() if id else None), file[name]
 
 
-def _read_rows(path: Path, column: str | None, id: str | None) -> Read:
+def _read_rows(path: Source, column: str | None, id: str | None) -> Read:
     first = next(open_rows(path, None), None)
     if not isinstance(first, dict):
         raise RequestError(f"{path}: row 1: {first}" if first else f"{path}: no rows")
@@ -204,11 +208,11 @@ def _from_lists(path: Path, name: str, lists: Any) -> np.ndarray:
     return np.asarray(lists.flatten().to_numpy(zero_copy_only=False)).reshape(len(widths), widths[0])
 
 
-def _other_width(path: Path, row: int, width: int, first: int) -> RequestError:
+def _other_width(path: Source, row: int, width: int, first: int) -> RequestError:
     return RequestError(f"{path}: row {row} has a vector of {width} numbers, row 1 one of {first}")
 
 
-def _id_column(path: Path, names: Sequence[str] | Mapping[str, Any], id: str | None) -> str | None:
+def _id_column(path: Source, names: Sequence[str] | Mapping[str, Any], id: str | None) -> str | None:
     """Return the column of ids: the one that is asked for, else the one called ``id``, if there is one."""
     if id is None:
         return ID if ID in names else None
@@ -217,7 +221,7 @@ def _id_column(path: Path, names: Sequence[str] | Mapping[str, Any], id: str | N
     return id
 
 
-def _columns(path: Path, kinds: Mapping[str, Kind], column: str | None, id: str | None) -> list[str]:
+def _columns(path: Source, kinds: Mapping[str, Kind], column: str | None, id: str | None) -> list[str]:
     """Return the columns that hold the vectors: one of lists, or one a dimension in the order of their numbers."""
     names = [name for name in kinds if name != id]
     choices = _families([name for name in names if kinds[name] == "number"])
@@ -241,7 +245,7 @@ def _families(names: Sequence[str]) -> dict[str, list[str]]:
     return {prefix: [name for _, name in sorted(found)] for prefix, found in families.items() if len(found) > 1}
 
 
-def _no_column(path: Path, column: str | None, names: Sequence[str]) -> RequestError:
+def _no_column(path: Source, column: str | None, names: Sequence[str]) -> RequestError:
     return RequestError(f"{path}: column {column!r} is not one of {_listed(names)}{nearest(column, names)}")
 
 
