@@ -23,7 +23,7 @@ class StorageError(StopRun):
 
 
 class DataError(StopRun):
-    """A dataset cannot be read as the suite asks: a column is missing, rows are bad, a file cannot be fetched."""
+    """A dataset, or somebody's own vectors, cannot be read as the suite asks: a column is missing, rows are bad."""
 
 
 def nearest(name: object, allowed: Iterable[str]) -> str:

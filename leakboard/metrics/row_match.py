@@ -1,9 +1,11 @@
-"""Whether vectors that come from outside belong to the rows of the table: three tests, and a warning.
+"""Whether vectors that come from outside belong to the rows of the table: four tests, and a warning.
 
-Vectors in another order than the rows make every attack fail, which looks like perfect privacy. So three null
+Vectors in another order than the rows make every attack fail, which looks like perfect privacy. So four null
 hypotheses are tested, each of which is true where the order of the vectors is random:
 
-- ``task``: labels are guessed from the vectors no better than by the best constant (binomial test);
+- ``task``: labels are guessed from the vectors no better than by the best constant (binomial test over test);
+- ``classes``: vectors of the same label or secret are no more alike than others (permutation test over all rows of the
+  variance between classes, summed over standardised dimensions and columns);
 - ``neighbours``: the vectors of texts with nearly the same words are no nearer to each other than those of other pairs
   (permutation test of the mean rank of their cosine);
 - ``words``: a ridge regression from a text's words to its vector explains nothing of rows that it was not trained on
@@ -16,7 +18,7 @@ the warning says so. Vectors in a wrong order that is not random, as when few ro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,15 +30,18 @@ from leakboard.metrics.measures import Metric
 
 MISSED = 0.01
 """Largest probability that vectors in random order pass."""
-DRAWS = 1_999
+DRAWS = 999
 """Of a permutation test."""
 MOST_ROWS, MOST_PAIRS, FEWEST = 1_500, 300, 20
 """Rows that a test looks at, pairs of neighbours that are compared, and how few of either are not enough."""
+MOST_NUMBERS = 600_000
+"""Rows times dimensions that the test of classes looks at."""
 
 Array = NDArray[np.float64]
 
 FINDINGS: Mapping[str, str] = {
     "task": "the task is guessed no better than by the best constant",
+    "classes": "vectors of the same label or secret are no more alike than others",
     "neighbours": "texts with nearly the same words are not nearer than others",
     "words": "the words of a text say nothing of its vector",
 }
@@ -56,13 +61,15 @@ def row_match_metrics(corpus: Corpus, documents: Mapping[str, Floats], predicted
     tests: dict[str, Callable[[], float | None]] = {}
     if predicted is not None:
         tests["task"] = lambda: _task(predicted, corpus.column("test", "label"))
+    if columns := [*(["label"] if corpus.has_labels else []), *(secret.name for secret in corpus.secrets)]:
+        tests["classes"] = lambda: _classes(corpus, documents, columns)
     if corpus.has_texts:
         tests["neighbours"] = lambda: _neighbours(corpus, documents)
         tests["words"] = lambda: _words(corpus, documents)
     p_values = {name: p for name, test in tests.items() if (p := test()) is not None}
     metrics = [Metric("row_match_p", p, name) for name, p in p_values.items()]
     if not p_values:
-        return [Metric("rows_match", None, status="not checked: too few labels and texts to compare the vectors with")]
+        return [Metric("rows_match", None, status="not checked: too few labels, secrets or texts to compare with")]
     if min(p_values.values()) < MISSED / len(p_values):
         return [*metrics, Metric("rows_match", 1.0)]
     found = "; ".join(f"{FINDINGS[name]}, p = {p:.2g}" for name, p in p_values.items())
@@ -77,6 +84,31 @@ def _task(predicted: Integers, labels: Integers) -> float:
     """Return the p-value of as many right labels, were each right as often as the best constant is."""
     constant = np.bincount(labels).max() / len(labels)
     return float(scipy.stats.binomtest(int((predicted == labels).sum()), len(labels), constant, "greater").pvalue)
+
+
+def _classes(corpus: Corpus, documents: Mapping[str, Floats], columns: Sequence[str]) -> float | None:
+    vectors = np.concatenate([documents[split] for split in documents]).astype(np.float64)
+    rng = np.random.default_rng(2)
+    chosen = rng.permutation(len(vectors))[: min(MOST_ROWS, MOST_NUMBERS // vectors.shape[1])]
+    if len(chosen) < FEWEST:
+        return None
+    vectors = _standardised(vectors[chosen], vectors[chosen])
+    codes = [np.concatenate([corpus.column(split, name) for split in documents])[chosen] for name in columns]
+    members = scipy.sparse.vstack([_members(column) for column in codes]).tocsr()
+    rows = members.indices.copy()
+
+    def between(order: Integers) -> float:
+        members.indices = order[rows]
+        return float(((members @ vectors) ** 2).sum())
+
+    shuffled = [between(rng.permutation(len(chosen))) for _ in range(DRAWS)]
+    return _share_as_good(between(np.arange(len(chosen))), np.array(shuffled))
+
+
+def _members(codes: Integers) -> Any:
+    """Return which rows are of each class, sparse (classes, n): 1 / sqrt of the size of the class, or 0."""
+    _, code, sizes = np.unique(codes, return_inverse=True, return_counts=True)
+    return scipy.sparse.csr_matrix((1 / np.sqrt(sizes[code]), (code, np.arange(len(code)))))
 
 
 def _neighbours(corpus: Corpus, documents: Mapping[str, Floats]) -> float | None:
@@ -143,8 +175,7 @@ def _standardised(vectors: Array, known: Array) -> Array:
 def _match_p(similarity: Array, rng: np.random.Generator) -> float:
     """Return how often rows and columns in random order agree as well as in the given order.
 
-    The permutation test of the mean of the diagonal, (1 + as good) / (1 + draws): valid whatever the similarity is,
-    where the columns are exchangeable (Phipson and Smyth 2010, Permutation p-values should never be zero).
+    The permutation test of the mean of the diagonal, valid whatever the similarity is, where columns are exchangeable.
 
     Args:
         similarity: (m, m), of what the rows and the columns stand for.
@@ -152,4 +183,9 @@ def _match_p(similarity: Array, rng: np.random.Generator) -> float:
     """
     rows = np.arange(len(similarity))
     shuffled = np.array([similarity[rows, rng.permutation(rows)].mean() for _ in range(DRAWS)])
-    return float((1 + (shuffled >= similarity[rows, rows].mean()).sum()) / (1 + DRAWS))
+    return _share_as_good(similarity[rows, rows].mean(), shuffled)
+
+
+def _share_as_good(given: float, shuffled: Array) -> float:
+    """Return (1 + as good) / (1 + draws) (Phipson and Smyth 2010, Permutation p-values should never be zero)."""
+    return float((1 + (shuffled >= given * (1 - 1e-12)).sum()) / (1 + len(shuffled)))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -112,13 +113,25 @@ class Stages:
 
         def make(folder: Path) -> None:
             log_progress("fitting the victim")
-            with measured("fit", self.job.threads) as cost, resumable(unfinished):
+            with measured("fit", self.job.threads) as cost, resumable(unfinished), self._own_files():
                 fit(self.victim.training_config(), self.sides()[0], self.streams()).save(folder)
             write_costs(folder, [cost])
 
         fitted = self.obtain("victims", job.victim_slug, job.fit_key, make, job.cell.victim)
         self.store.discard(unfinished)
         return fitted
+
+    @contextmanager
+    def _own_files(self) -> Iterator[None]:
+        """Stop the run where vectors that come from outside cannot be read, as where a dataset cannot."""
+        try:
+            yield
+        except StopRun:
+            raise
+        except RequestError as error:
+            if self.victim.encodes_texts:
+                raise
+            raise DataError(f"victims: {self.job.cell.victim.name}: {error}") from None
 
     def fitted(self) -> FittedVictim:
         """Return the fitted victim."""
@@ -133,7 +146,7 @@ class Stages:
         def make(folder: Path) -> None:
             fitted = self.fitted()
             log_progress("publishing")
-            with measured("publish", self.job.threads) as cost:
+            with measured("publish", self.job.threads) as cost, self._own_files():
                 save_publications(publish(self.victim, fitted, self.sides()[0], self.streams()), folder)
             write_costs(folder, [cost])
 

@@ -68,3 +68,16 @@ def test_rows_without_texts_are_divided_between_victim_and_attacker(run, rows, r
     frame, vectors = rows
     board, _ = run(frame.drop(columns="text"), vectors, text=None, auxiliary=regime)
     assert board["status"].tolist() == ["ok"]
+
+
+def test_vectors_that_cannot_be_read_end_the_run_with_one_line(bench, command_line, rows):
+    frame, vectors = rows
+    frame.to_csv(bench.folder / "a.csv", index=False)
+    vectors[8, 1] = np.nan
+    np.save(bench.folder / "v.npy", vectors)
+    table = {"table": {"path": str(bench.folder / "a.csv"), "secrets": ["drink"]}}
+    bench.suite(datasets=[table], victims=[{"precomputed": {"vectors": str(bench.folder / "v.npy")}}, "hashed"])
+    status, _, err = command_line(*bench.arguments("run"))
+    assert (status, err.count("\n")) == (2, 1)
+    message = "v.npy: 1 of 240 vectors hold NaN or infinity; the first is row 9"
+    assert f"{bench.folder / 'tiny.yaml'}: victims: precomputed: {bench.folder}/{message}" in err
