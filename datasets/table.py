@@ -132,6 +132,9 @@ class Table(Dataset):
             known = ", ".join(self.secrets)
             hint = nearest(unknown[0], self.secrets)
             raise RequestError(f"table: bins: {unknown[0]!r} is not one of the secrets ({known}){hint}")
+        for column, edges in (self.bins or {}).items():
+            if isinstance(edges, list) and edges != sorted({*edges}):
+                raise RequestError(f"table: bins: {column}: {edges} is not allowed: numbers that increase")
         return [column for column in named if column]
 
     def _clean(self, row: Row) -> Row:

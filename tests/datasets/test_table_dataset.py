@@ -226,6 +226,13 @@ def test_ages_are_put_into_bins(tmp_path):
         Table(path=path, secrets=("age",), bins={"agee": 3}).load()
 
 
+@pytest.mark.parametrize("edges", [[30, 18], [18, 18, 30]])
+def test_bins_begin_at_numbers_that_increase(tmp_path, edges):
+    path = write(tmp_path / "a.csv", [{"text": f"t{i}", "age": 18 + i} for i in range(40)])
+    with pytest.raises(RequestError, match=r"bins: age: \[.*\] is not allowed: numbers that increase"):
+        Table(path=path, secrets=("age",), bins={"age": edges}).load()
+
+
 @pytest.mark.parametrize("option", ["secrets", "entities"])
 def test_a_secret_of_one_value_is_refused(tmp_path, option):
     path = write(tmp_path / "a.csv", [{"text": f"t{i}", "s": 1} for i in range(30)])
