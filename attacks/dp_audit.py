@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from leakboard.claims import ReleaseUnit
+from leakboard.claims import MechanismDefaults, ReleaseUnit
 from leakboard.errors import RequestError
 from leakboard.interfaces import Texts
 from leakboard.logs import log_progress
@@ -119,18 +119,20 @@ def _plain(values: NDArray[Any]) -> NDArray[Any] | str:
     return str(values[0]) if values.dtype == object else values
 
 
-class _TextMechanism:
+class _TextMechanism(MechanismDefaults):
     """The whole victim, texts to publications, as a mechanism to choose events on."""
 
     def __init__(self, view: ReleasesView):
-        self.oracle, inner = view.oracle, view.mechanism
-        self.epsilon, self.delta = inner.epsilon, inner.delta
-        if hasattr(inner, "log_ratio"):
-            self.log_ratio = inner.log_ratio
+        self.oracle, self.inner = view.oracle, view.mechanism
+        self.epsilon, self.delta = self.inner.epsilon, self.inner.delta
 
     def release(self, values: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
         """Publish texts, object (n, 1); the victim draws its own noise."""
         return self.oracle.encode(Texts(values[:, 0].tolist()))
+
+    def log_ratio(self, outputs: NDArray[Any], first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any] | None:
+        """Return the inner mechanism's log ratio."""
+        return self.inner.log_ratio(outputs, first, second)
 
     def vectors(self, texts: Sequence[str]) -> NDArray[Any] | None:
         """Return what the victim's mechanism is given, float (n, d), or None where that is random."""

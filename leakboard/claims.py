@@ -109,6 +109,27 @@ def claim_from_json(content: Mapping[str, Any] | None) -> PrivacyClaim | None:
     return KINDS[content["about"]](**{key: value for key, value in numbers(content).items() if key != "about"})
 
 
+class MechanismDefaults:
+    """What audits may ask of a mechanism beyond its releases, with the answers of one that knows nothing more.
+
+    A mechanism inherits it and overrides what it knows better.
+    """
+
+    def log_ratio(self, outputs: NDArray[Any], first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any] | None:
+        """Return ln p(output | first) - ln p(output | second) of each row of ``outputs``, float64 (n,); None: unknown.
+
+        The inputs are vectors, float (d,), the outputs float (n, d).
+        """
+        return None
+
+    def vector_of(self, values: NDArray[Any]) -> NDArray[Any] | None:
+        """Return the vector, float (d,), that an input becomes before noise: the input itself, unless it is a text.
+
+        None where that is random.
+        """
+        return values
+
+
 class ReleaseMechanism(Protocol):
     """The last step of a private victim: a vector of the unit cube goes in, a noisy vector comes out.
 
@@ -130,3 +151,9 @@ class ReleaseMechanism(Protocol):
 
     def release(self, values: NDArray[Any], generator: Generator) -> NDArray[Any]:
         """Release every row of ``values`` (n, d) by itself."""
+
+    def log_ratio(self, outputs: NDArray[Any], first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any] | None:
+        """Return how much likelier each output is for the first input; `MechanismDefaults` does not know."""
+
+    def vector_of(self, values: NDArray[Any]) -> NDArray[Any] | None:
+        """Return the vector that an input becomes before noise; of `MechanismDefaults` the input itself."""

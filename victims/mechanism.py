@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from leakboard.claims import ReleaseClaim
+from leakboard.claims import MechanismDefaults, ReleaseClaim
 from leakboard.data.corpora import SPLITS, build_corpus
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, FittedVictim, Floats, Publication, Texts, Victim
@@ -92,7 +92,7 @@ def _vectors(texts: Texts) -> Floats:
 
 
 @dataclass(frozen=True)
-class FittedMechanism(FittedVictim):
+class FittedMechanism(MechanismDefaults, FittedVictim):
     options: Mechanism
     dimension: int
 
@@ -125,8 +125,8 @@ class FittedMechanism(FittedVictim):
 
     def log_ratio(self, outputs: NDArray[Any], first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64] | None:
         """Return ln p(output | first) - ln p(output | second) of each row, None where it is not known."""
-        ratio = getattr(self._running, "log_ratio", None)
-        return ratio(outputs, first, second) if ratio else None
+        ratio: NDArray[np.float64] | None = self._running.log_ratio(outputs, first, second)
+        return ratio
 
     @property
     def claim(self) -> ReleaseClaim:

@@ -165,17 +165,19 @@ def _statistics(mechanism: Mechanism, pair: Pair, first: Array, second: Array) -
         "largest coordinate": lambda outputs: outputs.max(1),
         "learned classifier": _classifier(first, second),
     }
-    inputs = (pair.first, pair.second)
-    if hasattr(mechanism, "vector_of"):  # the pair holds texts, which become vectors first
-        vectors = [mechanism.vector_of(values) for values in inputs]
-        if any(vector is None for vector in vectors):
-            return statistics
-        inputs = (vectors[0], vectors[1])
-    direction = inputs[1] - inputs[0]
+    one, other = mechanism.vector_of(pair.first), mechanism.vector_of(pair.second)
+    if one is None or other is None:
+        return statistics
+    direction = other - one
     statistics["projection on the difference"] = lambda outputs: outputs @ direction
-    ratio = getattr(mechanism, "log_ratio", None)
-    if ratio and ratio(first[:1], *inputs) is not None:
-        statistics["likelihood ratio"] = lambda outputs: ratio(outputs, *inputs)
+
+    def log_ratio(outputs: Array) -> Array:
+        ratio = mechanism.log_ratio(outputs, one, other)
+        assert ratio is not None, "it was known for the first output"
+        return ratio
+
+    if mechanism.log_ratio(first[:1], one, other) is not None:
+        statistics["likelihood ratio"] = log_ratio
     return statistics
 
 

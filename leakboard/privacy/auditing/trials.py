@@ -17,7 +17,10 @@ CHUNK = 8_192
 
 
 class Mechanism(Protocol):
-    """Anything that releases vectors and claims a privacy for it."""
+    """Anything that releases vectors and claims a privacy for it.
+
+    `leakboard.claims.MechanismDefaults` has what a mechanism need not know.
+    """
 
     @property
     def epsilon(self) -> float:
@@ -29,6 +32,12 @@ class Mechanism(Protocol):
 
     def release(self, values: Array, generator: np.random.Generator) -> Array:
         """Release every row of ``values`` by itself."""
+
+    def log_ratio(self, outputs: Array, first: Array, second: Array) -> Array | None:
+        """Return how much likelier each output is for the first input; `MechanismDefaults` does not know."""
+
+    def vector_of(self, values: Array) -> Array | None:
+        """Return the vector that an input becomes before noise; of `MechanismDefaults` the input itself."""
 
 
 def counts(

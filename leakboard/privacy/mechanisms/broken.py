@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass
 
+from leakboard.claims import MechanismDefaults
 from leakboard.privacy.mechanisms.textbook import CHECKED, Positive, laplace_log_ratio, laplace_noise
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True, config=CHECKED)
-class _Control:
+class _Control(MechanismDefaults):
     epsilon: Positive
 
     sound = False

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from leakboard.claims import ReleaseClaim, ReleaseUnit
+from leakboard.claims import MechanismDefaults, ReleaseClaim, ReleaseUnit
 from leakboard.errors import RequestError
 from leakboard.privacy.mechanisms.textbook import (
     CHECKED,
@@ -66,7 +66,7 @@ def check_release(family: Family, calibration: Calibration, sampling: Sampling) 
 
 
 @dataclass(frozen=True, config=CHECKED)
-class CubeRelease:
+class CubeRelease(MechanismDefaults):
     """Noise on vectors of [0, 1]**dimension."""
 
     dimension: Annotated[int, Field(ge=1)]
@@ -127,10 +127,7 @@ class CubeRelease:
 
     def log_ratio(self, outputs: NDArray[Any], first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64] | None:
         """Return ln p(output | first) - ln p(output | second) of each row, or None where it is not used."""
-        mechanism = self.mechanism
-        if self.sampling == "shared" or isinstance(mechanism, DiscreteLaplace):
-            return None
-        return mechanism.log_ratio(outputs, first, second)
+        return None if self.sampling == "shared" else self.mechanism.log_ratio(outputs, first, second)
 
     def claim(self, unit: ReleaseUnit, amplified: Any = None, proves: bool = True) -> ReleaseClaim:
         """Return what the authors claim, beside what is proved.
@@ -161,7 +158,7 @@ class CubeRelease:
 
 
 @dataclass(frozen=True, config=CHECKED)
-class HiddenWordRelease:
+class HiddenWordRelease(MechanismDefaults):
     """A release as two texts that differ in one word meet it under word dropout, for audits.
 
     With probability ``rate`` that word is hidden and both texts give the same vector, here the corner 1, 0, 1, 0, ...;

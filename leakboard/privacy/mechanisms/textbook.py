@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
+from leakboard.claims import MechanismDefaults
+
 if TYPE_CHECKING:
     import torch
 
@@ -34,7 +36,7 @@ CHECKED = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True, config=CHECKED)
-class Laplace:
+class Laplace(MechanismDefaults):
     """Adds Lap(sensitivity / epsilon) to every coordinate.
 
     Theorem (Dwork, McSherry, Nissim and Smith 2006, proposition 1): if neighbours are at most ``sensitivity`` apart in
@@ -66,7 +68,7 @@ class Laplace:
 
 
 @dataclass(frozen=True, config=CHECKED)
-class Gaussian:
+class Gaussian(MechanismDefaults):
     """Adds N(0, scale**2) to every coordinate, with the least scale that gives (epsilon, delta).
 
     Theorem (Balle and Wang 2018, theorem 8): with neighbours at most ``sensitivity`` = D apart in L2, the release is
@@ -96,7 +98,7 @@ class Gaussian:
 
 
 @dataclass(frozen=True, config=CHECKED)
-class DiscreteLaplace:
+class DiscreteLaplace(MechanismDefaults):
     """Rounds to a grid and adds two-sided geometric noise there: every input can give the same outputs.
 
     Theorem (Ghosh, Roughgarden and Sundararajan 2009, for integers): noise k with probability proportional to

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from leakboard.claims import MechanismDefaults
 from leakboard.privacy.auditing.audit import audit
 from leakboard.privacy.auditing.bound import lower_bound
 from leakboard.privacy.auditing.events import Pair, corners, normalised_corners
@@ -197,3 +198,28 @@ def test_corners_are_neighbours_of_the_cube():
     distances = {pair.name: np.abs(pair.first - pair.second).sum() for pair in corners(6)}
     assert distances == {"zeros and ones": 6, "alternating": 6, "one coordinate": 1}
     assert Pair("x", np.zeros(1), np.ones(1)).swapped().first == 1
+
+
+class TestDefaults:
+    """What a mechanism need not know of itself."""
+
+    def test_a_mechanism_that_knows_nothing_gives_no_log_ratio_and_its_own_input(self):
+        class Silent(MechanismDefaults):
+            epsilon, delta = 1.0, 0.0
+
+            def release(self, values, rng):
+                return values + rng.laplace(0, 1, values.shape)
+
+        inputs = np.zeros(1), np.ones(1)
+        assert Silent().log_ratio(np.zeros((1, 1)), *inputs) is None
+        assert Silent().vector_of(inputs[1]) is inputs[1]
+        assert 0.5 < audit(Silent(), corners(1), rng(), draws=20_000).epsilon <= 1.0
+
+    def test_every_mechanism_has_what_audits_ask(self):
+        for mechanism in (
+            *(control(1.0) for control in (*BROKEN, *SOUND)),
+            DiscreteLaplace(epsilon=1.0, sensitivity=1),
+        ):
+            assert isinstance(mechanism, MechanismDefaults)
+            ratio = mechanism.log_ratio(np.zeros((3, 2)), np.zeros(2), np.ones(2))
+            assert ratio is None or ratio.shape == (3,)
