@@ -1,4 +1,4 @@
-"""Engines take tasks, some of which wait for others, and report how each ended. This one runs on the local machine."""
+"""Engines take tasks, some of which wait for others, and report how each ended: in local processes, or in this one."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import time
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.managers import SyncManager
 from typing import Any
 
@@ -52,6 +53,30 @@ class Outcome:
     seconds: float = 0.0
 
 
+class Waiting:
+    """Tasks that have not begun.
+
+    Those that wait for none come first; of the others, those whose predecessor ended last.
+    """
+
+    def __init__(self, tasks: Iterable[Task]):
+        self.ready: list[Task] = []
+        self._followers: dict[str, list[Task]] = {}
+        for task in tasks:
+            (self._followers.setdefault(task.after, []) if task.after else self.ready).append(task)
+
+    def take_in(self, outcome: Outcome) -> Iterator[Outcome]:
+        """Make ready what waited for a task that ended well; yield the same failure for what waited for another."""
+        followers = self._followers.pop(outcome.task.name, [])
+        if outcome.failure is None:
+            self.ready = [t for t in self.ready if not t.after] + followers + [t for t in self.ready if t.after]
+            return
+        for task in followers:
+            not_run = Outcome(task, failure=outcome.failure)
+            yield not_run
+            yield from self.take_in(not_run)
+
+
 PATIENCE = 10.0
 """Longest time that ending the pool may take (seconds)."""
 
@@ -62,18 +87,13 @@ Listen = Callable[[str, str, str], None]
 def run_local(tasks: Iterable[Task], jobs: int, listen: Listen) -> Generator[Outcome, None, None]:
     """Run tasks in ``jobs`` processes and yield their outcomes as they end.
 
-    Those that wait for none come first; of the others, those whose predecessor ended last.
-
-    A task whose predecessor failed is not run; its outcome carries the same failure. A task that exceeds its timeout is
-    killed and fails alone, as does one whose process dies.
+    They run in the order of `Waiting`. A task whose predecessor failed is not run; its outcome carries the same
+    failure. A task that exceeds its timeout is killed and fails alone, as does one whose process dies.
 
     Raises:
         StopRun: a task could not write, or a dataset is not as asked; the others are stopped.
     """
-    followers: dict[str, list[Task]] = {}
-    ready: list[Task] = []
-    for task in tasks:
-        (followers.setdefault(task.after, []) if task.after else ready).append(task)
+    waiting = Waiting(tasks)
     context = multiprocessing.get_context("spawn")
     manager = SyncManager(ctx=context)
     manager.start(_watch, (os.getpid(),))
@@ -84,19 +104,15 @@ def run_local(tasks: Iterable[Task], jobs: int, listen: Listen) -> Generator[Out
         pool = ProcessPool(jobs, context=context, initializer=_enter, initargs=(events, os.getpid()))
         running: dict[Any, Task] = {}
         try:
-            while ready or running:
-                while ready and len(running) < jobs:
-                    task = ready.pop(0)
+            while waiting.ready or running:
+                while waiting.ready and len(running) < jobs:
+                    task = waiting.ready.pop(0)
                     running[pool.schedule(_call, args=[task], timeout=task.timeout)] = task
                 done, _ = concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED)
                 for future in done:
                     outcome = _outcome(running.pop(future), future)
                     yield outcome
-                    waiting = followers.pop(outcome.task.name, [])
-                    if outcome.failure is None:
-                        ready = [t for t in ready if not t.after] + waiting + [t for t in ready if t.after]
-                    else:
-                        yield from _not_run(waiting, followers, outcome.failure)
+                    yield from waiting.take_in(outcome)
             pool.close()
         except BaseException:
             pool.stop()
@@ -109,10 +125,31 @@ def run_local(tasks: Iterable[Task], jobs: int, listen: Listen) -> Generator[Out
             listener.join(timeout=5)
 
 
-def _not_run(tasks: list[Task], followers: dict[str, list[Task]], failure: TaskFailed) -> Iterator[Outcome]:
-    for task in tasks:
-        yield Outcome(task, failure=failure)
-        yield from _not_run(followers.pop(task.name, []), followers, failure)
+def run_here(tasks: Iterable[Task], listen: Listen) -> Generator[Outcome, None, None]:
+    """Run tasks in this process, one after another, and yield their outcomes: for notebooks, which cannot spawn.
+
+    Order and failures are those of `run_local` with one job, and so are the results. Timeouts are not enforced, and a
+    task that ends the process ends this one. Global settings that tasks change are given back at the end.
+
+    Raises:
+        StopRun: a task could not write, or a dataset is not as asked; the others are not run.
+    """
+    from leakboard.pipeline.resources import settings_given_back
+
+    waiting = Waiting(tasks)
+    with settings_given_back():
+        while waiting.ready:
+            task = waiting.ready.pop(0)
+            listen(task.name, "start", "")
+            PROGRESS.handlers[:] = [_Progress(partial(listen, task.name, "progress"))]
+            start = time.monotonic()
+            try:
+                value = attempt(task, partial(listen, task.name, "warning"))
+                outcome = Outcome(task, value, seconds=time.monotonic() - start)
+            except TaskFailed as failure:
+                outcome = Outcome(task, failure=failure)
+            yield outcome
+            yield from waiting.take_in(outcome)
 
 
 def _outcome(task: Task, future: Any) -> Outcome:
@@ -143,17 +180,16 @@ def _enter(events: Any, parent: int) -> None:
     _watch(parent)
 
 
-class _ToParent(logging.Handler):
-    """Sends the progress and the warnings of a task to the parent."""
+class _Progress(logging.Handler):
+    """Passes on the lines that a task tells of its progress."""
 
-    def __init__(self, task: str):
+    def __init__(self, tell: Callable[[str], None]):
         super().__init__()
-        self.task = task
+        self.tell = tell
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Send one line."""
-        event = "progress" if record.levelno < logging.WARNING else "warning"
-        _events.put((self.task, event, record.getMessage()))
+        """Pass on one line."""
+        self.tell(record.getMessage())
 
 
 def _watch(parent: int) -> None:
@@ -167,10 +203,13 @@ def _end_with(parent: int) -> None:
 
 
 def _call(task: Task) -> tuple[Any, float]:
-    _events.put((task.name, "start", ""))
-    PROGRESS.handlers[:] = [_ToParent(task.name)]
+    def tell(event: str, text: str = "") -> None:
+        _events.put((task.name, event, text))
+
+    tell("start")
+    PROGRESS.handlers[:] = [_Progress(partial(tell, "progress"))]
     start = time.monotonic()
-    value = attempt(task, lambda text: _events.put((task.name, "warning", text)))
+    value = attempt(task, partial(tell, "warning"))
     return value, time.monotonic() - start
 
 

@@ -5,25 +5,32 @@ from __future__ import annotations
 import resource
 import threading
 import time
+import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from leakboard.logs import PROGRESS
 from leakboard.models.checkpoints import has_bfloat16
 from leakboard.pipeline.environment import environment
 
 
 def limit_threads(threads: int) -> None:
-    """Hold every library to this many threads; those that compute are loaded first: a limit reaches no later one."""
-    import faiss  # noqa: F401
-    import scipy.linalg  # noqa: F401
-    import sklearn.linear_model  # noqa: F401
+    """Hold every library to this many threads."""
     import threadpoolctl
     import torch
 
+    _load_what_computes()
     torch.set_num_threads(threads)
     threadpoolctl.threadpool_limits(threads)
+
+
+def _load_what_computes() -> None:
+    """Import the libraries that have threads: a limit reaches none that is loaded later."""
+    import faiss  # noqa: F401
+    import scipy.linalg  # noqa: F401
+    import sklearn.linear_model  # noqa: F401
 
 
 def silence_libraries() -> None:
@@ -38,6 +45,41 @@ def silence_libraries() -> None:
     datasets.disable_progress_bars()
     huggingface_hub.utils.disable_progress_bars()
     transformers.utils.logging.disable_progress_bar()
+
+
+@contextmanager
+def settings_given_back() -> Iterator[None]:
+    """Give this process back, in the end, what stages change of it.
+
+    That is the numbers of threads, the global random states, the libraries' progress bars, the filters of warnings and
+    who hears of progress.
+    """
+    import random
+
+    import datasets
+    import huggingface_hub.utils
+    import numpy as np
+    import threadpoolctl
+    import torch
+    import transformers
+
+    _load_what_computes()
+    bars = transformers.utils.logging
+    with ExitStack() as end:
+        end.callback(torch.set_num_threads, torch.get_num_threads())
+        end.enter_context(threadpoolctl.threadpool_limits(limits=None))
+        end.callback(random.setstate, random.getstate())
+        end.callback(np.random.set_state, np.random.get_state())
+        end.enter_context(torch.random.fork_rng())
+        if not datasets.are_progress_bars_disabled():
+            end.callback(datasets.enable_progress_bars)
+        if not huggingface_hub.utils.are_progress_bars_disabled():
+            end.callback(huggingface_hub.utils.enable_progress_bars)
+        if bars.is_progress_bar_enabled():
+            end.callback(bars.enable_progress_bar)
+        end.enter_context(warnings.catch_warnings())
+        end.callback(setattr, PROGRESS, "handlers", list(PROGRESS.handlers))
+        yield
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -147,6 +147,9 @@ class Display(Protocol):
 def execute(run: Run, display: Display, processes: int, force: bool) -> None:
     """Run every cell that was asked for and has no result yet; failures are recorded, and the others go on.
 
+    ``processes``: how many tasks run at once, each in a process of its own; 0 runs them in this one, where no timeout
+    is enforced.
+
     Raises:
         StopRun: the output folder cannot be written, the disk is full, or a dataset is not as the suite asks.
     """
@@ -199,7 +202,7 @@ def _record_without_trying(run: Run, job: Job) -> None:
 
 
 def _run_tasks(run: Run, pending: Sequence[Job], display: Display, processes: int, force: bool) -> None:
-    from leakboard.pipeline.engines import Outcome, Task, run_local
+    from leakboard.pipeline.engines import Outcome, Task, run_here, run_local
     from leakboard.pipeline.worker import RunFolders, fit_victim, load_dataset, publish_victim, record_failure, run_cell
 
     folders = RunFolders(run.store.root.resolve(), run.cells.resolve(), run.plugin_files)
@@ -238,9 +241,10 @@ def _run_tasks(run: Run, pending: Sequence[Job], display: Display, processes: in
             return failure.reason
         return record_failure(cells[name], folders, failure.reason, failure.lines)
 
+    outcomes_of = partial(run_local, jobs=processes) if processes else run_here
     with (
-        display.begin(kinds, processes) as progress,
-        closing(run_local([*loading, *tasks], processes, progress.listen)) as outcomes,
+        display.begin(kinds, processes or 1) as progress,
+        closing(outcomes_of([*loading, *tasks], listen=progress.listen)) as outcomes,
     ):
         for outcome in outcomes:
             progress.end(outcome.task.name, outcome.seconds, finish(outcome))
