@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from leakboard.pipeline.records import Record
-from leakboard.store import SCHEMA, file_checksum, write_file
+from leakboard.store import SCHEMA, write_file
 from leakboard.suite.plan import Job
 from leakboard.suite.suites import Suite
 
@@ -23,7 +23,7 @@ def describe(
     datasets |= {job.cell.source.other.label: job.other_fingerprint for job in jobs if job.cell.source.other}
     return {
         "suite": suite.name,
-        "suite_sha256": file_checksum(suite.path),
+        "suite_sha256": suite.checksum,
         "schema": SCHEMA,
         "threads": suite.file.threads,
         "datasets": datasets,

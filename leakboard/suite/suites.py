@@ -13,8 +13,9 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 import leakboard
-from leakboard.errors import RequestError, nearest
+from leakboard.errors import RequestError, nearest, one_line
 from leakboard.interfaces import AuxiliaryRegime
+from leakboard.store import digest, file_checksum
 from leakboard.suite import options
 from leakboard.suite.cells import Cell, Choice, Conditions, Source
 from leakboard.suite.names import Names, display_names
@@ -58,6 +59,9 @@ class Suite:
 
     name: str
     path: Path
+    """The YAML file; of a mapping, which has none, just ``suite``."""
+    checksum: str
+    """SHA-256 of the file's bytes, or of the mapping's canonical JSON."""
     file: SuiteFile
     sources: tuple[Source, ...]
     victims: tuple[Choice, ...]
@@ -133,14 +137,25 @@ def find_suite(name: str) -> Path:
     raise RequestError(f"no suite {name!r}: neither a file nor one of {', '.join(names)}{nearest(name, names)}")
 
 
-def load_suite(name: str, registry: Registry) -> Suite:
-    """Read and validate a suite.
+def load_suite(suite: str | Path | Mapping[str, Any], registry: Registry) -> Suite:
+    """Read and validate a suite: a name under ``leaderboards/``, a path, or what a YAML file would hold.
 
     Raises:
-        RequestError: one line with file, path inside the YAML, value, what is allowed and the nearest name.
+        RequestError: one line with file (``suite`` of a mapping), path inside it, value, what is allowed and the
+            nearest name.
     """
-    path = find_suite(name)
-    content = read_yaml(path)
+    if not isinstance(suite, Mapping):
+        path = find_suite(str(suite))
+        return _validated(read_yaml(path), path, file_checksum(path), registry)
+    content = dict(suite)
+    try:
+        checksum = digest(content)
+    except (TypeError, ValueError) as error:
+        raise RequestError(f"suite: not what a YAML file can hold ({one_line(error)})") from None
+    return _validated(content, Path("suite"), checksum, registry)
+
+
+def _validated(content: Any, path: Path, checksum: str, registry: Registry) -> Suite:
     if not isinstance(content, dict):
         raise RequestError(f"{path}: {content!r} is not a mapping of {', '.join(SuiteFile.model_fields)}")
     try:
@@ -165,7 +180,7 @@ def load_suite(name: str, registry: Registry) -> Suite:
     conditions = Conditions(file.threads, file.text_classifier, gold, tuple(file.queries or ()))
     every_attack = [*attacks, *(attack for victim in victims for attack in victim.attacks)]
     names = display_names(sources, victims, every_attack, f"{path}:")
-    return Suite(suite_name, path, file, tuple(sources), victims, attacks, conditions, names)
+    return Suite(suite_name, path, checksum, file, tuple(sources), victims, attacks, conditions, names)
 
 
 def _split_entry(entry: str | dict[str, Any], location: str) -> tuple[str, dict[str, Any], str]:

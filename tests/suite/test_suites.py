@@ -1,8 +1,10 @@
 """Suites: which cells a YAML file asks for, and one line that helps for every way of getting it wrong."""
 
 import json
+import re
 import subprocess
 import sys
+from typing import ClassVar
 
 import pytest
 
@@ -360,3 +362,31 @@ def test_a_bottomless_file_is_one_line(bench):
     path.write_text("datasets: " + "[" * 5000)
     with pytest.raises(RequestError, match="not readable YAML"):
         load_suite(str(path), Registry(bench.files))
+
+
+class TestMappings:
+    """A suite given as a mapping is what a file would hold."""
+
+    CONTENT: ClassVar = {"datasets": ["letters"], "victims": [{"hashed": {"noise": 0.5}}], "attacks": ["ridge"]}
+
+    def test_it_asks_for_the_same_cells_as_a_file(self, bench):
+        registry = Registry(bench.files)
+        of_file = load_suite(str(bench.suite(**self.CONTENT)), registry)
+        of_mapping = load_suite(self.CONTENT, registry)
+        assert of_mapping.cells() == of_file.cells()
+        assert (of_mapping.name, of_file.name) == ("suite", "tiny")
+        assert of_mapping.checksum != load_suite({**self.CONTENT, "seeds": [1]}, registry).checksum
+        assert self.CONTENT["victims"] == [{"hashed": {"noise": 0.5}}]
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"victims": ["hased"]}, "suite: victims[0]: no victim is named 'hased'"),
+            ({"victims": [{"hashed": {"noise": -1.0}}]}, "suite: victims[0].hashed.noise: -1.0 is not allowed"),
+            ({"atacks": []}, "suite: atacks: unknown name 'atacks'"),
+            ({"seeds": {1, 2}}, "suite: not what a YAML file can hold"),
+        ],
+    )
+    def test_what_is_wrong_is_told_by_its_place(self, bench, change, message):
+        with pytest.raises(RequestError, match=re.escape(message)):
+            load_suite({**self.CONTENT, **change}, Registry(bench.files))
