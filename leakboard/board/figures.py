@@ -1,0 +1,134 @@
+"""The picture of a leaderboard: what vectors are good for against what they keep, one point a victim, with intervals.
+
+Names come from suites and plugins of strangers: Plotly reads some HTML in texts, so every name is escaped.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+    from plotly.graph_objects import Figure
+
+TITLES = {
+    "task_accuracy": "task accuracy (higher is better)",
+    "empirical_privacy": "empirical privacy (higher is better)",
+}
+"""What the axes are called; another column has its own name."""
+COLOURS = ("#2f7fb8", "#c2681a", "#3a9a62", "#a454a8", "#b8433f", "#7d7a2f")
+"""Readable on white and on black: 3 : 1 and more against both."""
+SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star")
+
+Row = Mapping[str, Any]
+
+
+def privacy_utility(table: DataFrame, x: str = "task_accuracy", y: str = "empirical_privacy") -> Figure:
+    """Return the scatter of two columns of a leaderboard, higher is better in both, with its Pareto front.
+
+    Of several attacks on the same secrets of a victim the strongest counts: the row with the least ``y``. Victims of
+    each dataset and secrets have a colour and a front of their own. The bars are the intervals ``..._low`` and
+    ``..._high`` where the table has them, else ``..._sd``.
+
+    Args:
+        table: rows of a leaderboard; columns ``victim``, ``x`` and ``y``, and where they are there ``dataset``,
+            ``secrets``, ``attack``, and ``link``, which a point carries as its custom data. Rows without a number in
+            ``x`` or ``y`` are left out.
+        x: column of the horizontal axis.
+        y: column of the vertical axis.
+    """
+    import plotly.graph_objects as go
+
+    records: list[Row] = [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
+    rows = [row for row in records if finite(row.get(x)) and finite(row.get(y))]
+    figure = go.Figure(layout=layout(TITLES.get(x, x), TITLES.get(y, y)))
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in strongest(rows, y):
+        groups.setdefault((str(row.get("dataset", "")), str(row.get("secrets", ""))), []).append(row)
+    for i, (group, members) in enumerate(groups.items()):
+        colour, name = COLOURS[i % len(COLOURS)], escape(", ".join(filter(None, group)) or "victims")
+        front = pareto_front(members, x, y)
+        figure.add_scatter(
+            x=[row[x] for row in front],
+            y=[row[y] for row in front],
+            mode="lines",
+            line={"color": colour, "dash": "dot", "shape": "hv"},
+            name=f"Pareto front of {name}" if len(groups) > 1 else "Pareto front: nothing is better in both",
+            hoverinfo="skip",
+        )
+        figure.add_scatter(
+            x=[row[x] for row in members],
+            y=[row[y] for row in members],
+            error_x=_bars(members, x, colour),
+            error_y=_bars(members, y, colour),
+            mode="markers",
+            marker={"color": colour, "symbol": SYMBOLS[i % len(SYMBOLS)], "size": 10},
+            name=name if len(groups) > 1 else "a victim, with 95 % intervals",
+            text=[_hover(row) for row in members],
+            customdata=[row.get("link", "") for row in members],
+            hovertemplate="%{text}<br>%{x:.3f}, %{y:.3f}<extra></extra>",
+        )
+    return figure
+
+
+def strongest(rows: Sequence[Row], y: str) -> list[Row]:
+    """Return of each dataset, victim and secrets the row with the least ``y``, in the order of first sight."""
+    best: dict[tuple[Any, ...], Row] = {}
+    for row in rows:
+        key = tuple(row.get(name, "") for name in ("dataset", "victim", "victim_options", "secrets", "secret"))
+        if key not in best or row[y] < best[key][y]:
+            best[key] = row
+    return list(best.values())
+
+
+def pareto_front(rows: Sequence[Row], x: str, y: str) -> list[Row]:
+    """Return the rows that no other row beats in one of ``x`` and ``y`` without losing in the other, by ``x``."""
+    front: list[Row] = []
+    for row in sorted(rows, key=lambda row: (-row[x], -row[y])):
+        if not front or row[y] > front[-1][y]:
+            front.append(row)
+    return front[::-1]
+
+
+def layout(x: str, y: str) -> dict[str, Any]:
+    """Return the layout that all charts share: no background, room for titles, the legend below the picture."""
+    return {
+        "template": "none",
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"family": "system-ui, sans-serif", "size": 14},
+        "margin": {"l": 10, "r": 16, "t": 24, "b": 10},
+        "xaxis": {"title": {"text": escape(x)}, "automargin": True, "zeroline": False},
+        "yaxis": {"title": {"text": escape(y)}, "automargin": True, "zeroline": False},
+        "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
+        "hovermode": "closest",
+    }
+
+
+def escape(text: object) -> str:
+    """Return a name as Plotly shows it unchanged."""
+    return html.escape(str(text), quote=False)
+
+
+def finite(value: Any) -> bool:
+    """Return whether a cell of a table is a number that can be drawn."""
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def _hover(row: Row) -> str:
+    attack = row.get("attack")
+    return f"<b>{escape(row['victim'])}</b>" + (f"<br>strongest attack: {escape(attack)}" if attack else "")
+
+
+def _bars(rows: Sequence[Row], column: str, colour: str) -> dict[str, Any]:
+    """Return the error bars of a column, of no length where a row has neither interval nor deviation."""
+    up, down = [], []
+    for row in rows:
+        low, high, spread = (row.get(f"{column}_{end}") for end in ("low", "high", "sd"))
+        known = finite(low) and finite(high)
+        up.append(high - row[column] if known else spread if finite(spread) else 0)
+        down.append(row[column] - low if known else spread if finite(spread) else 0)
+    return {"type": "data", "array": up, "arrayminus": down, "color": colour, "thickness": 1, "width": 3}

@@ -1,0 +1,60 @@
+"""The picture of a leaderboard: which points are drawn, with which bars, and what the front is."""
+
+import pandas as pd
+import pytest
+
+from leakboard.board.figures import pareto_front, privacy_utility
+
+
+def table(*rows):
+    return pd.DataFrame([{"victim": v, "attack": a, "task_accuracy": x, "empirical_privacy": y} for v, a, x, y in rows])
+
+
+def test_the_strongest_attack_on_a_victim_is_drawn():
+    front, points = privacy_utility(
+        table(("a", "weak", 0.8, 0.4), ("a", "strong", 0.8, 0.1), ("b", "weak", 0.7, 0.3))
+    ).data
+    assert list(zip(points.x, points.y, strict=True)) == [(0.8, 0.1), (0.7, 0.3)]
+    assert "strong" in points.text[0]
+    assert "weak" not in points.text[0]
+    assert list(front.x) == [0.7, 0.8]
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([(1, 1), (2, 2)], [(2, 2)]),
+        ([(1, 2), (2, 1), (1, 1)], [(1, 2), (2, 1)]),
+        ([(1, 2), (1, 3)], [(1, 3)]),
+        ([(1, 2), (2, 2)], [(2, 2)]),
+        ([], []),
+    ],
+)
+def test_the_front_is_what_nothing_beats(rows, expected):
+    front = pareto_front([{"x": x, "y": y} for x, y in rows], "x", "y")
+    assert [(row["x"], row["y"]) for row in front] == expected
+
+
+def test_bars_are_intervals_where_known_else_spreads():
+    frame = table(("a", "", 0.8, 0.4), ("b", "", 0.7, 0.3)).assign(
+        empirical_privacy_low=[0.3, None], empirical_privacy_high=[0.6, None], empirical_privacy_sd=[0.01, 0.02]
+    )
+    bars = privacy_utility(frame).data[1].error_y
+    assert bars.array == pytest.approx([0.2, 0.02])
+    assert bars.arrayminus == pytest.approx([0.1, 0.02])
+
+
+def test_each_dataset_has_a_front_of_its_own():
+    frame = table(("a", "", 0.8, 0.4), ("a", "", 0.7, 0.3)).assign(dataset=["one", "two"])
+    assert len(privacy_utility(frame).data) == 4
+
+
+def test_names_stay_text_and_rows_without_numbers_stay_out():
+    points = privacy_utility(table(("<script>", "<b>", 0.8, 0.4), ("audited", "", 0.8, float("nan")))).data[1]
+    assert len(points.x) == 1
+    assert "&lt;script&gt;" in points.text[0]
+    assert "&lt;b&gt;" in points.text[0]
+
+
+def test_nothing_to_draw_is_an_empty_picture():
+    assert not privacy_utility(table(("a", "", None, None))).data
