@@ -53,9 +53,26 @@ def write_tables(
     Raises:
         RequestError: the folder cannot be written.
     """
+    (folder / "comparison.csv").unlink(missing_ok=True)
+    paths = []
+    for name, (columns, rows) in table_rows(records, costs, comparison, names).items():
+        texts = [{name: _text(name, value) for name, value in row.items()} for row in rows]
+        frame = pd.DataFrame(texts, columns=columns.split(", "))
+        write_file(folder / name, frame.to_csv(index=False, lineterminator="\n"))
+        paths.append(folder / name)
+    return paths
+
+
+def table_rows(
+    records: Sequence[Record],
+    costs: Mapping[str, Sequence[Row]],
+    comparison: Sequence[Row] = (),
+    names: Names = Names(),  # noqa: B008 (it is frozen)
+) -> dict[str, tuple[str, list[Row]]]:
+    """Return by file the names of a table's columns and its rows; what each takes is as in `write_tables`."""
     ordered = sorted(records, key=lambda r: (r.dataset, r.victim, r.attack, r.seed))
     done = [record for record in ordered if record.status == "ok"]
-    tables = {
+    tables: dict[str, tuple[str, list[Row]]] = {
         "leaderboard.csv": (LEADERBOARD, leaderboard(ordered)),
         "skipped.csv": (SKIPPED, skipped(ordered)),
         "cells.csv": (CELLS, [row for record in ordered for row in _cell_rows(record)]),
@@ -63,16 +80,9 @@ def write_tables(
         "costs.csv": (COST, [{**_head(record), **cost} for record in done for cost in costs.get(record.key, ())]),
         "sentences.csv": (SENTENCE, [{**_head(record), **row} for record in done for row in record.sentences]),
     }
-    (folder / "comparison.csv").unlink(missing_ok=True)
     if comparison:
         tables["comparison.csv"] = (COMPARISON, list(comparison))
-    paths = []
-    for name, (columns, rows) in tables.items():
-        texts = [{name: _text(name, value) for name, value in names.row(row).items()} for row in rows]
-        frame = pd.DataFrame(texts, columns=columns.split(", "))
-        write_file(folder / name, frame.to_csv(index=False, lineterminator="\n"))
-        paths.append(folder / name)
-    return paths
+    return {file: (columns, [names.row(row) for row in rows]) for file, (columns, rows) in tables.items()}
 
 
 def _text(column: str, value: Any) -> str:

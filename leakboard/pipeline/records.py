@@ -137,7 +137,12 @@ def read_published(folder: Path, wanted: Collection[str]) -> dict[str, tuple[Rec
 
 def published_records(folder: Path) -> list[Record]:
     """Return all records that a leaderboard was published with; altered ones are left out."""
-    return [entry[0] for line in _lines(folder) if (entry := _unpack(line))]
+    return [record for record, _ in published_entries(folder)]
+
+
+def published_entries(folder: Path) -> list[tuple[Record, list[dict[str, Any]]]]:
+    """Return all records that a leaderboard was published with, each with its costs; altered ones are left out."""
+    return [entry for line in _lines(folder) if (entry := _unpack(line))]
 
 
 def _lines(folder: Path) -> list[bytes]:

@@ -1,0 +1,204 @@
+"""A finished run, or a published leaderboard, as Python has it: frames, plain sentences, a plot, a page."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from leakboard.board.reference import COMPARISON, compare
+from leakboard.board.summary import summarise
+from leakboard.board.tables import table_rows
+from leakboard.pipeline.records import Record
+from leakboard.store import write_file
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+Row = Mapping[str, Any]
+
+SHOWN = (
+    "dataset, victim, attack, secret, attack_metric, attack_score, empirical_privacy, empirical_privacy_low, "
+    "empirical_privacy_high, privacy_best_constant, privacy_text_classifier, task_accuracy, epsilon_claimed, "
+    "epsilon_proved, epsilon_audited, verdict, status"
+)
+"""Columns of the table that a notebook shows, those of them that hold something."""
+NOTES = {"test_copies": "occur verbatim in train", "test_users": "have an author in train"}
+"""Checks of a corpus, as shares of its test texts, that a reader must know."""
+PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>
+<style>body{{font-family:system-ui,sans-serif;margin:2em}} table{{border-collapse:collapse}}
+td,th{{padding:.2em .6em;border-bottom:1px solid #ccc;text-align:left}} section{{overflow-x:auto}}</style>
+<h1>{title}</h1><p>{description}</p>{body}</html>
+"""
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """What a suite found. In a notebook its last line shows the sentences and the table.
+
+    ``table`` has the leaderboard's rows: one a dataset, victim and attack, averaged over secrets (``secret`` is empty
+    there), and one for each secret. All scores are shares in [0, 1]; higher privacy is better.
+    """
+
+    name: str
+    description: str
+    suite: Mapping[str, Any]
+    """What was asked for, as a suite's YAML would hold it; empty where that is not known."""
+    records: Sequence[Record]
+    stage_costs: Mapping[str, Sequence[Row]] = field(default_factory=dict)
+    """By a record's key, what each stage of its cell took."""
+    reference: Sequence[dict[str, Any]] = ()
+    """Published numbers to compare with (`leakboard.board.reference`)."""
+    notes: tuple[str, ...] = ()
+    """Warnings of the run."""
+    kept: Any = None
+    """What must live as long as the report: a temporary folder that the suite's files lie in."""
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """The leaderboard: one row a dataset, victim and attack, and one for each of its secrets."""
+        columns, rows = self._tables["leaderboard.csv"]
+        if not any("secret" in row for row in rows):
+            rows = [row for head in rows for row in ({**head, "secret": ""}, *self._of_secrets(head))]
+        names = columns.split(", ")
+        return pd.DataFrame(rows, columns=names if "secret" in names else [*names[:3], "secret", *names[3:]])
+
+    @property
+    def fairness(self) -> pd.DataFrame:
+        """One row a dataset, victim, variable and group."""
+        return self._frame("fairness.csv")
+
+    @property
+    def cells(self) -> pd.DataFrame:
+        """One row a cell and metric: everything that was measured."""
+        return self._frame("cells.csv")
+
+    @property
+    def costs(self) -> pd.DataFrame:
+        """One row a cell and stage: seconds, peak memory (MiB), device, threads."""
+        return self._frame("costs.csv")
+
+    @property
+    def comparison(self) -> pd.DataFrame:
+        """One row a published number, beside ours; empty where the suite has none."""
+        return pd.DataFrame(compare(self.records, self.reference), columns=COMPARISON.split(", "))
+
+    @property
+    def sentences(self) -> list[str]:
+        """What was found, a sentence each; the warnings come last."""
+        return summarise(self._rows, [*self._warnings(), *self.notes])
+
+    @property
+    def summary(self) -> str:
+        """What was found, in plain sentences, one a line."""
+        return "\n".join(self.sentences) or "no results"
+
+    def plot(self, x: str = "task_accuracy", y: str = "empirical_privacy") -> Figure:
+        """Return one column of the table against another, one point a victim."""
+        from leakboard.board.figures import privacy_utility
+
+        means = self.table[self.table["secret"].fillna("") == ""]
+        return privacy_utility(means, x, y)
+
+    def save(self, path: str | Path) -> Path:
+        """Write one self-contained HTML file and return its path.
+
+        Raises:
+            StorageError: it cannot be written.
+        """
+        figure = self.plot()
+        parts = [_sentences(self.sentences)]
+        if figure.data:
+            parts.append(figure.to_html(full_html=False, include_plotlyjs=True))
+        parts += [f"<h2>{title}</h2><section>{_html(frame)}</section>" for title, frame in self._shown().items()]
+        texts = {"title": html.escape(self.name), "description": html.escape(self.description)}
+        write_file(Path(path), PAGE.format(**texts, body="".join(parts)))
+        return Path(path)
+
+    def __repr__(self) -> str:
+        return self.summary
+
+    def _repr_html_(self) -> str:
+        return _sentences(self.sentences) + _html(self._shown()["leaderboard"])
+
+    @cached_property
+    def _tables(self) -> dict[str, tuple[str, list[dict[str, Any]]]]:
+        return table_rows(
+            self.records, {key: [dict(cost) for cost in costs] for key, costs in self.stage_costs.items()}
+        )
+
+    def _frame(self, file: str) -> pd.DataFrame:
+        columns, rows = self._tables[file]
+        return pd.DataFrame(rows, columns=columns.split(", "))
+
+    @property
+    def _rows(self) -> list[dict[str, Any]]:
+        plain = self.table.astype(object).where(self.table.notna(), None)
+        return [{str(name): value for name, value in row.items()} for row in plain.to_dict("records")]
+
+    def _shown(self) -> dict[str, pd.DataFrame]:
+        table = self.table[[name for name in SHOWN.split(", ") if name in self.table]]
+        alike = [name for name in ("dataset", "victim") if table[name].nunique() == 1]
+        tables = {"leaderboard": table.drop(columns=alike), "fairness": self.fairness, "costs": self.costs}
+        return {name: frame.dropna(axis="columns", how="all") for name, frame in tables.items()}
+
+    def _warnings(self) -> list[str]:
+        counts = {status: sum(record.status == status for record in self.records) for status in ("failed", "skipped")}
+        told = [f"{count} of {len(self.records)} cells {status}" for status, count in counts.items() if count]
+        learned = {
+            record.dataset: record.checks
+            for record in self.records
+            if record.checks and record.attack_metric != "epsilon"
+        }
+        for dataset, checks in learned.items():
+            shares = {what: checks.get(check) for check, what in NOTES.items()}
+            told += [
+                f"{dataset}: {100 * share:.1f} % of the test texts {what}" for what, share in shares.items() if share
+            ]
+        return told
+
+    def _of_secrets(self, head: Row) -> list[dict[str, Any]]:
+        """Return a row for each secret of a row that averages over them, from the metrics of its records."""
+        cell = (head["dataset"], head["victim"], head["attack"])
+        done = [r for r in self.records if (r.dataset, r.victim, r.attack, r.status) == (*cell, "ok")]
+        kept = (
+            "dataset",
+            "victim",
+            "attack",
+            "attack_metric",
+            "secrets",
+            "seeds",
+            "test_size",
+            "task_accuracy",
+            "status",
+        )
+        rows = []
+        for secret in done[0].secrets if done else ():
+            names = {"attack_score": {"f1": "attack_f1"}.get(str(head["attack_metric"]), "attack_accuracy")}
+            names |= {name: name for name in ("empirical_privacy", "privacy_best_constant", "privacy_text_classifier")}
+            means = {column: _mean(done, name, secret) for column, name in names.items()}
+            means |= {
+                f"empirical_privacy_{end}": _mean(done, "empirical_privacy", secret, end) for end in ("low", "high")
+            }
+            if means["attack_score"] is not None:
+                rows.append({**{name: head.get(name) for name in kept}, "secret": secret, **means})
+        return rows
+
+
+def _mean(records: Sequence[Record], name: str, variable: str, end: str = "value") -> float | None:
+    metrics = [metric for record in records if (metric := record.value(name, variable))]
+    values = [value for metric in metrics if (value := getattr(metric, end)) is not None]
+    return sum(values) / len(values) if values else None
+
+
+def _sentences(sentences: Sequence[str]) -> str:
+    return "".join(f"<p>{html.escape(sentence)}</p>" for sentence in sentences)
+
+
+def _html(frame: pd.DataFrame) -> str:
+    return frame.to_html(index=False, escape=True, border=0, na_rep="", float_format=lambda value: f"{value:.3f}")

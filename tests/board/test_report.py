@@ -1,0 +1,147 @@
+"""A report says in sentences what its frames hold, and hostile names stay text."""
+
+import dataclasses
+
+import pytest
+
+from leakboard.board.report import Report
+from leakboard.board.summary import guess, strongest, summarise
+from leakboard.metrics.measures import Metric
+from leakboard.pipeline.records import Record
+
+SECRETS = {"gender": (0.76, 0.37), "age": (0.55, 0.45)}
+
+
+def record(attack="probe", gender=0.76, **fields):
+    scores = {**SECRETS, "gender": (gender, SECRETS["gender"][1])}
+    metrics = [Metric("attack_score", sum(s for s, _ in scores.values()) / 2), Metric("privacy_best_constant", 0.41)]
+    metrics += [Metric("task_accuracy", 0.9), Metric("empirical_privacy", 0.345, low=0.30, high=0.39)]
+    for name, (score, constant) in scores.items():
+        kept = min(1 - score, constant)
+        metrics += [
+            Metric("attack_accuracy", score, name),
+            Metric("privacy_best_constant", constant, name),
+            Metric("empirical_privacy", kept, name, low=kept - 0.05, high=min(kept + 0.05, constant)),
+        ]
+    usual = {"secrets": ("gender", "age"), "attack_metric": "accuracy", "test_size": 100, "metrics": metrics}
+    return Record("made", "lsa", attack, 0, "ok", key=attack, **(usual | fields))
+
+
+def audit(bound, **claim):
+    told = {"epsilon": 1.0, "proved": 1.0, "delta": 0.0, "unit": "vector", "observations": 1, "caveat": ""}
+    metrics = [Metric("attack_score", bound, n=1000), Metric("true_positives", 900 if bound > 1 else 510, n=1000)]
+    metrics += [Metric("false_positives", 1 if bound > 1 else 500, n=1000), Metric("audit_delta", 0.0, n=1000)]
+    return record("dp_audit", attack_metric="epsilon", secrets=("claim",), metrics=metrics, claim=told | claim)
+
+
+def report(*records, **fields):
+    return Report("made", "a description", {}, records, **fields)
+
+
+class TestTable:
+    def test_one_row_averages_over_secrets_and_one_stands_for_each(self):
+        table = report(record()).table.set_index("secret")
+        assert list(table.index) == ["", "gender", "age"]
+        assert table["attack_score"].tolist() == pytest.approx([0.655, 0.76, 0.55])
+        assert table["empirical_privacy"].tolist() == pytest.approx([0.345, 0.24, 0.45])
+        assert table.loc["gender", ["empirical_privacy_low", "empirical_privacy_high"]].tolist() == [0.19, 0.29]
+
+    def test_the_other_frames_hold_what_the_files_do(self):
+        costs = [{"stage": "attack", "seconds": 1.5, "peak_memory_mib": 10, "device": "cpu", "threads": 1}]
+        made = report(record(), stage_costs={"probe": costs})
+        assert made.costs[["attack", "stage", "seconds"]].values.tolist() == [["probe", "attack", 1.5]]
+        assert len(made.cells) == len(record().metrics)
+        assert made.comparison.empty
+        reference = dict.fromkeys(("variable", "group"), "") | {"dataset": "made", "victim": "lsa", "attack": "probe"}
+        reference |= {"metric": "attack_score", "value": 0.5, "source": "a paper"}
+        assert report(record(), reference=[reference]).comparison["difference"].tolist() == pytest.approx([0.155])
+
+
+class TestSentences:
+    def test_what_was_found_stands_beside_what_is_known_without_the_vectors(self):
+        assert report(record()).summary.splitlines() == [
+            "gender can be guessed in 76 % of the texts; without the vectors, 63 %",
+            "age: no attack did better than guessing the most frequent value, which is right in 55 %; "
+            "this does not show that there is nothing to find",
+        ]
+
+    def test_of_several_attacks_the_strongest_is_told(self):
+        told = report(record(), record("weak", gender=0.65)).summary
+        assert "76 %" in told
+        assert "65 %" not in told
+
+    def test_a_difference_that_may_be_chance_is_called_so(self):
+        row = {"secret": "age", "secrets": "age", "attack_metric": "accuracy", "attack_score": 0.56}
+        row |= {"privacy_best_constant": 0.45, "empirical_privacy_high": 0.45}
+        assert guess(row).endswith("without the vectors, 55 % (the difference may be chance)")
+        assert guess(row | {"empirical_privacy_high": 0.44}).endswith("without the vectors, 55 %")
+
+    def test_an_average_is_told_where_the_secrets_are_not_known_apart(self):
+        metrics = [metric for metric in record().metrics if not metric.variable]
+        (sentence,) = report(record(metrics=metrics)).sentences
+        assert sentence == "gender, age (on average) can be guessed in 66 % of the texts; without the vectors, 59 %"
+
+    @pytest.mark.parametrize(
+        ("bound", "claim", "end"),
+        [
+            (6.0, {}, "more than the claimed 1: the claim is violated"),
+            (0.0, {}, "no more than the claimed 1: the claim holds as far as this audit sees"),
+            (0.0, {"proved": 2.0}, "the claimed 1 is not proved for what the code does"),
+            (6.0, {"epsilon": 4.0, "proved": 4.0, "observations": 2}, "more than the claimed 2: the claim is violated"),
+        ],
+    )
+    def test_audits_are_told_beside_the_claim_for_one_release(self, bound, claim, end):
+        made = report(audit(bound, **claim))
+        (sentence,) = made.sentences
+        assert sentence == f"epsilon is at least {made.table['epsilon_audited'][0]:.3g} (95 % confidence), {end}"
+
+    def test_victims_are_named_where_there_are_several_and_warnings_come_last(self):
+        other = dataclasses.replace(record(), victim="bert", checks={"test_copies": 0.25})
+        failed = dataclasses.replace(record(), status="failed", reason="no", attack="other", metrics=[])
+        told = report(record(), other, failed, notes=("take care",)).sentences
+        assert told[0] == "bert on made: gender can be guessed in 76 % of the texts; without the vectors, 63 %"
+        assert told[-3:] == [
+            "warning: 1 of 3 cells failed",
+            "warning: made: 25.0 % of the test texts occur verbatim in train",
+            "warning: take care",
+        ]
+
+    def test_no_more_is_told_than_one_reads(self):
+        rows = report(*(dataclasses.replace(record(), victim=f"v{i:02}") for i in range(40))).table.to_dict("records")
+        assert len(strongest(rows)) == 80
+        assert len(summarise(rows)) == 31
+        assert summarise(rows)[-1] == "50 more sentences like these: see the table"
+
+    def test_nothing_is_told_of_nothing(self):
+        assert report().summary == "no results"
+
+
+class TestPages:
+    HOSTILE = "<script>alert(1)</script>"
+
+    def test_hostile_names_stay_text(self, tmp_path):
+        hostile = dataclasses.replace(record(self.HOSTILE), victim=self.HOSTILE, dataset=self.HOSTILE)
+        made = report(hostile, record(), notes=(self.HOSTILE,))
+        page = made.save(tmp_path / "report.html").read_text("utf-8")
+        for shown in (made._repr_html_(), page):
+            assert self.HOSTILE not in shown
+            assert "&lt;script&gt;alert(1)" in shown
+
+    def test_the_page_asks_nobody_for_anything(self, tmp_path):
+        page = report(record()).save(tmp_path / "report.html").read_text("utf-8")
+        assert " src=" not in page.replace("Plotly", "")[:2000]
+        assert "76 %" in page
+        assert "<table" in page
+
+    def test_a_notebook_shows_sentences_and_the_table_without_columns_that_say_nothing(self):
+        shown = report(record())._repr_html_()
+        assert "gender can be guessed in 76 %" in shown
+        assert "<th>attack_score</th>" in shown
+        assert "<th>dataset</th>" not in shown
+        assert "<th>epsilon_claimed</th>" not in shown
+
+    def test_the_plot_has_a_point_a_victim(self):
+        other = dataclasses.replace(record(), victim="bert")
+        points = report(record(), other).plot().data[-1]
+        assert len(points.x) == 2
+        assert set(points.y) == {0.345}
