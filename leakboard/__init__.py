@@ -3,12 +3,37 @@
 In a checkout the plugin folders stand beside this package; they are reached as ``leakboard.attacks``,
 ``leakboard.victims`` and ``leakboard.datasets``, exactly as in an installed wheel. The folders have no
 ``__init__.py``: a top-level package named ``datasets`` would shadow the Hugging Face library.
+
+From Python: ``evaluate`` vectors, ``audit`` a mechanism, ``run`` a suite, ``open_board`` for published results. They
+are imported when they are first asked for.
 """
 
+import importlib
 from pathlib import Path
+from typing import Any
 
 __version__ = "0.1.0"
 
 _CHECKOUT = Path(__file__).resolve().parent.parent
 if (_CHECKOUT / "run_benchmark.py").is_file() and str(_CHECKOUT) not in __path__:
     __path__.append(str(_CHECKOUT))
+
+_PUBLIC = {
+    "audit": "mechanisms",
+    "boards": "boards",
+    "evaluate": "own_vectors",
+    "open_board": "boards",
+    "run": "running",
+}
+"""Functions by name, with the module of `leakboard.api` that has each."""
+__all__ = ["__version__", *_PUBLIC]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PUBLIC:
+        return getattr(importlib.import_module(f"leakboard.api.{_PUBLIC[name]}"), name)
+    raise AttributeError(f"module 'leakboard' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,62 @@
+"""Published leaderboards from Python: no computation, no data, no network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from leakboard.errors import RequestError, nearest
+
+if TYPE_CHECKING:
+    from leakboard.board.report import Report
+
+
+def boards() -> list[str]:
+    """Return the names of the leaderboards that LeakBoard comes with."""
+    from leakboard.pipeline.records import PUBLISHED
+    from leakboard.suite.suites import suite_folder
+
+    root = suite_folder()
+    return sorted(path.parent.relative_to(root).as_posix() for path in root.rglob(PUBLISHED))
+
+
+def open_board(name: str | Path) -> Report:
+    """Return what a leaderboard was published with.
+
+    Args:
+        name: one of `boards`, or a folder that a leaderboard was published into.
+
+    Raises:
+        RequestError: there is no such leaderboard; the message offers the nearest name.
+    """
+    from leakboard.board.reference import read_reference
+    from leakboard.board.report import Report
+    from leakboard.pipeline.records import PUBLISHED, published_entries
+    from leakboard.suite.suites import suite_folder
+
+    known = boards()
+    folder = suite_folder() / name if str(name) in known else Path(name)
+    if not (folder / PUBLISHED).is_file():
+        allowed = f"one of {', '.join(known)}, or a folder with {PUBLISHED}"
+        raise RequestError(f"open_board: {str(name)!r} is no published leaderboard: {allowed}{nearest(name, known)}")
+    entries = published_entries(folder)
+    suite = _suite(folder)
+    return Report(
+        name=str(name),
+        description=str(suite.get("description", "")),
+        suite=suite,
+        records=[record for record, _ in entries],
+        stage_costs={record.key: costs for record, costs in entries},
+        reference=read_reference(folder),
+    )
+
+
+def _suite(folder: Path) -> dict[str, Any]:
+    """Return the suite that is published in a folder: its ``suite.yaml``, or the file beside it that has its name."""
+    from leakboard.suite.yaml_files import read_yaml
+
+    for path in (folder / "suite.yaml", folder.with_suffix(".yaml")):
+        if path.is_file():
+            content = read_yaml(path)
+            return dict(content) if isinstance(content, dict) else {}
+    return {}

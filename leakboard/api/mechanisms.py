@@ -1,0 +1,184 @@
+"""Audit of a mechanism that is given as a function: is it as private as it claims to be?
+
+Two neighbouring inputs are released many times; an event that tells their releases apart better than the claim allows
+refutes the claim (`leakboard.privacy.auditing.audit`, with the theorem). A low bound proves nothing: this audit failed
+to find more.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakboard.claims import MechanismDefaults
+from leakboard.errors import RequestError
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+    from leakboard.privacy.auditing.events import Pair
+
+Array = NDArray[Any]
+Release = Callable[[Array, np.random.Generator], Array]
+
+VERDICTS = {
+    "violated": "more than the claimed {claimed}: the claim is violated",
+    "not refuted": "no more than the claimed {claimed}: the claim is not refuted, which does not prove it",
+}
+TRIED = 64
+"""Rows of the release that is tried first."""
+
+
+@dataclass(frozen=True, repr=False)
+class Audit:
+    """What an audit of a mechanism shows."""
+
+    epsilon_lower: float
+    """Lower bound on epsilon, at ``confidence``; 0 where the event proves nothing."""
+    epsilon: float
+    """What is claimed."""
+    delta: float
+    """What is claimed."""
+    confidence: float
+    pair: str
+    """The neighbouring inputs that are told apart best."""
+    event: str
+    """The event that tells them apart best, in words."""
+    first: float
+    """Share of the first input's releases in the event."""
+    second: float
+    """Share of the second input's releases in the event."""
+    draws: int
+    """Releases of either input that the bound rests on."""
+
+    @property
+    def verdict(self) -> Literal["violated", "not refuted"]:
+        """Whether the bound exceeds what is claimed; nothing here can prove a claim."""
+        return "violated" if self.epsilon_lower > self.epsilon else "not refuted"
+
+    @property
+    def summary(self) -> str:
+        """What the audit shows, in two plain sentences."""
+        from leakboard.board.summary import audited, percent
+
+        verdict = VERDICTS[self.verdict].format(claimed=f"{self.epsilon:.3g}")
+        shares = f"{percent(self.first)} of the releases of the one input and {percent(self.second)} of the other's"
+        what = f"the event: {self.event}, for the pair: {self.pair}; it holds for {shares}, {self.draws} each"
+        return f"{audited(self.epsilon_lower, self.confidence, verdict)}\n{what}"
+
+    def plot(self) -> Figure:
+        """Return the trade-off of the errors of a test that a claim allows, with what this audit reached."""
+        from leakboard.board.trade_off import trade_off
+
+        return trade_off(self.epsilon, self.delta, self.second, 1 - self.first)
+
+    def __repr__(self) -> str:
+        return self.summary
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<p>{html.escape(line)}</p>" for line in self.summary.splitlines())
+
+
+def audit(
+    release: Release,
+    epsilon: float,
+    *,
+    delta: float = 0.0,
+    dimension: int,
+    pairs: Sequence[tuple[Any, Any]] | None = None,
+    draws: int = 100_000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Audit:
+    """Return a lower bound on the epsilon of a mechanism, from releasing neighbouring inputs many times.
+
+    Args:
+        release: maps vectors, float64 (n, d), and a NumPy generator to their releases, (n, d); each row is released by
+            itself, with noise of its own.
+        epsilon: what is claimed for one release.
+        delta: what is claimed for one release.
+        dimension: width d of the vectors.
+        pairs: neighbouring vectors, (d,) each, by the claim. None: corners of the unit cube, for a mechanism that
+            claims epsilon for any two vectors whose coordinates lie in [0, 1].
+        draws: releases of either input: half to choose an event on, half to test it. No bound exceeds
+            ln(draws / 7.4): to refute a claim of 10 takes at least 165,000.
+        confidence: of the bound.
+        seed: of the noise.
+
+    Raises:
+        RequestError: an argument is wrong, or what is released is no float array (n, d), not finite, or has the same
+            noise in every row of a call.
+    """
+    from leakboard.privacy.auditing import audit as auditing
+    from leakboard.privacy.auditing.events import corners
+
+    _check("epsilon", epsilon, 0 <= epsilon < math.inf, "a number from 0, not infinite")
+    _check("delta", delta, 0 <= delta < 1, "a number from 0, below 1")
+    _check("dimension", dimension, type(dimension) is int and dimension >= 1, "a whole number from 1")
+    _check("confidence", confidence, 0.5 <= confidence < 1, "a number from 0.5, below 1")
+    neighbours = corners(dimension) if pairs is None else _pairs(pairs, dimension)
+    fewest = 100 * len(neighbours)
+    _check("draws", draws, type(draws) is int and draws >= fewest, f"at least {fewest} for {len(neighbours)} pairs")
+    mechanism = _Function(release, epsilon, delta)
+    _try(mechanism, neighbours[0].first, seed)
+    try:
+        bound = auditing.audit(mechanism, neighbours, np.random.default_rng(seed), draws, confidence)
+    except ValueError as error:
+        raise RequestError(f"release: {error}") from None
+    return Audit(
+        bound.epsilon, epsilon, delta, confidence, bound.pair, bound.event, bound.first, bound.second, bound.draws
+    )
+
+
+@dataclass(frozen=True)
+class _Function(MechanismDefaults):
+    """A function with what is claimed for it, as audits need it."""
+
+    function: Release
+    epsilon: float
+    delta: float
+
+    def release(self, values: Array, generator: np.random.Generator) -> Array:
+        """Release a copy of every row, float64 (n, d): a function may write into what it is given."""
+        released = np.asarray(self.function(np.array(values, np.float64), generator))
+        if released.shape != values.shape or released.dtype.kind not in "fiub":
+            got = f"{released.dtype} of shape {released.shape}"
+            raise ValueError(f"it gives {got} for vectors of shape {values.shape}; allowed: numbers of that shape")
+        return released.astype(np.float64)
+
+
+def _try(mechanism: _Function, values: Array, seed: int) -> None:
+    """Refuse a mechanism whose rows share their noise: its releases are no independent draws, and no bound holds."""
+    rng = np.random.default_rng(seed)
+    try:
+        first, second = (mechanism.release(np.tile(values, (TRIED, 1)), rng) for _ in range(2))
+    except ValueError as error:
+        raise RequestError(f"release: {error}") from None
+    alike = all((released == released[0]).all() for released in (first, second))
+    if alike and not np.array_equal(first[0], second[0]):
+        raise RequestError("release: all rows of a call get the same noise; draw it with the shape of the vectors")
+
+
+def _pairs(pairs: Sequence[tuple[Any, Any]], dimension: int) -> list[Pair]:
+    from leakboard.privacy.auditing.events import Pair
+
+    result = []
+    for number, pair in enumerate(pairs):
+        vectors = [np.asarray(vector, np.float64) for vector in pair]
+        good = len(vectors) == 2 and all(v.shape == (dimension,) and np.isfinite(v).all() for v in vectors)
+        shapes = " and ".join(str(vector.shape) for vector in vectors)
+        _check(f"pairs[{number}]", shapes, good, f"two vectors of {dimension} finite numbers")
+        result.append(Pair(f"pair {number}", *vectors))
+    _check("pairs", pairs, bool(result), "at least one, or None for corners of the unit cube")
+    return result
+
+
+def _check(name: str, value: object, good: bool, allowed: str) -> None:
+    if not good:
+        raise RequestError(f"{name}: {value!r} is not allowed: {allowed}")

@@ -1,0 +1,29 @@
+"""Published leaderboards open as reports, without computing anything."""
+
+import pandas as pd
+import pytest
+
+import leakboard
+from leakboard.suite.suites import suite_folder
+
+
+def test_every_published_board_opens_and_says_what_its_file_says():
+    names = leakboard.boards()
+    assert {"demo", "dpnr", "mechanisms"} <= set(names)
+    demo = leakboard.open_board("demo")
+    published = pd.read_csv(suite_folder() / "demo" / "leaderboard.csv")
+    means = demo.table[demo.table["secret"] == ""]
+    assert means["victim"].tolist() == published["victim"].tolist()
+    assert means["attack_score"].tolist() == pytest.approx(published["attack_score"].tolist(), abs=1e-4, nan_ok=True)
+    assert demo.description == demo.suite["description"] != ""
+    assert not demo.costs.empty
+    assert "the claim is violated" in demo.summary
+
+
+def test_a_folder_opens_too_and_another_does_not(tmp_path):
+    folder = suite_folder() / "dpnr"
+    assert len(leakboard.open_board(folder).comparison) > 10
+    with pytest.raises(ValueError, match=r"'demoo' is no published leaderboard: .*; did you mean 'demo'"):
+        leakboard.open_board("demoo")
+    with pytest.raises(ValueError, match="is no published leaderboard"):
+        leakboard.open_board(tmp_path)

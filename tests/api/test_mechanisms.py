@@ -1,0 +1,90 @@
+"""Audits of functions: what breaks its claim is caught, what keeps it is not, and what cannot be audited is refused."""
+
+import math
+
+import numpy as np
+import pytest
+
+import leakboard
+from leakboard.board.trade_off import least_false_negatives
+from leakboard.errors import RequestError
+
+DIMENSION = 4
+DRAWS = 20_000
+
+
+def correct(values, rng):
+    return values + rng.laplace(0, DIMENSION, values.shape)
+
+
+def too_little_noise(values, rng):
+    values += rng.laplace(0, 1, values.shape)
+    return values
+
+
+def audit(release, **options):
+    return leakboard.audit(release, 1.0, **{"dimension": DIMENSION, "draws": DRAWS, **options})
+
+
+def test_a_release_with_too_little_noise_is_violated():
+    found = audit(too_little_noise)
+    assert found.verdict == "violated"
+    assert 2 < found.epsilon_lower <= DIMENSION
+    assert found.summary.startswith(
+        f"epsilon is at least {found.epsilon_lower:.3g} (95 % confidence), more than the cl"
+    )
+    assert "zeros and ones" in found.summary
+    assert found.event in found.summary
+
+
+def test_a_correct_release_is_not():
+    found = audit(correct)
+    assert found.verdict == "not refuted"
+    assert 0.2 < found.epsilon_lower <= 1.0
+    assert "which does not prove it" in repr(found)
+
+
+def test_delta_and_pairs_count():
+    """Noise of N(0, 1) on vectors at a distance of 1: (1, 0.1269)-private, and far from (1, 0)-private."""
+
+    def gaussian(values, rng):
+        return values + rng.normal(0, 1, values.shape)
+
+    pairs = [(np.zeros(DIMENSION), np.eye(DIMENSION)[0])]
+    assert audit(gaussian, delta=0.13, pairs=pairs).verdict == "not refuted"
+    assert audit(gaussian, pairs=pairs).verdict == "violated"
+    assert audit(gaussian, delta=0.13).verdict == "violated"  # corners of the cube are up to 2 apart
+
+
+def test_the_same_seed_gives_the_same_audit():
+    assert audit(correct, draws=2000) == audit(correct, draws=2000)
+    assert audit(correct, draws=2000) != audit(correct, draws=2000, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("release", "options", "message"),
+    [
+        (lambda v, rng: v[:, :2], {}, r"release: it gives float64 of shape \(64, 2\) for vectors of shape \(64, 4\)"),
+        (lambda v, rng: v + rng.laplace(size=4), {}, "release: all rows of a call get the same noise"),
+        (lambda v, rng: v * np.nan, {}, "release: the mechanism released NaN or infinity"),
+        (correct, {"delta": 1.0}, "delta: 1.0 is not allowed: a number from 0, below 1"),
+        (correct, {"dimension": 0}, "dimension: 0 is not allowed"),
+        (correct, {"draws": 299}, "draws: 299 is not allowed: at least 300 for 3 pairs"),
+        (correct, {"pairs": [([0, 0], [1, 1])]}, r"pairs\[0\]: .* is not allowed: two vectors of 4 finite numbers"),
+        (correct, {"pairs": []}, "pairs: .* at least one"),
+    ],
+)
+def test_what_cannot_be_audited_is_refused(release, options, message):
+    with pytest.raises(RequestError, match=message):
+        audit(release, **options)
+
+
+def test_a_mechanism_without_noise_is_audited():
+    assert audit(lambda values, rng: values).verdict == "violated"
+
+
+def test_the_plot_shows_the_point_below_the_curve_of_a_violated_claim():
+    curve, point = audit(too_little_noise).plot().data
+    allowed = np.interp(point.x[0], curve.x, curve.y)
+    assert point.y[0] < allowed
+    assert least_false_negatives(math.log(2), 0.0, np.array([0.0, 0.25, 0.5, 1.0])) == pytest.approx([1, 0.5, 0.25, 0])
