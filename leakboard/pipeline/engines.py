@@ -141,7 +141,7 @@ def run_here(tasks: Iterable[Task], listen: Listen) -> Generator[Outcome, None, 
         while waiting.ready:
             task = waiting.ready.pop(0)
             listen(task.name, "start", "")
-            PROGRESS.handlers[:] = [_Progress(partial(listen, task.name, "progress"))]
+            PROGRESS.handlers[:] = [_Progress(partial(listen, task.name))]
             start = time.monotonic()
             try:
                 value = attempt(task, partial(listen, task.name, "warning"))
@@ -181,15 +181,15 @@ def _enter(events: Any, parent: int) -> None:
 
 
 class _Progress(logging.Handler):
-    """Passes on the lines that a task tells of its progress."""
+    """Passes on the progress and the warnings that a task logs."""
 
-    def __init__(self, tell: Callable[[str], None]):
+    def __init__(self, tell: Callable[[str, str], None]):
         super().__init__()
         self.tell = tell
 
     def emit(self, record: logging.LogRecord) -> None:
         """Pass on one line."""
-        self.tell(record.getMessage())
+        self.tell("progress" if record.levelno < logging.WARNING else "warning", record.getMessage())
 
 
 def _watch(parent: int) -> None:
@@ -207,7 +207,7 @@ def _call(task: Task) -> tuple[Any, float]:
         _events.put((task.name, event, text))
 
     tell("start")
-    PROGRESS.handlers[:] = [_Progress(partial(tell, "progress"))]
+    PROGRESS.handlers[:] = [_Progress(tell)]
     start = time.monotonic()
     value = attempt(task, partial(tell, "warning"))
     return value, time.monotonic() - start

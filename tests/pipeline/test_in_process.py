@@ -60,6 +60,7 @@ def stop(warn):
 
 def tell(warn):
     log_progress("epoch 1")
+    PROGRESS.warning("look out")
     warn("careful")
 
 
@@ -97,6 +98,7 @@ def test_what_a_task_tells_is_heard_under_its_name():
     assert run_all(Task("tells", tell, ()))[1] == [
         ("tells", "start", ""),
         ("tells", "progress", "epoch 1"),
+        ("tells", "warning", "look out"),
         ("tells", "warning", "careful"),
     ]
 
