@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -87,10 +88,12 @@ class _Notes:
         self.notes.append(line)
 
     def begin(self, kinds: dict[str, str], processes: int) -> Self:
-        """Make the bar; it appears after a second."""
+        """Make the bar; a terminal or a notebook shows it, a log file does not."""
         from tqdm import tqdm
 
-        self.bar = tqdm(total=len(kinds), leave=False, delay=1, unit="task")
+        self.kinds = kinds
+        is_seen = sys.stderr.isatty() or "ipykernel" in sys.modules
+        self.bar = tqdm(total=len(kinds), leave=False, disable=not is_seen, unit="task")
         return self
 
     def __enter__(self) -> Self:
@@ -106,7 +109,7 @@ class _Notes:
         if event == "warning":
             self.notes.append(f"{name}: {text}")
         else:
-            self.bar.set_description(f"{name}: {text}" if text else name)
+            self.bar.set_description(": ".join(filter(None, (self.kinds[name].partition("(")[0], text))))
 
     def end(self, name: str, seconds: float, failure: str) -> None:
         """Count a task, and keep why it failed."""

@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+import leakboard
+from leakboard.cli.audit import audit
 from leakboard.data.downloads import without_network
 from leakboard.errors import RequestError, nearest
 from leakboard.store import file_checksum
@@ -34,7 +36,7 @@ SuiteName = Annotated[str, typer.Argument(help="A name under leaderboards/, or a
 def main() -> None:
     """Run the command line; a wrong request is one line on standard error and exit status 2."""
     try:
-        app(prog_name="run_benchmark.py" if sys.argv[0].endswith(".py") else "leakboard")
+        app(prog_name=_program(Path(sys.argv[0])))
     except RequestError as error:
         Console(stderr=True).print(f"error: {error}", markup=False, highlight=False, soft_wrap=True)
         sys.exit(2)
@@ -43,8 +45,24 @@ def main() -> None:
         sys.exit(130)
 
 
+def _program(path: Path) -> str:
+    """Return how the user called the program."""
+    return {"run_benchmark.py": path.name, "__main__.py": "python -m leakboard"}.get(path.name, "leakboard")
+
+
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
+        console.print(f"leakboard {leakboard.__version__}", highlight=False)
+        raise typer.Exit
+
+
 @app.callback(invoke_without_command=True)
-def default(context: typer.Context) -> None:
+def default(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Tell it.")
+    ] = False,
+) -> None:
     """Run the demo leaderboard when no command is given."""
     if context.invoked_subcommand is None:
         run("demo")
@@ -99,6 +117,9 @@ def run(
         raise typer.Exit(1)
     if broken:
         raise typer.Exit(3)
+
+
+app.command()(audit)
 
 
 @app.command()

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import leakboard
 from leakboard.pipeline import engines
 
 
@@ -274,3 +275,14 @@ def test_show_prints_every_option(command_line):
     code, _, err = command_line("show", "victim", "word2vc")
     assert (code, err.count("\n")) == (2, 1)
     assert "did you mean 'word2vec'?" in err
+
+
+def test_the_version_is_told_by_every_way_to_call_it(command_line):
+    assert command_line("--version")[:2] == (0, f"leakboard {leakboard.__version__}\n")
+    called = [sys.executable, "-m", "leakboard", "--version"]
+    assert (
+        subprocess.run(called, capture_output=True, text=True, check=True).stdout
+        == f"leakboard {leakboard.__version__}\n"
+    )
+    called[-1] = "--help"
+    assert "python -m leakboard" in subprocess.run(called, capture_output=True, text=True, check=True).stdout

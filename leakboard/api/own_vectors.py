@@ -1,0 +1,177 @@
+"""Evaluating vectors that one has: what do they give away? From arrays and frames, or from files.
+
+Both ways build the same suite: a ``table`` of secrets beside ``precomputed`` vectors.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from leakboard.api.running import run
+from leakboard.errors import RequestError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from leakboard.board.report import Report
+
+TEST_SHARE = 0.2
+"""Share of the rows that attacks are scored on."""
+THREATS = {"secrets": "vectors", "texts": "text"}
+"""Threats to vectors of texts, with what an attack of each must be given to be scored."""
+Attacks = str | Sequence[str | Mapping[str, Any]]
+
+
+def evaluate(
+    vectors: Any,
+    secrets: Any,
+    *,
+    labels: Any = None,
+    texts: Any = None,
+    users: Any = None,
+    ids: Any = None,
+    attacks: Attacks = "all",
+    out: str | Path | None = None,
+    seed: int = 0,
+) -> Report:
+    """Attack vectors, and return how well the secrets of their texts can be guessed.
+
+    Row i of everything belongs together: NumPy arrays, pandas frames and series, Arrow tables, torch tensors or lists.
+    Where pandas objects have an index of their own, the indexes must be the same.
+
+    Args:
+        vectors: numbers (n, d).
+        secrets: columns of classes (gender, age group): a frame, a mapping of names to columns, or one series.
+        labels: the task's classes; without them no task is scored.
+        texts: the texts; without them nothing is compared with what the text itself reveals.
+        users: who wrote each text; no user is in two splits, and intervals are over users.
+        ids: names of the rows, none twice; where another object has an index of its own it must hold these.
+        attacks: ``all`` that apply, or entries of a suite.
+        out: folder for the files, the suite and the run; None: they live as long as the report does.
+        seed: of the split, the attacks and all else that is random.
+
+    Raises:
+        RequestError: an argument is wrong; one line names it, the row, and what is allowed.
+    """
+    from leakboard.api.columns import ROLES, gather
+    from leakboard.api.placeholder_texts import with_placeholders
+
+    matrix, frame = gather(vectors, secrets, labels=labels, texts=texts, users=users, ids=ids)
+    temporary = TemporaryDirectory(prefix="leakboard-") if out is None else None
+    folder = Path(temporary.name if temporary else str(out)).resolve()
+    names = [str(name) for name in frame if name not in ROLES]
+    roles = {role: role for role in ("label", "text", "user") if role in frame}  # both files have the rows in order
+    table, file = _write(folder, matrix, frame if "text" in frame else with_placeholders(frame))
+    suite = suite_of(table, file, names, **roles, attacks=attacks, seed=seed)
+    return dataclasses.replace(run_kept(suite, folder), kept=temporary)
+
+
+def suite_of(
+    table: str | Path,
+    vectors: str | Path,
+    secrets: Sequence[str],
+    *,
+    label: str | None = None,
+    text: str | None = None,
+    user: str | None = None,
+    id: str | None = None,
+    attacks: Attacks = "all",
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Return the suite that attacks precomputed vectors, as its YAML would hold it.
+
+    Args:
+        table: file of the rows.
+        vectors: file of their vectors.
+        secrets: columns of the table that are secret.
+        label: column of the task's classes.
+        text: column of the texts.
+        user: column that says who wrote each text.
+        id: column of the rows' ids.
+        attacks: ``all`` that apply, or entries of a suite.
+        seed: of the split, the attacks and all else that is random.
+    """
+    columns = {"label": label, "text": text, "user": user, "id": id}
+    dataset: dict[str, Any] = {"path": str(table), "secrets": list(secrets)}
+    dataset |= {name: column for name, column in columns.items() if column is not None}
+    dataset |= {"test_share": TEST_SHARE, **({"split_seed": seed} if seed else {})}
+    return {
+        "description": "What do these vectors give away?",
+        "seeds": [seed],
+        "reuse": False,  # nobody has published results of them
+        "text_classifier": text is not None,
+        "datasets": [{"table": dataset}],
+        "victims": [{"precomputed": {"vectors": str(vectors)}}],
+        "attacks": _all_attacks(text is not None) if attacks == "all" else _entries(attacks),
+    }
+
+
+def as_yaml(suite: Mapping[str, Any]) -> str:
+    """Return a suite as the YAML file that asks for the same."""
+    from ruamel.yaml import YAML
+
+    writer: Any = YAML(typ="safe", pure=True)
+    writer.default_flow_style, writer.sort_base_mapping_type_on_output = False, False
+    stream = StringIO()
+    writer.dump(dict(suite), stream)
+    return stream.getvalue()
+
+
+def run_kept(suite: Mapping[str, Any], folder: Path) -> Report:
+    """Write a suite into ``suite.yaml`` of a folder, and run it there."""
+    from leakboard.store import write_file
+
+    write_file(folder / "suite.yaml", as_yaml(suite))
+    report = run(suite, out=folder)
+    return dataclasses.replace(report, name="own vectors")
+
+
+def _all_attacks(has_texts: bool) -> list[str | Mapping[str, Any]]:
+    """Return the attacks that apply to vectors of texts with attributes; those that read texts, where there are any."""
+    from leakboard.suite.registry import Registry
+
+    registry = Registry()
+    threats = {threat for threat, needs in THREATS.items() if has_texts or needs != "text"}
+    plugins = {
+        item.name: registry.load("attacks", item.name) for item in registry.listings("attacks") if not item.problem
+    }
+    return [
+        name for name, cls in plugins.items() if cls.threat.name in threats and getattr(cls, "kind", "") != "entity"
+    ]
+
+
+def _entries(attacks: Attacks) -> list[str | Mapping[str, Any]]:
+    if not attacks:
+        raise RequestError("attacks: none is named; allowed: all, or entries of a suite, as in ['attribute_inference']")
+    return (
+        [attacks]
+        if isinstance(attacks, str)
+        else [entry if isinstance(entry, str) else dict(entry) for entry in attacks]
+    )
+
+
+def _write(folder: Path, vectors: NDArray[Any], frame: pd.DataFrame) -> tuple[Path, Path]:
+    """Write ``table.parquet`` and ``vectors.npy`` into a folder and return their paths.
+
+    Raises:
+        StorageError: the folder cannot be written.
+    """
+    from io import BytesIO
+
+    import numpy as np
+
+    from leakboard.store import write_file
+
+    array, table = BytesIO(), BytesIO()
+    np.save(array, vectors)
+    frame.to_parquet(table, index=False)
+    paths = folder / "table.parquet", folder / "vectors.npy"
+    for path, content in zip(paths, (table, array), strict=True):
+        write_file(path, content.getvalue())
+    return paths

@@ -1,0 +1,83 @@
+"""``audit``: what do vectors give away that one has in files? Without any YAML; the suite that it ran is kept."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from leakboard.errors import RequestError
+
+if TYPE_CHECKING:
+    from leakboard.board.report import Report
+
+COLUMNS = (
+    "secret",
+    "attack",
+    "attack_score",
+    "empirical_privacy",
+    "privacy_best_constant",
+    "privacy_text_classifier",
+    "task_accuracy",
+)
+"""Columns of the table that are printed, those of them that hold something; the first row averages over secrets."""
+
+
+def audit(
+    table: Annotated[Path, typer.Argument(help="A file of rows: csv, tsv, parquet or jsonl.")],
+    vectors: Annotated[Path, typer.Option(help="File of their vectors: npy, npz or parquet.")],
+    secrets: Annotated[str, typer.Option(help="Columns of the table that are secret, as in gender,age.")],
+    label: Annotated[Optional[str], typer.Option(help="Column of the task's classes.")] = None,  # noqa: UP045
+    text: Annotated[Optional[str], typer.Option(help="Column of the texts.")] = None,  # noqa: UP045
+    user: Annotated[Optional[str], typer.Option(help="Column that says who wrote each text.")] = None,  # noqa: UP045
+    id: Annotated[Optional[str], typer.Option(help="Column of ids by which rows and vectors are joined.")] = None,  # noqa: UP045
+    attacks: Annotated[str, typer.Option(help="Names with commas, or all that apply.")] = "all",
+    out: Annotated[Path, typer.Option(help="Folder for the suite and its results.")] = Path("runs/audit"),
+    seed: Annotated[int, typer.Option(min=0, help="Of the split and the attacks.")] = 0,
+) -> None:
+    """Attack the vectors of a table's rows, without any YAML; the suite that it ran is printed and kept."""
+    from leakboard.api.own_vectors import as_yaml, run_kept, suite_of
+    from leakboard.api.placeholder_texts import file_with_placeholders
+
+    for path, option in ((table, "TABLE"), (vectors, "--vectors")):
+        if not path.is_file():
+            raise RequestError(f"{option} {path}: no such file")
+    out.mkdir(parents=True, exist_ok=True)
+    rows = table if text else file_with_placeholders(table, out)
+    chosen = "all" if attacks == "all" else _names("--attacks", attacks)
+    roles = {"label": label, "text": text, "user": user, "id": id}
+    suite = suite_of(
+        rows.resolve(), vectors.resolve(), _names("--secrets", secrets), **roles, attacks=chosen, seed=seed
+    )
+    report = run_kept(suite, out)
+    console = Console(width=None if sys.stdout.isatty() else 100)
+    console.print(report.summary, markup=False, highlight=False, soft_wrap=True)
+    console.print(_table(report))
+    console.print(f"\nthe suite, kept in {out / 'suite.yaml'}:\n", markup=False, highlight=False, soft_wrap=True)
+    console.print(as_yaml(suite), markup=False, highlight=False, soft_wrap=True)
+    if any(record.status == "failed" for record in report.records):
+        raise typer.Exit(1)
+
+
+def _table(report: Report) -> Table:
+    rows = report.table
+    shown = [name for name in COLUMNS if rows[name].notna().any()]
+    table = Table(*(name.replace("_", " ") for name in shown), box=SIMPLE_HEAD, pad_edge=False)
+    for row in rows[shown].itertuples(index=False):
+        table.add_row(
+            *(Text(value if isinstance(value, str) else "" if value != value else f"{value:.3f}") for value in row)
+        )
+    return table
+
+
+def _names(option: str, text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise RequestError(f"{option} {text}: allowed are names with commas, as in a,b")
+    return names

@@ -1,0 +1,235 @@
+"""Vectors from Python and from the command line: what is planted is found, what is not is not, and traps are told."""
+
+import numpy as np
+import pandas as pd
+import pyarrow
+import pytest
+import torch
+from ruamel.yaml import YAML
+
+import leakboard
+from leakboard.api.columns import gather
+from leakboard.errors import RequestError
+
+N = 1000
+SHOWN = 0.85
+"""How often the planted secret is what the vectors show: no attacker can be right more often."""
+QUICK = [{"attribute_inference": {"portfolio": "logistic", "inputs": "raw"}}]
+
+
+@pytest.fixture(scope="module")
+def planted():
+    """Return vectors that show a gender in 85 % of the rows, and nothing of the age; a task that they show fully."""
+    rng = np.random.default_rng(5)
+    gender, age, label = (rng.integers(2, size=N) for _ in range(3))
+    vectors = rng.normal(size=(N, 6)).astype(np.float32)
+    vectors[:, 0] += 8 * np.where(rng.random(N) < SHOWN, gender, 1 - gender)
+    vectors[:, 1] += 8 * label
+    secrets = pd.DataFrame({"gender": np.array(["f", "m"])[gender], "age": np.array(["young", "old"])[age]})
+    return vectors, secrets, label
+
+
+@pytest.fixture(scope="module")
+def report(planted):
+    vectors, secrets, label = planted
+    return leakboard.evaluate(vectors, secrets, labels=label, attacks=QUICK)
+
+
+class TestPlantedTruth:
+    def test_a_secret_that_is_in_the_vectors_is_found_at_its_bayes_accuracy(self, report):
+        row = report.table.set_index("secret").loc["gender"]
+        error = np.sqrt(SHOWN * (1 - SHOWN) / row["test_size"])
+        assert row["attack_score"] == pytest.approx(SHOWN, abs=3 * error)
+        assert row["empirical_privacy"] == pytest.approx(1 - row["attack_score"])
+
+    def test_one_that_is_not_is_at_the_constant(self, report):
+        row = report.table.set_index("secret").loc["age"]
+        error = np.sqrt(0.25 / row["test_size"])
+        assert row["attack_score"] == pytest.approx(0.5, abs=3 * error)
+        assert row["empirical_privacy_high"] == pytest.approx(row["privacy_best_constant"])
+
+    def test_the_sentences_have_the_numbers_of_the_table(self, report):
+        table = report.table.set_index("secret")
+        score, constant = table.loc["gender", "attack_score"], 1 - table.loc["gender", "privacy_best_constant"]
+        told = f"gender can be guessed in {100 * score:.0f} % of the texts; without the vectors, {100 * constant:.0f} %"
+        assert report.sentences[0] == told
+        assert report.sentences[1].startswith("age")
+        assert "nothing to find" in report.sentences[1] or "may be chance" in report.sentences[1]
+        assert table.loc["", "task_accuracy"] > 0.98
+
+    def test_the_suite_can_be_run_again_while_the_report_lives(self, report):
+        again = leakboard.run(report.suite, out=report.kept.name + "/again")
+        assert again.table["attack_score"].tolist() == report.table["attack_score"].tolist()
+
+    def test_a_folder_keeps_vectors_table_and_suite(self, planted, tmp_path):
+        vectors, secrets, _ = planted
+        made = leakboard.evaluate(vectors[:200], secrets[:200], attacks=QUICK, out=tmp_path)
+        assert YAML(typ="safe").load(tmp_path / "suite.yaml") == made.suite
+        assert np.array_equal(np.load(tmp_path / "vectors.npy"), vectors[:200])
+        assert made.kept is None
+
+
+class TestKinds:
+    """Whatever holds the numbers and classes, the same comes out."""
+
+    MATRIX = np.arange(12, dtype=np.float32).reshape(4, 3)
+    CLASSES: dict[str, list[str]] = {"gender": ["f", "m", "m", "f"]}  # noqa: RUF012
+
+    @pytest.mark.parametrize(
+        "vectors",
+        [
+            MATRIX.astype(np.float64),
+            MATRIX.tolist(),
+            pd.DataFrame(MATRIX),
+            pd.Series(list(MATRIX)),
+            pd.DataFrame({"vector": list(MATRIX)}),
+            torch.tensor(MATRIX, requires_grad=True),
+            pyarrow.table({"vector": MATRIX.tolist()}),
+            pyarrow.table({"e0": MATRIX[:, 0], "e1": MATRIX[:, 1], "e2": MATRIX[:, 2]}),
+        ],
+        ids=["array", "lists", "frame", "series", "frame of lists", "tensor", "arrow lists", "arrow columns"],
+    )
+    def test_vectors(self, vectors):
+        assert np.array_equal(gather(vectors, self.CLASSES)[0], self.MATRIX)
+
+    @pytest.mark.parametrize(
+        "secrets",
+        [
+            CLASSES,
+            pd.DataFrame(CLASSES),
+            pd.Series(CLASSES["gender"], name="gender"),
+            pd.Series(CLASSES["gender"], name="gender", dtype="category"),
+            pyarrow.table(CLASSES),
+            {"gender": np.array(CLASSES["gender"])},
+        ],
+        ids=["mapping", "frame", "series", "categories", "arrow", "array"],
+    )
+    def test_secrets(self, secrets):
+        assert gather(self.MATRIX, secrets)[1].to_dict("list") == self.CLASSES
+
+    def test_numbers_and_truth_values_are_classes(self):
+        secrets = {"age": torch.tensor([1, 2, 2, 1]), "known": [True, False, True, True], "group": [1.0, 2.0, 1.0, 2.0]}
+        secrets["bin"] = pd.cut(pd.Series([5, 50, 20, 70]), [0, 30, 100])
+        frame = gather(self.MATRIX, secrets, users=np.array([7, 7, 8, 8]))[1]
+        assert frame["age"].tolist() == ["1", "2", "2", "1"]
+        assert frame["known"].tolist() == ["true", "false", "true", "true"]
+        assert frame["group"].tolist() == ["1", "2", "1", "2"]
+        assert frame["bin"].tolist() == ["(0, 30]", "(30, 100]", "(0, 30]", "(30, 100]"]
+        assert frame["user"].tolist() == ["7", "7", "8", "8"]
+
+
+def with_hole(row):
+    matrix = np.zeros((4, 2))
+    matrix[row, 1] = np.nan
+    return matrix
+
+
+class TestTraps:
+    ZEROS = np.zeros((4, 2))
+    GOOD = pd.Series(["f", "m", "m", "f"], name="gender", index=list("abcd"))
+
+    @pytest.mark.parametrize(
+        ("vectors", "secrets", "options", "message"),
+        [
+            (ZEROS[:3], GOOD, {}, r"secrets\['gender'\]: 4 rows, but vectors has 3"),
+            (ZEROS, GOOD, {"labels": [1, 2]}, "labels: 2 rows, but vectors has 4"),
+            (with_hole(2), GOOD, {}, r"vectors: row 2 \('c'\): nan in column 1; 1 rows are not finite"),
+            (ZEROS[:, 0], GOOD, {}, r"vectors: float64 of shape \(4,\) is not allowed: numbers of shape \(rows, d\)"),
+            ([[1, 2], [1]], GOOD, {}, "vectors: a list does not hold one vector of numbers a row, all of one length"),
+            (
+                pd.DataFrame(ZEROS, index=list("abdc")),
+                GOOD,
+                {},
+                r"row 2 is 'c', but in vectors it is 'd'; the same rows",
+            ),
+            (
+                pd.DataFrame(ZEROS, index=list("abce")),
+                GOOD,
+                {},
+                r"row 3 is 'd', but in vectors it is 'e'; they hold ot",
+            ),
+            (ZEROS, GOOD, {"ids": list("abdc")}, r"ids: row 2 is 'd', but in secrets\['gender'\] it is 'c'"),
+            (ZEROS, GOOD, {"ids": list("abca")}, "ids: rows 0 and 3 have the same id, 'a'"),
+            (ZEROS, {"gender": ["f", None, "m", "m"]}, {}, r"secrets\['gender'\]: row 1: it is missing"),
+            (ZEROS, {"gender": ["f"] * 4}, {}, "one value only, 'f': nothing can be guessed"),
+            (ZEROS, {"income": [1.5, 2, 3, 4]}, {}, r"secrets\['income'\]: row 0: it is 1.5, not a class"),
+            (ZEROS, {"label": list("fmfm")}, {}, "secrets: 'label' means something else here; rename the column"),
+            (ZEROS, {}, {}, "secrets: there is no column"),
+            (ZEROS, list("fmfm"), {}, "secrets: a list is not allowed: a frame, a mapping of names to columns"),
+            (ZEROS, GOOD, {"texts": ["a", "", "b", "c"]}, r"texts: row 1 \('b'\): it is empty"),
+            (ZEROS, GOOD, {"labels": ZEROS}, r"labels: a ndarray of shape \(4, 2\) is not one column"),
+        ],
+    )
+    def test_what_would_go_wrong_in_silence_is_one_line(self, vectors, secrets, options, message):
+        with pytest.raises(RequestError, match=message) as caught:
+            leakboard.evaluate(vectors, secrets, **options)
+        assert "\n" not in str(caught.value)
+
+    def test_ages_are_no_classes_until_bins_are_made(self):
+        ages = np.arange(60)
+        with pytest.raises(RequestError, match="60 values, most of them numbers; make classes of them first"):
+            gather(np.zeros((60, 2)), {"age": ages})
+        assert set(gather(np.zeros((60, 2)), {"age": pd.cut(ages, [-1, 30, 60])})[1]["age"]) == {"(-1, 30]", "(30, 60]"}
+
+    def test_the_same_index_joins_and_a_plain_one_joins_by_position(self):
+        for index in (list("abcd"), range(4)):
+            assert len(gather(pd.DataFrame(self.ZEROS, index=index), self.GOOD)[1]) == 4
+
+
+class TestTexts:
+    def test_without_texts_nothing_reads_them(self, report):
+        (dataset,) = report.suite["datasets"]
+        assert report.suite["text_classifier"] is False
+        assert "text" not in dataset["table"]
+
+    def test_all_attacks_read_texts_only_where_there_are_any(self):
+        from leakboard.api.own_vectors import suite_of
+
+        without, with_texts = (set(suite_of("t", "v", ["a"], text=text)["attacks"]) for text in (None, "text"))
+        assert without == {"attribute_inference"}
+        assert with_texts >= {"attribute_inference", "bag_of_words"}
+
+
+class TestCommand:
+    @pytest.fixture
+    def files(self, planted, tmp_path):
+        vectors, secrets, label = planted
+        np.save(tmp_path / "v.npy", vectors)
+        frame = secrets.assign(task=label, words=[f"text {i}" for i in range(N)])
+        frame.to_csv(tmp_path / "mine.csv", index=False)
+        return tmp_path
+
+    @pytest.fixture
+    def audit(self, files, command_line):
+        def call(*options, table="mine.csv", secrets="gender,age"):
+            given = ["--vectors", files / "v.npy", "--secrets", secrets, "--out", files / "out"]
+            return command_line("audit", files / table, *given, *options)
+
+        return call
+
+    def test_it_says_what_evaluate_says_and_prints_the_suite_that_it_keeps(self, audit, files, report, monkeypatch):
+        from leakboard.api import own_vectors
+
+        monkeypatch.setattr(own_vectors, "_all_attacks", lambda has_texts: QUICK)
+        code, out, err = audit("--label", "task")
+        assert code == 0, err
+        assert out.startswith(report.sentences[0])
+        assert f"{report.table['attack_score'][1]:.3f}" in out
+        kept = (files / "out" / "suite.yaml").read_text("utf-8")
+        assert kept.strip() in out
+        assert YAML(typ="safe").load(kept)["datasets"][0]["table"]["secrets"] == ["gender", "age"]
+        assert max(map(len, out.partition("the suite, kept")[0].splitlines()[2:])) <= 100
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"secrets": "gender,agee", "options": ["--text", "words"]}, "no column 'agee'"),
+            ({"table": "nine.csv"}, "nine.csv: no such file"),
+            ({"secrets": "gender,"}, "--secrets gender,: allowed are names with commas, as in a,b"),
+            ({"options": ["--attacks", "atribute_inference"]}, "did you mean 'attribute_inference'"),
+        ],
+    )
+    def test_a_wrong_request_is_one_line(self, audit, options, message):
+        code, _, err = audit(*options.pop("options", ()), **options)
+        assert (code, err.count("\n")) == (2, 1), err
+        assert message in err
