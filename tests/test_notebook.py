@@ -1,0 +1,36 @@
+"""The notebook of the documentation runs, says what is planted, and is kept without outputs."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+NOTEBOOK = CHECKOUT / "docs" / "own_vectors.ipynb"
+
+
+def test_it_is_kept_without_outputs():
+    cells = json.loads(NOTEBOOK.read_text("utf-8"))["cells"]
+    assert [cell["outputs"] for cell in cells if cell["cell_type"] == "code"] == [[]] * 6
+
+
+def test_it_runs_and_finds_what_is_planted(tmp_path, monkeypatch):
+    nbclient = pytest.importorskip("nbclient", reason="the notebook is run by nbclient: pip install nbclient ipykernel")
+    pytest.importorskip("ipykernel", reason="the notebook is run by ipykernel: pip install ipykernel")
+    import nbformat
+
+    monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    resources = {"metadata": {"path": str(tmp_path)}}
+    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3", resources=resources).execute()
+    shown = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    told = "\n".join(output.data["text/plain"] for output in shown if output.output_type == "execute_result")
+    assert "gender can be guessed in 8" in told
+    assert "region: no attack did better" in told or "region can be guessed in 5" in told
+    assert "the claim is violated" in told
+    assert "the claim is not refuted" in told
+    assert any(
+        "text/html" in output.data and "<table" in output.data["text/html"] for output in shown if "data" in output
+    )
+    assert any("application/vnd.plotly.v1+json" in output.data for output in shown if "data" in output)
+    assert not list(tmp_path.iterdir())
