@@ -60,7 +60,7 @@ def _print_version(is_wanted: bool) -> None:
 def default(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Tell it.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Tell the version.")
     ] = False,
 ) -> None:
     """Run the demo leaderboard when no command is given."""
