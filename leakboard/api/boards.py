@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from leakboard.errors import RequestError, nearest
 
 if TYPE_CHECKING:
     from leakboard.board.report import Report
+    from leakboard.suite.names import Names
 
 
 def boards() -> list[str]:
@@ -32,7 +33,9 @@ def open_board(name: str | Path) -> Report:
     from leakboard.board.reference import read_reference
     from leakboard.board.report import Report
     from leakboard.pipeline.records import PUBLISHED, published_entries
+    from leakboard.suite.names import Names
     from leakboard.suite.suites import suite_folder
+    from leakboard.suite.yaml_files import read_yaml
 
     known = boards()
     folder = suite_folder() / name if str(name) in known else Path(name)
@@ -40,7 +43,8 @@ def open_board(name: str | Path) -> Report:
         allowed = f"one of {', '.join(known)}, or a folder with {PUBLISHED}"
         raise RequestError(f"open_board: {str(name)!r} is no published leaderboard: {allowed}{nearest(name, known)}")
     entries = published_entries(folder)
-    suite = _suite(folder)
+    path = _suite_file(folder)
+    suite = read_yaml(path) if path else {}
     return Report(
         name=str(name),
         description=str(suite.get("description", "")),
@@ -48,15 +52,23 @@ def open_board(name: str | Path) -> Report:
         records=[record for record, _ in entries],
         stage_costs={record.key: costs for record, costs in entries},
         reference=read_reference(folder),
+        names=_names(path) if path else Names(),
     )
 
 
-def _suite(folder: Path) -> dict[str, Any]:
+def _suite_file(folder: Path) -> Path | None:
     """Return the suite that is published in a folder: its ``suite.yaml``, or the file beside it that has its name."""
-    from leakboard.suite.yaml_files import read_yaml
+    paths = (folder / "suite.yaml", folder.with_suffix(".yaml"))
+    return next((path for path in paths if path.is_file()), None)
 
-    for path in (folder / "suite.yaml", folder.with_suffix(".yaml")):
-        if path.is_file():
-            content = read_yaml(path)
-            return dict(content) if isinstance(content, dict) else {}
-    return {}
+
+def _names(path: Path) -> Names:
+    """Return what a suite calls its entries; labels where a plugin of it is not installed."""
+    from leakboard.suite.names import Names
+    from leakboard.suite.registry import Registry
+    from leakboard.suite.suites import load_suite
+
+    try:
+        return load_suite(path, Registry()).names
+    except RequestError:
+        return Names()

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 TEST_SHARE = 0.2
 """Share of the rows that attacks are scored on."""
-THREATS = {"secrets": "vectors", "texts": "text"}
-"""Threats to vectors of texts, with what an attack of each must be given to be scored."""
 Attacks = str | Sequence[str | Mapping[str, Any]]
 
 
@@ -60,14 +58,13 @@ def evaluate(
         RequestError: an argument is wrong; one line names it, the row, and what is allowed.
     """
     from leakboard.api.columns import ROLES, gather
-    from leakboard.api.placeholder_texts import with_placeholders
 
     matrix, frame = gather(vectors, secrets, labels=labels, texts=texts, users=users, ids=ids)
     temporary = TemporaryDirectory(prefix="leakboard-") if out is None else None
     folder = Path(temporary.name if temporary else str(out)).resolve()
     names = [str(name) for name in frame if name not in ROLES]
     roles = {role: role for role in ("label", "text", "user") if role in frame}  # both files have the rows in order
-    table, file = _write(folder, matrix, frame if "text" in frame else with_placeholders(frame))
+    table, file = _write(folder, matrix, frame)
     suite = suite_of(table, file, names, **roles, attacks=attacks, seed=seed)
     return dataclasses.replace(run_kept(suite, folder), kept=temporary)
 
@@ -93,12 +90,12 @@ def suite_of(
         label: column of the task's classes.
         text: column of the texts.
         user: column that says who wrote each text.
-        id: column of the rows' ids.
+        id: column of the rows' ids, in both files where that of the vectors has columns.
         attacks: ``all`` that apply, or entries of a suite.
         seed: of the split, the attacks and all else that is random.
     """
-    columns = {"label": label, "text": text, "user": user, "id": id}
-    dataset: dict[str, Any] = {"path": str(table), "secrets": list(secrets)}
+    columns = {"label": label, "user": user, "id": id}
+    dataset: dict[str, Any] = {"path": str(table), "text": text, "secrets": list(secrets)}
     dataset |= {name: column for name, column in columns.items() if column is not None}
     dataset |= {"test_share": TEST_SHARE, **({"split_seed": seed} if seed else {})}
     return {
@@ -107,8 +104,8 @@ def suite_of(
         "reuse": False,  # nobody has published results of them
         "text_classifier": text is not None,
         "datasets": [{"table": dataset}],
-        "victims": [{"precomputed": {"vectors": str(vectors)}}],
-        "attacks": _all_attacks(text is not None) if attacks == "all" else _entries(attacks),
+        "victims": [{"precomputed": {"vectors": str(vectors), **_id_of(Path(vectors), id)}}],
+        "attacks": "all" if attacks == "all" else _entries(attacks),
     }
 
 
@@ -132,18 +129,9 @@ def run_kept(suite: Mapping[str, Any], folder: Path) -> Report:
     return dataclasses.replace(report, name="own vectors")
 
 
-def _all_attacks(has_texts: bool) -> list[str | Mapping[str, Any]]:
-    """Return the attacks that apply to vectors of texts with attributes; those that read texts, where there are any."""
-    from leakboard.suite.registry import Registry
-
-    registry = Registry()
-    threats = {threat for threat, needs in THREATS.items() if has_texts or needs != "text"}
-    plugins = {
-        item.name: registry.load("attacks", item.name) for item in registry.listings("attacks") if not item.problem
-    }
-    return [
-        name for name, cls in plugins.items() if cls.threat.name in threats and getattr(cls, "kind", "") != "entity"
-    ]
+def _id_of(vectors: Path, id: str | None) -> dict[str, str]:
+    """Return the option that joins vectors by id; a bare array has no ids, and is joined by position."""
+    return {} if id is None or vectors.suffix == ".npy" else {"id": id}
 
 
 def _entries(attacks: Attacks) -> list[str | Mapping[str, Any]]:

@@ -66,6 +66,7 @@ def run(
         records=records,
         stage_costs={job.key: opened.costs(job) for job in (*opened.jobs, *opened.others)},
         reference=read_reference(loaded.home),
+        names=loaded.names,
         notes=tuple(display.notes),
     )
 

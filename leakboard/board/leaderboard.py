@@ -62,7 +62,7 @@ def _leaderboard_rows(records: Sequence[Record], bounds: Mapping[tuple[str, floa
     done = [record for record in records if record.status == "ok"]
     first = done[0] if done else records[0]
     row: Row = {"dataset": first.dataset, "victim": first.victim, "attack": first.attack, "seeds": len(done)}
-    row |= {f"{kind}_options": row[kind] for kind in KINDS}
+    row |= {f"{kind}_options": row[kind] for kind in KINDS} | {"secret": ""}
     if not done:
         return [{**row, "status": _status(records, done, row)}]
     row |= {

@@ -16,6 +16,7 @@ from leakboard.board.summary import summarise
 from leakboard.board.tables import table_rows
 from leakboard.pipeline.records import Record
 from leakboard.store import write_file
+from leakboard.suite.names import Names
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -54,6 +55,8 @@ class Report:
     """By a record's key, what each stage of its cell took."""
     reference: Sequence[dict[str, Any]] = ()
     """Published numbers to compare with (`leakboard.board.reference`)."""
+    names: Names = Names()  # noqa: RUF009 (it is frozen)
+    """What datasets, victims and attacks are called."""
     notes: tuple[str, ...] = ()
     """Warnings of the run."""
     kept: Any = None
@@ -62,11 +65,7 @@ class Report:
     @cached_property
     def table(self) -> pd.DataFrame:
         """The leaderboard: one row a dataset, victim and attack, and one for each of its secrets."""
-        columns, rows = self._tables["leaderboard.csv"]
-        if not any("secret" in row for row in rows):
-            rows = [row for head in rows for row in ({**head, "secret": ""}, *self._of_secrets(head))]
-        names = columns.split(", ")
-        return pd.DataFrame(rows, columns=names if "secret" in names else [*names[:3], "secret", *names[3:]])
+        return self._frame("leaderboard.csv")
 
     @property
     def fairness(self) -> pd.DataFrame:
@@ -86,7 +85,8 @@ class Report:
     @property
     def comparison(self) -> pd.DataFrame:
         """One row a published number, beside ours; empty where the suite has none."""
-        return pd.DataFrame(compare(self.records, self.reference), columns=COMPARISON.split(", "))
+        rows = [self.names.row(row) for row in compare(self.records, self.reference)]
+        return pd.DataFrame(rows, columns=COMPARISON.split(", "))
 
     @property
     def sentences(self) -> list[str]:
@@ -128,9 +128,8 @@ class Report:
 
     @cached_property
     def _tables(self) -> dict[str, tuple[str, list[dict[str, Any]]]]:
-        return table_rows(
-            self.records, {key: [dict(cost) for cost in costs] for key, costs in self.stage_costs.items()}
-        )
+        costs = {key: [dict(cost) for cost in costs] for key, costs in self.stage_costs.items()}
+        return table_rows(self.records, costs, (), self.names)
 
     def _frame(self, file: str) -> pd.DataFrame:
         columns, rows = self._tables[file]
@@ -161,39 +160,6 @@ class Report:
                 f"{dataset}: {100 * share:.1f} % of the test texts {what}" for what, share in shares.items() if share
             ]
         return told
-
-    def _of_secrets(self, head: Row) -> list[dict[str, Any]]:
-        """Return a row for each secret of a row that averages over them, from the metrics of its records."""
-        cell = (head["dataset"], head["victim"], head["attack"])
-        done = [r for r in self.records if (r.dataset, r.victim, r.attack, r.status) == (*cell, "ok")]
-        kept = (
-            "dataset",
-            "victim",
-            "attack",
-            "attack_metric",
-            "secrets",
-            "seeds",
-            "test_size",
-            "task_accuracy",
-            "status",
-        )
-        rows = []
-        for secret in done[0].secrets if done else ():
-            names = {"attack_score": {"f1": "attack_f1"}.get(str(head["attack_metric"]), "attack_accuracy")}
-            names |= {name: name for name in ("empirical_privacy", "privacy_best_constant", "privacy_text_classifier")}
-            means = {column: _mean(done, name, secret) for column, name in names.items()}
-            means |= {
-                f"empirical_privacy_{end}": _mean(done, "empirical_privacy", secret, end) for end in ("low", "high")
-            }
-            if means["attack_score"] is not None:
-                rows.append({**{name: head.get(name) for name in kept}, "secret": secret, **means})
-        return rows
-
-
-def _mean(records: Sequence[Record], name: str, variable: str, end: str = "value") -> float | None:
-    metrics = [metric for record in records if (metric := record.value(name, variable))]
-    values = [value for metric in metrics if (value := getattr(metric, end)) is not None]
-    return sum(values) / len(values) if values else None
 
 
 def _sentences(sentences: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
-from leakboard.board.tables import ROUNDING
+from leakboard.board.leaderboard import ROUNDING
 
 Row = Mapping[str, Any]
 

@@ -30,8 +30,8 @@ COLUMNS = (
 
 
 def audit(
-    table: Annotated[Path, typer.Argument(help="A file of rows: csv, tsv, parquet or jsonl.")],
-    vectors: Annotated[Path, typer.Option(help="File of their vectors: npy, npz or parquet.")],
+    table: Annotated[Path, typer.Argument(help="A file of rows: csv, tsv, parquet, arrow or jsonl.")],
+    vectors: Annotated[Path, typer.Option(help="File of their vectors: npy, npz, parquet, arrow, csv or jsonl.")],
     secrets: Annotated[str, typer.Option(help="Columns of the table that are secret, as in gender,age.")],
     label: Annotated[Optional[str], typer.Option(help="Column of the task's classes.")] = None,  # noqa: UP045
     text: Annotated[Optional[str], typer.Option(help="Column of the texts.")] = None,  # noqa: UP045
@@ -43,17 +43,15 @@ def audit(
 ) -> None:
     """Attack the vectors of a table's rows, without any YAML; the suite that it ran is printed and kept."""
     from leakboard.api.own_vectors import as_yaml, run_kept, suite_of
-    from leakboard.api.placeholder_texts import file_with_placeholders
 
     for path, option in ((table, "TABLE"), (vectors, "--vectors")):
         if not path.is_file():
             raise RequestError(f"{option} {path}: no such file")
     out.mkdir(parents=True, exist_ok=True)
-    rows = table if text else file_with_placeholders(table, out)
     chosen = "all" if attacks == "all" else _names("--attacks", attacks)
     roles = {"label": label, "text": text, "user": user, "id": id}
     suite = suite_of(
-        rows.resolve(), vectors.resolve(), _names("--secrets", secrets), **roles, attacks=chosen, seed=seed
+        table.resolve(), vectors.resolve(), _names("--secrets", secrets), **roles, attacks=chosen, seed=seed
     )
     report = run_kept(suite, out)
     console = Console(width=None if sys.stdout.isatty() else 100)

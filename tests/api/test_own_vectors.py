@@ -8,6 +8,7 @@ import torch
 from ruamel.yaml import YAML
 
 import leakboard
+from leakboard.api import own_vectors
 from leakboard.api.columns import gather
 from leakboard.errors import RequestError
 
@@ -180,14 +181,14 @@ class TestTexts:
     def test_without_texts_nothing_reads_them(self, report):
         (dataset,) = report.suite["datasets"]
         assert report.suite["text_classifier"] is False
-        assert "text" not in dataset["table"]
+        assert dataset["table"]["text"] is None
 
-    def test_all_attacks_read_texts_only_where_there_are_any(self):
-        from leakboard.api.own_vectors import suite_of
-
-        without, with_texts = (set(suite_of("t", "v", ["a"], text=text)["attacks"]) for text in (None, "text"))
-        assert without == {"attribute_inference"}
-        assert with_texts >= {"attribute_inference", "bag_of_words"}
+    def test_vectors_with_columns_are_joined_by_id_and_bare_arrays_by_position(self):
+        ids = [
+            own_vectors.suite_of("t.csv", vectors, ["a"], id="doc")["victims"][0]["precomputed"].get("id")
+            for vectors in ("v.parquet", "v.npy")
+        ]
+        assert ids == ["doc", None]
 
 
 class TestCommand:
@@ -208,10 +209,8 @@ class TestCommand:
         return call
 
     def test_it_says_what_evaluate_says_and_prints_the_suite_that_it_keeps(self, audit, files, report, monkeypatch):
-        from leakboard.api import own_vectors
-
-        monkeypatch.setattr(own_vectors, "_all_attacks", lambda has_texts: QUICK)
-        code, out, err = audit("--label", "task")
+        monkeypatch.setattr(own_vectors, "_entries", lambda attacks: QUICK)
+        code, out, err = audit("--label", "task", "--attacks", "attribute_inference")
         assert code == 0, err
         assert out.startswith(report.sentences[0])
         assert f"{report.table['attack_score'][1]:.3f}" in out
