@@ -33,7 +33,7 @@ VERDICTS = {
     "": "nothing is claimed",
 }
 SHOWN = 30
-"""Sentences that are shown; the table has the rest."""
+"""Sentences on guesses that are shown, and as many on audits; the table has the rest."""
 
 
 def summarise(rows: Sequence[Row], warnings: Sequence[str] = ()) -> list[str]:
@@ -46,10 +46,15 @@ def summarise(rows: Sequence[Row], warnings: Sequence[str] = ()) -> list[str]:
     scored = [row for row in rows if _number(row.get("attack_score"))]
     audits = [row for row in scored if row["attack_metric"] == "epsilon"]
     several = len({(row["dataset"], row["victim"]) for row in scored}) > 1
-    told = [_with_victim(row, guess(row), several) for row in strongest(scored)]
-    told += [_with_victim(row, audit(row), several) for row in _worst_audits(audits)]
-    more = [f"{len(told) - SHOWN} more sentences like these: see the table"] if len(told) > SHOWN else []
-    return [*told[:SHOWN], *more, *(f"warning: {warning}" for warning in warnings)]
+    guesses = [_with_victim(row, guess(row), several) for row in strongest(scored)]
+    bounds = [_with_victim(row, audit(row), several) for row in _worst_audits(audits)]
+    return [*_first(guesses), *_first(bounds), *(f"warning: {warning}" for warning in warnings)]
+
+
+def _first(sentences: Sequence[str]) -> list[str]:
+    """Return as many sentences as one reads, and how many more there are."""
+    more = [f"{len(sentences) - SHOWN} more sentences like these: see the table"] if len(sentences) > SHOWN else []
+    return [*sentences[:SHOWN], *more]
 
 
 def strongest(rows: Sequence[Row]) -> list[Row]:
