@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import traceback
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
 
 
 class RequestError(ValueError):
@@ -36,3 +39,35 @@ def one_line(error: BaseException) -> str:
     """Return an exception as one line: its type, unless the request was at fault, and its message."""
     message = " ".join(str(error).split()) or "no message"
     return message if isinstance(error, RequestError) else f"{type(error).__name__}: {message}"
+
+
+def failure_line(error: BaseException, file: str = "") -> str:
+    """Return an exception as one line with its place in a plugin, as in ``ValueError: odd data (mine.py:42)``.
+
+    A request that is wrong has no such place: its message is about what the user wrote.
+    """
+    place = "" if isinstance(error, RequestError) else plugin_line(error, file)
+    return f"{one_line(error)} ({place})" if place else one_line(error)
+
+
+def plugin_line(error: BaseException, file: str = "") -> str:
+    """Return file and line, as in ``mine.py:42``, of the innermost frame of an error that lies in a plugin's own file.
+
+    Args:
+        error: with its traceback.
+        file: of a plugin that cannot be imported; any other file is a plugin's if it declares a plugin's class.
+
+    Returns:
+        An empty string where no frame lies in such a file.
+    """
+    frames = [
+        (frame.f_code.co_filename, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if frame.f_code.co_filename == file or _declares_a_plugin(frame.f_globals)
+    ]
+    return f"{Path(frames[-1][0]).name}:{frames[-1][1]}" if frames else ""
+
+
+def _declares_a_plugin(module: Mapping[str, Any]) -> bool:
+    classes = [value for value in tuple(module.values()) if isinstance(value, type)]
+    return any(cls.__module__ == module.get("__name__") and "__leakboard_kind__" in vars(cls) for cls in classes)

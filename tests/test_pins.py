@@ -8,13 +8,14 @@ import importlib
 from pathlib import Path
 from types import SimpleNamespace
 
-import conformance
 import numpy as np
 import pandas as pd
 import pins
 import pytest
 
 from leakboard import metrics, threats
+from leakboard.conformance import texts as conformance
+from leakboard.conformance.values import content
 from leakboard.data.corpora import build_corpus
 from leakboard.interfaces import FittedVictim, PublishedWords, Secret, Victim
 from leakboard.metrics import baselines
@@ -155,7 +156,7 @@ class Spy(Victim, FittedVictim):
 
 def halves():
     return [
-        [None if side is None else conformance.content(side) for side in victim_and_attacker_corpus(corpus(), kind, 0)]
+        [None if side is None else content(side) for side in victim_and_attacker_corpus(corpus(), kind, 0)]
         for kind in ("within", "overlap", "disjoint", None)
     ]
 

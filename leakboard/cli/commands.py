@@ -223,6 +223,21 @@ def show(
 
 
 @app.command()
+def check(
+    kind: Annotated[str, typer.Argument(help="dataset, victim or attack; left out with --plugin.")] = "",
+    name: Annotated[str, typer.Argument(help="Its name.")] = "",
+    plugin: PluginFiles = None,
+) -> None:
+    """Check that plugins keep the contract: an installed one by name, or files given by --plugin."""
+    from leakboard.cli.check import check_plugins, chosen_plugins
+    from leakboard.suite.registry import Registry
+
+    registry = Registry(plugin or ())
+    if not check_plugins(console, registry, chosen_plugins(registry, kind, name)):
+        raise typer.Exit(1)
+
+
+@app.command()
 def new(
     kind: Annotated[str, typer.Argument(help="dataset, victim or attack.")],
     name: Annotated[str, typer.Argument(help="A new name, in lower case with underscores.")],

@@ -18,7 +18,7 @@ from typing import Any
 
 from pebble import ProcessExpired, ProcessPool
 
-from leakboard.errors import StopRun, one_line
+from leakboard.errors import StopRun, failure_line, one_line
 from leakboard.logs import PROGRESS
 
 
@@ -225,7 +225,7 @@ def attempt(task: Task, warn: Callable[[str], None]) -> Any:
     except StopRun:
         raise
     except (Exception, SystemExit) as error:
-        raise TaskFailed(one_line(error), traceback.format_exc()) from None
+        raise TaskFailed(failure_line(error), traceback.format_exc()) from None
 
 
 def _pass_on(events: Any, listen: Listen) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 
-from leakboard.errors import StopRun, one_line
+from leakboard.errors import StopRun, failure_line
 from leakboard.pipeline.records import write_costs, write_failure, write_record
 from leakboard.pipeline.stages import RunFolders, Stages, record_of
 from leakboard.suite.plan import Job
@@ -58,7 +58,7 @@ def run_cell(job: Job, folders: RunFolders, warn: Callable[[str], None]) -> str:
     except StopRun:
         raise
     except (Exception, SystemExit) as error:  # a plugin that ends its process fails its own cell
-        return record_failure(job, folders, one_line(error), traceback.format_exc())
+        return record_failure(job, folders, failure_line(error), traceback.format_exc())
     write_costs(folder, costs)
     write_record(folder, record)
     return ""

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from leakboard.errors import RequestError, one_line
+from leakboard.errors import RequestError, failure_line
 from leakboard.store import digest, folder_name
 from leakboard.suite import code, options, revisions
 from leakboard.suite.cells import Cell, Choice, Conditions
@@ -93,7 +93,7 @@ def make_job(cell: Cell, conditions: Conditions, identities: Identities) -> Job:
         except RequestError:
             raise
         except Exception as error:
-            problem = one_line(error)
+            problem = failure_line(error)
     return Job(cell, conditions, digest({"cell": cell.label, "problem": problem}), problem=problem)
 
 

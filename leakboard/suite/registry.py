@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any
 
 import leakboard
-from leakboard.errors import RequestError, nearest, one_line
+from leakboard.errors import RequestError, failure_line, nearest, one_line
 from leakboard.suite.code import imported
 
 KINDS = ("datasets", "victims", "attacks")
@@ -106,13 +106,27 @@ class Registry:
         if (kind, name) in self._classes:
             return self._classes[kind, name]
         if listing.problem:
-            raise BrokenPlugin(f"{kind[:-1]} {name!r} ({listing.origin}) is broken: {listing.problem}")
+            raise BrokenPlugin(_broken(listing, listing.problem))
         try:
             module = importlib.import_module(listing.module) if listing.module else _import_file(listing)
         except Exception as error:
-            raise BrokenPlugin(f"{kind[:-1]} {name!r} ({listing.origin}) is broken: {one_line(error)}") from error
+            raise BrokenPlugin(_broken(listing, failure_line(error, listing.origin))) from error
         self._classes[kind, name] = _plugin_class(module, listing)
         return self._classes[kind, name]
+
+    def load_whole(self, kind: str, name: str, location: str = "request") -> Any:
+        """Return a plugin's class as `load` does, and make sure that it has what its kind must have.
+
+        Raises:
+            RequestError: there is no such plugin.
+            BrokenPlugin: it cannot be imported, or its class lacks a part; the message names file and line.
+        """
+        from leakboard.suite.form import complaint, line_of
+
+        cls = self.load(kind, name, location)
+        if reason := complaint(cls, kind):
+            raise BrokenPlugin(_broken(self.find(kind, name, location), f"{reason} ({line_of(cls)})"))
+        return cls
 
     def availability(self, listing: Listing) -> str:
         """Return one line on whether a plugin can be used; only a plugin that has `availability` is imported."""
@@ -206,10 +220,14 @@ def _import_file(listing: Listing) -> ModuleType:
     return module
 
 
+def _broken(listing: Listing, reason: str) -> str:
+    return f"{listing.kind[:-1]} {listing.name!r} ({listing.origin}) is broken: {reason}"
+
+
 def _plugin_class(module: ModuleType, listing: Listing) -> Any:
     named = listing.attribute
     for name, value in vars(module).items():
         is_declared = name == named if named else isinstance(value, type) and value.__module__ == module.__name__
         if is_declared and getattr(value, "__leakboard_kind__", None) == listing.kind:
             return value
-    raise BrokenPlugin(f"{listing.kind[:-1]} {listing.name!r} ({listing.origin}) is broken: no such plugin class")
+    raise BrokenPlugin(_broken(listing, "no such plugin class"))

@@ -261,7 +261,7 @@ def _refuse_seeds_twice(seeds: Sequence[int], location: str) -> None:
 def _choice(registry: Registry, kind: str, name: str, options_given: dict[str, Any], location: str) -> Choice:
     registry.find(kind, name, location)
     try:
-        plugin = options.build(registry.load(kind, name), options_given, f"{location}.{name}")
+        plugin = options.build(registry.load_whole(kind, name), options_given, f"{location}.{name}")
     except BrokenPlugin as error:
         written = ", ".join(f"{key}={json.dumps(value, default=str)}" for key, value in options_given.items())
         return Choice(kind, name, options_given, f"{name}({written})" if written else name, str(error))
