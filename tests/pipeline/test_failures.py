@@ -17,6 +17,12 @@ def failure(bench):
     return json.loads(path.read_text())
 
 
+def place(path, text):
+    """Return file and line of the only line of a plugin that holds a text."""
+    (number,) = [i for i, line in enumerate(path.read_text().splitlines(), 1) if text in line]
+    return f"{path.name}:{number}"
+
+
 DEFECTS = {
     "raises": ("hashed", (FIT, f'        raise ValueError("odd data")\n{FIT}'), "ValueError: odd data"),
     "no network": (
@@ -101,34 +107,37 @@ def test_a_defect_fails_its_cells_alone_until_it_is_mended(case, bench, command_
 
 
 def test_a_plugin_that_ends_its_process_fails_its_cells(bench, command_line):
-    bench.plugin("hashed", "other", (FIT, f"        raise SystemExit(0)\n{FIT}"))
-    bench.plugin("ridge", "third", ("        square =", "        raise SystemExit(4)\n        square ="))
+    fit = bench.plugin("hashed", "other", (FIT, f"        raise SystemExit(0)\n{FIT}"))
+    attack = bench.plugin("ridge", "third", ("        square =", "        raise SystemExit(4)\n        square ="))
     bench.suite(victims=["other", "hashed"], attacks=["third", "ridge"])
     assert command_line(*bench.arguments("run"))[0] == 1
     status = bench.leaderboard()["status"]
-    assert status["other", "ridge"] == "failed: SystemExit: 0"
-    assert status["hashed", "third"] == "failed: SystemExit: 4"
+    assert status["other", "ridge"] == f"failed: SystemExit: 0 ({place(fit, 'raise SystemExit')})"
+    assert status["hashed", "third"] == f"failed: SystemExit: 4 ({place(attack, 'raise SystemExit')})"
     assert status["hashed", "ridge"] == "ok"
 
 
 def test_a_plugin_that_cannot_be_identified_fails_its_cells(bench, command_line):
-    bench.plugin("letters", "other", ('        return "letters-1"', '        raise OSError("no such shelf")'))
+    path = bench.plugin("letters", "other", ('        return "letters-1"', '        raise OSError("no such shelf")'))
     bench.suite(datasets=["other", "letters"])
     assert command_line(*bench.arguments("run"))[0] == 1
     table = pd.read_csv(bench.run / "leaderboard.csv", index_col="dataset")
-    assert table["status"].to_dict() == {"letters": "ok", "other": "failed: OSError: no such shelf"}
+    assert table["status"].to_dict() == {
+        "letters": "ok",
+        "other": f"failed: OSError: no such shelf ({place(path, 'raise')})",
+    }
 
 
 @pytest.mark.parametrize("end", ["SystemExit(3)", 'OSError("boom")'])
 def test_a_dataset_that_cannot_be_loaded_fails_its_cells_alone(end, bench, command_line):
     load = "        rng = stream("
-    bench.plugin("letters", "other", (load, f"        raise {end}\n{load}"))
+    path = bench.plugin("letters", "other", (load, f"        raise {end}\n{load}"))
     bench.suite(
         datasets=["other", {"letters": {"auxiliary": "other"}}, {"letters": {"auxiliary": {"letters": {"size": 60}}}}]
     )
     assert command_line(*bench.arguments("run"))[0] == 1
     status = pd.read_csv(bench.run / "leaderboard.csv", index_col="dataset")["status"].to_dict()
-    reason = f"failed: {'SystemExit: 3' if 'Exit' in end else 'OSError: boom'}"
+    reason = f"failed: {'SystemExit: 3' if 'Exit' in end else 'OSError: boom'} ({place(path, 'raise')})"
     assert status == {
         "other": reason,
         "letters(auxiliary=other)": reason,
@@ -249,3 +258,27 @@ def test_an_unwritable_folder_of_cells_is_one_line(bench, command_line):
     code, _, err = command_line(*bench.arguments("run"))
     assert (code, err.count("\n")) == (2, 1)
     assert "cannot be written (Not a directory)" in err
+
+
+def test_a_failure_names_the_innermost_line_that_is_the_plugins_own(bench, command_line):
+    """Of calls through libraries and back; an error that the engine finds has no line in the plugin."""
+    calls = ("        square =", "        np.apply_along_axis(lambda row: 1 / 0, 1, view.vectors)\n        square =")
+    path = bench.plugin("ridge", "deep", calls)
+    bench.plugin("ridge", "short", ("name: vectors @ matrix for", "name: vectors[1:] @ matrix for"))
+    bench.suite(attacks=["deep", "short"])
+    code, out, _ = command_line(*bench.arguments("run"))
+    reason = f"ZeroDivisionError: division by zero ({place(path, '1 / 0')})"
+    assert code == 1
+    assert reason in " ".join(out.split())
+    status = bench.leaderboard()["status"]
+    assert status["hashed", "deep"] == f"failed: {reason}"
+    assert ".py:" not in status["hashed", "short"]
+
+
+def test_a_class_that_lacks_a_part_fails_before_anything_is_computed(bench, command_line):
+    bench.plugin("hashed", "other", ("    def fit(", "    def fitt("))
+    bench.suite(victims=["other"])
+    assert command_line(*bench.arguments("run"))[0] == 1
+    assert not (bench.out / ".cache").exists()
+    (status,) = bench.leaderboard()["status"]
+    assert "Hashed does not define fit, which every victim has; did you mean 'fitt'? (other.py:" in status

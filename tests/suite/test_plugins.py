@@ -159,7 +159,7 @@ def test_a_broken_plugin_is_listed_with_the_reason_and_breaks_only_itself(tree, 
 def test_a_plugin_that_fails_as_it_is_imported(single):
     registry = Registry([single(PLUGIN + "\n\nraise OSError('no disk')\n")])
     assert registry.find("victims", "mine", "x").problem == ""
-    with pytest.raises(BrokenPlugin, match=r"is broken: OSError: no disk$"):
+    with pytest.raises(BrokenPlugin, match=r"is broken: OSError: no disk \(mine.py:14\)$"):
         registry.load("victims", "mine")
 
 
