@@ -187,7 +187,7 @@ def list_(
     kind: Annotated[str, typer.Argument(help="datasets, victims, attacks or suites; all when left out.")] = "",
     plugin: PluginFiles = None,
 ) -> None:
-    """List what there is, and whether it can be used; only plugins with an availability of their own are imported."""
+    """List what there is, whether it can be used, and which attacks meet which victims."""
     from leakboard.suite.registry import KINDS, Registry
 
     kinds = (*KINDS, "suites")
@@ -201,6 +201,10 @@ def list_(
             table.add_row(*map(Text, row))
         console.print(table)
         console.print()
+    if not kind:
+        from leakboard.cli.meetings import print_meetings
+
+        print_meetings(console, registry)
 
 
 @app.command()
@@ -211,15 +215,19 @@ def show(
 ) -> None:
     """Show a plugin: what it is, its paper, its options with ranges and defaults."""
     from leakboard.cli.console import print_plugin
+    from leakboard.cli.meetings import what_meets
     from leakboard.suite.registry import KINDS, BrokenPlugin, Registry
 
     singular = [k[:-1] for k in KINDS]
     if kind not in singular:
         raise RequestError(f"show: {kind!r} is not one of {', '.join(singular)}{nearest(kind, singular)}")
+    registry = Registry(plugin or ())
     try:
-        print_plugin(console, name, Registry(plugin or ()).load(f"{kind}s", name, "show"))
+        print_plugin(console, name, registry.load(f"{kind}s", name, "show"))
     except BrokenPlugin as error:
         raise RequestError(str(error)) from None
+    if kind != "dataset":
+        console.print(Text(f"\n{what_meets(registry, f'{kind}s', name)}"))
 
 
 @app.command()
