@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from leakboard.board.files import write_files
+from leakboard.board.submissions import forget_verified, is_submission, record_verified
 from leakboard.errors import RequestError
 from leakboard.pipeline import runner
 from leakboard.pipeline.records import PUBLISHED as RECORDS
@@ -67,6 +68,8 @@ def _published_rows(run: Run) -> set[tuple[str, str, str]]:
 def verify(run: Run, display: runner.Display, count: int, tolerance: float, seed: int) -> bool:
     """Compute ``count`` random published cells from nothing and compare every metric; return whether all agree.
 
+    Of a submission, what agrees is written beside it as verified; what was so before is forgotten where a cell differs.
+
     Raises:
         RequestError: the suite has no published cells.
     """
@@ -79,8 +82,14 @@ def verify(run: Run, display: runner.Display, count: int, tolerance: float, seed
         jobs = [job for job, _ in chosen]
         again = dataclasses.replace(run, jobs=jobs, others=(), out=Path(folder), reuse=False)
         runner.execute(again, display, processes=1, force=False)
-        agree = [_compare(display, again, job, result.record, tolerance) for job, result in chosen]
-        return all(agree)
+        compared = {job.key: _compare(display, again, job, result.record, tolerance) for job, result in chosen}
+    agree = {key: largest for key, largest in compared.items() if largest is not None}
+    if is_submission(run.suite.home):
+        if len(agree) == len(compared):
+            display.print(f"wrote {record_verified(run.suite.home, agree)}")
+        else:
+            forget_verified(run.suite.home)
+    return len(agree) == len(compared)
 
 
 def _cell_key(job: Job) -> tuple[str, str, str, str]:
@@ -88,7 +97,8 @@ def _cell_key(job: Job) -> tuple[str, str, str, str]:
     return cell.source.label, cell.victim.label, cell.attack.label, str(cell.seed)
 
 
-def _compare(display: runner.Display, run: Run, job: Job, published: Record, tolerance: float) -> bool:
+def _compare(display: runner.Display, run: Run, job: Job, published: Record, tolerance: float) -> float | None:
+    """Return the largest difference of a metric; None where the two records do not agree."""
     record = run.record(job)
     computed, expected = (_values(entry) if entry else {} for entry in (record, published))
     missing = len(computed.keys() ^ expected.keys())
@@ -102,7 +112,7 @@ def _compare(display: runner.Display, run: Run, job: Job, published: Record, tol
     verdict = "agrees" if good else "DIFFERS"
     line = f"{verdict}: {job.cell.label}: largest difference {largest:.6f}{where}{gone}"
     display.print(line)
-    return good
+    return largest if good else None
 
 
 def _values(record: Record) -> dict[tuple[str, str, str], float]:

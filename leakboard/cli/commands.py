@@ -157,12 +157,16 @@ def publish(
     only: Only = None,
     seeds: Annotated[Optional[str], typer.Option(help="These are enough, as in 0,1.")] = None,  # noqa: UP045
     plugin: PluginFiles = None,
+    submit: Annotated[Optional[Path], typer.Option(help="Write a submission into this new folder instead.")] = None,  # noqa: UP045
 ) -> None:
-    """Copy a finished run's tables and records into the suite's folder, with their provenance."""
-    from leakboard.board import publishing
+    """Copy a finished run's tables and records into the suite's folder, or write them as a submission to send."""
+    from leakboard.board import publishing, submissions
     from leakboard.cli import console as output
+    from leakboard.suite.registry import Registry
 
-    output.print_paths(console, publishing.publish(_open(suite, out, only, seeds, plugin)))
+    opened = _open(suite, out, only, seeds, plugin)
+    paths = submissions.submit(opened, Registry(plugin or ()), submit) if submit else publishing.publish(opened)
+    output.print_paths(console, paths)
 
 
 @app.command()

@@ -16,6 +16,8 @@ from leakboard.store import digest, finite, numbers, write_file
 
 RESULT, FAILURE, COSTS = "result.json", "failure.json", "costs.json"
 PUBLISHED = "records.jsonl.gz"
+SUBMISSIONS = "submissions"
+"""Folder in a leaderboard's of records that others computed."""
 
 
 @dataclass(frozen=True)

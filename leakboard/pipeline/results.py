@@ -13,7 +13,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from leakboard.pipeline.records import PUBLISHED, Record, published_records, read_costs, read_published, read_record
+from leakboard.pipeline.records import (
+    PUBLISHED,
+    SUBMISSIONS,
+    Record,
+    published_records,
+    read_costs,
+    read_published,
+    read_record,
+)
 from leakboard.suite.plan import Job
 from leakboard.suite.suites import suite_folder
 
@@ -105,6 +113,7 @@ class Results:
         wanted = {job.key for job in self.jobs} - set(self._home_board)
         here = self.home.resolve()
         homes = [path.parent for path in sorted(suite_folder().rglob(PUBLISHED)) if path.parent.resolve() != here]
+        homes = [home for home in homes if home.parent.name != SUBMISSIONS]  # computed by others
         return {key: entry for home in homes for key, entry in read_published(home, wanted).items()}
 
 

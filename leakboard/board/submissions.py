@@ -1,0 +1,137 @@
+"""Submissions: results that somebody else computed, sent to a leaderboard, and which of them were computed again.
+
+A submission is a folder: ``suite.yaml``, ``records.jsonl.gz`` in the published format, ``submission.json`` (where the
+numbers come from, and whose plugins computed them), and the plugins: files under ``plugins/``, or packages with their
+versions in ``requirements.txt``. Whoever computes its cells again with ``verify`` adds ``verified.json``.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from leakboard.board.provenance import describe
+from leakboard.errors import RequestError
+from leakboard.pipeline.environment import environment
+from leakboard.pipeline.records import PUBLISHED, SUBMISSIONS, pack, published_records
+from leakboard.pipeline.runner import Run
+from leakboard.store import file_checksum, write_file
+from leakboard.suite.plan import Job
+from leakboard.suite.registry import Registry
+
+SUBMITTED, VERIFIED = "submission.json", "verified.json"
+
+Provenance = Literal["verified", "self-reported"]
+Row = tuple[str, str, str]
+"""Dataset, victim and attack, as the leaderboard labels them."""
+
+
+def submit(run: Run, registry: Registry, folder: Path) -> list[Path]:
+    """Write the chosen cells of a finished run into a folder, to be sent to a leaderboard; return its files.
+
+    Raises:
+        RequestError: cells have no result, a plugin declares no revision, or the folder holds other files.
+        StorageError: the folder cannot be written.
+    """
+    if left := len(run.unfinished):
+        raise RequestError(f"{run.suite.name}: {left} of {len(run.jobs)} cells have no result; `run` computes them")
+    if undeclared := sorted({name for job in run.jobs for name in job.undeclared}):
+        raise RequestError(
+            f"{run.suite.name}: {undeclared[0]} declares no revision, so its results cannot be submitted; "
+            f"write @{undeclared[0].partition('/')[0][:-1]}(revision=1) above its class and run it"
+        )
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / SUBMITTED).is_file():
+        raise RequestError(f"--submit {folder}: it holds files that are no submission; name a new folder")
+    (folder / VERIFIED).unlink(missing_ok=True)  # it was about other records
+    files, packages = _plugins(run.jobs, registry)
+    results = [result for job in run.jobs if (result := run.results.find(job))]
+    costs = [cost for result in results for cost in result.costs]
+    content = describe(run.suite, run.jobs, [result.record for result in results], costs)
+    content |= {"plugins": {**{name: f"plugins/{path.name}" for name, path in files.items()}, **packages}}
+    written: dict[str, str | bytes] = {
+        "suite.yaml": run.suite.path.read_text("utf-8"),
+        PUBLISHED: pack((result.record, result.costs) for result in results),
+        SUBMITTED: json.dumps(content, indent=1, sort_keys=True) + "\n",
+        **{f"plugins/{path.name}": path.read_text("utf-8") for path in files.values()},
+    }
+    if packages:
+        written["requirements.txt"] = "".join(f"{package}\n" for package in sorted(set(packages.values())))
+    for name, text in written.items():
+        write_file(folder / name, text)
+    return [folder / name for name in written]
+
+
+def _plugins(jobs: Iterable[Job], registry: Registry) -> tuple[dict[str, Path], dict[str, str]]:
+    """Return the plugins that do not come with LeakBoard: files by kind and name, and packages as ``name==version``."""
+    files: dict[str, Path] = {}
+    packages: dict[str, str] = {}
+    for name in sorted({name for job in jobs for name in job.code}):
+        kind, _, stem = name.partition("/")
+        listing = registry.find(kind, stem, name)
+        if not listing.module:
+            files[name] = Path(listing.origin)
+        elif listing.attribute:
+            package = importlib.metadata.packages_distributions()[listing.module.partition(".")[0]][0]
+            packages[name] = f"{package}=={importlib.metadata.version(package)}"
+    return files, packages
+
+
+def is_submission(home: Path) -> bool:
+    """Return whether a folder of published records is a submission."""
+    return (home / SUBMITTED).is_file()
+
+
+def record_verified(home: Path, differences: Mapping[str, float]) -> Path:
+    """Write which cells of a submission were computed again and agree, with those of earlier times.
+
+    Args:
+        home: the submission.
+        differences: the largest difference of a metric, by the identity of a cell.
+    """
+    earlier = _verified(home)
+    done = {"date": time.strftime("%Y-%m-%d", time.gmtime()), "commit": environment()["commit"]}
+    cells = {key: {**done, "largest_difference": value} for key, value in differences.items()}
+    content = {"records_sha256": file_checksum(home / PUBLISHED), "cells": {**earlier, **cells}}
+    write_file(home / VERIFIED, json.dumps(content, indent=1, sort_keys=True) + "\n")
+    return home / VERIFIED
+
+
+def forget_verified(home: Path) -> None:
+    """Remove what was verified of a submission: a cell of it was found to differ."""
+    (home / VERIFIED).unlink(missing_ok=True)
+
+
+def _verified(home: Path) -> dict[str, Any]:
+    """Return the cells of a submission that were computed again; none where that was of other records."""
+    try:
+        content = json.loads((home / VERIFIED).read_text("utf-8"))
+        is_current = content["records_sha256"] == file_checksum(home / PUBLISHED)
+        return dict(content["cells"]) if is_current else {}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def submissions(home: Path) -> list[Path]:
+    """Return the submissions to the leaderboard in a folder, by name."""
+    return sorted(path.parent for path in (home / SUBMISSIONS).glob(f"*/{SUBMITTED}"))
+
+
+def provenance(home: Path) -> dict[Row, Provenance]:
+    """Return of every row of a leaderboard with its submissions, or of one submission, whether the project computed it.
+
+    A row of the leaderboard's own records is verified: the project computed it. Any other row is self-reported until
+    all of its cells, in every submission that has it, were computed again and agree.
+    """
+    rows: dict[Row, Provenance] = {}
+    for folder in submissions(home) or [home]:
+        verified = _verified(folder)
+        for record in published_records(folder) if is_submission(folder) else ():
+            row = (record.dataset, record.victim, record.attack)
+            reported = record.key not in verified or rows.get(row) == "self-reported"
+            rows[row] = "self-reported" if reported else "verified"
+    own = () if is_submission(home) else published_records(home)
+    return rows | {(record.dataset, record.victim, record.attack): "verified" for record in own}
