@@ -63,6 +63,14 @@ def test_they_work_on_data_without_a_task_label(run, written):
     assert float(row["attack_score"]) > 0.9
 
 
+def test_the_written_plugins_pass_the_conformance_suite(written, command_line):
+    files = [written / f"{kind}s" / f"{name}.py" for kind, name in NAMES.items()]
+    status, out, _ = command_line("check", *(text for path in files for text in ("--plugin", path)))
+    assert status == 0, out
+    assert out.count(", 0 failed, ") == len(NAMES)
+    assert out.count("no revision: it may be run, not published") == len(NAMES)
+
+
 def test_what_is_there_is_not_written_over(written, command_line):
     mended = written / "victims" / "my_victim.py"
     mended.write_text("# mended")
