@@ -203,3 +203,28 @@ def test_a_victim_that_cannot_be_imported_names_the_line_that_fails(subject):
     first, *_ = outcomes(subject("import numpy as np", "import numpy as np\n\nlengths = undefined"))
     assert first.status == "failed"
     assert "is broken: NameError: name 'undefined' is not defined (mine.py:7)" in first.reason
+
+
+def test_an_installed_plugin_is_checked_where_its_package_is(tmp_path, monkeypatch):
+    """Its origin is no file's name, and its package need not be LeakBoard's."""
+    package = tmp_path / "site" / "lengths"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("import os\n")
+    (package / "victims.py").write_text(
+        VICTIM.replace("np.float32", "float").replace("return self", "return 1.0 * self")
+    )
+    info = tmp_path / "site" / "lengths-1.2.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: lengths\nVersion: 1.2\n")
+    (info / "entry_points.txt").write_text("[leakboard.victims]\nlengths = lengths.victims:Mine\n")
+    monkeypatch.syspath_prepend(str(package.parent))
+    monkeypatch.setenv("PYTHONPATH", str(package.parent))
+    registry = Registry()
+    group = Group(registry, [registry.find("victims", "lengths", "test")], tmp_path / "files")
+    found = {outcome.promise.name: outcome for outcome in outcomes(group.subjects["victims/lengths"])}
+    failed = [outcome for outcome in found.values() if outcome.status == "failed"]
+    assert [(outcome.promise.name, outcome.place) for outcome in failed][:1] == [
+        ("publishes documents", "victims.py:24"),
+    ]
+    assert {found[name].status for name in ("is documented", "importing it is free", "is fitted")} == {"passed"}
+    assert found["publishes the same each time"].status == "passed"  # the other process found the package too

@@ -75,8 +75,9 @@ def _plugins(jobs: Iterable[Job], registry: Registry) -> tuple[dict[str, Path], 
         if not listing.module:
             files[name] = Path(listing.origin)
         elif listing.attribute:
-            package = importlib.metadata.packages_distributions()[listing.module.partition(".")[0]][0]
-            packages[name] = f"{package}=={importlib.metadata.version(package)}"
+            (point,) = importlib.metadata.entry_points(group=f"leakboard.{kind}", name=stem)
+            assert point.dist, "an entry point that was found is some package's"
+            packages[name] = f"{point.dist.name}=={point.dist.version}"
     return files, packages
 
 

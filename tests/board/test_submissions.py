@@ -8,13 +8,15 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from conftest import CHECKOUT
 
-from leakboard.board.submissions import provenance
+from leakboard.board.submissions import _plugins, provenance
 from leakboard.pipeline import results
 from leakboard.pipeline.records import PUBLISHED, pack, read_published
+from leakboard.suite.registry import Registry
 from leakboard.suite.yaml_files import read_yaml
 
 
@@ -230,3 +232,19 @@ def test_the_workflows_steps_work(submitted, tmp_path):
         refused = run(find)
         assert (refused.returncode, reason in refused.stdout) == (1, True)
         git("reset", "-q", "--hard", "HEAD~1")
+
+
+def test_a_plugin_of_a_package_is_named_with_its_version(tmp_path, monkeypatch):
+    site = tmp_path / "site"
+    info = site / "lengths-1.2.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: lengths\nVersion: 1.2\n")
+    (info / "entry_points.txt").write_text("[leakboard.victims]\nlengths = lengths:Mine\n")
+    (site / "lengths.py").write_text("")
+    monkeypatch.syspath_prepend(str(site))
+    mine = tmp_path / "mine.py"
+    shutil.copy(CHECKOUT / "tests" / "tiny" / "ridge.py", mine)
+    job = SimpleNamespace(code={"victims/lengths": "", "attacks/mine": "", "datasets/table": ""})
+    files, packages = _plugins([job], Registry([mine]))
+    assert files == {"attacks/mine": mine}
+    assert packages == {"victims/lengths": "lengths==1.2"}
