@@ -115,7 +115,7 @@ class TestConditions:
         imported = ("import numpy as np\n", "import numpy as np\n\nfrom leakboard.interfaces import Attack\n")
         bench.plugin("ridge", "odd", ("class Ridge(SecretsAttack)", "class Ridge(Attack)"), imported)
         odd, good = jobs(attacks=["odd", "ridge"])
-        assert odd.problem.startswith("AttributeError: ")
+        assert "odd.py) is broken: Ridge has no threat: derive it from" in odd.problem
         assert "threat" in odd.problem
         assert good.problem == ""
 
