@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 import leakboard
 from leakboard.cli.audit import audit
 from leakboard.data.downloads import without_network
 from leakboard.errors import RequestError, nearest
-from leakboard.store import file_checksum
 
 app = typer.Typer(
     help="LeakBoard: how much private information does a published text representation give away?",
@@ -192,6 +189,7 @@ def list_(
     plugin: PluginFiles = None,
 ) -> None:
     """List what there is, whether it can be used, and which attacks meet which victims."""
+    from leakboard.cli.listing import print_list, print_meetings
     from leakboard.suite.registry import KINDS, Registry
 
     kinds = (*KINDS, "suites")
@@ -199,15 +197,8 @@ def list_(
         raise RequestError(f"list: {kind!r} is not one of {', '.join(kinds)}{nearest(kind, kinds)}")
     registry = Registry(plugin or ())
     for chosen in [kind] if kind else kinds:
-        table = Table("name", "what it is", title=chosen, title_justify="left", box=None, pad_edge=False)
-        table.add_column("availability", overflow="fold")  # an address is of use only when it is whole
-        for row in _suite_rows() if chosen == "suites" else _plugin_rows(registry, chosen):
-            table.add_row(*map(Text, row))
-        console.print(table)
-        console.print()
+        print_list(console, registry, chosen)
     if not kind:
-        from leakboard.cli.meetings import print_meetings
-
         print_meetings(console, registry)
 
 
@@ -219,7 +210,7 @@ def show(
 ) -> None:
     """Show a plugin: what it is, its paper, its options with ranges and defaults."""
     from leakboard.cli.console import print_plugin
-    from leakboard.cli.meetings import what_meets
+    from leakboard.cli.listing import what_meets
     from leakboard.suite.registry import KINDS, BrokenPlugin, Registry
 
     singular = [k[:-1] for k in KINDS]
@@ -292,29 +283,3 @@ def _only(entries: list[str] | None) -> dict[str, list[str]]:
             )
         only.setdefault(key, []).append(value)
     return only
-
-
-def _suite_rows() -> list[tuple[str, str, str]]:
-    from leakboard.suite.suites import find_suite, suite_names
-    from leakboard.suite.yaml_files import read_yaml
-
-    rows = []
-    for name in suite_names():
-        path = find_suite(name)
-        try:
-            rows.append((name, str(read_yaml(path)["description"]), _published(path)))
-        except (ValueError, TypeError, KeyError) as error:
-            rows.append((name, "", f"broken: {' '.join(str(error).removeprefix(f'{path}: ').split())[:100]}"))
-    return rows
-
-
-def _published(suite: Path) -> str:
-    meta = suite.with_name("meta.json")
-    if not meta.is_file():
-        return "to be computed"
-    same = json.loads(meta.read_text("utf-8"))["suite_sha256"] == file_checksum(suite)
-    return "published" if same else "published before the suite was changed"
-
-
-def _plugin_rows(registry, kind):  # type: ignore[no-untyped-def]
-    return [(item.name, item.summary, registry.availability(item)) for item in registry.listings(kind)]

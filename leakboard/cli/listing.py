@@ -1,12 +1,53 @@
-"""Which attacks meet which victims: an attack needs documents, words or releases, and victims publish some of these."""
+"""``list``: what there is, whether it can be used, and which attacks meet which victims.
+
+An attack needs documents, words or releases, and a victim publishes some of these.
+"""
 
 from __future__ import annotations
+
+import json
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from leakboard.store import file_checksum
 from leakboard.suite.registry import BrokenPlugin, Registry
+
+
+def print_list(console: Console, registry: Registry, kind: str) -> None:
+    """Print the suites, or the plugins of a kind, with a line each."""
+    table = Table("name", "what it is", title=kind, title_justify="left", box=None, pad_edge=False)
+    table.add_column("availability", overflow="fold")  # an address is of use only when it is whole
+    plugins = registry.listings(kind) if kind != "suites" else ()
+    rows = [(item.name, item.summary, registry.availability(item)) for item in plugins]
+    for row in rows if kind != "suites" else _suites():
+        table.add_row(*map(Text, row))
+    console.print(table)
+    console.print()
+
+
+def _suites() -> list[tuple[str, str, str]]:
+    from leakboard.suite.suites import find_suite, suite_names
+    from leakboard.suite.yaml_files import read_yaml
+
+    rows = []
+    for name in suite_names():
+        path = find_suite(name)
+        try:
+            rows.append((name, str(read_yaml(path)["description"]), _published(path)))
+        except (ValueError, TypeError, KeyError) as error:
+            rows.append((name, "", f"broken: {' '.join(str(error).removeprefix(f'{path}: ').split())[:100]}"))
+    return rows
+
+
+def _published(suite: Path) -> str:
+    meta = suite.with_name("meta.json")
+    if not meta.is_file():
+        return "to be computed"
+    same = json.loads(meta.read_text("utf-8"))["suite_sha256"] == file_checksum(suite)
+    return "published" if same else "published before the suite was changed"
 
 
 def publications(registry: Registry, kind: str) -> dict[str, tuple[str, ...]]:
