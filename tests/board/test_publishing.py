@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import Bench
+from bench import Bench
 
 from leakboard.pipeline import results
 from leakboard.pipeline.records import PUBLISHED, pack, read_published

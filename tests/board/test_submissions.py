@@ -11,7 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from conftest import CHECKOUT
+from bench import CHECKOUT
 
 from leakboard.board.submissions import _plugins, provenance
 from leakboard.pipeline import results

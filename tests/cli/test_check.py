@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import CHECKOUT
+from bench import CHECKOUT
 
 HASHED = CHECKOUT / "tests" / "tiny" / "hashed.py"
 
