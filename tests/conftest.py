@@ -14,6 +14,8 @@ from bench import CHECKOUT, Bench
 from leakboard.data.corpora import build_corpus
 from leakboard.interfaces import Secret
 
+os.environ["COLUMNS"] = "400"
+"""What is printed stays on the lines that tests look for."""
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 """Tests run side by side; threads that wait for each other on shared cores are slower than one."""
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from leakboard.cli.screen import screen
 from leakboard.errors import RequestError
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ def audit(
         table.resolve(), vectors.resolve(), _names("--secrets", secrets), **roles, attacks=chosen, seed=seed
     )
     report = run_kept(suite, out)
-    console = Console(width=None if sys.stdout.isatty() else 100)
+    console = screen()
     console.print(report.summary, markup=False, highlight=False, soft_wrap=True)
     console.print(_table(report))
     console.print(f"\nthe suite, kept in {out / 'suite.yaml'}:\n", markup=False, highlight=False, soft_wrap=True)

@@ -12,6 +12,7 @@ from rich.text import Text
 
 import leakboard
 from leakboard.cli.audit import audit
+from leakboard.cli.screen import screen
 from leakboard.data.downloads import without_network
 from leakboard.errors import RequestError, nearest
 
@@ -21,7 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     no_args_is_help=False,
 )
-console = Console(width=None if sys.stdout.isatty() else 100)
+console = screen()
 
 OutFolder = Annotated[Path, typer.Option("--out", help="Folder of runs and of what they share.")]
 PluginFiles = Annotated[Optional[list[Path]], typer.Option("--plugin", help="Load one plugin file; repeatable.")]  # noqa: UP045

@@ -93,7 +93,8 @@ def print_sentences(console: Console, run: Run) -> None:
         return
     table["share"] = table["words_right"] / table["words"].clip(lower=1)
     best = table.loc[table.groupby(["dataset", "victim", "attack"], sort=True)["share"].idxmax()]
-    console.print("\nrecovered sentences: the most complete of each attack (all in sentences.csv)", style="bold")
+    title = "recovered sentences: the most complete of each attack (all in sentences.csv); [known to the attacker]"
+    console.print(Text(f"\n{title}"), style="bold")
     for row in best.to_dict("records"):
         head = f"{row['dataset']} / {row['victim']} / {row['attack']}: {row['words_right']} of {row['words']} words"
         console.print(head, markup=False, highlight=False)

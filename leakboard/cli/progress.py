@@ -1,4 +1,4 @@
-"""Progress by cell and stage: a live display on a terminal, plain lines elsewhere, and an estimate of the time left."""
+"""Progress by cell and stage: a live display on a terminal, a line a stage elsewhere, and an estimate of the rest."""
 
 from __future__ import annotations
 
@@ -54,8 +54,6 @@ class RunProgress:
             self.lines[name] = self.live.add_task(f"  {name}", total=None, stage="")
         elif name in self.lines:
             self.live.update(self.lines[name], stage=text)  # type: ignore[arg-type]
-            if not self.console.is_terminal:
-                self.print(f"  {name}: {text}")
 
     def end(self, name: str, seconds: float, failure: str) -> None:
         """Count a task as ended."""
@@ -81,4 +79,4 @@ class RunProgress:
 
     def print(self, line: str) -> None:
         """Print a line above the live display."""
-        self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+        self.console.print(line, markup=False, highlight=False)

@@ -32,7 +32,10 @@ class WordGuesses:
 
 @dataclass(frozen=True)
 class RecoveredSentence:
-    """A test text beside what the attacker reads from its vectors; unpublished words are shown as an underscore."""
+    """A test text beside what the attacker reads from its vectors.
+
+    A word that has no vector is an underscore, and one that the attacker knew beforehand stands in brackets.
+    """
 
     text: str
     recovered: str
@@ -106,12 +109,12 @@ def recovered_sentences(
         guesses: of the published vectors.
         published: the word of each vector.
         sentences: each text with its words and the row of each word's vector: `UNPUBLISHED` for a word that has
-            none, `ASKED` for one that the attacker had embedded itself (shown, but not counted).
+            none, `ASKED` for one that the attacker had embedded itself (shown in brackets, and not counted).
     """
     best = [guesses.vocabulary[code] if code >= 0 else "_" for code in guesses.ranked[:, 0]]
     result = []
     for text, places in sentences:
-        shown = [best[row] if row >= 0 else word if row == ASKED else "_" for word, row in places]
+        shown = [best[row] if row >= 0 else f"[{word}]" if row == ASKED else "_" for word, row in places]
         rows = [row for _, row in places if row >= 0]
         right = sum(best[row] == published[row] for row in rows)
         counted = sum(row != ASKED for _, row in places)

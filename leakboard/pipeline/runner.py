@@ -206,7 +206,7 @@ def _run_tasks(run: Run, pending: Sequence[Job], display: Display, processes: in
     from leakboard.pipeline.worker import RunFolders, fit_victim, load_dataset, publish_victim, record_failure, run_cell
 
     folders = RunFolders(run.store.root.resolve(), run.cells.resolve(), run.plugin_files)
-    timeout = run.suite.file.timeout
+    timeout, called = run.suite.file.timeout, run.suite.names.name
     loading: list[Task] = []
     tasks: list[Task] = []
     kinds: dict[str, str] = {}
@@ -220,9 +220,10 @@ def _run_tasks(run: Run, pending: Sequence[Job], display: Display, processes: in
             if choice and key not in loads:
                 name = loads[key] = kinds[f"load {choice.label}"] = f"load {choice.label}"
                 loading.append(Task(name, load_dataset, (job, folders, of_attacker, force), timeout=timeout))
-        fitting = f"{source.label} / fit {job.fit_label} / seed {seed}"
-        publishing = f"{source.label} / {victim.label} / seed {seed}"
-        attacking = f"{publishing} / {attack.label}"
+        dataset, encoder = called("dataset", source.label), called("victim", victim.label)
+        fitting = f"{dataset} / fit {encoder} / seed {seed}"
+        publishing = f"{dataset} / {encoder} / seed {seed}"
+        attacking = f"{publishing} / {called('attack', attack.label)}"
         if job.fit_key not in fits:
             tasks.append(Task(fitting, fit_victim, (job, folders, force), loads[job.corpus_key], timeout))
             fits[job.fit_key], kinds[fitting] = fitting, f"fit {job.fit_label}"

@@ -61,7 +61,7 @@ def _name(entry: Source | Choice, same: set[tuple[str, str]]) -> str:
     """Return what an entry is called, given the options that it shares with all entries of its plugin."""
     told = {key: value for key, value in entry.changed.items() if (key, value) not in same and not entry.title}
     told |= entry.varied
-    options = ", ".join(f"{key}={value}" for key, value in told.items())
+    options = ", ".join(f"{key}={value}" for key, value in sorted(told.items()))
     return f"{entry.title or entry.name} ({options})" if options else entry.title or entry.name
 
 

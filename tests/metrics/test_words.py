@@ -114,4 +114,4 @@ def test_recovered_sentences_by_hand():
     assert (second.recovered, second.words_right, second.words) == ("_ _", 0, 2)
     assert third.recovered == "_"
     assert third.similarity is None
-    assert (fourth.recovered, fourth.words_right, fourth.words) == ("the apple", 1, 1)
+    assert (fourth.recovered, fourth.words_right, fourth.words) == ("[the] apple", 1, 1)

@@ -206,7 +206,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(case, sleepy, command_line
 def test_a_dying_process_and_an_odd_exception_fail_their_cells_alone(bench):
     bench.plugin("hashed", "dying", IMPORTS, (FIT, f"        os._exit(3)\n{FIT}"))
     odd = "class OddError(Exception):\n    def __init__(self, a, b):\n        super().__init__(a + b)\n\n\n@victim\n"
-    bench.plugin("hashed", "odd", ("@victim\n", odd), (FIT, f'        raise OddError("so", " odd")\n{FIT}'))
+    path = bench.plugin("hashed", "odd", ("@victim\n", odd), (FIT, f'        raise OddError("so", " odd")\n{FIT}'))
     bench.suite(victims=["dying", "odd", "hashed"])
     process = bench.process("run")
     out, err = process.communicate(timeout=200)
@@ -214,7 +214,8 @@ def test_a_dying_process_and_an_odd_exception_fail_their_cells_alone(bench):
     assert "Traceback" not in err
     status = bench.leaderboard()["status"]
     assert status["dying", "ridge"] == "failed: its process died (exit code 3)"
-    assert status["odd", "ridge"] == "failed: OddError: so odd"
+    line = path.read_text().splitlines().index('        raise OddError("so", " odd")') + 1
+    assert status["odd", "ridge"] == f"failed: OddError: so odd (odd.py:{line})"
     assert status["hashed", "ridge"] == "ok"
 
 
@@ -263,5 +264,5 @@ def test_victims_that_are_trained_alike_are_fitted_once(bench, command_line):
     assert len(list((bench.out / ".cache" / "victims").glob("letters-hashed-*"))) == 4
     assert len(list((bench.out / ".cache" / "publications").glob("letters-hashed-*"))) == 12
     scores = bench.leaderboard()["attack_score"].astype(float)
-    assert scores["hashed(noise=1.0)"].iloc[0] < scores["hashed"].iloc[0]
+    assert scores["hashed (dimensions=24, noise=1.0)"].iloc[0] < scores["hashed (dimensions=24, noise=0.0)"].iloc[0]
     assert out.count(" / fit hashed") >= 4

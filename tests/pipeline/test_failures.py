@@ -140,8 +140,8 @@ def test_a_dataset_that_cannot_be_loaded_fails_its_cells_alone(end, bench, comma
     reason = f"failed: {'SystemExit: 3' if 'Exit' in end else 'OSError: boom'} ({place(path, 'raise')})"
     assert status == {
         "other": reason,
-        "letters(auxiliary=other)": reason,
-        "letters(auxiliary=letters(size=60))": "ok",
+        "letters (auxiliary=other)": reason,
+        "letters (auxiliary=letters(size=60))": "ok",
     }
 
 

@@ -1,0 +1,22 @@
+"""Progress in a log file: a line a stage, whatever the stage tells while it runs, and none too wide."""
+
+import io
+
+from rich.console import Console
+
+from leakboard.cli.progress import RunProgress
+
+
+def test_a_log_file_gets_a_line_a_stage():
+    stream = io.StringIO()
+    progress = RunProgress(Console(file=stream, width=100))
+    with progress.begin({"letters / fit hashed / seed 0": "fit hashed", "x" * 150: "attack"}, 1) as display:
+        for epoch in range(20):
+            display.listen("letters / fit hashed / seed 0", "start", "")
+            display.listen("letters / fit hashed / seed 0", "progress", f"epoch {epoch}")
+        display.end("letters / fit hashed / seed 0", 2.0, "")
+        display.listen("x" * 150, "warning", "careful")
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == "[1/2] letters / fit hashed / seed 0: done in 2.0 s, about 2 s left"
+    assert "careful" in " ".join(lines[1:])
+    assert max(map(len, lines)) <= 100
