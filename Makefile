@@ -1,13 +1,17 @@
-# make demo: the demo leaderboard on a fresh machine.  make test: the tests.  Both create .venv first.
+# make demo: the demo leaderboard on a fresh machine.  make site: the published ones as pages.  make test: the tests.
+# Each creates .venv first.
 
 PYTHON ?= python3
 BIN = .venv/bin
 PLUGINS = $(wildcard attacks/*.py victims/*.py datasets/*.py)
 
-.PHONY: demo test test-all mutants pins lint imports clean
+.PHONY: demo site test test-all mutants pins lint imports clean
 
 demo: .venv/demo
 	$(BIN)/python run_benchmark.py
+
+site: .venv/demo
+	$(BIN)/python run_benchmark.py site --out build/site
 
 test: .venv/test
 	$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder

@@ -22,7 +22,6 @@ TITLES = {
 COLOURS = ("#2f7fb8", "#c2681a", "#3a9a62", "#a454a8", "#b8433f", "#7d7a2f")
 """Readable on white and on black: 3 : 1 and more against both."""
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star")
-
 Row = Mapping[str, Any]
 
 
@@ -55,7 +54,7 @@ def privacy_utility(table: DataFrame, x: str = "task_accuracy", y: str = "empiri
             x=[row[x] for row in front],
             y=[row[y] for row in front],
             mode="lines",
-            line={"color": colour, "dash": "dot", "shape": "hv"},
+            line={"color": colour, "dash": "dot", "shape": "vh"},
             name=f"Pareto front of {name}" if len(groups) > 1 else "Pareto front: nothing is better in both",
             hoverinfo="skip",
         )

@@ -126,6 +126,7 @@ def report(
     out: OutFolder = Path("runs"),
     plugin: PluginFiles = None,
     svg: Annotated[Optional[Path], typer.Option(help="Also save the printed leaderboard as a picture.")] = None,  # noqa: UP045
+    html: Annotated[Optional[Path], typer.Option(help="Also save a page that stands alone, to be browsed.")] = None,  # noqa: UP045
 ) -> None:
     """Write the tables again from the cell records, without computing anything."""
     from leakboard.board.files import write_files
@@ -145,7 +146,29 @@ def report(
     if svg:
         output.save_picture(svg, opened, records)
         paths.append(svg)
+    if html:
+        from leakboard.site.build import write_page
+        from leakboard.site.content import make_board
+
+        opened_file = opened.suite.file
+        write_page(
+            make_board(opened.suite.name, opened_file.description, records, opened.folder, opened.suite.home), html
+        )
+        paths.append(html)
     output.print_paths(console, paths)
+
+
+@app.command()
+def site(
+    out: Annotated[Path, typer.Option("--out", help="Folder to write into.")],
+    suites: Annotated[Optional[list[str]], typer.Argument(help="Published suites; all when left out.")] = None,  # noqa: UP045
+) -> None:
+    """Write published leaderboards as a static site, which opens from disk and from any web server."""
+    from leakboard.site.build import build_site
+    from leakboard.site.content import published_boards
+
+    paths = build_site(published_boards(suites or ()), out)
+    console.print(f"{len(paths)} files; open {out / 'index.html'}", markup=False, highlight=False, soft_wrap=True)
 
 
 @app.command()

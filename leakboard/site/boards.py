@@ -1,0 +1,189 @@
+"""What the pages of a board and of its victims show, put together from its tables."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import leakboard
+from leakboard.site import charts, columns
+from leakboard.site.content import AUDIT, Board, Row, slug
+from leakboard.site.pages import table_data
+from leakboard.site.views import LOSS, attack_rows, counted, keeps_most, secret_rows, three_epsilons, views
+
+Links = Mapping[str, str]
+"""Formats of links by what they lead to, ``victim`` and ``attack``; each has a place for a slug."""
+SITE: Links = {"victim": "{}.html", "attack": "../../attacks/{}.html"}
+ALONE: Links = {"victim": "#{}", "attack": ""}
+
+
+def board_page(board: Board, links: Links = SITE) -> dict[str, Any]:
+    """Return what the template ``board`` shows."""
+    return {
+        "title": board.question,
+        "board": board,
+        "facts": facts(board),
+        "sections": _sections(board, links),
+        "panels": charts.plug_in_panels(board.records),
+        "loss": f"{LOSS:g}",
+        "data": table_data([*board.rows, *board.secrets]),
+    }
+
+
+def size(board: Board) -> str:
+    """Return in words how much a board holds."""
+    counts = {kind: len({row[kind] for row in board.rows}) for kind in ("dataset", "victim", "attack")}
+    return ", ".join(f"{count} {kind}{'' if count == 1 else 's'}" for kind, count in counts.items())
+
+
+def facts(board: Board) -> list[tuple[str, str]]:
+    """Return where the numbers come from, as pairs of a name and a sentence."""
+    commits = sorted({str(e.get("commit", "")) for e in board.meta.get("environments", ())} - {""})
+    seeds = sorted({record.seed for record in board.records})
+    verified = board.verified
+    return [
+        ("size", size(board)),
+        ("cells", f"{len(board.records)} with a result, seeds {', '.join(map(str, seeds))}"),
+        ("computed", "; ".join(f"commit {commit[:10]}{_dated(commit)}" for commit in commits)),
+        (
+            "verified",
+            f"random cells recomputed {verified.get('date', '')}, commit {str(verified.get('commit', ''))[:10]}"
+            if verified
+            else "not recorded; anyone can recompute cells (see Data)",
+        ),
+    ]
+
+
+def _dated(commit: str) -> str:
+    """Return the date of a commit in brackets, where this is a checkout that has it."""
+    root = Path(leakboard.__file__).parent.parent
+    command = ["git", "-C", str(root), "show", "-s", "--format=%cs", commit.rstrip("+")]
+    try:
+        shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return f" ({shown})" if shown else ""
+
+
+def _sections(board: Board, links: Links) -> list[dict[str, Any]]:
+    sections, anchored = [], set()
+    for number, view in enumerate(views(board), start=1):
+        rows = []
+        for row in view.rows:
+            anchor = f"victim-{row['slug']}"
+            rows.append(
+                {
+                    **row,
+                    "row_id": anchor if anchor not in anchored else f"{anchor}-{number}",
+                    "victim_href": links["victim"].format(row["slug"]),
+                    "attack_href": links["attack"].format(row["attack_slug"]),
+                    "data": _numbers(row),
+                }
+            )
+            anchored.add(anchor)
+        same = columns.common(columns.VICTIMS, rows)
+        sections.append(
+            {
+                "id": f"view-{number}",
+                "view": view,
+                "rows": rows,
+                "columns": [column for column in columns.VICTIMS if column not in same],
+                "same": [(column, column.cell(rows[0]).text) for column in same if column.cell(rows[0]).text],
+                "choice": keeps_most(view),
+                "scatter": charts.scatter(view) if view.is_scored else None,
+                "curves": charts.curves(view) if view.is_scored else [],
+            }
+        )
+    return sections
+
+
+def _numbers(row: Row) -> dict[str, Any]:
+    """Return what the page's script reads from a row to say which victim keeps most privacy."""
+    names = {"accuracy": "accuracy", "privacy": "privacy", "low": "privacy_low", "high": "privacy_high"}
+    values = {key: row[name] for key, name in names.items() if row[name] is not None}
+    return {"victim": row["victim"], "slug": row["slug"], "verdict": row["verdict"], **values}
+
+
+def victims(board: Board, links: Links = SITE) -> list[dict[str, Any]]:
+    """Return what the template ``victim`` shows, for each victim of a board."""
+    names = {row["victim_options"]: row["victim"] for row in board.rows}
+    return [_victim(board, options, name, links) for options, name in names.items()]
+
+
+def _victim(board: Board, options: str, name: str, links: Links) -> dict[str, Any]:
+    datasets = list(dict.fromkeys(row["dataset"] for row in board.rows if row["victim_options"] == options))
+    claims = [{"dataset": dataset, **three_epsilons(board, dataset, options)} for dataset in datasets]
+    known = {options, name}
+    return {
+        "name": name,
+        "options": options,
+        "slug": slug(options),
+        "claims": [claim for claim in claims if claim["verdict"] or claim["audited"] is not None],
+        "claim_columns": (columns.Column("dataset", "dataset", "name"), *columns.EPSILONS),
+        "claim_texts": _claim_texts([r for r in board.records if r.victim in known and r.claim]),
+        "parts": [_part(board, dataset, options, known, links) for dataset in datasets],
+        "comparison": [row for row in board.comparison if known & {row["victim"], row["victim_options"]}],
+    }
+
+
+def _claim_texts(records: Sequence[Any]) -> list[str]:
+    """Return what a claim is about, in its author's words, each once."""
+    told = ("mechanism", "sensitivity", "sampling", "vocabulary", "caveat", "details")
+    texts = (
+        "; ".join(f"{name}: {record.claim[name]}" for name in told if record.claim.get(name)) for record in records
+    )
+    return [f"{text}." for text in dict.fromkeys(filter(None, texts))]
+
+
+def _part(board: Board, dataset: str, options: str, known: set[str], links: Links) -> dict[str, Any]:
+    attacks = attack_rows(board, dataset, options)
+    records = [r for r in board.records if r.dataset == dataset and r.victim in known]
+    audits = [record for record in records if record.attack_metric == AUDIT]
+    claimed = three_epsilons(board, dataset, options)["claimed"]
+    first = attacks[0]
+    return {
+        "dataset": dataset,
+        "facts": [
+            ("task accuracy", columns.decimals(first.get("task_accuracy"))),
+            ("constant guess of the task", columns.decimals(first.get("task_majority"))),
+            ("test texts", f"{first['test_size']:,}"),
+        ],
+        "attacks": [linked(row, links) for row in attacks],
+        "trade_off": charts.trade_off(audits, claimed),
+        "secrets": secret_rows(board, dataset, options),
+        "groups": [row for row in board.groups if row["dataset"] == dataset and row["victim"] in known],
+        "costs": _costs([row for row in board.costs if row["dataset"] == dataset and row["victim"] in known]),
+    }
+
+
+def linked(row: Row, links: Links) -> Row:
+    """Return a row of the leaderboard with a link to its attack's page, and many secrets counted."""
+    return {
+        **row,
+        "secrets": counted(row["secrets"]),
+        "attack_href": links["attack"].format(slug(row["attack_options"])),
+    }
+
+
+def _costs(rows: Sequence[Row]) -> list[Row]:
+    """Return what each stage took, mean over seeds; fitting and publishing are the same for every attack."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        attack = row["attack"] if row["stage"] == "attack" else ""
+        groups.setdefault((row["stage"], attack), []).append(row)
+    return [
+        {
+            "stage": stage,
+            "attack": attack,
+            "device": members[0]["device"],
+            **{name: _mean([row[name] for row in members]) for name in ("seconds", "peak_memory_mib")},
+        }
+        for (stage, attack), members in groups.items()
+    ]
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None

@@ -1,0 +1,151 @@
+"""Writing pages: a site of several boards, or one file of one board."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from markupsafe import Markup
+
+import leakboard
+from leakboard.site import columns, libraries
+from leakboard.site.boards import ALONE, board_page, size, victims
+from leakboard.site.content import Board, Row, slug
+from leakboard.site.pages import page
+from leakboard.site.views import counted
+from leakboard.store import write_file
+
+PAPER = re.compile(r"^.*?\b\d{4}\b\)?")
+"""The authors and the year at the beginning of a source; what follows is the table or the figure."""
+
+
+def build_site(boards: Sequence[Board], out: Path) -> list[Path]:
+    """Write a site, and return the paths of its files; files of an earlier one with the same names are replaced.
+
+    Args:
+        boards: in the order of the front page.
+        out: the folder, made where it is missing.
+
+    Raises:
+        StorageError: the folder cannot be written.
+    """
+    paths = []
+    for name, content in _files(boards):
+        write_file(out / name, content)
+        paths.append(out / name)
+    return paths
+
+
+def write_page(board: Board, path: Path) -> None:
+    """Write a board as one file that needs no other: the libraries stand in it, compressed.
+
+    Raises:
+        StorageError: the file cannot be written.
+    """
+    content = board_page(board, ALONE)
+    shared = {"alone": True, "tables": columns}
+    long = page("victims", victims=victims(board, ALONE), **shared)
+    parts = {name: libraries.library(name) for name in libraries.NAMES} | {"every-victim": long}
+    packed = [(name, libraries.packed(text)) for name, text in parts.items()]
+    own = {"style": Markup(libraries.own("site.css")), "script": Markup(libraries.own("site.js"))}  # noqa: S704
+    write_file(path, page("board", **content, **own, **shared, packed=packed, root="", version=leakboard.__version__))
+
+
+def _files(boards: Sequence[Board]) -> Iterable[tuple[str, str]]:
+    """Return the files of a site: paths below its root, and contents."""
+    for name in libraries.NAMES:
+        yield f"assets/{name}", libraries.library(name)
+    for name in ("site.css", "site.js"):
+        yield f"assets/{name}", libraries.own(name)
+    cards = [{"name": b.name, "question": b.question, "findings": b.findings, "size": size(b)} for b in boards]
+    yield "index.html", _page("index", "", title="LeakBoard", boards=cards)
+    for board in boards:
+        home, root = f"boards/{board.name}", "../../"
+        yield f"{home}/index.html", _page("board", root, **board_page(board))
+        for victim in victims(board):
+            yield (
+                f"{home}/{victim['slug']}.html",
+                _page("victim", root, title=victim["name"], board=board, victim=victim),
+            )
+    yield from _attack_pages(boards)
+    yield from _paper_pages(boards)
+
+
+def _page(template: str, root: str, **content: object) -> str:
+    return page(template, root=root, alone=False, version=leakboard.__version__, tables=columns, **content)
+
+
+def _attack_pages(boards: Sequence[Board]) -> Iterable[tuple[str, str]]:
+    """Return a page an attack: how it does on every victim of every board; and the list of them."""
+    attacks: dict[str, list[Row]] = {}
+    for board in boards:
+        for row in board.rows:
+            home = f"../boards/{board.name}"
+            place = {
+                "board": board.name,
+                "board_href": f"{home}/index.html",
+                "victim_href": f"{home}/{slug(row['victim_options'])}.html",
+                "secrets": counted(row["secrets"]),
+            }
+            attacks.setdefault(row["attack_options"], []).append({**row, **place})
+    listed = []
+    for options, rows in sorted(attacks.items()):
+        name = rows[0]["attack"]
+        file = f"{slug(options)}.html"
+        count = len({(row["board"], row["victim_options"]) for row in rows})
+        listed.append(
+            {"attack": name, "small": options if options != name else "", "attack_href": file, "victims": count}
+        )
+        listings = [{"caption": f"{name} on every victim", "columns": columns.EVERYWHERE, "rows": rows}]
+        yield f"attacks/{file}", _listing("Attack", name, f"{options}, tried on {count} victims.", listings, True)
+    shown = (columns.Column("attack", "attack", "name"), columns.Column("victims", "victims", "whole"))
+    listings = [{"caption": "Attacks and on how many victims they were tried", "columns": shown, "rows": listed}]
+    yield "attacks/index.html", _listing("", "Attacks", "", listings)
+
+
+def _paper_pages(boards: Sequence[Board]) -> Iterable[tuple[str, str]]:
+    """Return a page a paper: its published numbers beside ours, one table a source; and the list of papers."""
+    papers: dict[str, list[Row]] = {}
+    for board in boards:
+        known = {row["victim_options"]: slug(row["victim_options"]) for row in board.rows}
+        for row in board.comparison:
+            match = PAPER.match(str(row["source"]))
+            here = known.get(row["victim_options"])
+            href = f"../boards/{board.name}/{here}.html" if here else ""
+            place = {"victim_href": href, "board": board.name, "board_href": f"../boards/{board.name}/index.html"}
+            papers.setdefault(match[0] if match else str(row["source"]), []).append({**row, **place})
+    listed = []
+    shown = (*columns.COMPARISON, columns.Column("board", "board"))
+    for name, rows in sorted(papers.items()):
+        listings = [
+            {"caption": source, "columns": shown, "rows": [row for row in rows if row["source"] == source]}
+            for source in dict.fromkeys(row["source"] for row in rows)
+        ]
+        file, measured = f"{slug(name)}.html", sum(row["ours"] is not None for row in rows)
+        listed.append({"paper": name, "paper_href": file, "numbers": len(rows), "measured": measured})
+        yield f"papers/{file}", _listing("Published numbers beside ours", name, _nearness(rows), listings)
+    index = (
+        columns.Column("paper", "published in", "name"),
+        columns.Column("numbers", "numbers", "whole"),
+        columns.Column("measured", "measured by us", "whole"),
+    )
+    listings = [{"caption": "Whose numbers stand beside ours", "columns": index, "rows": listed}]
+    yield "papers/index.html", _listing("", "Papers", "", listings)
+
+
+def _nearness(rows: Sequence[Row]) -> str:
+    errors = [abs(row["standard_errors"]) for row in rows if row["standard_errors"] is not None]
+    near = sum(error < 2 for error in errors)
+    measured = sum(row["ours"] is not None for row in rows)
+    text = f"{measured} of {len(rows)} published numbers were measured again"
+    return (
+        f"{text}; {near} of {len(errors)} with an interval lie within two standard errors of ours."
+        if errors
+        else f"{text}."
+    )
+
+
+def _listing(eyebrow: str, heading: str, intro: str, listings: Sequence[object], label: bool = False) -> str:
+    more = {"eyebrow": eyebrow, "heading": heading, "intro": intro, "listings": listings, "label": label}
+    return _page("listing", "../", title=heading, charts=(), **more)

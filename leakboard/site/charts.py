@@ -1,0 +1,194 @@
+"""The charts of the pages, as Plotly figures in plain JSON: each is drawn from published records alone."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from leakboard.board.figures import COLOURS, SYMBOLS, escape, finite, layout, privacy_utility
+from leakboard.metrics.claims import DELTA, FALSE_POSITIVES, TRUE_POSITIVES
+from leakboard.pipeline.records import Record
+from leakboard.site.content import Row
+from leakboard.site.labels import differing, number, without
+from leakboard.site.views import View
+
+Figure = dict[str, Any]
+
+CURVES = (
+    ("epsilon", "privacy", "Privacy against epsilon", "empirical privacy (higher is better)"),
+    ("epsilon", "accuracy", "Task accuracy against epsilon", "task accuracy (higher is better)"),
+    ("mu", "privacy", "Privacy against the share of words dropped, mu", "empirical privacy (higher is better)"),
+    ("mu", "accuracy", "Task accuracy against the share of words dropped, mu", "task accuracy (higher is better)"),
+)
+"""Option, column, title and axis of the curves that papers show (Lyu et al. 2020: figure 3, tables 2 and 3)."""
+LEAST = 3
+"""Values of an option that make a curve."""
+
+
+def scatter(view: View) -> Figure | None:
+    """Return privacy against utility of a board's table; None where fewer than two victims have both."""
+    import pandas as pd
+
+    columns = {"task_accuracy": "accuracy", "empirical_privacy": "privacy"}
+    rows = [
+        {"victim": row["victim"], "attack": row["attack"], "link": row["slug"]}
+        | {f"{name}{end}": row[f"{key}{end}"] for name, key in columns.items() for end in ("", "_low", "_high", "_sd")}
+        for row in view.rows
+        if finite(row["accuracy"]) and finite(row["privacy"])
+    ]
+    return plain(privacy_utility(pd.DataFrame(rows).astype(object))) if len(rows) > 1 else None
+
+
+def curves(view: View) -> list[tuple[str, Figure]]:
+    """Return titles and charts of how accuracy and privacy follow the options that a board varies."""
+    import plotly.graph_objects as go
+
+    charts = []
+    for option, column, title, axis in CURVES:
+        families = _families(view.rows, option, column)
+        names = differing(list(families))
+        figure = go.Figure(layout=layout(option, axis))
+        for i, (name, points) in enumerate(zip(names, families.values(), strict=True)):
+            x, y, low, high, links = zip(*points, strict=True)
+            bars = {"type": "data", "array": high, "arrayminus": low, "thickness": 1}
+            style = _style(i)
+            figure.add_scatter(x=x, y=y, error_y=bars, name=escape(name), customdata=links, **style)
+        if option == "epsilon":
+            figure.update_xaxes(type="log")
+        if families and view.reference and view.undefended:
+            level, word = view.reference[column], escape(view.reference["victim"])
+            figure.add_hline(y=level, line_dash="dash", annotation_text=f"no defence: {word}", line_color="#808080")
+        if families:
+            charts.append((title, plain(figure)))
+    return charts
+
+
+def _families(rows: Sequence[Row], option: str, column: str) -> dict[str, list[tuple[float, ...]]]:
+    """Return the points of victims that differ in one option alone, by their label without it."""
+    families: dict[str, list[Any]] = {}
+    for row in rows:
+        x, y = number(row["options"], option), row[column]
+        if x is not None and finite(y):
+            low, high = row[f"{column}_low"], row[f"{column}_high"]
+            ends = (y - low, high - y) if finite(low) and finite(high) else (0, 0)
+            families.setdefault(without(row["options"], option), []).append((x, y, *ends, row["slug"]))
+    return {name: sorted(points) for name, points in families.items() if len({p[0] for p in points}) >= LEAST}
+
+
+def plug_in_panels(records: Sequence[Record]) -> Figure | None:
+    """Return the estimated privacy loss against epsilon, a panel a mechanism, a line a dataset (Habernal 2022, fig. 1).
+
+    An infinite estimate (one kind of error was never seen) cannot be drawn, and is left out.
+    """
+    from plotly.subplots import make_subplots
+
+    panels: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    for record in records:
+        metric, epsilon = record.value("plug_in_loss"), number(record.victim, "epsilon")
+        if metric and epsilon is not None and finite(metric.value) and metric.value and metric.value > 0:
+            panel = panels.setdefault(without(record.victim, "epsilon"), {})
+            panel.setdefault(record.dataset, []).append((epsilon, metric.value))
+    if not panels:
+        return None
+    datasets = sorted({name for panel in panels.values() for name in panel}, key=lambda n: number(n, "dimension") or 1)
+    columns = 3
+    figure = make_subplots(
+        math.ceil(len(panels) / columns),
+        columns,
+        shared_xaxes="all",
+        shared_yaxes="all",
+        subplot_titles=[escape(name) for name in panels],
+        vertical_spacing=0.09,
+        horizontal_spacing=0.03,
+    )
+    shown: set[str] = set()
+    for i, panel in enumerate(panels.values()):
+        place = {"row": i // columns + 1, "col": i % columns + 1}
+        claim = sorted({epsilon for line in panel.values() for epsilon, _ in line})
+        lines = {"claimed epsilon": [(epsilon, epsilon) for epsilon in claim]} | panel
+        for name, points in lines.items():
+            x, y = zip(*sorted(points), strict=True)
+            style = (
+                _style(datasets.index(name))
+                if name in datasets
+                else {"mode": "lines", "line": {"color": "#808080", "dash": "dash"}}
+            )
+            figure.add_scatter(
+                x=x, y=y, name=escape(name), legendgroup=name, showlegend=name not in shown, **style, **place
+            )
+            shown.add(name)
+    figure.update_layout(**{k: v for k, v in layout("", "").items() if k not in ("xaxis", "yaxis")}, height=900)
+    figure.update_layout(legend={"y": 1.05}, margin={"t": 60})
+    figure.update_xaxes(type="log", zeroline=False)
+    figure.update_yaxes(type="log", zeroline=False)
+    return plain(figure)
+
+
+def trade_off(records: Sequence[Record], claimed: float | None) -> Figure | None:
+    """Return what audits of one release reached, false against true positives, beside what the claim allows.
+
+    A mechanism that is (epsilon, delta)-private keeps every event in the area below both lines: the true positive rate
+    is at most e^epsilon times the false positive rate plus delta, and so are the rates of the opposite event.
+    """
+    import plotly.graph_objects as go
+
+    points = []
+    for record in records:
+        hits, misses = record.value(TRUE_POSITIVES), record.value(FALSE_POSITIVES)
+        if hits and misses and hits.n and misses.n:
+            values = (misses.value or 0) / misses.n, (hits.value or 0) / hits.n
+            points.append((*values, f"{record.attack}, seed {record.seed}: {record.details}"))
+    if not points:
+        return None
+    x, y, texts = zip(*points, strict=True)
+    figure = go.Figure(layout=layout("false positive rate", "true positive rate"))
+    delta = next((m.value for r in records if (m := r.value(DELTA))), 0.0) or 0.0
+    figure.add_scatter(
+        x=[0, 1], y=[0, 1], name="no information", mode="lines", line={"color": "#808080", "dash": "dot"}
+    )
+    if claimed is not None and math.isfinite(claimed):
+        line = [i / 200 for i in range(201)]
+        allowed = [_most(rate, claimed, delta) for rate in line]
+        figure.add_scatter(
+            x=line,
+            y=allowed,
+            mode="lines",
+            name=f"the most that epsilon {claimed:.4g} allows",
+            line={"color": COLOURS[2]},
+            hoverinfo="skip",
+        )
+    figure.add_scatter(
+        x=x,
+        y=y,
+        name="events that audits found",
+        mode="markers",
+        text=[escape(text) for text in texts],
+        marker={"color": COLOURS[4], "symbol": "diamond", "size": 11},
+        hovertemplate="%{text}<br>false %{x:.4f}, true %{y:.4f}<extra></extra>",
+    )
+    figure.update_xaxes(range=[-0.02, 1.02])
+    figure.update_yaxes(range=[-0.02, 1.04])
+    return plain(figure)
+
+
+def _most(rate: float, epsilon: float, delta: float) -> float:
+    """Return the largest true positive rate that (epsilon, delta) allows at a false positive rate."""
+    return max(0.0, min(1.0, math.exp(min(epsilon, 700)) * rate + delta, 1 - math.exp(-epsilon) * (1 - delta - rate)))
+
+
+def _style(i: int) -> dict[str, Any]:
+    colour = COLOURS[i % len(COLOURS)]
+    return {
+        "mode": "lines+markers",
+        "line": {"color": colour},
+        "marker": {"color": colour, "symbol": SYMBOLS[i % len(SYMBOLS)], "size": 8},
+    }
+
+
+def plain(figure: Any) -> Figure:
+    """Return a figure as data and layout of JSON's own types; what is no number is null."""
+    content: Figure = json.loads(figure.to_json())
+    content["layout"].pop("template", None)
+    return content

@@ -1,0 +1,52 @@
+"""Labels of victims and attacks, ``name(option=value, ...)``, taken apart: for names of curves over an option."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def parse(label: str) -> tuple[str, dict[str, str]]:
+    """Return the name and the options of a label; a label of another form is a name without options."""
+    name, bracket, inner = label.partition("(")
+    if not bracket or not inner.endswith(")"):
+        return label, {}
+    options: dict[str, str] = {}
+    depth, start = 0, 0
+    for i, letter in enumerate(inner):
+        depth += (letter in "([{") - (letter in ")]}")
+        if (letter == "," and depth == 0) or depth < 0:
+            key, equals, value = inner[start:i].strip().partition("=")
+            if not equals:
+                return label, {}
+            options[key] = value
+            start = i + 1
+    return name, options
+
+
+def number(label: str, option: str) -> float | None:
+    """Return the value of an option that is a number; None where it is not given or is something else."""
+    try:
+        return float(parse(label)[1][option])
+    except (KeyError, ValueError):
+        return None
+
+
+def without(label: str, option: str) -> str:
+    """Return a label without one of its options."""
+    name, options = parse(label)
+    return _joined(name, {key: value for key, value in options.items() if key != option})
+
+
+def differing(labels: Sequence[str]) -> list[str]:
+    """Return labels shortened to the name and the options that not all of them share."""
+    parsed = [parse(label) for label in labels]
+    shared = (
+        {item for item in parsed[0][1].items() if all(item in options.items() for _, options in parsed)}
+        if parsed
+        else set()
+    )
+    return [_joined(name, dict(item for item in options.items() if item not in shared)) for name, options in parsed]
+
+
+def _joined(name: str, options: dict[str, str]) -> str:
+    return f"{name}({', '.join(f'{key}={value}' for key, value in options.items())})" if options else name

@@ -1,0 +1,139 @@
+// What the pages do beyond HTML: charts (Plotly), sorting and filtering (DataTables), one view of a board at a time,
+// the victim that keeps most privacy at a chosen loss, and downloads. No request goes anywhere.
+"use strict";
+
+const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+
+// A page that stands alone carries its libraries, and what is long in itself (data-part: an id), compressed.
+async function unpack() {
+  for (const source of all("script[type='application/gzip']")) {
+    const bytes = Uint8Array.from(atob(source.textContent), (letter) => letter.charCodeAt(0));
+    const text = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+    const place = document.getElementById(source.dataset.part);
+    if (place) place.innerHTML = text;
+    else document.head.append(Object.assign(document.createElement("script"), { textContent: text }));
+    source.remove();
+  }
+}
+
+// Charts take their colours from the page, so that they are readable in light and dark.
+function themed(layout) {
+  const style = getComputedStyle(document.documentElement);
+  const colour = (name) => style.getPropertyValue(name).trim();
+  const axes = Object.keys(layout).filter((key) => /^[xy]axis/.test(key));
+  const lines = { gridcolor: colour("--line"), linecolor: colour("--soft"), tickcolor: colour("--soft") };
+  const changed = Object.fromEntries(axes.map((key) => [key, { ...layout[key], ...lines }]));
+  const hover = { bgcolor: colour("--sheet"), bordercolor: colour("--soft"), font: { color: colour("--ink") }, align: "left" };
+  return { ...layout, ...changed, font: { ...layout.font, color: colour("--ink") }, hoverlabel: hover };
+}
+
+function draw(box) {
+  const source = document.querySelector(`script[data-chart="${box.id}"]`);
+  const { data, layout } = JSON.parse(source.textContent);
+  Plotly.react(box, data, themed(layout), { responsive: true, displaylogo: false, displayModeBar: false });
+  if (box.dataset.drawn) return;
+  box.dataset.drawn = "yes";
+  box.on("plotly_click", ({ points }) => {
+    const row = document.querySelector(`tr[data-slug="${points[0].customdata}"] a`);
+    if (row) location.href = row.href;
+  });
+}
+
+const drawVisible = () => all(".chart").filter((box) => box.offsetParent).forEach(draw);
+
+function sortable(table) {
+  new DataTable(table, {
+    paging: false, info: false, autoWidth: false, order: [],
+    searching: table.rows.length > 12, language: { search: "Filter" },
+  });
+}
+
+function show(id) {
+  all(".view").forEach((view) => { view.hidden = view.id !== id; });
+  const picker = document.getElementById("view-picker");
+  if (picker) picker.value = id;
+  drawVisible();
+}
+
+function followAnchor() {
+  const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!target) return;
+  const view = target.closest(".view");
+  if (view && view.hidden) show(view.id);
+  const details = target.closest("details");
+  if (details) details.open = true;
+  target.scrollIntoView({ block: "center" });
+}
+
+// The same rule as in the page's own text (views.py): most privacy within the loss, ties where intervals overlap.
+function keepsMost(view, loss) {
+  const least = Number(view.querySelector(".answer").dataset.reference) - loss / 100 - 1e-9;
+  const rows = all("tr[data-privacy]", view).map((row) => ({ row, ...row.dataset }));
+  const number = (entry, key) => Number(entry[key] ?? entry.privacy);
+  const allowed = rows.filter((entry) => Number(entry.accuracy) >= least);
+  const best = allowed.reduce((first, next) => (Number(next.privacy) > Number(first.privacy) ? next : first));
+  const ties = allowed.filter((entry) => entry !== best
+    && number(entry, "low") <= number(best, "high") && number(best, "low") <= number(entry, "high"));
+  return { best, ties };
+}
+
+function tellChoice(view, typed) {
+  const loss = Number(typed);
+  if (typed === "" || !(loss >= 0)) return;
+  const { best, ties } = keepsMost(view, loss);
+  all("tr.chosen", view).forEach((row) => row.classList.remove("chosen"));
+  best.row.classList.add("chosen");
+  const [bold, isolated] = ["b", "bdi"].map((name) => (text) => {
+    const element = document.createElement(name);
+    element.textContent = text;
+    return element;
+  });
+  const parts = ["At a loss of at most ", bold(`${loss} point${loss === 1 ? "" : "s"}`), ", ", bold(best.victim),
+    ` keeps most privacy: ${Number(best.privacy).toFixed(3)} at a task accuracy of ${Number(best.accuracy).toFixed(3)}.`];
+  if (best.verdict) parts.push(` Its privacy claim: ${best.verdict}.`);
+  if (ties.length) {
+    parts.push(` Within the intervals it cannot be told from ${ties.length} ${ties.length === 1 ? "other" : "others"}: `);
+    ties.forEach((tie, i) => parts.push(isolated(tie.victim), i < ties.length - 1 ? "; " : "."));
+  }
+  view.querySelector(".result").replaceChildren(...parts);
+}
+
+function download(kind) {
+  const source = document.getElementById("table-data");
+  const { csv, columns, rows } = JSON.parse(source.textContent);
+  const records = () => rows.map((row) => Object.fromEntries(columns.map((name, i) => [name, row[i]])));
+  const text = kind === "csv" ? csv : JSON.stringify(records(), null, 1);
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: kind === "csv" ? "text/csv" : "application/json" }));
+  link.download = `${source.dataset.name}.${kind}`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+async function start() {
+  await unpack();
+  all("table.sortable").forEach(sortable);
+  const picker = document.getElementById("view-picker");
+  if (picker) {
+    picker.closest(".picker").hidden = false;
+    picker.addEventListener("change", () => show(picker.value));
+    show(picker.value);
+  }
+  for (const view of all(".view").filter((one) => one.querySelector(".answer"))) {
+    const input = view.querySelector(".control input");
+    view.querySelector(".control").hidden = false;
+    input.addEventListener("input", () => tellChoice(view, input.value));
+    tellChoice(view, input.value);
+  }
+  all("[data-download]").forEach((button) => button.addEventListener("click", () => download(button.dataset.download)));
+  all("details").forEach((details) => details.addEventListener("toggle", drawVisible));
+  drawVisible();
+  followAnchor();
+  window.addEventListener("hashchange", followAnchor);
+  dark.addEventListener("change", drawVisible);
+  document.documentElement.dataset.ready = "yes";
+}
+
+if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
+else start();
