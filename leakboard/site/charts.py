@@ -55,8 +55,8 @@ def curves(view: View) -> list[tuple[str, Figure]]:
             bars = {"type": "data", "array": high, "arrayminus": low, "thickness": 1}
             style = _style(i)
             figure.add_scatter(x=x, y=y, error_y=bars, name=escape(name), customdata=links, **style)
-        if option == "epsilon":
-            figure.update_xaxes(type="log")
+        values = sorted({x for points in families.values() for x, *_ in points})
+        figure.update_xaxes(type="log" if option == "epsilon" else "linear", **_ticks(values))
         if families and view.reference and view.undefended:
             level, word = view.reference[column], escape(view.reference["victim"])
             figure.add_hline(y=level, line_dash="dash", annotation_text=f"no defence: {word}", line_color="#808080")
@@ -121,7 +121,8 @@ def plug_in_panels(records: Sequence[Record]) -> Figure | None:
             shown.add(name)
     figure.update_layout(**{k: v for k, v in layout("", "").items() if k not in ("xaxis", "yaxis")}, height=900)
     figure.update_layout(legend={"y": 1.05}, margin={"t": 60})
-    figure.update_xaxes(type="log", zeroline=False)
+    epsilons = sorted({x for panel in panels.values() for line in panel.values() for x, _ in line})
+    figure.update_xaxes(type="log", zeroline=False, **_ticks(epsilons))
     figure.update_yaxes(type="log", zeroline=False)
     return plain(figure)
 
@@ -176,6 +177,11 @@ def trade_off(records: Sequence[Record], claimed: float | None) -> Figure | None
 def _most(rate: float, epsilon: float, delta: float) -> float:
     """Return the largest true positive rate that (epsilon, delta) allows at a false positive rate."""
     return max(0.0, min(1.0, math.exp(min(epsilon, 700)) * rate + delta, 1 - math.exp(-epsilon) * (1 - delta - rate)))
+
+
+def _ticks(values: Sequence[float]) -> dict[str, Any]:
+    """Return ticks at the values that were tried."""
+    return {"tickvals": list(values), "ticktext": [f"{value:g}" for value in values]}
 
 
 def _style(i: int) -> dict[str, Any]:

@@ -190,14 +190,6 @@ VICTIMS = (
     ),
     Column("victim", "victim", "name"),
     Column(
-        "accuracy",
-        "task accuracy",
-        "interval",
-        "Use",
-        HIGHER,
-        "of a classifier on the vectors, 95 % interval over texts",
-    ),
-    Column(
         "privacy",
         "privacy",
         "interval",
@@ -205,13 +197,21 @@ VICTIMS = (
         HIGHER,
         "1 - the better of the strongest attack here and of the best constant guess, 95 % interval",
     ),
-    Column("attack", "strongest attack", "text", "Privacy", note="of those that were tried; a better one may come"),
-    Column("constant", "best constant", "baseline", "Privacy", HIGHER, "privacy that the best constant guess leaves"),
     Column(
-        "text_classifier", "on the text", "baseline", "Privacy", HIGHER, "what a classifier on the text itself leaves"
+        "accuracy",
+        "task accuracy",
+        "interval",
+        "Use",
+        HIGHER,
+        "of a classifier on the vectors, 95 % interval over texts",
+    ),
+    Column("attack", "strongest attack", "text", "Attacker", note="of those that were tried; a better one may come"),
+    Column("constant", "best constant", "baseline", "Attacker", HIGHER, "privacy that the best constant guess leaves"),
+    Column(
+        "text_classifier", "on the text", "baseline", "Attacker", HIGHER, "what a classifier on the text itself leaves"
     ),
     Column(
-        "bayes", "best possible", "baseline", "Privacy", HIGHER, "what the best possible attacker on the text leaves"
+        "bayes", "best possible", "baseline", "Attacker", HIGHER, "what the best possible attacker on the text leaves"
     ),
     *EPSILONS,
     Column("plug_in", "plug-in loss", "number", "Three epsilons", LOWER, "the point estimate of Habernal (2022)"),

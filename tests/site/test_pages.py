@@ -1,0 +1,122 @@
+"""Pages as text: what is escaped, what is told where there is no script, and how large they are."""
+
+import re
+
+import pytest
+from made_records import FORMULA, SCRIPT, record
+
+from leakboard.errors import RequestError
+from leakboard.metrics.measures import Metric
+from leakboard.site import libraries
+from leakboard.site.boards import board_page
+from leakboard.site.build import build_site
+from leakboard.site.charts import curves, trade_off
+from leakboard.site.columns import Column, shown
+from leakboard.site.content import make_board, published_boards, read_board
+from leakboard.site.pages import markdown, page, table_data
+from leakboard.site.views import views
+
+LIMIT = 3 * 2**20
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory, made):
+    folder = tmp_path_factory.mktemp("files")
+    build_site([made, read_board("dpnr")], folder)
+    return folder
+
+
+def test_every_link_leads_to_a_file_of_the_site(files):
+    for path in files.rglob("*.html"):
+        for target in re.findall(r'(?:href|src)="([^"]*)"', path.read_text("utf-8")):
+            assert target.startswith(("#", "data:,")) or (path.parent / target.split("#")[0]).is_file(), (path, target)
+
+
+def test_pages_are_small_and_share_their_libraries(files):
+    assert all(path.stat().st_size < LIMIT for path in files.rglob("*.html"))
+    assert {path.name for path in (files / "assets").iterdir()} == {*libraries.NAMES, "site.css", "site.js"}
+
+
+def test_the_same_records_give_the_same_bytes(files, made, tmp_path):
+    build_site([made], tmp_path)
+    path = "boards/made/index.html"
+    assert (tmp_path / path).read_bytes() == (files / path).read_bytes()
+
+
+def test_the_answer_at_two_points_stands_in_the_page_itself(files):
+    text = re.sub(r"<[^>]*>", "", (files / "boards/dpnr/index.html").read_text("utf-8"))
+    text = " ".join(text.split())
+    best = "dpnr(epsilon=5.0) keeps most privacy: 0.142 at a task accuracy of 0.784"
+    assert f"At a loss of at most 2 points, {best}" in text
+    assert "Its privacy claim: violated." in text
+
+
+def test_hostile_names_are_escaped_everywhere(files):
+    for path in files.rglob("*.html"):
+        assert SCRIPT not in path.read_text("utf-8"), path
+
+
+def test_markdown_shows_html_as_text_and_drops_scripts_in_links():
+    found = markdown(f"{SCRIPT} [x](javascript:alert(1)) **bold**")
+    assert "<script" not in found
+    assert "<a " not in found
+    assert "<strong>bold</strong>" in found
+
+
+def test_no_cell_of_a_download_is_a_formula_and_numbers_stay_numbers():
+    data = table_data([{"name": FORMULA, "value": -0.5}, {"name": "plain", "value": float("inf")}])
+    assert data["csv"] == 'name,value\n"\'=cmd(""calc"")",-0.5\nplain,inf\n'
+    assert data["rows"] == [[FORMULA, -0.5], ["plain", "inf"]]
+
+
+def test_columns_without_anything_to_show_are_left_out():
+    columns = [Column("a", "a"), Column("b", "b", "number")]
+    assert shown(columns, [{"a": "x", "b": None}]) == columns[:1]
+    assert shown(columns, [{"a": "x", "b": 0.0}]) == columns
+
+
+def test_infinity_is_told_in_words_and_sorted_last():
+    cells = [Column("a", "a", "epsilon").cell({"a": value}) for value in (1.0, float("inf"), None)]
+    assert [cell.text for cell in cells] == ["1", "none", ""]
+    assert [cell.order for cell in cells] == sorted(cell.order for cell in cells)
+
+
+def test_curves_are_of_options_with_three_values_or_more(tmp_path):
+    def titles(*epsilons):
+        records = [record(f"v(epsilon={epsilon}, x=1)") for epsilon in epsilons]
+        (view,) = views(make_board("b", "", records, tmp_path, tmp_path))
+        return [title for title, _ in curves(view)]
+
+    assert titles(1, 2, 3) == ["Privacy against epsilon", "Task accuracy against epsilon"]
+    assert titles(1, 2) == []
+
+
+def test_an_audit_is_drawn_above_the_claim_that_it_refutes():
+    counts = [Metric("true_positives", 90, n=100), Metric("false_positives", 0, n=100), Metric("audit_delta", 0, n=100)]
+    audit = record("v")
+    audit = type(audit)(**{**vars(audit), "metrics": counts})
+    _, claim, events = trade_off([audit], 1.0)["data"]
+    assert (events["x"], events["y"]) == ([0.0], [0.9])
+    assert claim["y"][0] == 0
+    assert max(claim["y"]) == 1
+    assert trade_off([record("v")], 1.0) is None
+
+
+def test_a_board_is_all_on_its_page_without_scripts(made):
+    text = page("board", **board_page(made), root="", alone=False, version="0", tables=None)
+    assert text.count("<caption>") == 2
+    assert 'class="picker" hidden' in text
+    assert text.count('scope="col"') == 10
+
+
+def test_one_line_says_which_board_is_not_published(tmp_path):
+    (tmp_path / "mine.yaml").write_text("description: mine\n")
+    with pytest.raises(RequestError, match="no published records"):
+        published_boards([str(tmp_path / "mine.yaml")])
+    with pytest.raises(RequestError, match="did you mean 'dpnr'"):
+        published_boards(["dpnrr"])
+
+
+def test_libraries_are_classic_scripts():
+    assert not re.search(r"^export\s*\{", libraries.library("datatables.js"), re.MULTILINE)
+    assert "globalThis.DataTable=" in libraries.library("datatables.js")

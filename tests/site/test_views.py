@@ -1,0 +1,102 @@
+"""Which victim stands for what: strongest attacks, ranks that intervals leave open, and the choice at a loss."""
+
+import pytest
+from made_records import record
+
+from leakboard.site.content import make_board, parse_findings, short_names, slug
+from leakboard.site.labels import differing, number, parse, without
+from leakboard.site.views import keeps_most, secret_rows, views
+
+
+def board(tmp_path, *records):
+    return make_board("board", "", records, tmp_path, tmp_path)
+
+
+def only(tmp_path, *records):
+    (view,) = views(board(tmp_path, *records))
+    return view
+
+
+def test_a_victim_stands_with_its_strongest_attack(tmp_path):
+    view = only(tmp_path, record("a", "weak", privacy=0.4), record("a", "strong", privacy=0.1))
+    assert [(row["attack"], row["privacy"]) for row in view.rows] == [("strong", pytest.approx(0.1))]
+
+
+def test_other_secrets_are_another_table(tmp_path):
+    found = views(board(tmp_path, record("a"), record("a", "other", secrets=("age",)), record("b")))
+    assert [(view.secrets, len(view.rows)) for view in found] == [("gender", 2), ("age", 1)]
+
+
+def test_ranks_are_open_where_intervals_overlap_and_closed_where_not(tmp_path):
+    view = only(tmp_path, record("a", privacy=0.4), record("b", privacy=0.37), record("c", privacy=0.2))
+    ranks = [(row["victim"], row["rank"], row["last_rank"]) for row in view.rows]
+    assert ranks == [("a", 1, 2), ("b", 1, 2), ("c", 3, 3)]
+
+
+def test_the_loss_is_counted_from_the_encoder_that_others_defend(tmp_path):
+    plain, best = record("net(size=2)", accuracy=0.8, privacy=0.1), record("other", accuracy=0.9, privacy=0.1)
+    view = only(tmp_path, plain, best, record("defence(encoder=net(size=2))", accuracy=0.79, privacy=0.3))
+    assert (view.reference["options"], view.undefended) == ("net(size=2)", True)
+    assert keeps_most(view).best["options"].startswith("defence")
+    view = only(tmp_path, plain, best)
+    assert (view.reference["options"], view.undefended) == ("other", False)
+
+
+def test_what_costs_more_is_not_chosen_and_overlaps_are_told(tmp_path):
+    records = [record("a", accuracy=0.8, privacy=0.2), record("b", accuracy=0.79, privacy=0.22)]
+    view = only(tmp_path, *records, record("costly", accuracy=0.7, privacy=0.5))
+    choice = keeps_most(view, 2)
+    assert (choice.best["victim"], [tie["victim"] for tie in choice.ties]) == ("b", ["a"])
+    assert keeps_most(view, 0).best["victim"] == "a"
+    assert keeps_most(view, 10).best["victim"] == "costly"
+    assert not keeps_most(view, 10).ties
+
+
+def test_audits_alone_are_a_table_by_verdict_and_three_epsilons_are_of_one_release(tmp_path):
+    claim = {"epsilon": 2.0, "proved": 4.0, "delta": 0.0, "unit": "word", "observations": 2, "caveat": ""}
+    audited = record("a", claim=claim)
+    view = only(tmp_path, audited)
+    row = view.rows[0]
+    assert (row["claimed"], row["proved"], row["verdict"], row["unit"]) == (1.0, 2.0, "unproven", "word")
+
+
+def test_secrets_of_a_victim_are_means_over_seeds(tmp_path):
+    found = board(tmp_path, record("a", privacy=0.4), record("a", seed=1, privacy=0.2))
+    (row,) = secret_rows(found, "data", "a")
+    assert (row["secret"], row["accuracy"]) == ("gender", pytest.approx(0.7))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("# Q?\n\nYes,\nit is.\n\n- why\n\n- how\n", ("Q?", "Yes, it is.", "- why\n\n- how")),
+        ("Yes.\n", ("", "Yes.", "")),
+        ("", ("", "", "")),
+    ],
+)
+def test_findings_are_a_question_an_answer_and_details(text, expected):
+    found = parse_findings(text)
+    assert (found.question, found.answer, found.details) == expected
+
+
+def test_labels_are_taken_apart_and_put_together_again():
+    label = "dpnr(encoder=bert(epochs=3, rate=0.1), sizes=[1, 2], epsilon=0.5)"
+    assert parse(label) == ("dpnr", {"encoder": "bert(epochs=3, rate=0.1)", "sizes": "[1, 2]", "epsilon": "0.5"})
+    assert number(label, "epsilon") == 0.5
+    assert number(label, "mu") is None
+    assert number(label, "encoder") is None
+    assert without(label, "epsilon") == "dpnr(encoder=bert(epochs=3, rate=0.1), sizes=[1, 2])"
+    assert parse("=cmd(x)") == ("=cmd(x)", {})
+
+
+def test_names_are_short_and_no_two_are_the_same():
+    labels = ["a(x=1, y=2)", "a(x=1, y=3)", "a(x=1)", "b(x=1)"]
+    assert list(short_names(labels).values()) == ["a(y=2)", "a(y=3)", "a", "b"]
+    assert differing(["a(x=1)"]) == ["a"]
+    assert differing([]) == []
+
+
+def test_slugs_differ_where_labels_do():
+    assert slug("A (b)") != slug("a-b")
+    assert slug("<script>").isascii()
+    assert slug("\u202e").startswith("x-")
