@@ -10,8 +10,9 @@ from typing import Any
 import leakboard
 from leakboard.site import charts, columns
 from leakboard.site.content import AUDIT, Board, Row, slug
+from leakboard.site.details import attack_rows, measure_rows, secret_rows
 from leakboard.site.pages import table_data
-from leakboard.site.views import LOSS, attack_rows, counted, keeps_most, secret_rows, three_epsilons, views
+from leakboard.site.views import LOSS, counted, keeps_most, three_epsilons, views
 
 Links = Mapping[str, str]
 """Formats of links by what they lead to, ``victim`` and ``attack``; each has a place for a slug."""
@@ -153,6 +154,7 @@ def _part(board: Board, dataset: str, options: str, known: set[str], links: Link
         "attacks": [linked(row, links) for row in attacks],
         "trade_off": charts.trade_off(audits, claimed),
         "secrets": secret_rows(board, dataset, options),
+        "measures": measure_rows(board, dataset, options),
         "groups": [row for row in board.groups if row["dataset"] == dataset and row["victim"] in known],
         "costs": _costs([row for row in board.costs if row["dataset"] == dataset and row["victim"] in known]),
     }

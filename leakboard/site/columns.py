@@ -238,6 +238,11 @@ SECRETS = (
     Column("auc", "area under the curve", "number", better="0.5 is chance"),
     Column("attack", "attack"),
 )
+MEASURES = (
+    Column("metric", "measure", "name"),
+    Column("value", "value", "interval"),
+    Column("attack", "of the attack", note="empty: of the victim, whatever the attack"),
+)
 GROUPS = (
     Column("variable", "secret"),
     Column("group", "group"),

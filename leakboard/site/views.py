@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from leakboard.board.figures import finite, strongest
-from leakboard.site.content import AUDIT, Board, Row, mean, options_of, slug
+from leakboard.site.content import AUDIT, Board, Row, mean, slug
 
 SPECIAL = {
     "words": "words: which word is this vector?",
@@ -177,6 +177,8 @@ class Choice:
     best: Row
     ties: Sequence[Row]
     """Those within the loss whose intervals overlap that of the best."""
+    no_better: bool
+    """Whether the encoder without a defence is the best or among the ties: then no defence keeps measurably more."""
 
 
 def keeps_most(view: View, loss: float = LOSS) -> Choice | None:
@@ -191,40 +193,5 @@ def keeps_most(view: View, loss: float = LOSS) -> Choice | None:
     least = view.reference["accuracy"] - loss / 100 - 1e-9
     allowed = [row for row in view.rows if finite(row["accuracy"]) and row["accuracy"] >= least]
     best = max(allowed, key=lambda row: row["privacy"])
-    return Choice(best, [row for row in allowed if row is not best and overlap(row, best)])
-
-
-def attack_rows(board: Board, dataset: str, options: str) -> list[Row]:
-    """Return every attack on a victim, strongest first; audits come last."""
-    rows = [r for r in board.rows if (r["dataset"], r["victim_options"]) == (dataset, options)]
-    return sorted(rows, key=lambda r: (r["attack_metric"] == AUDIT, r["secrets"], r.get("empirical_privacy") or 0))
-
-
-def secret_rows(board: Board, dataset: str, options: str) -> list[Row]:
-    """Return how well each secret of a victim is guessed by each attack, from the records' own metrics."""
-    rows = []
-    for row in attack_rows(board, dataset, options):
-        names = {options, row["victim"]}
-        records = [
-            r
-            for r in board.records
-            if r.dataset == dataset and r.victim in names and r.attack in (row["attack_options"], row["attack"])
-        ]
-        for secret in records[0].secrets if records else ():
-            guessed = {name: mean(records, f"attack_{name}", "value", secret) for name in GUESSED}
-            if guessed["accuracy"] is not None:
-                low, high = (mean(records, "attack_accuracy", end, secret) for end in ("low", "high"))
-                rows.append(
-                    {
-                        "attack": row["attack"],
-                        "attack_slug": slug(options_of(row, "attack")),
-                        "secret": secret,
-                        "accuracy_low": low,
-                        "accuracy_high": high,
-                        **guessed,
-                    }
-                )
-    return rows
-
-
-GUESSED = ("accuracy", "balanced_accuracy", "f1", "auc")
+    ties = [row for row in allowed if row is not best and overlap(row, best)]
+    return Choice(best, ties, view.undefended and any(row is view.reference for row in (best, *ties)))

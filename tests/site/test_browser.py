@@ -101,6 +101,7 @@ def test_the_page_chooses_as_python_does(opened):
             text = section.locator(".result").inner_text()
             assert choice.best["victim"] in text
             assert ("cannot be told from" in text) == bool(choice.ties)
+            assert ("more than none" in text) == choice.no_better
 
 
 def test_colours_follow_the_system_charts_too(opened):

@@ -3,9 +3,11 @@
 import pytest
 from made_records import record
 
+from leakboard.metrics.measures import Metric
 from leakboard.site.content import make_board, parse_findings, short_names, slug
+from leakboard.site.details import measure_rows, secret_rows
 from leakboard.site.labels import differing, number, parse, without
-from leakboard.site.views import keeps_most, secret_rows, views
+from leakboard.site.views import keeps_most, views
 
 
 def board(tmp_path, *records):
@@ -50,6 +52,23 @@ def test_what_costs_more_is_not_chosen_and_overlaps_are_told(tmp_path):
     assert keeps_most(view, 0).best["victim"] == "a"
     assert keeps_most(view, 10).best["victim"] == "costly"
     assert not keeps_most(view, 10).ties
+
+
+@pytest.mark.parametrize(("privacy", "expected"), [(0.3, False), (0.12, True)])
+def test_a_defence_within_the_interval_of_none_is_no_better(tmp_path, privacy, expected):
+    defended = record("defence(encoder=net)", privacy=privacy)
+    assert keeps_most(only(tmp_path, record("net", privacy=0.1), defended)).no_better is expected
+
+
+def test_other_measures_stand_once_where_every_attack_has_them(tmp_path):
+    first, second = record("a", "one"), record("a", "two")
+    first.metrics.extend([Metric("map_word", 0.5), Metric("recall@1", 0.1)])
+    second.metrics.append(Metric("map_word", 0.5))
+    rows = measure_rows(board(tmp_path, first, second), "data", "a")
+    assert [(row["metric"], row["value"], row["attack"]) for row in rows] == [
+        ("map_word", 0.5, ""),
+        ("recall@1", 0.1, "one"),
+    ]
 
 
 def test_audits_alone_are_a_table_by_verdict_and_three_epsilons_are_of_one_release(tmp_path):

@@ -96,6 +96,8 @@ function tellChoice(view, typed) {
     parts.push(` Within the intervals it cannot be told from ${ties.length} ${ties.length === 1 ? "other" : "others"}: `);
     ties.forEach((tie, i) => parts.push(isolated(tie.victim), i < ties.length - 1 ? "; " : "."));
   }
+  const undefended = view.querySelector(".answer").dataset.undefended;
+  if ([best, ...ties].some((entry) => entry.slug === undefended)) parts.push(" No defence keeps measurably more than none.");
   view.querySelector(".result").replaceChildren(...parts);
 }
 
