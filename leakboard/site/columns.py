@@ -144,6 +144,11 @@ def _signed(row: Row, key: str) -> Cell:
     return Cell("" if value is None or value != value else f"{value:+.3f}", _order(value))
 
 
+def _errors(row: Row, key: str) -> Cell:
+    value = row.get(key)
+    return Cell("" if value is None or value != value else f"{value:+.1f}", _order(value))
+
+
 def _order(value: Any) -> float:
     """Return what a number is sorted by: what is missing comes last where the smallest comes first."""
     return math.inf if value is None or value != value else float(value)
@@ -165,6 +170,7 @@ KINDS: dict[str, Callable[[Row, str], Cell]] = {
     "share": _share,
     "whole": _whole,
     "signed": _signed,
+    "errors": _errors,
 }
 
 EPSILONS = (
@@ -229,7 +235,17 @@ ATTACKS = (
     Column("seeds", "seeds", "whole"),
     Column("status", "remarks"),
 )
-EVERYWHERE = (Column("board", "board", "name"), Column("dataset", "dataset"), Column("victim", "victim"), *ATTACKS[1:])
+EVERYWHERE = (
+    Column("victim", "victim", "name"),
+    Column("empirical_privacy", "privacy", "interval", better=HIGHER),
+    Column("attack_score", "attack score", "number", better="lower is better for the victim"),
+    Column("attack_metric", "score is"),
+    Column("secrets", "secrets"),
+    Column("dataset", "dataset"),
+    Column("board", "board"),
+    Column("privacy_best_constant", "best constant", "number", better=HIGHER),
+    Column("status", "remarks"),
+)
 SECRETS = (
     Column("secret", "secret", "name"),
     Column("accuracy", "attack accuracy", "interval", better="lower is better for the victim"),
@@ -267,7 +283,7 @@ COMPARISON = (
     Column("ours", "ours", "interval"),
     Column("theirs", "theirs", "number"),
     Column("difference", "difference", "signed"),
-    Column("standard_errors", "in standard errors", "signed"),
+    Column("standard_errors", "in standard errors", "errors"),
     Column("attack", "attack"),
     Column("dataset", "dataset"),
 )

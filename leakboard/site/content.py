@@ -109,7 +109,10 @@ def make_board(name: str, description: str, records: Sequence[Record], tables: P
         records=[record for record in ordered if record.status == "ok"],
         findings=parse_findings(_text(home / FINDINGS)),
         costs=_table(tables / "costs.csv"),
-        comparison=[_renamed(row, names_of) for row in _table(tables / "comparison.csv")],
+        comparison=[
+            {**_renamed(row, names_of), "ours_low": row["low"], "ours_high": row["high"]}
+            for row in _table(tables / "comparison.csv")
+        ],
         meta=json.loads(_text(tables / "meta.json") or "{}"),
         verified=json.loads(_text(home / VERIFIED) or "null"),
         rows=[row for row in measured if not row.get("secret")],

@@ -122,6 +122,14 @@ def test_charts_change_with_the_system_while_they_are_open(opened):
     page.wait_for_function(f"getComputedStyle(document.querySelector('.xtitle')).fill !== '{before}'")
 
 
+def test_it_prints_in_dark_ink_on_the_width_of_the_paper(opened):
+    page = opened(BOARD, width=1000, scheme="dark")
+    page.emulate_media(media="print")
+    page.wait_for_function("getComputedStyle(document.querySelector('.xtitle')).fill === 'rgb(0, 0, 0)'")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1000
+    assert not page.get_by_role("navigation").is_visible()
+
+
 def test_no_page_is_wider_than_a_narrow_screen(opened, site):
     for path in pages(site)[:-1]:
         page = opened(path, width=390)

@@ -133,7 +133,7 @@ async function start() {
   drawVisible();
   followAnchor();
   window.addEventListener("hashchange", followAnchor);
-  dark.addEventListener("change", drawVisible);
+  [dark, window.matchMedia("print")].forEach((medium) => medium.addEventListener("change", drawVisible));
   document.documentElement.dataset.ready = "yes";
 }
 
