@@ -27,7 +27,7 @@ def board_page(board: Board, links: Links = SITE) -> dict[str, Any]:
         "board": board,
         "facts": facts(board),
         "sections": _sections(board, links),
-        "panels": charts.plug_in_panels(board.records),
+        "panels": charts.plug_in_panels(board),
         "loss": f"{LOSS:g}",
         "data": table_data([*board.rows, *board.secrets]),
     }
@@ -109,23 +109,22 @@ def _numbers(row: Row) -> dict[str, Any]:
 
 def victims(board: Board, links: Links = SITE) -> list[dict[str, Any]]:
     """Return what the template ``victim`` shows, for each victim of a board."""
-    names = {row["victim_options"]: row["victim"] for row in board.rows}
-    return [_victim(board, options, name, links) for options, name in names.items()]
+    return [_victim(board, name, links) for name in dict.fromkeys(row["victim"] for row in board.rows)]
 
 
-def _victim(board: Board, options: str, name: str, links: Links) -> dict[str, Any]:
-    datasets = list(dict.fromkeys(row["dataset"] for row in board.rows if row["victim_options"] == options))
-    claims = [{"dataset": dataset, **three_epsilons(board, dataset, options)} for dataset in datasets]
-    known = {options, name}
+def _victim(board: Board, name: str, links: Links) -> dict[str, Any]:
+    datasets = list(dict.fromkeys(row["dataset"] for row in board.rows if row["victim"] == name))
+    claims = [{"dataset": dataset, **three_epsilons(board, dataset, name)} for dataset in datasets]
+    label = board.label("victim", name)
     return {
         "name": name,
-        "options": options,
-        "slug": slug(options),
+        "options": label,
+        "slug": slug(label),
         "claims": [claim for claim in claims if claim["verdict"] or claim["audited"] is not None],
         "claim_columns": (columns.Column("dataset", "dataset", "name"), *columns.EPSILONS),
-        "claim_texts": _claim_texts([r for r in board.records if r.victim in known and r.claim]),
-        "parts": [_part(board, dataset, options, known, links) for dataset in datasets],
-        "comparison": [row for row in board.comparison if known & {row["victim"], row["victim_options"]}],
+        "claim_texts": _claim_texts([r for r in board.records if r.victim == name and r.claim]),
+        "parts": [_part(board, dataset, name, links) for dataset in datasets],
+        "comparison": [row for row in board.comparison if row["victim"] == name],
     }
 
 
@@ -138,11 +137,11 @@ def _claim_texts(records: Sequence[Any]) -> list[str]:
     return [f"{text}." for text in dict.fromkeys(filter(None, texts))]
 
 
-def _part(board: Board, dataset: str, options: str, known: set[str], links: Links) -> dict[str, Any]:
-    attacks = attack_rows(board, dataset, options)
-    records = [r for r in board.records if r.dataset == dataset and r.victim in known]
+def _part(board: Board, dataset: str, victim: str, links: Links) -> dict[str, Any]:
+    attacks = attack_rows(board, dataset, victim)
+    records = [r for r in board.records if (r.dataset, r.victim) == (dataset, victim)]
     audits = [record for record in records if record.attack_metric == AUDIT]
-    claimed = three_epsilons(board, dataset, options)["claimed"]
+    claimed = three_epsilons(board, dataset, victim)["claimed"]
     first = attacks[0]
     return {
         "dataset": dataset,
@@ -153,10 +152,10 @@ def _part(board: Board, dataset: str, options: str, known: set[str], links: Link
         ],
         "attacks": [linked(row, links) for row in attacks],
         "trade_off": charts.trade_off(audits, claimed),
-        "secrets": secret_rows(board, dataset, options),
-        "measures": measure_rows(board, dataset, options),
-        "groups": [row for row in board.groups if row["dataset"] == dataset and row["victim"] in known],
-        "costs": _costs([row for row in board.costs if row["dataset"] == dataset and row["victim"] in known]),
+        "secrets": secret_rows(board, dataset, victim),
+        "measures": measure_rows(board, dataset, victim),
+        "groups": [row for row in board.groups if (row["dataset"], row["victim"]) == (dataset, victim)],
+        "costs": _costs([row for row in board.costs if (row["dataset"], row["victim"]) == (dataset, victim)]),
     }
 
 

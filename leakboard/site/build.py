@@ -108,10 +108,10 @@ def _paper_pages(boards: Sequence[Board]) -> Iterable[tuple[str, str]]:
     """Return a page a paper: its published numbers beside ours, one table a source; and the list of papers."""
     papers: dict[str, list[Row]] = {}
     for board in boards:
-        known = {row["victim_options"]: slug(row["victim_options"]) for row in board.rows}
+        known = {row["victim"]: slug(row["victim_options"]) for row in board.rows}
         for row in board.comparison:
             match = PAPER.match(str(row["source"]))
-            here = known.get(row["victim_options"])
+            here = known.get(row["victim"])
             href = f"../boards/{board.name}/{here}.html" if here else ""
             place = {"victim_href": href, "board": board.name, "board_href": f"../boards/{board.name}/index.html"}
             papers.setdefault(match[0] if match else str(row["source"]), []).append({**row, **place})

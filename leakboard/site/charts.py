@@ -10,8 +10,8 @@ from typing import Any
 from leakboard.board.figures import COLOURS, SYMBOLS, escape, finite, layout, privacy_utility
 from leakboard.metrics.claims import DELTA, FALSE_POSITIVES, TRUE_POSITIVES
 from leakboard.pipeline.records import Record
-from leakboard.site.content import Row
-from leakboard.site.labels import differing, number, without
+from leakboard.site.content import Board, Row
+from leakboard.site.labels import number, without
 from leakboard.site.views import View
 
 Figure = dict[str, Any]
@@ -48,9 +48,8 @@ def curves(view: View) -> list[tuple[str, Figure]]:
     charts = []
     for option, column, title, axis in CURVES:
         families = _families(view.rows, option, column)
-        names = differing(list(families))
         figure = go.Figure(layout=layout(option, axis))
-        for i, (name, points) in enumerate(zip(names, families.values(), strict=True)):
+        for i, (name, points) in enumerate(families.items()):
             x, y, low, high, links = zip(*points, strict=True)
             bars = {"type": "data", "array": high, "arrayminus": low, "thickness": 1}
             style = _style(i)
@@ -66,18 +65,23 @@ def curves(view: View) -> list[tuple[str, Figure]]:
 
 
 def _families(rows: Sequence[Row], option: str, column: str) -> dict[str, list[tuple[float, ...]]]:
-    """Return the points of victims that differ in one option alone, by their label without it."""
+    """Return the points of victims that differ in one option alone, by what they are called without it."""
     families: dict[str, list[Any]] = {}
+    names: dict[str, str] = {}
     for row in rows:
         x, y = number(row["options"], option), row[column]
         if x is not None and finite(y):
             low, high = row[f"{column}_low"], row[f"{column}_high"]
             ends = (y - low, high - y) if finite(low) and finite(high) else (0, 0)
-            families.setdefault(without(row["options"], option), []).append((x, y, *ends, row["slug"]))
-    return {name: sorted(points) for name, points in families.items() if len({p[0] for p in points}) >= LEAST}
+            label = without(row["options"], option)
+            names.setdefault(label, without(row["victim"], option))
+            families.setdefault(label, []).append((x, y, *ends, row["slug"]))
+    kept = {label: points for label, points in families.items() if len({point[0] for point in points}) >= LEAST}
+    called = [names[label] for label in kept]
+    return {label if called.count(names[label]) > 1 else names[label]: sorted(points) for label, points in kept.items()}
 
 
-def plug_in_panels(records: Sequence[Record]) -> Figure | None:
+def plug_in_panels(board: Board) -> Figure | None:
     """Return the estimated privacy loss against epsilon, a panel a mechanism, a line a dataset (Habernal 2022, fig. 1).
 
     An infinite estimate (one kind of error was never seen) cannot be drawn, and is left out.
@@ -85,14 +89,18 @@ def plug_in_panels(records: Sequence[Record]) -> Figure | None:
     from plotly.subplots import make_subplots
 
     panels: dict[str, dict[str, list[tuple[float, float]]]] = {}
-    for record in records:
-        metric, epsilon = record.value("plug_in_loss"), number(record.victim, "epsilon")
+    for record in board.records:
+        label = board.label("victim", record.victim)
+        metric, epsilon = record.value("plug_in_loss"), number(label, "epsilon")
         if metric and epsilon is not None and finite(metric.value) and metric.value and metric.value > 0:
-            panel = panels.setdefault(without(record.victim, "epsilon"), {})
+            panel = panels.setdefault(without(label, "epsilon"), {})
             panel.setdefault(record.dataset, []).append((epsilon, metric.value))
     if not panels:
         return None
-    datasets = sorted({name for panel in panels.values() for name in panel}, key=lambda n: number(n, "dimension") or 1)
+    datasets = sorted(
+        {name for panel in panels.values() for name in panel},
+        key=lambda name: (number(board.label("dataset", name), "dimension") or 1, name),
+    )
     columns = 3
     figure = make_subplots(
         math.ceil(len(panels) / columns),

@@ -60,10 +60,10 @@ def common(columns: Sequence[Column], rows: Sequence[Row]) -> list[Column]:
 
 
 def decimals(value: Any, digits: int = 3) -> str:
-    """Return a number with a fixed number of decimals; infinity in words; nothing where there is none."""
+    """Return a number with a fixed number of decimals; infinity as a word; nothing where there is none."""
     if value is None or value != value:
         return ""
-    return f"{value:.{digits}f}" if math.isfinite(value) else "none (infinite)"
+    return f"{value:.{digits}f}" if math.isfinite(value) else "infinite"
 
 
 def _text(row: Row, key: str) -> Cell:

@@ -5,6 +5,7 @@ Whatever the columns of the tables are called is known here and in `leakboard.si
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import re
@@ -13,10 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from leakboard.board.tables import fairness, leaderboard
+from leakboard.board.fairness import fairness
+from leakboard.board.leaderboard import leaderboard, skipped
 from leakboard.errors import RequestError
 from leakboard.pipeline.records import PUBLISHED, Record, published_records
-from leakboard.site.labels import differing, parse
+from leakboard.suite.names import KINDS, Names
 from leakboard.suite.suites import find_suite, suite_names
 from leakboard.suite.yaml_files import read_yaml
 
@@ -38,7 +40,10 @@ class Findings:
 
 @dataclass(frozen=True)
 class Board:
-    """A leaderboard: its rows as `leakboard.board.tables` gives them, and the files beside them."""
+    """A leaderboard: its rows as `leakboard.board` gives them, and the files beside them.
+
+    Datasets, victims and attacks go by their names everywhere, in records too; their labels stand in ``..._options``.
+    """
 
     name: str
     description: str
@@ -54,11 +59,17 @@ class Board:
     """One row a secret, where the leaderboard has them."""
     skipped: Sequence[Row] = ()
     groups: Sequence[Row] = ()
+    labels: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """By kind and name, the label: the plugin with all options that differ from their defaults."""
 
     @property
     def question(self) -> str:
         """The question that the board answers."""
         return self.findings.question or self.description or self.name
+
+    def label(self, kind: str, name: str) -> str:
+        """Return the label of a dataset, victim or attack that is called so."""
+        return self.labels.get((kind, name), name)
 
 
 def read_board(name: str) -> Board:
@@ -95,57 +106,41 @@ def make_board(name: str, description: str, records: Sequence[Record], tables: P
         tables: the folder with ``costs.csv``, ``comparison.csv`` and ``meta.json``; what is missing is left out.
         home: the folder with ``findings.md`` and ``verified.json``, where there are any.
     """
+    names = published_names(tables / "leaderboard.csv")
+    labels = {(kind, name): label for (kind, label), name in names.names.items()}
     ordered = sorted(records, key=lambda r: (r.dataset, r.victim, r.attack, r.seed))
-    rows = [
-        {**row, "victim_options": options_of(row, "victim"), "attack_options": options_of(row, "attack")}
-        for row in leaderboard(ordered)
+    named = [
+        dataclasses.replace(record, **names.row({kind: getattr(record, kind) for kind in KINDS})) for record in ordered
     ]
-    names_of = {kind: _names(rows, kind) for kind in ("victim", "attack")}
-    rows = [_renamed(row, names_of) for row in rows]
-    measured = [row for row in rows if row.get("attack_score") is not None]
+    rows = [
+        row | {f"{kind}_options": labels.get((kind, row[kind]), row[kind]) for kind in KINDS}
+        for row in leaderboard(named)
+    ]
     return Board(
         name=name,
         description=description,
-        records=[record for record in ordered if record.status == "ok"],
+        records=[record for record in named if record.status == "ok"],
         findings=parse_findings(_text(home / FINDINGS)),
         costs=_table(tables / "costs.csv"),
         comparison=[
-            {**_renamed(row, names_of), "ours_low": row["low"], "ours_high": row["high"]}
-            for row in _table(tables / "comparison.csv")
+            {**row, "ours_low": row["low"], "ours_high": row["high"]} for row in _table(tables / "comparison.csv")
         ],
         meta=json.loads(_text(tables / "meta.json") or "{}"),
         verified=json.loads(_text(home / VERIFIED) or "null"),
-        rows=[row for row in measured if not row.get("secret")],
-        secrets=[row for row in measured if row.get("secret")],
-        skipped=[row for row in rows if row.get("attack_score") is None],
-        groups=fairness(ordered),
+        rows=[row for row in rows if not row.get("secret")],
+        secrets=[row for row in rows if row.get("secret")],
+        skipped=skipped(named),
+        groups=fairness(named),
+        labels=labels,
     )
 
 
-def options_of(row: Mapping[str, Any], kind: str) -> str:
-    """Return the full options of a row's victim or attack: by these its records are found."""
-    return str(row.get(f"{kind}_options") or row[kind])
-
-
-def _names(rows: Sequence[Row], kind: str) -> dict[str, str]:
-    """Return the name by which pages call each victim or attack: the suite's own, or one that is short."""
-    short = short_names([row[f"{kind}_options"] for row in rows])
-    return {row[f"{kind}_options"]: short[row[kind]] if row[kind] in short else row[kind] for row in rows}
-
-
-def _renamed(row: Row, names_of: Mapping[str, Mapping[str, str]]) -> Row:
-    """Return a row whose victim and attack have the names of pages, and their full options beside them."""
-    given = {kind: options_of(row, kind) for kind in names_of}
-    options = {f"{kind}_options": label for kind, label in given.items()}
-    return {**row, **options, **{kind: names.get(given[kind], given[kind]) for kind, names in names_of.items()}}
-
-
-def short_names(labels: Sequence[str]) -> dict[str, str]:
-    """Return each label without the options that it shares with all labels of its plugin; no two become the same."""
-    groups: dict[str, list[str]] = {}
-    for label in dict.fromkeys(labels):
-        groups.setdefault(parse(label)[0], []).append(label)
-    return {label: name for members in groups.values() for label, name in zip(members, differing(members), strict=True)}
+def published_names(path: Path) -> Names:
+    """Return what a published ``leaderboard.csv`` calls datasets, victims and attacks, by their labels."""
+    rows = _table(path)
+    return Names(
+        {(kind, row[f"{kind}_options"]): row[kind] for row in rows for kind in KINDS if row.get(f"{kind}_options")}
+    )
 
 
 def parse_findings(text: str) -> Findings:
@@ -185,11 +180,25 @@ def _table(path: Path) -> list[Row]:
     return [{str(key): _value(str(key), value) for key, value in row.items()} for row in table.to_dict("records")]
 
 
-TEXTS = frozenset(["dataset", "victim", "attack", "metric", "variable", "group", "source", "stage", "device"])
-"""Columns whose cells stay text even where they look like numbers."""
+NUMBERS = frozenset(
+    [
+        "seed",
+        "seconds",
+        "peak_memory_mib",
+        "threads",
+        "seeds",
+        "ours",
+        "low",
+        "high",
+        "theirs",
+        "difference",
+        "standard_errors",
+    ]
+)
+"""Columns of costs and comparisons that hold numbers; all others stay text even where they look like one."""
 
 
 def _value(column: str, text: str) -> Any:
-    if column in TEXTS:
+    if column not in NUMBERS:
         return text
     return float(text) if text else None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 
 def parse(label: str) -> tuple[str, dict[str, str]]:
     """Return the name and the options of a label; a label of another form is a name without options."""
@@ -37,16 +35,5 @@ def without(label: str, option: str) -> str:
     return _joined(name, {key: value for key, value in options.items() if key != option})
 
 
-def differing(labels: Sequence[str]) -> list[str]:
-    """Return labels shortened to the name and the options that not all of them share."""
-    parsed = [parse(label) for label in labels]
-    shared = (
-        {item for item in parsed[0][1].items() if all(item in options.items() for _, options in parsed)}
-        if parsed
-        else set()
-    )
-    return [_joined(name, dict(item for item in options.items() if item not in shared)) for name, options in parsed]
-
-
 def _joined(name: str, options: dict[str, str]) -> str:
-    return f"{name}({', '.join(f'{key}={value}' for key, value in options.items())})" if options else name
+    return f"{name}({', '.join(f'{key}={value}' for key, value in options.items())})" if options else name.strip()

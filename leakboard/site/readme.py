@@ -58,7 +58,7 @@ def _measures(board: Board, view: View) -> list[str]:
     """Return what was measured of each victim's vectors whatever the attack; nothing where that is nothing."""
     rows: list[Row] = []
     for row in view.rows:
-        found = [m for m in measure_rows(board, view.dataset, row["options"]) if not m["attack"]]
+        found = [m for m in measure_rows(board, view.dataset, row["victim"]) if not m["attack"]]
         rows.append({"victim": row["victim"], **{m["metric"]: m["value"] for m in found if m["metric"] not in UNSEEN}})
     names = list(dict.fromkeys(name for row in rows for name in row if name != "victim"))
     if not names:

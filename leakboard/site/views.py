@@ -100,11 +100,12 @@ def overlap(first: Row, second: Row) -> bool:
 
 def _victim_row(board: Board, row: Row, attacks: Sequence[str]) -> Row:
     """Return what a board's table shows of a victim: the row of its strongest attack with claim, accuracy, cost."""
-    dataset, options = row["dataset"], row["victim_options"]
-    records = [r for r in board.records if r.dataset == dataset and r.victim in (options, row["victim"])]
-    here = [r for r in records if r.attack in (row["attack_options"], row["attack"])]
+    here = [
+        r for r in board.records if (r.dataset, r.victim, r.attack) == (row["dataset"], row["victim"], row["attack"])
+    ]
+    dataset, victim, options = row["dataset"], row["victim"], row["victim_options"]
     return {
-        "victim": row["victim"],
+        "victim": victim,
         "options": options,
         "slug": slug(options),
         "dataset": dataset,
@@ -126,14 +127,14 @@ def _victim_row(board: Board, row: Row, attacks: Sequence[str]) -> Row:
         "plug_in": mean(here, "plug_in_loss"),
         "gap": row.get("fairness_gap"),
         "gap_variable": row.get("fairness_variable"),
-        "seconds": seconds(board, dataset, options, row["victim"]),
-        **three_epsilons(board, dataset, options),
+        "seconds": seconds(board, dataset, victim),
+        **three_epsilons(board, dataset, victim),
     }
 
 
-def three_epsilons(board: Board, dataset: str, options: str) -> Row:
+def three_epsilons(board: Board, dataset: str, victim: str) -> Row:
     """Return what a victim claims of one release, what is proved and audited, and the verdict."""
-    rows = [r for r in board.rows if (r["dataset"], r["victim_options"]) == (dataset, options)]
+    rows = [r for r in board.rows if (r["dataset"], r["victim"]) == (dataset, victim)]
     claiming = next((r for r in rows if r.get("verdict")), None)
     audited = next((r["epsilon_audited"] for r in rows if r.get("epsilon_audited") is not None), None)
     if claiming is None:
@@ -149,14 +150,14 @@ def three_epsilons(board: Board, dataset: str, options: str) -> Row:
     }
 
 
-def seconds(board: Board, dataset: str, *names: str) -> float | None:
+def seconds(board: Board, dataset: str, victim: str) -> float | None:
     """Return how long it took to fit a victim and to publish its vectors, in seconds, mean over seeds.
 
     The same fit stands beside every attack that used it, and is counted once.
     """
     taken: dict[Any, dict[str, float]] = {}
     for cost in board.costs:
-        if cost["dataset"] == dataset and cost["victim"] in names and cost["stage"] in ("fit", "publish"):
+        if (cost["dataset"], cost["victim"]) == (dataset, victim) and cost["stage"] in ("fit", "publish"):
             taken.setdefault(cost["seed"], {}).setdefault(cost["stage"], cost["seconds"] or 0.0)
     return sum(sum(stages.values()) for stages in taken.values()) / len(taken) if taken else None
 

@@ -4,9 +4,9 @@ import pytest
 from made_records import record
 
 from leakboard.metrics.measures import Metric
-from leakboard.site.content import make_board, parse_findings, short_names, slug
+from leakboard.site.content import make_board, parse_findings, slug
 from leakboard.site.details import measure_rows, secret_rows
-from leakboard.site.labels import differing, number, parse, without
+from leakboard.site.labels import number, parse, without
 from leakboard.site.views import keeps_most, views
 
 
@@ -105,14 +105,18 @@ def test_labels_are_taken_apart_and_put_together_again():
     assert number(label, "mu") is None
     assert number(label, "encoder") is None
     assert without(label, "epsilon") == "dpnr(encoder=bert(epochs=3, rate=0.1), sizes=[1, 2])"
+    assert without("My net (epsilon=1)", "epsilon") == "My net"
     assert parse("=cmd(x)") == ("=cmd(x)", {})
 
 
-def test_names_are_short_and_no_two_are_the_same():
-    labels = ["a(x=1, y=2)", "a(x=1, y=3)", "a(x=1)", "b(x=1)"]
-    assert list(short_names(labels).values()) == ["a(y=2)", "a(y=3)", "a", "b"]
-    assert differing(["a(x=1)"]) == ["a"]
-    assert differing([]) == []
+def test_a_board_goes_by_the_names_of_its_table_in_records_too(tmp_path):
+    head = "dataset,victim,attack,dataset_options,victim_options,attack_options"
+    (tmp_path / "leaderboard.csv").write_text(f"{head}\ndata,My net,attack,data,net(size=2),attack\n")
+    found = board(tmp_path, record("net(size=2)"), record("other"))
+    assert {r.victim for r in found.records} == {"My net", "other"}
+    ((named, other),) = [view.rows for view in views(found)]
+    assert (named["victim"], named["options"], named["slug"]) == ("My net", "net(size=2)", slug("net(size=2)"))
+    assert (other["victim"], other["options"]) == ("other", "other")
 
 
 def test_slugs_differ_where_labels_do():
