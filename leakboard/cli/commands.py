@@ -128,9 +128,10 @@ def report(
     svg: Annotated[Optional[Path], typer.Option(help="Also save the printed leaderboard as a picture.")] = None,  # noqa: UP045
     html: Annotated[Optional[Path], typer.Option(help="Also save a page that stands alone, to be browsed.")] = None,  # noqa: UP045
 ) -> None:
-    """Write the tables again from the cell records, without computing anything."""
+    """Write the tables and pages again from the cell records, without computing anything."""
     from leakboard.board.files import write_files
     from leakboard.cli import console as output
+    from leakboard.site.runs import write_run_pages
 
     with without_network():
         opened = _open(suite, out, None, None, plugin)
@@ -146,15 +147,7 @@ def report(
     if svg:
         output.save_picture(svg, opened, records)
         paths.append(svg)
-    if html:
-        from leakboard.site.build import write_page
-        from leakboard.site.content import make_board
-
-        opened_file = opened.suite.file
-        write_page(
-            make_board(opened.suite.name, opened_file.description, records, opened.folder, opened.suite.home), html
-        )
-        paths.append(html)
+    paths += write_run_pages(opened, records, html)
     output.print_paths(console, paths)
 
 
@@ -183,10 +176,14 @@ def publish(
     """Copy a finished run's tables and records into the suite's folder, or write them as a submission to send."""
     from leakboard.board import publishing, submissions
     from leakboard.cli import console as output
+    from leakboard.site.runs import write_published_page
     from leakboard.suite.registry import Registry
 
     opened = _open(suite, out, only, seeds, plugin)
-    paths = submissions.submit(opened, Registry(plugin or ()), submit) if submit else publishing.publish(opened)
+    if submit:
+        paths = submissions.submit(opened, Registry(plugin or ()), submit)
+    else:
+        paths = [*publishing.publish(opened), *write_published_page(suite)]
     output.print_paths(console, paths)
 
 

@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from leakboard.site import columns
 from leakboard.site.columns import Cell, Column, shown
 from leakboard.site.content import Board, Row
 from leakboard.site.details import measure_rows
 from leakboard.site.views import LOSS, View, keeps_most, views
+from leakboard.store import write_file
 
 UNSEEN = ("cut_texts", "unknown_texts", "privacy_label", "privacy_text_classifier", "privacy_bayes", "plug_in_loss")
 """Measures of the texts, and those that have a column of their own."""
-HEAD = "<!-- Written by `report` from records and findings.md: change those. -->"
+HEAD = "<!-- Written by `report` and `publish` from records and findings.md: change those. -->"
+
+
+def write_readme(board: Board, folder: Path) -> list[Path]:
+    """Write a board's page as ``README.md``, and return its path; one that somebody wrote by hand is left alone.
+
+    Raises:
+        StorageError: the folder cannot be written.
+    """
+    path = folder / "README.md"
+    if path.is_file() and not path.read_text("utf-8").startswith(HEAD):
+        return []
+    write_file(path, board_markdown(board))
+    return [path]
 
 
 def board_markdown(board: Board) -> str:
