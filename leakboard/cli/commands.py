@@ -13,6 +13,7 @@ from rich.text import Text
 import leakboard
 from leakboard.cli.audit import audit
 from leakboard.cli.screen import screen
+from leakboard.cli.site import site
 from leakboard.data.downloads import without_network
 from leakboard.errors import RequestError, nearest
 
@@ -151,17 +152,7 @@ def report(
     output.print_paths(console, paths)
 
 
-@app.command()
-def site(
-    out: Annotated[Path, typer.Option("--out", help="Folder to write into.")],
-    suites: Annotated[Optional[list[str]], typer.Argument(help="Published suites; all when left out.")] = None,  # noqa: UP045
-) -> None:
-    """Write published leaderboards as a static site, which opens from disk and from any web server."""
-    from leakboard.site.build import build_site
-    from leakboard.site.content import published_boards
-
-    paths = build_site(published_boards(suites or ()), out)
-    console.print(f"{len(paths)} files; open {out / 'index.html'}", markup=False, highlight=False, soft_wrap=True)
+app.command()(site)
 
 
 @app.command()

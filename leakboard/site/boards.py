@@ -43,18 +43,19 @@ def facts(board: Board) -> list[tuple[str, str]]:
     """Return where the numbers come from, as pairs of a name and a sentence."""
     commits = sorted({str(e.get("commit", "")) for e in board.meta.get("environments", ())} - {""})
     seeds = sorted({record.seed for record in board.records})
-    verified = board.verified
+    reported = sum(mark != "verified" for mark in board.provenance.values())
     return [
         ("size", size(board)),
         ("cells", f"{len(board.records)} with a result, seeds {', '.join(map(str, seeds))}"),
         ("computed", "; ".join(f"commit {commit[:10]}{_dated(commit)}" for commit in commits)),
-        (
-            "verified",
-            f"random cells recomputed {verified.get('date', '')}, commit {str(verified.get('commit', ''))[:10]}"
-            if verified
-            else "not recorded; anyone can recompute cells (see Data)",
-        ),
+        ("verified", _verified(len(board.provenance), reported)),
     ]
+
+
+def _verified(rows: int, reported: int) -> str:
+    if not rows:
+        return "a run of its own, not published"
+    return f"{reported} of {rows} rows are self-reported" if reported else "all rows were computed by the project"
 
 
 def _dated(commit: str) -> str:

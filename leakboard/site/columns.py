@@ -222,6 +222,12 @@ VICTIMS = (
     *EPSILONS,
     Column("plug_in", "plug-in loss", "number", "Three epsilons", LOWER, "the point estimate of Habernal (2022)"),
     Column("gap", "fairness gap", "gap", "Fairness", LOWER, "widest difference of task accuracy between two groups"),
+    Column(
+        "provenance",
+        "computed",
+        "text",
+        note="verified: by the project, or again by it; self-reported: by whoever sent it",
+    ),
     Column("seconds", "seconds", "seconds", "Cost", LOWER, "to fit and to publish, mean over seeds, on that machine"),
 )
 ATTACKS = (

@@ -16,13 +16,14 @@ from typing import Any
 
 from leakboard.board.fairness import fairness
 from leakboard.board.leaderboard import leaderboard, skipped
+from leakboard.board.submissions import provenance, submissions
 from leakboard.errors import RequestError
 from leakboard.pipeline.records import PUBLISHED, Record, published_records
 from leakboard.suite.names import KINDS, Names
 from leakboard.suite.suites import find_suite, suite_names
 from leakboard.suite.yaml_files import read_yaml
 
-FINDINGS, VERIFIED = "findings.md", "verified.json"
+FINDINGS = "findings.md"
 AUDIT = "epsilon"
 """The metric of an attack that bounds epsilon: it has no empirical privacy."""
 
@@ -52,13 +53,14 @@ class Board:
     costs: Sequence[Row] = ()
     comparison: Sequence[Row] = ()
     meta: Mapping[str, Any] = field(default_factory=dict)
-    verified: Mapping[str, Any] | None = None
     rows: Sequence[Row] = ()
     """Means over secrets, of cells that have a result."""
     secrets: Sequence[Row] = ()
     """One row a secret, where the leaderboard has them."""
     skipped: Sequence[Row] = ()
     groups: Sequence[Row] = ()
+    provenance: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    """By the labels of dataset, victim and attack, ``verified`` or ``self-reported``; empty for a run of one's own."""
     labels: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """By kind and name, the label: the plugin with all options that differ from their defaults."""
 
@@ -80,10 +82,12 @@ def read_board(name: str) -> Board:
     """
     path = find_suite(name)
     home = path.parent if path.name == "suite.yaml" else path.with_suffix("")
-    records = published_records(home)
+    folders = [home, *submissions(home)]
+    records = list({record.key: record for folder in folders for record in published_records(folder)}.values())
     if not records:
         raise RequestError(f"{home / PUBLISHED}: no published records; `run {name}` and `publish {name}` make them")
-    return make_board(home.resolve().name, str(read_yaml(path).get("description", "")), records, home, home)
+    board = make_board(home.resolve().name, str(read_yaml(path).get("description", "")), records, home, home)
+    return dataclasses.replace(board, provenance=provenance(home))
 
 
 def published_boards(names: Sequence[str] = ()) -> list[Board]:
@@ -104,7 +108,7 @@ def make_board(name: str, description: str, records: Sequence[Record], tables: P
         description: of the suite.
         records: one a cell, in any order.
         tables: the folder with ``costs.csv``, ``comparison.csv`` and ``meta.json``; what is missing is left out.
-        home: the folder with ``findings.md`` and ``verified.json``, where there are any.
+        home: the folder with ``findings.md``, where there is one.
     """
     names = published_names(tables / "leaderboard.csv")
     labels = {(kind, name): label for (kind, label), name in names.names.items()}
@@ -126,7 +130,6 @@ def make_board(name: str, description: str, records: Sequence[Record], tables: P
             {**row, "ours_low": row["low"], "ours_high": row["high"]} for row in _table(tables / "comparison.csv")
         ],
         meta=json.loads(_text(tables / "meta.json") or "{}"),
-        verified=json.loads(_text(home / VERIFIED) or "null"),
         rows=[row for row in rows if not row.get("secret")],
         secrets=[row for row in rows if row.get("secret")],
         skipped=skipped(named),

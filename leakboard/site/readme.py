@@ -48,7 +48,9 @@ def board_markdown(board: Board) -> str:
 def _view(view: View) -> list[str]:
     constant = columns.common(columns.VICTIMS, view.rows)
     same = "; ".join(f"{c.title} {text}" for c in constant if (text := c.cell(view.rows[0]).text))
-    kept = [column for column in columns.VICTIMS if column not in constant and column.key != "seconds"]
+    kept = [
+        column for column in columns.VICTIMS if column not in constant and column.key not in ("seconds", "provenance")
+    ]
     return [
         f"## {_escape(view.dataset)}, {_escape(view.title)}",
         _answer(view),

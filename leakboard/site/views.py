@@ -8,6 +8,7 @@ from typing import Any
 
 from leakboard.board.figures import finite, strongest
 from leakboard.site.content import AUDIT, Board, Row, mean, slug
+from leakboard.suite.names import KINDS
 
 SPECIAL = {
     "words": "words: which word is this vector?",
@@ -125,6 +126,7 @@ def _victim_row(board: Board, row: Row, attacks: Sequence[str]) -> Row:
         "text_classifier": row.get("privacy_text_classifier"),
         "bayes": row.get("privacy_bayes"),
         "plug_in": mean(here, "plug_in_loss"),
+        "provenance": board.provenance.get(tuple(row[f"{kind}_options"] for kind in KINDS), ""),
         "gap": row.get("fairness_gap"),
         "gap_variable": row.get("fairness_variable"),
         "seconds": seconds(board, dataset, victim),

@@ -1,9 +1,12 @@
 """Which victim stands for what: strongest attacks, ranks that intervals leave open, and the choice at a loss."""
 
+import dataclasses
+
 import pytest
 from made_records import record
 
 from leakboard.metrics.measures import Metric
+from leakboard.site.boards import facts
 from leakboard.site.content import make_board, parse_findings, slug
 from leakboard.site.details import measure_rows, secret_rows
 from leakboard.site.labels import number, parse, without
@@ -117,6 +120,14 @@ def test_a_board_goes_by_the_names_of_its_table_in_records_too(tmp_path):
     ((named, other),) = [view.rows for view in views(found)]
     assert (named["victim"], named["options"], named["slug"]) == ("My net", "net(size=2)", slug("net(size=2)"))
     assert (other["victim"], other["options"]) == ("other", "other")
+
+
+def test_rows_are_marked_by_who_computed_them(tmp_path):
+    marks = {("data", "a", "attack"): "verified", ("data", "b", "attack"): "self-reported"}
+    found = dataclasses.replace(board(tmp_path, record("a"), record("b", privacy=0.1)), provenance=marks)
+    (view,) = views(found)
+    assert [row["provenance"] for row in view.rows] == ["verified", "self-reported"]
+    assert dict(facts(found))["verified"] == "1 of 2 rows are self-reported"
 
 
 def test_slugs_differ_where_labels_do():
