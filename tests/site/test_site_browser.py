@@ -176,7 +176,9 @@ def test_a_page_that_stands_alone_has_all_of_it(opened, site):
     assert (site / "alone.html").stat().st_size < 3 * 2**20
     page = opened("alone.html")
     assert page.locator(".view:not([hidden]) .scatterlayer .points path").count() == 5
+    assert page.locator("details .main-svg").count() == 0  # charts wait until they are seen
     page.locator(".view:not([hidden]) tbody th a").first.click()
     details = page.locator("details.victim[open]")
+    details.wait_for()
     assert details.count() == 1
     assert "Every attack on" in details.inner_text()

@@ -40,7 +40,9 @@ function draw(box) {
   });
 }
 
-const drawVisible = () => all(".chart").filter((box) => box.offsetParent).forEach(draw);
+// Browsers may lay out what lies in closed details: hundreds of charts that nobody sees.
+const seen = (box) => box.offsetParent && !box.closest("details:not([open])");
+const drawVisible = () => all(".chart").filter(seen).forEach(draw);
 
 function sortable(table) {
   new DataTable(table, {
