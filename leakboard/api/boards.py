@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from leakboard.errors import RequestError, nearest
 
 if TYPE_CHECKING:
-    from leakboard.board.report import Report
+    from leakboard.api.report import Report
     from leakboard.suite.names import Names
 
 
@@ -30,8 +30,8 @@ def open_board(name: str | Path) -> Report:
     Raises:
         RequestError: there is no such leaderboard; the message offers the nearest name.
     """
+    from leakboard.api.report import Report
     from leakboard.board.reference import read_reference
-    from leakboard.board.report import Report
     from leakboard.pipeline.records import PUBLISHED, published_entries
     from leakboard.suite.names import Names
     from leakboard.suite.suites import suite_folder
@@ -53,6 +53,7 @@ def open_board(name: str | Path) -> Report:
         stage_costs={record.key: costs for record, costs in entries},
         reference=read_reference(folder),
         names=_names(path) if path else Names(),
+        home=folder,
     )
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from leakboard.board.report import Report
+    from leakboard.api.report import Report
 
 TEST_SHARE = 0.2
 """Share of the rows that attacks are scored on."""

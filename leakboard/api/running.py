@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from leakboard.errors import RequestError, nearest
 
 if TYPE_CHECKING:
-    from leakboard.board.report import Report
+    from leakboard.api.report import Report
 
 KINDS = ("dataset", "victim", "attack")
 
@@ -45,9 +45,9 @@ def run(
     for name, values in {"seeds": list(seeds or ()), "jobs": [jobs]}.items():
         if wrong := [value for value in values if type(value) is not int or value < 0]:
             raise RequestError(f"{name}: {wrong[0]!r} is not allowed: a whole number from 0")
+    from leakboard.api.report import Report
     from leakboard.board.files import write_files
     from leakboard.board.reference import read_reference
-    from leakboard.board.report import Report
     from leakboard.pipeline.runner import execute, open_run
     from leakboard.suite.registry import Registry
     from leakboard.suite.suites import load_suite

@@ -40,7 +40,7 @@ def summarise(rows: Sequence[Row], warnings: Sequence[str] = ()) -> list[str]:
     """Return the sentences about a leaderboard's rows, then the warnings.
 
     Args:
-        rows: of `leakboard.board.report.Report.table`: means over secrets, and one row a secret.
+        rows: of `leakboard.api.report.Report.table`: means over secrets, and one row a secret.
         warnings: what a reader must know besides.
     """
     scored = [row for row in rows if _number(row.get("attack_score"))]

@@ -14,7 +14,7 @@ from leakboard.cli.screen import screen
 from leakboard.errors import RequestError
 
 if TYPE_CHECKING:
-    from leakboard.board.report import Report
+    from leakboard.api.report import Report
 
 COLUMNS = (
     "secret",

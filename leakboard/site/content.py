@@ -160,15 +160,6 @@ def slug(label: str) -> str:
     return f"{readable or 'x'}-{hashlib.sha256(label.encode()).hexdigest()[:8]}"
 
 
-def mean(
-    records: Sequence[Record], name: str, part: str = "value", variable: str = "", group: str = ""
-) -> float | None:
-    """Return the mean over records of a metric's value or of an end of its interval; None where no record has it."""
-    metrics = (record.value(name, variable, group) for record in records)
-    values = [value for metric in metrics if metric and (value := getattr(metric, part)) is not None]
-    return sum(values) / len(values) if values else None
-
-
 def _text(path: Path) -> str:
     return path.read_text("utf-8") if path.is_file() else ""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from leakboard.board.means import mean
 from leakboard.pipeline.records import Record
-from leakboard.site.content import AUDIT, Board, Row, mean, slug
+from leakboard.site.content import AUDIT, Board, Row, slug
 
 
 def attack_rows(board: Board, dataset: str, victim: str) -> list[Row]:

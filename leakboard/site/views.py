@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from leakboard.board.figures import finite, strongest
-from leakboard.site.content import AUDIT, Board, Row, mean, slug
+from leakboard.board.means import mean
+from leakboard.site.content import AUDIT, Board, Row, slug
 from leakboard.suite.names import KINDS
 
 SPECIAL = {

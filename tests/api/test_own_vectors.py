@@ -210,6 +210,7 @@ class TestCommand:
 
     def test_it_says_what_evaluate_says_and_prints_the_suite_that_it_keeps(self, audit, files, report, monkeypatch):
         monkeypatch.setattr(own_vectors, "_entries", lambda attacks: QUICK)
+        monkeypatch.delenv("COLUMNS")
         code, out, err = audit("--label", "task", "--attacks", "attribute_inference")
         assert code == 0, err
         assert out.startswith(report.sentences[0])

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from leakboard.board.report import Report
+from leakboard.api.report import Report
 from leakboard.board.summary import guess, strongest, summarise
 from leakboard.metrics.measures import Metric
 from leakboard.pipeline.records import Record

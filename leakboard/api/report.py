@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from leakboard.board.reference import COMPARISON, compare
 from leakboard.board.summary import summarise
-from leakboard.board.tables import table_rows
+from leakboard.board.tables import table_rows, write_tables
 from leakboard.pipeline.records import Record
 from leakboard.store import write_file
 from leakboard.suite.names import Names
@@ -29,13 +31,9 @@ SHOWN = (
     "epsilon_proved, epsilon_audited, verdict, status"
 )
 """Columns of the table that a notebook shows, those of them that hold something."""
+_MARKUP, BACKSLASHED = re.compile(r"([^\w\s])"), r"\\\1"
 NOTES = {"test_copies": "occur verbatim in train", "test_users": "have an author in train"}
 """Checks of a corpus, as shares of its test texts, that a reader must know."""
-PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>
-<style>body{{font-family:system-ui,sans-serif;margin:2em}} table{{border-collapse:collapse}}
-td,th{{padding:.2em .6em;border-bottom:1px solid #ccc;text-align:left}} section{{overflow-x:auto}}</style>
-<h1>{title}</h1><p>{description}</p>{body}</html>
-"""
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,6 +57,8 @@ class Report:
     """What datasets, victims and attacks are called."""
     notes: tuple[str, ...] = ()
     """Warnings of the run."""
+    home: Path | None = None
+    """Where a published leaderboard lies, with what was written about it."""
     kept: Any = None
     """What must live as long as the report: a temporary folder that the suite's files lie in."""
 
@@ -85,7 +85,7 @@ class Report:
     @property
     def comparison(self) -> pd.DataFrame:
         """One row a published number, beside ours; empty where the suite has none."""
-        rows = [self.names.row(row) for row in compare(self.records, self.reference)]
+        rows = [self.names.row(row) for row in self._compared]
         return pd.DataFrame(rows, columns=COMPARISON.split(", "))
 
     @property
@@ -111,13 +111,14 @@ class Report:
         Raises:
             StorageError: it cannot be written.
         """
-        figure = self.plot()
-        parts = [_sentences(self.sentences)]
-        if figure.data:
-            parts.append(figure.to_html(full_html=False, include_plotlyjs=True))
-        parts += [f"<h2>{title}</h2><section>{_html(frame)}</section>" for title, frame in self._shown().items()]
-        texts = {"title": html.escape(self.name), "description": html.escape(self.description)}
-        write_file(Path(path), PAGE.format(**texts, body="".join(parts)))
+        from leakboard.site.build import write_page
+        from leakboard.site.content import FINDINGS, make_board
+
+        with TemporaryDirectory(prefix="leakboard-") as folder:
+            tables = Path(folder)
+            write_tables(tables, self.records, self._costs, self._compared, self.names)
+            write_file(tables / FINDINGS, self._findings())
+            write_page(make_board(self.name, self.description, self.records, tables, self.home or tables), Path(path))
         return Path(path)
 
     def __repr__(self) -> str:
@@ -128,8 +129,22 @@ class Report:
 
     @cached_property
     def _tables(self) -> dict[str, tuple[str, list[dict[str, Any]]]]:
-        costs = {key: [dict(cost) for cost in costs] for key, costs in self.stage_costs.items()}
-        return table_rows(self.records, costs, (), self.names)
+        return table_rows(self.records, self._costs, (), self.names)
+
+    @property
+    def _costs(self) -> dict[str, list[dict[str, Any]]]:
+        return {key: [dict(cost) for cost in costs] for key, costs in self.stage_costs.items()}
+
+    @property
+    def _compared(self) -> list[dict[str, Any]]:
+        return compare(self.records, self.reference)
+
+    def _findings(self) -> str:
+        """Return the sentences as the page's question, answer and details, the latter in Markdown."""
+        answer, *details = [*self.sentences, ""]
+        return f"# {self.description}\n\n{answer}\n\n" + "".join(
+            f"- {_MARKUP.sub(BACKSLASHED, text)}\n" for text in details if text
+        )
 
     def _frame(self, file: str) -> pd.DataFrame:
         columns, rows = self._tables[file]
