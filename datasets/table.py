@@ -21,6 +21,7 @@ from leakboard.data.tabular import Row, Rows, clean_category, clean_text, expand
 from leakboard.errors import RequestError, nearest
 from leakboard.interfaces import Corpus, Dataset, Secret
 from leakboard.store import digest
+from leakboard.suite.files import File, FileName
 from leakboard.suite.options import Strings, dataset
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ Bins = Annotated[int, Field(ge=2)] | Annotated[list[float], Field(min_length=1)]
 
 @dataset(revision=1)
 class Table(Dataset):
-    path: str
-    """File or glob (csv, tsv, parquet, arrow, feather, jsonl), relative to the working folder; all, or just train's.
+    path: File
+    """File or glob (csv, tsv, parquet, arrow, feather, jsonl), relative to the suite; all, or just train's.
 
     Or a collection of a vector store, as in ``qdrant:path/to/folder#reviews`` (`leakboard.data.stores`)."""
     text: str | None = "text"
@@ -57,9 +58,9 @@ class Table(Dataset):
     """Column that says who wrote the text; drawn splits share no user, in given ones those shared are counted."""
     split: str | None = None
     """Column that says train, dev or test; without one, and without files for them, the split is drawn."""
-    dev: str | None = None
+    dev: File | None = None
     """File or glob of the dev split."""
-    test: str | None = None
+    test: File | None = None
     """File or glob of the test split."""
     dev_share: Share = 0.1
     """Share of the texts (or users) drawn for dev."""
@@ -80,12 +81,12 @@ class Table(Dataset):
         rows = {"text": [f"row {i} of a table" for i in range(40)], "label": ["yes", "no"] * 20}
         rows |= {"age": ["old", "young", "old", "old"] * 10, "person": ["no", "yes", "no", "no"] * 10}
         pd.DataFrame(rows).to_csv(folder / "table.csv", index=False)
-        return cls(path=str(folder / "table.csv"), label="label", secrets=("age",), entities=("person",))
+        return cls(path=FileName(folder / "table.csv"), label="label", secrets=("age",), entities=("person",))
 
     def fingerprint(self) -> str:
         """Identify the bytes of all files."""
         patterns = [p for p in (self.path, self.dev, self.test) if p]
-        return digest({p: [source_checksum(f) for f in expand(p)] for p in patterns})
+        return digest({p: [source_checksum(f) for f in expand(p.located)] for p in patterns})
 
     def load(self) -> Corpus:
         """Read, check and divide the rows.
@@ -103,7 +104,7 @@ class Table(Dataset):
         sources: dict[int, Rows] = {}
         for name, pattern in files.items():
             if pattern:
-                read = read_rows(pattern, self._columns(), self._clean, self.on_bad_rows)
+                read = read_rows(pattern.located, self._columns(), self._clean, self.on_bad_rows)
                 frames[name] = read.frame(first_row)
                 sources[first_row] = read
                 first_row += len(read.rows) + read.dropped

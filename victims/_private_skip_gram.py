@@ -15,6 +15,7 @@ from leakboard.errors import RequestError, nearest
 from leakboard.interfaces import Corpus, Publication, Victim
 from leakboard.privacy.mechanisms.textbook import Positive
 from leakboard.store import file_checksum, load_fields, resume_dir, save_fields
+from leakboard.suite.files import File, FileName
 from leakboard.suite.options import Count, shared
 from leakboard.victims._private_training import Method, plan
 from leakboard.victims._word_vectors import WordVectors
@@ -51,7 +52,7 @@ class PrivateSkipGram(Victim):
     """Largest distance between a word and its context, all of it (words)."""
     negative: Count = 5
     """Negatives for each pair."""
-    vocabulary: str = "noisy"
+    vocabulary: File = FileName("noisy")
     """Counted with noise (noisy), as it is (exact), or the path of a public list: a word a line, a tab, its count."""
     vocabulary_noise: Positive = 5.0
     """Noise on each count, over what a unit adds (1 in all); a word must reach about 7 times as much to be in."""
@@ -116,10 +117,10 @@ class PrivateSkipGram(Victim):
         """
         if self.vocabulary in KINDS:
             return ""
-        if not Path(self.vocabulary).is_file():
+        if not Path(self.vocabulary.located).is_file():
             hint = nearest(self.vocabulary, KINDS)
             raise RequestError(f"vocabulary: {self.vocabulary!r} is no file; allowed: noisy, exact, or a file{hint}")
-        return file_checksum(Path(self.vocabulary))
+        return file_checksum(Path(self.vocabulary.located))
 
     def why_not_applicable(self, corpus: Corpus) -> str:
         """Return why it cannot be trained on a corpus: users are protected, and it names none."""

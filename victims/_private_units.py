@@ -86,7 +86,7 @@ def vocabulary_of(options: PrivateSkipGram, cost: TrainingBudget, units: Units, 
     if options.exact_vocabulary:
         return vocabulary.exact(units.texts, options.min_count, options.max_words)
     if not options.noisy_vocabulary:
-        return vocabulary.read(Path(options.vocabulary))
+        return vocabulary.read(Path(options.vocabulary.located))
     texts, owners = units.texts, units.owners
     if units.budgets is not None and owners is not None:
         counted = (units.budgets >= cost.epsilon(0))[owners]

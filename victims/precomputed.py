@@ -19,6 +19,7 @@ from leakboard.data.vectors import read_vectors
 from leakboard.errors import RequestError, nearest
 from leakboard.interfaces import Corpus, FittedVictim, Floats, Texts, Victim
 from leakboard.logs import log_progress, log_warning
+from leakboard.suite.files import File, FileName
 from leakboard.suite.options import victim
 
 NEAREST = 1_000
@@ -27,7 +28,7 @@ NEAREST = 1_000
 
 @victim(revision=1)
 class Precomputed(Victim):
-    vectors: str
+    vectors: File
     """File of vectors (npy, npz, parquet, arrow, feather, csv, tsv, jsonl): lists, or one column a dimension.
 
     Or a collection of a vector store, as in ``qdrant:path/to/folder#reviews`` (`leakboard.data.stores`)."""
@@ -40,14 +41,14 @@ class Precomputed(Victim):
     def example(cls, folder: Path) -> Self:
         """Return random vectors for the first thousand rows of any corpus."""
         np.save(folder / "vectors.npy", np.random.default_rng(0).standard_normal((1000, 5)).astype(np.float32))
-        return cls(vectors=str(folder / "vectors.npy"))
+        return cls(vectors=FileName(folder / "vectors.npy"))
 
     encodes_texts: ClassVar[bool] = False
     trainable: ClassVar[bool] = False
 
     def fingerprint(self) -> str:
         """Identify the file's bytes, or the store's rows."""
-        return source_checksum(source(self.vectors))
+        return source_checksum(source(self.vectors.located))
 
     def fit(self, corpus: Corpus, seed: int) -> "FittedPrecomputed":
         """Read the vectors.
@@ -74,8 +75,8 @@ class Precomputed(Victim):
         return self._read()
 
     def _read(self) -> "FittedPrecomputed":
-        ids, table = read_vectors(source(self.vectors), self.column, self.id)
-        return FittedPrecomputed(self.vectors, table, ids)
+        ids, table = read_vectors(source(self.vectors.located), self.column, self.id)
+        return FittedPrecomputed(self.vectors.located, table, ids)
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from leakboard.suite import options
+from leakboard.suite.files import relative_to
 from leakboard.suite.registry import Registry
 
 
@@ -26,6 +28,8 @@ class Choice:
     """Of a victim: the seeds it is run with, where its entry gives other ones than the suite's."""
     attacks: tuple[Choice, ...] = ()
     """Of a victim: the attacks on it, where its entry gives other ones than the suite's."""
+    folder: Path = Path()
+    """What its file names are relative to."""
     title: str = ""
     """The name that the entry gives itself; empty where it gives none."""
     grid: tuple[str, ...] = ()
@@ -57,7 +61,8 @@ class Choice:
         """
         if self.plugin is not None:
             return self.plugin
-        return options.build(registry.load(self.kind, self.name), self.options, f"{self.kind[:-1]} {self.name}")
+        with relative_to(self.folder):
+            return options.build(registry.load(self.kind, self.name), self.options, f"{self.kind[:-1]} {self.name}")
 
 
 @dataclass(frozen=True)

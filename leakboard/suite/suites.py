@@ -18,6 +18,7 @@ from leakboard.interfaces import AuxiliaryRegime
 from leakboard.store import digest, file_checksum
 from leakboard.suite import options
 from leakboard.suite.cells import Cell, Choice, Conditions, Source
+from leakboard.suite.files import FOLDER, relative_to
 from leakboard.suite.names import Names, display_names
 from leakboard.suite.registry import BrokenPlugin, Registry
 from leakboard.suite.yaml_files import read_yaml
@@ -162,6 +163,12 @@ def _validated(content: Any, path: Path, checksum: str, registry: Registry) -> S
         file = SuiteFile.model_validate(content)
     except ValidationError as error:
         raise RequestError(options.explain(error, f"{path}:", SuiteFile.model_fields).replace(":.", ": ", 1)) from None
+    with relative_to(path.parent):
+        return _built(file, path, checksum, registry)
+
+
+def _built(file: SuiteFile, path: Path, checksum: str, registry: Registry) -> Suite:
+    """Return a suite whose plugins are built; the file names in their options are relative to its folder."""
     victims = _entries(registry, "victims", file.victims, f"{path}: victims")
     if file.attacks == "all":
         attacks: tuple[Choice, ...] = ()
@@ -265,7 +272,7 @@ def _choice(registry: Registry, kind: str, name: str, options_given: dict[str, A
     except BrokenPlugin as error:
         written = ", ".join(f"{key}={json.dumps(value, default=str)}" for key, value in options_given.items())
         return Choice(kind, name, options_given, f"{name}({written})" if written else name, str(error))
-    return Choice(kind, name, options_given, options.label(name, plugin), plugin=plugin)
+    return Choice(kind, name, options_given, options.label(name, plugin), folder=FOLDER.get(), plugin=plugin)
 
 
 def _source(registry: Registry, entry: str | dict[str, Any], location: str) -> Source:

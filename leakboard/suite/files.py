@@ -1,0 +1,52 @@
+"""Files that options name: as written in a result's identity, and looked for beside the suite that names them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import WrapValidator
+
+FOLDER: ContextVar[Path] = ContextVar("folder", default=Path())
+"""What file names of options that are being read are relative to; at first the working folder."""
+_ADDRESS = re.compile(r"[a-z]+:")
+
+
+class FileName(str):
+    """A file's name as it is written, with the folder that it is relative to."""
+
+    folder = Path()
+
+    @property
+    def located(self) -> str:
+        """Where the file is: in the folder, unless the name is absolute or the address of something else."""
+        return str(self) if _ADDRESS.match(self) else str(self.folder / self)
+
+
+def _file_name(value: Any, check: Callable[[Any], str]) -> FileName:
+    if isinstance(value, FileName):
+        return value
+    name = FileName(check(value))
+    name.folder = FOLDER.get()
+    return name
+
+
+if TYPE_CHECKING:
+    File = FileName
+else:
+    File = Annotated[str, WrapValidator(_file_name)]
+"""The type of an option that names a file, or a glob of files."""
+
+
+@contextmanager
+def relative_to(folder: Path) -> Iterator[None]:
+    """Read options whose file names are relative to a folder."""
+    token = FOLDER.set(folder)
+    try:
+        yield
+    finally:
+        FOLDER.reset(token)

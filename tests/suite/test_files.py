@@ -1,0 +1,55 @@
+"""File names in a suite: looked for beside the suite, and part of an identity as they are written."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from leakboard.datasets.table import Table
+from leakboard.pipeline.runner import open_run
+from leakboard.suite.files import FileName, relative_to
+from leakboard.suite.options import label
+from leakboard.suite.registry import Registry
+from leakboard.suite.suites import load_suite
+
+CSV = "text,label,colour\n" + "".join(
+    f"row {i} of a table,{('no', 'yes')[i % 3 > 0]},{('red', 'blue')[i % 2]}\n" for i in range(60)
+)
+
+
+@pytest.mark.parametrize(
+    ("written", "located"),
+    [("a.csv", "/suite/a.csv"), ("/data/a.csv", "/data/a.csv"), ("qdrant:folder#rows", "qdrant:folder#rows")],
+)
+def test_names_are_relative_unless_they_say_otherwise(written, located):
+    with relative_to(Path("/suite")):
+        table = Table(path=written)
+    assert table.path.located == located
+    assert table.path == written
+    assert label("table", table) == f"table(path={written})"
+
+
+def test_without_a_suite_names_are_relative_to_the_working_folder():
+    assert Table(path="a.csv").path.located == "a.csv"
+    assert type(Table(path="a.csv", dev="b.csv").dev) is FileName
+
+
+def test_a_suite_finds_the_files_beside_it_from_anywhere(bench, command_line, tmp_path, monkeypatch):
+    """By every stage, each in a process of its own; moved with its files it has the results that it had."""
+    (bench.folder / "mine.csv").write_text(CSV)
+    bench.suite(datasets=[{"table": {"path": "mine.csv", "label": "label", "secrets": ["colour"]}}])
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    code, out, err = command_line(*bench.arguments("run"))
+    assert code == 0, out + err
+    registry = Registry(bench.files)
+
+    def keys(path):
+        suite = load_suite(path, registry)
+        return [job.key for job in open_run(suite, suite.cells(), bench.out, registry, reuse=True).jobs]
+
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    for name in ("tiny.yaml", "mine.csv"):
+        shutil.copy(bench.folder / name, moved)
+    assert keys(moved / "tiny.yaml") == keys(bench.folder / "tiny.yaml")
