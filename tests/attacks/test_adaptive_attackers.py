@@ -33,6 +33,7 @@ class Noisy(FittedVictim):
     """A victim whose clean vectors are known and whose noise is given; it claims privacy."""
 
     publishes = ("documents", "releases")
+    encodes_texts = True
     claim = ReleaseClaim(0.5, 0.0, "document", "made", "1 in L1")
     dimension = 6
 

@@ -488,5 +488,6 @@ def test_attacks_on_attributes_are_skipped_where_there_are_no_secrets(data, benc
     code, _, err = command_line(*bench.arguments("run"))
     assert code == 0, err
     table = bench.leaderboard().droplevel("victim")
-    assert table.loc["ridge", "status"] == "skipped: tweets has no attribute secrets"
+    skipped = pd.read_csv(bench.run / "skipped.csv", index_col="attack")["reason"]
+    assert skipped.to_dict() == {"ridge": "tweets has no attribute secrets"}
     assert 0 <= float(table.loc["nearest_neighbour", "attack_score"]) <= 1

@@ -82,4 +82,4 @@ def test_a_threat_says_itself_where_it_does_not_apply(bench, command_line):
     bench.files.append(path)
     bench.suite(attacks=["nearest_length"])
     assert command_line(*bench.arguments("run"))[0] == 0
-    assert pd.read_csv(bench.run / "leaderboard.csv")["status"].tolist() == ["skipped: no"]
+    assert pd.read_csv(bench.run / "skipped.csv")["reason"].tolist() == ["no"]

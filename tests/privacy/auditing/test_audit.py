@@ -57,7 +57,7 @@ def test_normalised_corners_by_hand():
     assert [pair.name for pair in normalised_corners(2)] == ["alternating"]
 
 
-class Constant:
+class Constant(MechanismDefaults):
     """A mechanism that releases zeros, whatever it is given."""
 
     epsilon, delta = 1.0, 0.0
