@@ -65,7 +65,9 @@ def audit(
 def _table(report: Report) -> Table:
     rows = report.table
     shown = [name for name in COLUMNS if rows[name].notna().any()]
-    table = Table(*(name.replace("_", " ") for name in shown), box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in shown:
+        table.add_column(name.replace("_", "_\n"), overflow="fold")
     for row in rows[shown].itertuples(index=False):
         table.add_row(
             *(Text(value if isinstance(value, str) else "" if value != value else f"{value:.3f}") for value in row)
