@@ -1,18 +1,12 @@
-"""Public corpora: the DPNR text format, checksums and downloads, the published numbers, and the checks of a corpus."""
+"""Public corpora: the DPNR text format, checksums, and the published numbers."""
 
 import dataclasses
 import hashlib
-import re
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from leakboard.data import corpora
-from leakboard.data.downloads import PublicFile, availability, without_network
 from leakboard.datasets import _dpnlp, trustpilot, trustpilot_dpnr
 from leakboard.datasets._topics import TopicModel
 from leakboard.datasets.ag import ENTITIES, TOPICS, Ag
@@ -114,109 +108,6 @@ def test_each_country_of_trustpilot_has_its_own_file(tmp_path, monkeypatch):
     assert [list(c.load().texts("train")) for c in countries.values()] == [["a queue", "two"], ["a line", "two"]]
     assert countries["uk"].fingerprint() != countries["us"].fingerprint()
     assert countries["uk"].load().column("train", "gender").tolist() == [1, 0]
-
-
-class TestDownloads:
-    """Files of somebody else's; nothing here leaves the machine."""
-
-    @pytest.fixture(autouse=True)
-    def _own_folders(self, tmp_path, monkeypatch):
-        monkeypatch.delenv("LEAKBOARD_DATA", raising=False)
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-    @pytest.mark.parametrize(
-        ("content", "blob"),
-        [
-            (b"", "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"),
-            (b"hello\n", "ce013625030ba8dba906f756967f9e9ca394464a"),
-        ],
-    )
-    def test_a_git_blob_id_is_what_git_computes(self, tmp_path, monkeypatch, content, blob):
-        (tmp_path / "a.txt").write_bytes(content)
-        monkeypatch.setenv("LEAKBOARD_DATA", str(tmp_path))
-        assert PublicFile("x", "a.txt", "http://127.0.0.1:9/", f"git:{blob}").fetch() == tmp_path / "a.txt"
-
-    @pytest.fixture
-    def served(self, tmp_path):
-        """Return the address of a server of this machine and the folder that it serves."""
-        folder = tmp_path / "served"
-        folder.mkdir()
-        handler = partial(SimpleHTTPRequestHandler, directory=str(folder))
-        handler.log_message = lambda *_: None
-        with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-            Thread(target=server.serve_forever, daemon=True).start()
-            yield f"http://127.0.0.1:{server.server_port}", folder
-            server.shutdown()
-
-    @pytest.mark.parametrize("kind", ["sha256", "git"])
-    def test_a_damaged_file_in_the_cache_is_fetched_anew(self, served, kind):
-        address, folder = served
-        (folder / "a.txt").write_bytes(b"hello\n")
-        known = {"sha256": hashlib.sha256(b"hello\n").hexdigest(), "git": "ce013625030ba8dba906f756967f9e9ca394464a"}
-        file = PublicFile("x", "a.txt", f"{address}/a.txt", f"{kind}:{known[kind]}")
-        path = file.fetch()
-        path.write_text("a page of somebody's wireless network")
-        if kind == "git":  # pooch does not know these: it is refused once
-            with pytest.raises(RequestError, match="not the published file"):
-                file.fetch()
-        assert file.fetch().read_bytes() == b"hello\n"
-
-    def test_what_only_looks_fetches_nothing(self, served):
-        address, folder = served
-        (folder / "a.txt").write_bytes(b"hello\n")
-        file = PublicFile("x", "a.txt", f"{address}/a.txt")
-        with without_network(), pytest.raises(RequestError, match=r"x/a\.txt is not here: `run` fetches it"):
-            file.identity()
-        identity = file.identity()
-        assert identity == "sha256:" + hashlib.sha256(b"hello\n").hexdigest()
-        with without_network():
-            assert file.identity() == identity
-        file.local_path().write_bytes(b"another")
-        assert file.identity() != identity
-
-    def test_a_file_that_somebody_must_fetch(self):
-        file = PublicFile("x", "a.zip", "http://127.0.0.1:9/form", by_hand=True)
-        reason = (
-            "x/a.zip cannot be fetched without you: get it from http://127.0.0.1:9/form and put the file at x/a.zip"
-        )
-        with pytest.raises(RequestError, match=re.escape(reason)):
-            file.fetch()
-        assert availability([file]).startswith("missing: get it from http://127.0.0.1:9/form")
-
-    def test_the_state_names_what_is_missing(self, tmp_path, monkeypatch):
-        files = [PublicFile("x", name, "http://127.0.0.1:9/") for name in ("a.txt", "b.txt", "c.txt")]
-        monkeypatch.setenv("LEAKBOARD_DATA", str(tmp_path))
-        (tmp_path / "b.txt").touch()
-        assert availability(files).startswith(
-            "missing a.txt, c.txt: fetched from 127.0.0.1 when first used; elsewhere put the"
-        )
-        (tmp_path / "a.txt").touch()
-        (tmp_path / "c.txt").touch()
-        assert availability(files) == "there"
-
-    @pytest.mark.parametrize("checksum", ["sha256:" + "0" * 64, "git:" + "0" * 40])
-    def test_another_file_is_refused(self, tmp_path, monkeypatch, checksum):
-        (tmp_path / "x").mkdir()
-        (tmp_path / "x" / "a.txt").write_text("forged")
-        monkeypatch.setenv("LEAKBOARD_DATA", str(tmp_path))
-        with pytest.raises(RequestError, match=rf"a.txt: checksum .*, expected {checksum}; not the published file"):
-            PublicFile("x", "a.txt", "http://127.0.0.1:9/", checksum).fetch()
-
-    def test_a_local_file_with_the_right_checksum_is_taken(self, tmp_path, monkeypatch):
-        (tmp_path / "x").mkdir()
-        (tmp_path / "x" / "a.txt").write_text("published")
-        monkeypatch.setenv("LEAKBOARD_DATA", str(tmp_path))
-        checksum = "sha256:" + hashlib.sha256(b"published").hexdigest()
-        assert PublicFile("x", "a.txt", "http://127.0.0.1:9/", checksum).fetch() == tmp_path / "x" / "a.txt"
-
-    @pytest.mark.parametrize("checksum", ["sha256:" + "0" * 64, "git:" + "0" * 40])
-    def test_no_network_is_one_line_with_the_way_out(self, checksum):
-        with pytest.raises(RequestError) as caught:
-            PublicFile("x", "a.txt", "http://127.0.0.1:9/a.txt", checksum).fetch()
-        message = str(caught.value)
-        assert message.startswith("http://127.0.0.1:9/a.txt: cannot be fetched")
-        assert message.endswith("put the file at x/a.txt in a folder and set LEAKBOARD_DATA to that folder")
-        assert "\n" not in message
 
 
 @pytest.fixture(scope="module")
@@ -368,71 +259,3 @@ def test_an_altered_trustpilot_file_is_refused(tmp_path, monkeypatch):
 def test_trustpilots_fingerprint_is_the_pinned_checksums():
     assert Trustpilot(language="german").fingerprint() == ",".join(trustpilot.CHECKSUMS["german"].values())
     assert Trustpilot().fingerprint() != Trustpilot(language="german").fingerprint()
-
-
-def frame(texts, labels=None, **columns):
-    labels = labels or [0] * len(texts)
-    return pd.DataFrame({"text": texts, "label": labels, "row": range(len(texts)), **columns})
-
-
-class TestChecks:
-    """Checks, copies and division on hand-made frames."""
-
-    SPLITS = {  # noqa: RUF012
-        "train": frame(["a", "a", "b", " "], [0, 1, 0, 0]),
-        "dev": frame(["a", "c"], [0, 0]),
-        "test": frame(["b", "c", "d", "d"], [1, 0, 1, 1]),
-    }
-
-    def test_what_a_reader_must_know(self):
-        corpus = corpora.build_corpus("x", self.SPLITS, [], ["no", "yes"], {"dropped_rows": 7})
-        assert corpus.checks == {
-            "dropped_rows": 7,
-            "dev_copies": 1 / 2,  # a
-            "test_copies": 1 / 4,  # b
-            "empty_texts": 1,
-            "conflicting_labels": 2,  # a within train, b across splits
-        }
-
-    def test_drop_copies_keeps_test_whole(self):
-        kept = corpora.drop_copies(self.SPLITS)
-        assert {split: part["text"].tolist() for split, part in kept.items()} == {
-            "train": [" "],
-            "dev": ["a"],
-            "test": ["b", "c", "d", "d"],
-        }
-
-    def test_an_empty_split_is_refused(self):
-        with pytest.raises(RequestError, match="x: the dev split has no texts"):
-            corpora.build_corpus("x", {**self.SPLITS, "dev": frame([])}, [], ["no", "yes"])
-
-    def test_divide_by_distinct_text(self):
-        whole = frame([f"t{i // 3}" for i in range(60)])
-        parts = corpora.divide(whole, 0.1, 0.25, seed=3)
-        assert {split: len(part) for split, part in parts.items()} == {"train": 39, "dev": 6, "test": 15}
-        assert all(part.groupby("text").size().eq(3).all() for part in parts.values())
-        again = corpora.divide(whole, 0.1, 0.25, seed=3)
-        assert all(parts[split].equals(again[split]) for split in parts)
-
-    def test_divide_by_user_leaves_out_what_crosses(self):
-        whole = frame(["same", "own"] * 10, user=[f"u{i // 2}" for i in range(20)])
-        whole.loc[whole["text"] == "own", "text"] = [f"own {i}" for i in range(10)]
-        parts = corpora.divide(whole, 0.2, 0.3, seed=0)
-        assert {split: part["user"].nunique() for split, part in parts.items()} == {"train": 5, "dev": 2, "test": 3}
-        assert [(part["text"] == "same").sum() for part in parts.values()] == [0, 0, 3]
-
-    def test_a_stored_corpus_comes_back(self, tmp_path):
-        splits = {
-            name: part.assign(g=[0] * len(part), user="u", **{"posterior:g": [[0.25, 0.75]] * len(part)})
-            for name, part in self.SPLITS.items()
-        }
-        corpus = corpora.build_corpus("x", splits, [Secret("g", ("f", "m"), "attribute")], ["no", "yes"])
-        corpora.save_corpus(corpus, tmp_path)
-        again = corpora.load_corpus(tmp_path)
-        assert (again.name, again.secrets, again.checks) == (corpus.name, corpus.secrets, corpus.checks)
-        for split in corpus.splits:
-            assert again.splits[split].features == corpus.splits[split].features
-            assert again.splits[split].to_dict() == corpus.splits[split].to_dict()
-        np.testing.assert_array_equal(corpora.posterior(again, "dev", "g"), [[0.25, 0.75]] * 2)
-        assert corpora.posterior(again, "dev", "label") is None
-        assert set(again.only("train", "dev").splits) == {"train", "dev"}
