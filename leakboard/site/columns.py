@@ -211,6 +211,8 @@ VICTIMS = (
         HIGHER,
         "of a classifier on the vectors, 95 % interval over texts",
     ),
+    *EPSILONS,
+    Column("plug_in", "plug-in loss", "number", "Three epsilons", LOWER, "the point estimate of Habernal (2022)"),
     Column("attack", "strongest attack", "text", "Attacker", note="of those that were tried; a better one may come"),
     Column("constant", "best constant", "baseline", "Attacker", HIGHER, "privacy that the best constant guess leaves"),
     Column(
@@ -219,8 +221,6 @@ VICTIMS = (
     Column(
         "bayes", "best possible", "baseline", "Attacker", HIGHER, "what the best possible attacker on the text leaves"
     ),
-    *EPSILONS,
-    Column("plug_in", "plug-in loss", "number", "Three epsilons", LOWER, "the point estimate of Habernal (2022)"),
     Column("gap", "fairness gap", "gap", "Fairness", LOWER, "widest difference of task accuracy between two groups"),
     Column(
         "provenance",
@@ -254,11 +254,11 @@ EVERYWHERE = (
 )
 SECRETS = (
     Column("secret", "secret", "name"),
+    Column("attack", "attack"),
     Column("accuracy", "attack accuracy", "interval", better="lower is better for the victim"),
     Column("balanced_accuracy", "balanced", "number", better=LOWER),
     Column("f1", "F1", "number", better=LOWER),
     Column("auc", "area under the curve", "number", better="0.5 is chance"),
-    Column("attack", "attack"),
 )
 MEASURES = (
     Column("metric", "measure", "name"),

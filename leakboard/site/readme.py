@@ -63,12 +63,11 @@ def _answer(view: View) -> str:
     choice = keeps_most(view)
     if not choice:
         return ""
-    best = choice.best
-    text = (
-        f"At a loss of at most {LOSS:g} points of task accuracy {_escape(best['victim'])} keeps most privacy: "
-        f"{best['privacy']:.3f} at {best['accuracy']:.3f}."
-    )
-    return f"{text} No defence keeps measurably more than none." if choice.no_better else text
+    best, limit = choice.best, f"at a loss of at most {LOSS:g} points of task accuracy"
+    lead = f"At{limit[2:]} {_escape(best['victim'])} keeps most privacy:"
+    if choice.no_better:
+        lead = f"No defence keeps measurably more than none {limit}. The highest value is that of {_escape(best['victim'])}:"
+    return f"{lead} {best['privacy']:.3f} at {best['accuracy']:.3f}."
 
 
 def _measures(board: Board, view: View) -> list[str]:

@@ -91,15 +91,18 @@ function tellChoice(view, typed) {
     element.textContent = text;
     return element;
   });
-  const parts = ["At a loss of at most ", bold(`${loss} point${loss === 1 ? "" : "s"}`), ", ", bold(best.victim),
-    ` keeps most privacy: ${Number(best.privacy).toFixed(3)} at a task accuracy of ${Number(best.accuracy).toFixed(3)}.`];
+  const undefended = view.querySelector(".answer").dataset.undefended;
+  const noBetter = [best, ...ties].some((entry) => entry.slug === undefended);
+  const limit = `at a loss of at most ${loss} point${loss === 1 ? "" : "s"}`;
+  const parts = noBetter
+    ? [bold("No defence keeps measurably more than none"), ` ${limit}. The highest value is that of `, isolated(best.victim), ":"]
+    : [`${limit.replace("at", "At")} `, bold(best.victim), " keeps most privacy:"];
+  parts.push(` ${Number(best.privacy).toFixed(3)} at a task accuracy of ${Number(best.accuracy).toFixed(3)}.`);
   if (best.verdict) parts.push(` Its privacy claim: ${best.verdict}.`);
   if (ties.length) {
     parts.push(` Within the intervals it cannot be told from ${ties.length} ${ties.length === 1 ? "other" : "others"}: `);
     ties.forEach((tie, i) => parts.push(isolated(tie.victim), i < ties.length - 1 ? "; " : "."));
   }
-  const undefended = view.querySelector(".answer").dataset.undefended;
-  if ([best, ...ties].some((entry) => entry.slug === undefended)) parts.push(" No defence keeps measurably more than none.");
   view.querySelector(".result").replaceChildren(...parts);
 }
 
