@@ -16,7 +16,9 @@ from leakboard.errors import RequestError, nearest
 OF_ATTACK = ("attack_score", "empirical_privacy", "empirical_privacy_low", "empirical_privacy_high")
 OF_VICTIM = ("task_accuracy", "fairness_gap", "epsilon_claimed", "epsilon_proved", "epsilon_audited")
 COLUMNS = (*OF_ATTACK, *OF_VICTIM)
-"""Columns of ``leaderboard.csv`` that may have a limit; those of a victim are the same in all rows about it."""
+"""Columns of ``leaderboard.csv`` that may have a limit. Of those about a victim its worst row is told."""
+OF_RELEASES = ("epsilon_claimed", "epsilon_proved")
+"""Columns that stand in a row for as many releases as its attack sees: a limit is on one."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +67,15 @@ def broken_limits(rows: Sequence[Row], limits: Sequence[Limit]) -> list[str]:
         values = _values(rows, limit.column)
         if not values:
             lines.append(f"{limit.column} {limit.side} {limit.bound:g}: no row has this column")
-        for what, value in values.items():
-            if limit.is_broken(value):
-                lines.append(f"{what}: {limit.column} is {value:.4f}, {limit.side} {limit.bound:g} was asked")
+        for what, found in values.items():
+            if any(math.isnan(value) for value in found):
+                lines.append(f"{what}: {limit.column} could not be measured, {limit.side} {limit.bound:g} was asked")
+            elif limit.is_broken(worst := max(found) if limit.side == "at most" else min(found)):
+                lines.append(f"{what}: {limit.column} is {worst:.4f}, {limit.side} {limit.bound:g} was asked")
     return lines
 
 
-def _values(rows: Sequence[Row], column: str) -> dict[str, float]:
+def _values(rows: Sequence[Row], column: str) -> dict[str, list[float]]:
     """Return the values of a column by what they are about."""
     about = ("dataset", "victim") if column in OF_VICTIM else ("dataset", "victim", "attack", "secret")
     stated = [row for row in rows if row.get(column) is not None]
@@ -79,4 +83,8 @@ def _values(rows: Sequence[Row], column: str) -> dict[str, float]:
         stated = [row for row in stated if not row.get("secret")]
     if column == "attack_score":
         stated = [row for row in stated if row["attack_metric"] != "epsilon"]
-    return {" / ".join(row[part] for part in about if row.get(part)): row[column] for row in stated}
+    values: dict[str, list[float]] = {}
+    for row in stated:
+        releases = row.get("observations") or 1 if column in OF_RELEASES else 1
+        values.setdefault(" / ".join(row[part] for part in about if row.get(part)), []).append(row[column] / releases)
+    return values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import tempfile
 from pathlib import Path
 
@@ -101,7 +102,7 @@ def _compare(display: runner.Display, run: Run, job: Job, published: Record, tol
     """Return the largest difference of a metric; None where the two records do not agree."""
     record = run.record(job)
     computed, expected = (_values(entry) if entry else {} for entry in (record, published))
-    missing = len(computed.keys() ^ expected.keys())
+    missing = len({name[:3] for name in computed.keys() ^ expected.keys()})
     differences = {name: abs(computed[name] - expected[name]) for name in computed.keys() & expected.keys()}
     differences = {name: 0.0 if computed[name] == expected[name] else value for name, value in differences.items()}
     worst = max(differences, key=lambda name: differences[name], default=None)
@@ -115,6 +116,11 @@ def _compare(display: runner.Display, run: Run, job: Job, published: Record, tol
     return largest if good else None
 
 
-def _values(record: Record) -> dict[tuple[str, str, str], float]:
-    """Return the values of a record by metric, variable and group."""
-    return {(m.name, m.variable, m.group): m.value for m in record.metrics if m.value is not None}
+def _values(record: Record) -> dict[tuple[str, str, str, str], float]:
+    """Return the values of a record, and the ends of their intervals, by metric, variable and group."""
+    return {
+        (metric.name, metric.variable, metric.group, part): value
+        for metric in record.metrics
+        for part in ("value", "low", "high")
+        if (value := getattr(metric, part)) is not None and not math.isnan(value)
+    }

@@ -44,7 +44,9 @@ def secret_metrics(
         metrics += _by_secret(secret, scores[secret.name], guessed[:, column], truth[:, column], units)
         of_text = None if text_guesses is None else text_guesses[:, [column]]
         left = _privacy_without_vectors(corpus, [secret], of_text, secret.name)
-        metrics += [_privacy_of_secret(score(guessed[:, [column]], truth[:, [column]], units), left[0]), *left]
+        guesses = (guessed[:, [column]], _constant(corpus, [secret]))
+        ratios = (score(codes, truth[:, [column]], units) for codes in guesses)
+        metrics += [_privacy_of_secret(secret.name, *ratios), *left]
     if kind == "entity":
         f1 = [micro_f1(guessed[:, [c]], truth[:, [c]]).value for c in range(len(secrets))]
         metrics.append(Metric("attack_f1_macro", float(np.mean(f1)), n=len(truth)))
@@ -83,12 +85,16 @@ def _privacy_without_vectors(
     return [Metric(name, value, variable, n=len(truth)) for name, value in left.items()]
 
 
-def _privacy_of_secret(attack: Ratio, constant: Metric) -> Metric:
-    """Return the empirical privacy of one secret; in its interval the constant's score counts as known."""
-    assert constant.value is not None, "a constant has a score"
-    low, high = attack.interval()
-    left = [min(1 - score, constant.value) for score in (attack.value, high, low)]
-    return Metric("empirical_privacy", left[0], constant.variable, "", left[1], left[2], constant.n)
+def _privacy_of_secret(name: str, attack: Ratio, constant: Ratio) -> Metric:
+    """Return the empirical privacy of one secret.
+
+    Each end of its interval is from the same ends of the attack's and the constant's own 95 % intervals, so that it is
+    at least as wide as that of both resampled together.
+    """
+    (low, high), (least, most) = attack.interval(), constant.interval()
+    scores = ((attack.value, constant.value), (high, most), (low, least))
+    value, low, high = (1 - max(pair) for pair in scores)
+    return Metric("empirical_privacy", value, name, "", low, high, len(attack.numerator))
 
 
 def _checked(scores: Mapping[str, np.ndarray], secret: Secret, n: int) -> np.ndarray:

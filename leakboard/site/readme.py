@@ -64,10 +64,10 @@ def _answer(view: View) -> str:
     if not choice:
         return ""
     best, limit = choice.best, f"at a loss of at most {LOSS:g} points of task accuracy"
-    lead = f"At{limit[2:]} {_escape(best['victim'])} keeps most privacy:"
+    name, numbers = _escape(best["victim"]), f"{best['privacy']:.3f} at {best['accuracy']:.3f}"
     if choice.no_better:
-        lead = f"No defence keeps measurably more than none {limit}. The highest value is that of {_escape(best['victim'])}:"
-    return f"{lead} {best['privacy']:.3f} at {best['accuracy']:.3f}."
+        return f"No defence keeps measurably more than none {limit}. The highest value is that of {name}: {numbers}."
+    return f"At{limit[2:]} {name} keeps most privacy: {numbers}."
 
 
 def _measures(board: Board, view: View) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 from leakboard.board.figures import finite, strongest
 from leakboard.board.means import mean
 from leakboard.site.content import AUDIT, Board, Row, slug
+from leakboard.site.labels import parse
 from leakboard.suite.names import KINDS
 
 SPECIAL = {
@@ -72,11 +73,10 @@ def views(board: Board) -> list[View]:
 def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row]) -> View:
     if secrets == "claim":
         first = {row["victim_options"]: row for row in reversed(rows)}
-        chosen = [_victim_row(board, row, ()) for row in first.values()]
+        chosen = [_victim_row(board, row) for row in first.values()]
         chosen.sort(key=lambda row: (VERDICTS.index(row["verdict"] or ""), row["victim"]))
     else:
-        attacks = [row["attack"] for row in rows]
-        chosen = [_victim_row(board, dict(row), attacks) for row in strongest(rows, "empirical_privacy")]
+        chosen = [_victim_row(board, dict(row)) for row in strongest(rows, "empirical_privacy")]
         chosen.sort(key=lambda row: (-row["privacy"], row["victim"]))
         for row in chosen:
             row["rank"] = 1 + sum(_above(other, row) for other in chosen)
@@ -100,7 +100,7 @@ def overlap(first: Row, second: Row) -> bool:
     return not _above(first, second) and not _above(second, first)
 
 
-def _victim_row(board: Board, row: Row, attacks: Sequence[str]) -> Row:
+def _victim_row(board: Board, row: Row) -> Row:
     """Return what a board's table shows of a victim: the row of its strongest attack with claim, accuracy, cost."""
     here = [
         r for r in board.records if (r.dataset, r.victim, r.attack) == (row["dataset"], row["victim"], row["attack"])
@@ -122,7 +122,6 @@ def _victim_row(board: Board, row: Row, attacks: Sequence[str]) -> Row:
         "privacy_sd": row.get("empirical_privacy_sd"),
         "attack": row["attack"],
         "attack_slug": slug(row["attack_options"]),
-        "attacks": len(set(attacks)),
         "constant": row.get("privacy_best_constant"),
         "text_classifier": row.get("privacy_text_classifier"),
         "bayes": row.get("privacy_bayes"),
@@ -167,7 +166,8 @@ def seconds(board: Board, dataset: str, victim: str) -> float | None:
 
 def _reference(rows: Sequence[Row]) -> tuple[Row | None, bool]:
     known = [row for row in rows if finite(row["accuracy"])]
-    defended = [(sum(f"encoder={row['options']}" in other["options"] for other in rows), row) for row in known]
+    encoders = [parse(row["options"])[1].get("encoder") for row in rows]
+    defended = [(encoders.count(row["options"]), row) for row in known]
     count, encoder = max(defended, key=lambda pair: pair[0], default=(0, None))
     if count:
         return encoder, True

@@ -39,6 +39,25 @@ def test_a_limit_that_no_row_is_about_is_broken():
     assert broken(at_most=["fairness_gap=0.1"]) == ["fairness_gap at most 0.1: no row has this column"]
 
 
+def test_the_worst_row_of_a_victim_counts_whatever_the_order():
+    rows = [{**HEAD, "attack": "audit", "attack_metric": "epsilon", "epsilon_audited": bound} for bound in (5.0, 0.5)]
+    for order in (rows, rows[::-1]):
+        (line,) = broken_limits(order, read_limits(["epsilon_audited=1"], []))
+        assert line == "texts / encoder: epsilon_audited is 5.0000, at most 1 was asked"
+
+
+def test_a_claim_is_about_one_release():
+    row = {**HEAD, "attack": "guesser", "attack_metric": "f1", "epsilon_claimed": 16.0, "observations": 16}
+    assert broken_limits([row], read_limits(["epsilon_claimed=1"], [])) == []
+    assert len(broken_limits([row], read_limits(["epsilon_claimed=0.9"], []))) == 1
+
+
+def test_what_could_not_be_measured_breaks_a_limit():
+    row = {**HEAD, "attack": "guesser", "attack_metric": "f1", "empirical_privacy_low": float("nan")}
+    (line,) = broken_limits([row], read_limits([], ["empirical_privacy_low=0.1"]))
+    assert "could not be measured" in line
+
+
 @pytest.mark.parametrize(
     "text", ["attack_scor=0.6", "attack_score", "attack_score=low", "attack_score=nan", "verdict=1"]
 )
