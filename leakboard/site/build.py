@@ -19,19 +19,23 @@ from leakboard.store import write_file
 PAPER = re.compile(r"^.*?\b\d{4}\b\)?")
 """The authors and the year at the beginning of a source; what follows is the table or the figure."""
 
+DOCUMENTATION = "docs/index.html"
+"""Where the documentation begins, below the root of a site that has one."""
+
 
 def build_site(boards: Sequence[Board], out: Path) -> list[Path]:
     """Write a site, and return the paths of its files; files of an earlier one with the same names are replaced.
 
     Args:
         boards: in the order of the front page.
-        out: the folder, made where it is missing.
+        out: the folder, made where it is missing; every page links to the documentation, where that stands in it.
 
     Raises:
         StorageError: the folder cannot be written.
     """
     paths = []
-    for name, content in _files(boards):
+    documentation = DOCUMENTATION if (out / DOCUMENTATION).is_file() else ""
+    for name, content in _files(boards, documentation):
         write_file(out / name, content)
         paths.append(out / name)
     return paths
@@ -52,31 +56,32 @@ def write_page(board: Board, path: Path) -> None:
     write_file(path, page("board", **content, **own, **shared, packed=packed, root="", version=leakboard.__version__))
 
 
-def _files(boards: Sequence[Board]) -> Iterable[tuple[str, str]]:
+def _files(boards: Sequence[Board], documentation: str) -> Iterable[tuple[str, str]]:
     """Return the files of a site: paths below its root, and contents."""
     for name in libraries.NAMES:
         yield f"assets/{name}", libraries.library(name)
     for name in ("site.css", "site.js"):
         yield f"assets/{name}", libraries.own(name)
     cards = [{"name": b.name, "question": b.question, "findings": b.findings, "size": size(b)} for b in boards]
-    yield "index.html", _page("index", "", title="LeakBoard", boards=cards)
+    more = {"documentation": documentation}
+    yield "index.html", _page("index", "", title="LeakBoard", boards=cards, **more)
     for board in boards:
         home, root = f"boards/{board.name}", "../../"
-        yield f"{home}/index.html", _page("board", root, **board_page(board))
+        yield f"{home}/index.html", _page("board", root, **board_page(board), **more)
         for victim in victims(board):
             yield (
                 f"{home}/{victim['slug']}.html",
-                _page("victim", root, title=victim["name"], board=board, victim=victim),
+                _page("victim", root, title=victim["name"], board=board, victim=victim, **more),
             )
-    yield from _attack_pages(boards)
-    yield from _paper_pages(boards)
+    yield from _attack_pages(boards, documentation)
+    yield from _paper_pages(boards, documentation)
 
 
 def _page(template: str, root: str, **content: object) -> str:
     return page(template, root=root, alone=False, version=leakboard.__version__, tables=columns, **content)
 
 
-def _attack_pages(boards: Sequence[Board]) -> Iterable[tuple[str, str]]:
+def _attack_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple[str, str]]:
     """Return a page an attack: how it does on every victim of every board; and the list of them."""
     attacks: dict[str, list[Row]] = {}
     for board in boards:
@@ -98,13 +103,16 @@ def _attack_pages(boards: Sequence[Board]) -> Iterable[tuple[str, str]]:
             {"attack": name, "small": options if options != name else "", "attack_href": file, "victims": count}
         )
         listings = [{"caption": f"{name} on every victim", "columns": columns.EVERYWHERE, "rows": rows}]
-        yield f"attacks/{file}", _listing("Attack", name, f"{options}, tried on {count} victims.", listings, True)
+        yield (
+            f"attacks/{file}",
+            _listing(documentation, "Attack", name, f"{options}, tried on {count} victims.", listings, True),
+        )
     shown = (columns.Column("attack", "attack", "name"), columns.Column("victims", "victims", "whole"))
     listings = [{"caption": "Attacks and on how many victims they were tried", "columns": shown, "rows": listed}]
-    yield "attacks/index.html", _listing("", "Attacks", "", listings)
+    yield "attacks/index.html", _listing(documentation, "", "Attacks", "", listings)
 
 
-def _paper_pages(boards: Sequence[Board]) -> Iterable[tuple[str, str]]:
+def _paper_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple[str, str]]:
     """Return a page a paper: its published numbers beside ours, one table a source; and the list of papers."""
     papers: dict[str, list[Row]] = {}
     for board in boards:
@@ -124,14 +132,17 @@ def _paper_pages(boards: Sequence[Board]) -> Iterable[tuple[str, str]]:
         ]
         file, measured = f"{slug(name)}.html", sum(row["ours"] is not None for row in rows)
         listed.append({"paper": name, "paper_href": file, "numbers": len(rows), "measured": measured})
-        yield f"papers/{file}", _listing("Published numbers beside ours", name, _nearness(rows), listings)
+        yield (
+            f"papers/{file}",
+            _listing(documentation, "Published numbers beside ours", name, _nearness(rows), listings),
+        )
     index = (
         columns.Column("paper", "published in", "name"),
         columns.Column("numbers", "numbers", "whole"),
         columns.Column("measured", "measured by us", "whole"),
     )
     listings = [{"caption": "Whose numbers stand beside ours", "columns": index, "rows": listed}]
-    yield "papers/index.html", _listing("", "Papers", "", listings)
+    yield "papers/index.html", _listing(documentation, "", "Papers", "", listings)
 
 
 def _nearness(rows: Sequence[Row]) -> str:
@@ -146,6 +157,8 @@ def _nearness(rows: Sequence[Row]) -> str:
     )
 
 
-def _listing(eyebrow: str, heading: str, intro: str, listings: Sequence[object], label: bool = False) -> str:
+def _listing(
+    documentation: str, eyebrow: str, heading: str, intro: str, listings: Sequence[object], label: bool = False
+) -> str:
     more = {"eyebrow": eyebrow, "heading": heading, "intro": intro, "listings": listings, "label": label}
-    return _page("listing", "../", title=heading, charts=(), **more)
+    return _page("listing", "../", title=heading, charts=(), documentation=documentation, **more)

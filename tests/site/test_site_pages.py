@@ -1,13 +1,15 @@
 """Pages as text: what is escaped, what is told where there is no script, and how large they are."""
 
 import re
+from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from made_records import FORMULA, SCRIPT, record
 
 from leakboard.errors import RequestError
 from leakboard.metrics.measures import Metric
-from leakboard.site import libraries
+from leakboard.site import libraries, pages
 from leakboard.site.boards import board_page
 from leakboard.site.build import build_site
 from leakboard.site.charts import curves, trade_off
@@ -30,6 +32,23 @@ def test_every_link_leads_to_a_file_of_the_site(files):
     for path in files.rglob("*.html"):
         for target in re.findall(r'(?:href|src)="([^"]*)"', path.read_text("utf-8")):
             assert target.startswith(("#", "data:,")) or (path.parent / target.split("#")[0]).is_file(), (path, target)
+
+
+def test_pages_link_to_the_documentation_where_it_stands(files, made, tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.html").write_text("documentation")
+    build_site([made], tmp_path)
+    for path in tmp_path.rglob("*.html"):
+        root = "../" * (len(path.relative_to(tmp_path).parts) - 1)
+        assert path.parent.name == "docs" or f'href="{root}docs/index.html"' in path.read_text("utf-8"), path
+    assert all("docs/index.html" not in path.read_text("utf-8") for path in files.rglob("*.html"))
+
+
+def test_the_picture_of_the_threat_model_stands_alone_and_in_the_page(files):
+    picture = (Path(pages.__file__).parent / "templates" / "threat_model.svg").read_text("utf-8")
+    assert picture.rstrip() in (files / "index.html").read_text("utf-8")
+    assert ElementTree.fromstring(picture).tag == "{http://www.w3.org/2000/svg}svg"
+    assert "prefers-color-scheme: dark" in picture
 
 
 def test_pages_are_small_and_share_their_libraries(files):
