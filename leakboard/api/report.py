@@ -163,7 +163,10 @@ class Report:
 
     def _warnings(self) -> list[str]:
         failed = sum(record.status == "failed" for record in self.records)
-        told = [f"{failed} of {len(self.records)} cells failed"] if failed else []
+        metrics = [metric for record in self.records for metric in record.metrics]
+        unmatched = (metric.status for metric in metrics if metric.name == "rows_match" and metric.value == 0)
+        told = list(dict.fromkeys(unmatched))
+        told += [f"{failed} of {len(self.records)} cells failed"] if failed else []
         learned = {
             record.dataset: record.checks
             for record in self.records

@@ -106,6 +106,15 @@ class TestSentences:
             "warning: take care",
         ]
 
+    def test_it_is_told_once_that_vectors_and_rows_may_not_match(self):
+        def matched(attack, value):
+            status = "" if value else "do the rows match?"
+            return record(attack, metrics=[*record().metrics, Metric("rows_match", value, status=status)])
+
+        lines = report(matched("a", 0.0), matched("b", 0.0)).summary.splitlines()
+        assert lines.count("warning: do the rows match?") == 1
+        assert "do the rows match?" not in report(matched("a", 1.0)).summary
+
     def test_no_more_is_told_than_one_reads(self):
         rows = report(*(dataclasses.replace(record(), victim=f"v{i:02}") for i in range(40))).table.to_dict("records")
         assert len(strongest(rows)) == 80
