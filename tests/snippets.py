@@ -1,0 +1,116 @@
+"""Runs what the README and the pages of the documentation show, as a reader would who goes through a page."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import shlex
+import tomllib
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner
+
+from leakboard.cli import commands
+
+ROOT = Path(__file__).parent.parent
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+STATUS = re.compile(r"exit status (\d)")
+OTHERS = ("make ", "pip install ")
+"""Commands that are checked, and not run."""
+
+
+def blocks(page: str, language: str = "") -> list[tuple[str, str]]:
+    """Return language and content of a page's blocks of code, in order."""
+    return [(name, text) for name, text in BLOCK.findall(page) if language in ("", name)]
+
+
+def command_lines(text: str) -> Iterator[tuple[str, str]]:
+    """Return the commands of a block, each with its comment."""
+    for line in text.replace("\\\n", " ").splitlines():
+        command, _, comment = line.partition(" #")
+        if command.strip():
+            yield command.strip(), comment
+
+
+@dataclass
+class Reader:
+    """Somebody who does what a page says, block by block, in the working folder."""
+
+    names: dict[str, Any] = field(default_factory=dict)
+    """What the Python of the pages has defined."""
+    output: str = ""
+    """Of the last block of commands or Python."""
+
+    def read(self, page: str) -> None:
+        """Run a page's blocks in order; a block of ``text`` must be what the one before it has printed."""
+        for language, text in blocks(page):
+            getattr(self, f"read_{language}")(text)
+
+    def read_yaml(self, text: str) -> None:
+        """Keep a suite under the name in its first line."""
+        name = re.match(r"# (\S+\.yaml)", text)
+        assert name, f"a YAML example without its file's name: {text[:60]}"
+        Path(name[1]).write_text(text, "utf-8")
+
+    def read_toml(self, text: str) -> None:
+        """Check that the block is TOML."""
+        assert tomllib.loads(text)
+
+    def read_sh(self, text: str) -> None:
+        """Run the commands of LeakBoard, and check the others."""
+        self.output = ""
+        for command, comment in command_lines(text):
+            if command.startswith(OTHERS):
+                check_other(command)
+                continue
+            program, script, *words = shlex.split(command)
+            assert (program, script) == ("python", "run_benchmark.py"), command
+            ended = CliRunner().invoke(commands.app, words)
+            expected = int(status[1]) if (status := STATUS.search(comment)) else 0
+            assert ended.exit_code == expected, f"{command}\n{ended.output[-2000:]}\n{ended.exception!r}"
+            self.output += ended.output
+
+    def read_python(self, text: str) -> None:
+        """Run a block, or keep it as a file where its first line names one; a last expression is printed."""
+        if name := re.match(r"# (\S+\.py)\n", text):
+            Path(name[1]).write_text(text.removeprefix(name[0]), "utf-8")
+            return
+        if text.lstrip().startswith(("@", "<")):  # a class that `new` writes
+            return
+        module = ast.parse(text)
+        last = ast.Expression(module.body.pop().value) if isinstance(module.body[-1], ast.Expr) else None
+        printed = io.StringIO()
+        with redirect_stdout(printed):
+            exec(compile(module, "page", "exec"), self.names)
+            value = eval(compile(last, "page", "eval"), self.names) if last else None
+        self.output = printed.getvalue() + ("" if value is None else repr(value))
+
+    def read_text(self, text: str) -> None:
+        """Compare with what was printed: the same words, and numbers that differ as those of two machines may."""
+        printed = self.output.splitlines()
+        for line in text.splitlines():
+            assert any(_alike(line, other) for other in printed), f"{line}\nis not in\n{self.output}"
+
+
+def _alike(shown: str, printed: str) -> bool:
+    if NUMBER.sub("#", shown) != NUMBER.sub("#", printed):
+        return False
+    pairs = zip(*(map(float, NUMBER.findall(line)) for line in (shown, printed)), strict=True)
+    return all(abs(a - b) <= max(2.0, 0.1 * abs(a)) for a, b in pairs)
+
+
+def check_other(command: str) -> None:
+    """Check a command that is not run: targets of make and extras of the package exist."""
+    program, *words = shlex.split(command)
+    if program == "make":
+        assert set(words) <= set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M)), command
+    else:
+        known = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+        for extras in re.findall(r"\[([\w,]+)\]", command):
+            assert set(extras.split(",")) <= set(known), command

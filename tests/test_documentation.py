@@ -1,0 +1,188 @@
+"""The README and the documentation: what they show runs, and the site is built, whole and without other hosts."""
+
+import csv
+import html
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from snippets import OTHERS, ROOT, Reader, blocks, check_other, command_lines
+
+from leakboard.cli import commands
+from leakboard.pipeline import runner
+from leakboard.suite import options
+from leakboard.suite.registry import KINDS, Registry
+from leakboard.suite.suites import SuiteFile, suite_names
+
+DOCS = ROOT / "docs"
+ORDER = [DOCS / "tutorial.md", ROOT / "README.md", DOCS / "how_to" / "own_data.md"]
+"""Pages whose data, names and files the others use."""
+PAGES = [*ORDER, *(page for page in sorted(DOCS.rglob("*.md")) if page not in ORDER)]
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+def rows_of(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory):
+    """A reader in an empty folder, who computes in this process: that cells run in their own is tested elsewhere."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("reader"))
+        execute = runner.execute
+
+        def in_process(opened, display, processes, force):
+            execute(opened, display, 0, force)
+
+        patch.setattr(runner, "execute", in_process)
+        yield Reader()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_a_page_shows_works_in_order(reader, page):
+    reader.read(page.read_text("utf-8"))
+
+
+def test_what_the_pages_wrote_passes_its_own_tests(reader):
+    for name in ("lsa", "nearest_texts"):
+        assert Path(f"mine/tests/test_{name}.py").is_file()
+    call = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "mine/tests"]
+    assert subprocess.run(call).returncode == 0
+    for name in ("mine", "with_mine", "my_attack", "my_release", "with_bins"):
+        rows = rows_of(Path(f"runs/{name}/leaderboard.csv"))
+        assert rows
+        assert not any(re.search("fail(?!ed: no better)|skipped", row["status"]) for row in rows)
+    assert {row["verdict"] for row in rows_of(Path("runs/my_release/leaderboard.csv"))} == {"violated"}
+
+
+def test_the_pages_show_every_kind_of_command():
+    shown = [text for page in PAGES for _, text in blocks(page.read_text("utf-8"), "sh")]
+    lines = [line for text in shown for line, _ in command_lines(text) if not line.startswith(OTHERS)]
+    expected = {command.name or command.callback.__name__ for command in commands.app.registered_commands}
+    told = {line.split()[2] for line in lines}
+    named = set(re.findall(r"`(?:make )?([a-z]+)[ `]", "".join(page.read_text("utf-8") for page in PAGES)))
+    assert {name.rstrip("_") for name in expected} <= told | named
+
+
+@pytest.mark.parametrize("wrong", ["make cake", "pip install '.[cake]'"])
+def test_commands_that_are_not_run_are_checked(wrong):
+    check_other("make demo")
+    check_other("pip install -e '.[docs,test]'")
+    with pytest.raises(AssertionError):
+        check_other(wrong)
+
+
+def test_output_that_is_not_printed_is_noticed():
+    found = Reader(output="gender can be guessed in 74 % of the texts\n")
+    found.read_text("gender can be guessed in 75 % of the texts\n")
+    for wrong in ("gender can be guessed in 90 % of the texts\n", "age can be guessed in 74 % of the texts\n"):
+        with pytest.raises(AssertionError):
+            found.read_text(wrong)
+
+
+@pytest.mark.parametrize(("kind", "name", "lines"), [("victim", "Lsa", 25), ("attack", "NearestTexts", 20)])
+def test_its_classes_are_those_that_new_writes(kind, name, lines):
+    template = (ROOT / "leakboard" / "cli" / "templates" / f"{kind}.py.txt").read_text("utf-8")
+    _, decorator, classes = template.replace("$Class", name).partition(f"@{kind}")
+    page = (DOCS / "how_to" / f"own_{kind}.md").read_text("utf-8")
+    assert ("python", decorator + classes) in blocks(page)
+    assert len([line for line in (decorator + classes).splitlines() if line]) <= lines
+
+
+class TestReadme:
+    def test_its_links_lead_to_files(self):
+        links = [link for link in re.findall(r"\]\(([^)#]+)", README) if not link.startswith("http")]
+        assert len(links) > 15
+        assert not [link for link in links if not (ROOT / link).is_file()]
+
+    def test_its_table_has_every_board_with_the_time_that_it_took(self):
+        rows = dict(re.findall(r"^\| \[`(\w+)`\][^|]*\|[^|]*\|[^|]*\| ([^|]*) \|", README, re.M))
+        assert set(rows) == set(suite_names())
+        for name, told in rows.items():
+            costs = rows_of(ROOT / "leaderboards" / name / "costs.csv")
+            seconds = sum(float(row["seconds"] or 0) for row in costs)
+            shown = f"{seconds / 60:.0f} minutes" if seconds < 3600 else f"{seconds / 3600:.1f} hours"
+            assert told == shown, name
+
+    def test_its_row_is_one_of_the_table_that_is_checked(self):
+        head = "| DPNR at epsilon 0.05 |"
+        table = README[README.index(head) :].partition("\n\n")[0].splitlines()
+        checked = (DOCS / "privacy.md").read_text("utf-8")
+        assert len(table) == 3
+        assert all(line in checked.splitlines() for line in table)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The folder of the documentation site."""
+    pytest.importorskip("material", reason="no MkDocs Material: the extra docs has it")
+    folder = tmp_path_factory.mktemp("built") / "docs"
+    call = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    ended = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, env=environment)
+    assert ended.returncode == 0, ended.stderr
+    return folder
+
+
+class TestSite:
+    def test_no_page_asks_another_host(self, built):
+        sources = r"""<(?:script|img|iframe|source|link)\b[^>]*?\b(?:src|href)=["']?(?:https?:)?//"""
+        pages = list(built.rglob("*.html"))
+        assert len(pages) > 18
+        assert not [page for page in pages if re.search(sources, page.read_text("utf-8"))]
+        styles = [page for kind in ("*.html", "*.css") for page in built.rglob(kind)]
+        assert not [page for page in styles if re.search(r"url\(['\"]?https?:|@import", page.read_text("utf-8"))]
+
+    def test_every_page_links_to_the_leaderboards(self, built):
+        for page in built.rglob("*.html"):
+            if page.name != "404.html":
+                root = "../" * len(page.relative_to(built).parts)
+                assert f'href="{root}index.html"' in page.read_text("utf-8"), page
+
+    def test_the_reference_has_every_plugin_and_option(self, built):
+        registry = Registry([])
+        for kind in KINDS:
+            page = html.unescape((built / "reference" / f"{kind}.html").read_text("utf-8"))
+            for listing in registry.listings(kind):
+                section = page.partition(f'<h2 id="{listing.name}">')[2].partition("<h2")[0]
+                names = [o.name for o in options.describe(registry.load(kind, listing.name))]
+                assert section
+                assert not [name for name in names if f"<code>{name}</code>" not in section]
+
+    def test_the_reference_has_every_key_of_a_suite_with_its_meaning(self, built):
+        page = html.unescape((built / "reference" / "suites.html").read_text("utf-8"))
+        described = options.describe(SuiteFile)
+        assert {option.name for option in described} == set(SuiteFile.model_fields)
+        assert all(f"<code>{option.name}</code>" in page and option.text for option in described)
+
+    def test_the_search_works_from_disk_and_nothing_else_is_asked(self, built):
+        sync_api = pytest.importorskip("playwright.sync_api", reason="no Playwright: the test extra has it")
+        path = shutil.which("chromium") or shutil.which("chromium-browser")
+        if not path:
+            pytest.skip("no chromium on the PATH (apt-get install chromium)")
+        asked, told = [], []
+        with sync_api.sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+            page = browser.new_page()
+            page.on("request", lambda request: asked.append(request.url))
+            page.on("pageerror", lambda error: told.append(str(error)))
+            page.goto(f"file://{built}/how_to/gates.html")
+            page.locator(".md-search__input").click()
+            page.keyboard.type("canary")
+            link = page.locator(".md-search-result__link").first
+            link.wait_for()
+            assert link.get_attribute("href").startswith(f"file://{built}/")
+            browser.close()
+        assert not told
+        assert all(url.startswith(("file:", "data:", "blob:", "about:")) for url in asked)
+
+
+def test_the_notebook_that_the_tutorial_names_is_there():
+    assert json.loads((DOCS / "own_vectors.ipynb").read_text("utf-8"))["cells"]
