@@ -19,9 +19,9 @@ from leakboard.board.tables import CELLS, COST, FAIRNESS, LEADERBOARD, SENTENCE,
 from leakboard.cli.commands import app
 from leakboard.cli.listing import what_meets
 from leakboard.metrics.names import MEANINGS
+from leakboard.suite.keys import ENTRY_KEYS, SuiteFile
 from leakboard.suite.options import describe
 from leakboard.suite.registry import Registry
-from leakboard.suite.suites import ENTRY_KEYS, SuiteFile
 
 FILES: Mapping[str, tuple[str, str]] = {
     "leaderboard.csv": (LEADERBOARD, "One row a dataset, victim and attack, and one for each secret."),
@@ -82,7 +82,7 @@ def suites() -> str:
         "# A suite's keys\n\nA suite is a YAML file, or a mapping in Python. An unknown key is refused.\n\n"
         f"{keys}\n\n## Keys of an entry\n\nAn entry is a plugin's name, or the name with the plugin's "
         "options: `plugin: {option: value}`. These keys are for every plugin of the kind:\n\n"
-        f"{entries}\n\nPaths in a suite are relative to the folder in which the command is run.\n"
+        f"{entries}\n\nFile names in a suite are relative to the suite's own folder.\n"
     )
 
 

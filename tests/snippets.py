@@ -46,6 +46,8 @@ class Reader:
     """What the Python of the pages has defined."""
     output: str = ""
     """Of the last block of commands or Python."""
+    printed: dict[str, str] = field(default_factory=dict)
+    """By a block of Python that was run, what it printed: one that several pages show is run once."""
 
     def read(self, page: str) -> None:
         """Run a page's blocks in order; a block of ``text`` must be what the one before it has printed."""
@@ -83,13 +85,16 @@ class Reader:
             return
         if text.lstrip().startswith(("@", "<")):  # a class that `new` writes
             return
+        if text in self.printed:
+            self.output = self.printed[text]
+            return
         module = ast.parse(text)
         last = ast.Expression(module.body.pop().value) if isinstance(module.body[-1], ast.Expr) else None
         printed = io.StringIO()
         with redirect_stdout(printed):
             exec(compile(module, "page", "exec"), self.names)
             value = eval(compile(last, "page", "eval"), self.names) if last else None
-        self.output = printed.getvalue() + ("" if value is None else repr(value))
+        self.output = self.printed[text] = printed.getvalue() + ("" if value is None else repr(value))
 
     def read_text(self, text: str) -> None:
         """Compare with what was printed: the same words, and numbers that differ as those of two machines may."""

@@ -16,8 +16,9 @@ from snippets import OTHERS, ROOT, Reader, blocks, check_other, command_lines
 from leakboard.cli import commands
 from leakboard.pipeline import runner
 from leakboard.suite import options
+from leakboard.suite.keys import SuiteFile
 from leakboard.suite.registry import KINDS, Registry
-from leakboard.suite.suites import SuiteFile, suite_names
+from leakboard.suite.suites import suite_names
 
 DOCS = ROOT / "docs"
 ORDER = [DOCS / "tutorial.md", ROOT / "README.md", DOCS / "how_to" / "own_data.md"]
