@@ -28,7 +28,7 @@ class Choice:
     """Of a victim: the seeds it is run with, where its entry gives other ones than the suite's."""
     attacks: tuple[Choice, ...] = ()
     """Of a victim: the attacks on it, where its entry gives other ones than the suite's."""
-    folder: Path = Path()
+    folder: Path = field(default=Path(), compare=False)
     """What its file names are relative to."""
     title: str = ""
     """The name that the entry gives itself; empty where it gives none."""
