@@ -65,7 +65,9 @@ class Precomputed(Victim):
         elif rows != vectors:
             raise RequestError(f"{self.vectors}: {vectors} vectors, but the dataset's files have {rows} rows")
         elif fitted.ids is not None:
-            log_progress(f"{self.vectors}: joined by position and not by id, since the dataset names no column of ids")
+            log_warning(f"{self.vectors}: joined by position and not by id, since the dataset names no column of ids")
+        elif texts.ids is not None:
+            log_warning(f"{self.vectors} has no ids; joined by position")
         fitted.look_up(texts)
         _check_columns(self.vectors, fitted.table)
         return fitted

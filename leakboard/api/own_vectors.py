@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 TEST_SHARE = 0.2
 """Share of the rows that attacks are scored on."""
+ID = "id"
+"""The column of ids, where none is named."""
 Attacks = str | Sequence[str | Mapping[str, Any]]
 
 
@@ -78,22 +80,30 @@ def suite_of(
     text: str | None = None,
     user: str | None = None,
     id: str | None = None,
+    column: str | None = None,
     attacks: Attacks = "all",
     seed: int = 0,
 ) -> dict[str, Any]:
     """Return the suite that attacks precomputed vectors, as its YAML would hold it.
 
     Args:
-        table: file of the rows.
-        vectors: file of their vectors.
+        table: file or glob of the rows, or the address of a vector store (`leakboard.data.stores`).
+        vectors: file of their vectors, or the address of a vector store.
         secrets: columns of the table that are secret.
         label: column of the task's classes.
         text: column of the texts.
         user: column that says who wrote each text.
-        id: column of the rows' ids, in both files where that of the vectors has columns.
+        id: column of the rows' ids, in both files where that of the vectors has columns; None: the column ``id`` where
+            both have one and it is nothing else.
+        column: of the vectors, where their file has several.
         attacks: ``all`` that apply, or entries of a suite.
         seed: of the split, the attacks and all else that is random.
+
+    Raises:
+        RequestError: no id is given, and the rows or the vectors cannot be read.
     """
+    if id is None and ID not in (label, text, user, *secrets):
+        id = _common_id(str(table), str(vectors))
     columns = {"label": label, "user": user, "id": id}
     dataset: dict[str, Any] = {"path": str(table), "text": text, "secrets": list(secrets)}
     dataset |= {name: column for name, column in columns.items() if column is not None}
@@ -104,7 +114,7 @@ def suite_of(
         "reuse": False,  # nobody has published results of them
         "text_classifier": text is not None,
         "datasets": [{"table": dataset}],
-        "victims": [{"precomputed": {"vectors": str(vectors), **_id_of(Path(vectors), id)}}],
+        "victims": [{"precomputed": {"vectors": str(vectors), **_options(Path(vectors), column, id)}}],
         "attacks": "all" if attacks == "all" else _entries(attacks),
     }
 
@@ -129,9 +139,20 @@ def run_kept(suite: Mapping[str, Any], folder: Path) -> Report:
     return dataclasses.replace(report, name="own vectors")
 
 
-def _id_of(vectors: Path, id: str | None) -> dict[str, str]:
-    """Return the option that joins vectors by id; a bare array has no ids, and is joined by position."""
-    return {} if id is None or vectors.suffix == ".npy" else {"id": id}
+def _common_id(table: str, vectors: str) -> str | None:
+    """Return the name of the column of ids, where both the rows and the vectors have one of the usual name."""
+    from leakboard.data.stores import source
+    from leakboard.data.tabular import expand
+    from leakboard.data.vectors import column_names
+
+    both = source(vectors), expand(table)[0]
+    return ID if all(ID in column_names(place) for place in both) else None
+
+
+def _options(vectors: Path, column: str | None, id: str | None) -> dict[str, str]:
+    """Return the options of the vectors; a bare array has no ids, and the victim says that it is joined by position."""
+    options = {"column": column, "id": None if vectors.suffix.lower() == ".npy" else id}
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _entries(attacks: Attacks) -> list[str | Mapping[str, Any]]:

@@ -71,6 +71,25 @@ def read_vectors(path: Source, column: str | None = None, id: str | None = None)
     return ids, vectors
 
 
+def column_names(path: Source) -> Sequence[str]:
+    """Return the names of a table's columns, or of an npz file's arrays; none of a bare or unreadable file.
+
+    Raises:
+        RequestError: the format is unknown, or the vector store cannot be read.
+    """
+    suffix = path.suffix.lower() if isinstance(path, Path) else ""
+    if suffix == ".npy":
+        return ()
+    try:
+        if suffix == ".npz":
+            with np.load(path, allow_pickle=False) as file:
+                return list(file.files)
+        first = next(open_rows(path, None), None)
+    except (OSError, ValueError, EOFError, BadZipFile):
+        return ()
+    return list(flattened(first)) if isinstance(first, dict) else ()
+
+
 def _read_npy(path: Path, column: str | None, id: str | None) -> Read:
     if column or id:
         raise RequestError(f"{path}: a npy file has no column {column or id!r}")

@@ -186,9 +186,24 @@ class TestTexts:
     def test_vectors_with_columns_are_joined_by_id_and_bare_arrays_by_position(self):
         ids = [
             own_vectors.suite_of("t.csv", vectors, ["a"], id="doc")["victims"][0]["precomputed"].get("id")
-            for vectors in ("v.parquet", "v.npy")
+            for vectors in ("v.parquet", "v.npy", "v.NPY")
         ]
-        assert ids == ["doc", None]
+        assert ids == ["doc", None, None]
+
+    def test_a_column_called_id_in_both_files_joins_unless_it_is_something_else(self, tmp_path):
+        rows = pd.DataFrame({"id": list("abc"), "gender": list("fmf"), "e0": [1.0, 2, 3], "e1": [1.0, 2, 3]})
+        table, vectors = tmp_path / "t.csv", tmp_path / "v.parquet"
+        rows[["id", "gender"]].to_csv(table, index=False)
+        rows[["id", "e0", "e1"]].to_parquet(vectors)
+        rows[["e0", "e1"]].to_csv(tmp_path / "bare.csv", index=False)
+        np.savez(tmp_path / "v.npz", id=rows["id"].to_numpy(str), v=np.ones((3, 2)))
+
+        def ids(vectors, **roles):
+            suite = own_vectors.suite_of(table, vectors, ["gender"], **roles)
+            return suite["datasets"][0]["table"].get("id"), suite["victims"][0]["precomputed"].get("id")
+
+        assert ids(vectors) == ids(tmp_path / "v.npz") == ("id", "id")
+        assert ids(tmp_path / "bare.csv") == ids(tmp_path / "v.npy") == ids(vectors, user="id") == (None, None)
 
 
 class TestCommand:

@@ -61,10 +61,11 @@ def test_without_ids_on_both_sides_the_position_counts_and_is_told(tmp_path, cor
     np.save(tmp_path / "v.npy", vectors(range(40)))
     for corpus in corpora:
         assert published(str(tmp_path / "v.npy"), corpus).tolist() == corpus.texts("test").rows.tolist()
-    assert lines == []
+    assert lines == [f"warning: {tmp_path / 'v.npy'} has no ids; joined by position"]
+    lines.clear()
     path = write(tmp_path / "v.npz", order, [KEYS[i] for i in order])
     assert published(path, corpora[1]).tolist() == [order[row] for row in corpora[1].texts("test").rows]
-    assert lines == [f"{path}: joined by position and not by id, since the dataset names no column of ids"]
+    assert lines == [f"warning: {path}: joined by position and not by id, since the dataset names no column of ids"]
 
 
 def test_a_missing_id_is_told_with_file_and_row(tmp_path, corpora):
