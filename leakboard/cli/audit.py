@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -15,6 +16,7 @@ from leakboard.errors import RequestError
 
 if TYPE_CHECKING:
     from leakboard.api.report import Report
+    from leakboard.data.stores import Source
 
 COLUMNS = (
     "secret",
@@ -29,29 +31,28 @@ COLUMNS = (
 
 
 def audit(
-    table: Annotated[Path, typer.Argument(help="A file of rows: csv, tsv, parquet, arrow or jsonl.")],
-    vectors: Annotated[Path, typer.Option(help="File of their vectors: npy, npz, parquet, arrow, csv or jsonl.")],
+    table: Annotated[str, typer.Argument(help="Rows: a csv, tsv, parquet, arrow or jsonl file, a glob, or a store.")],
+    vectors: Annotated[str, typer.Option(help="Vectors: an npy, npz, parquet, arrow, csv or jsonl file, or a store.")],
     secrets: Annotated[str, typer.Option(help="Columns of the table that are secret, as in gender,age.")],
     label: Annotated[Optional[str], typer.Option(help="Column of the task's classes.")] = None,  # noqa: UP045
     text: Annotated[Optional[str], typer.Option(help="Column of the texts.")] = None,  # noqa: UP045
     user: Annotated[Optional[str], typer.Option(help="Column that says who wrote each text.")] = None,  # noqa: UP045
     id: Annotated[Optional[str], typer.Option(help="Column of ids by which rows and vectors are joined.")] = None,  # noqa: UP045
+    column: Annotated[Optional[str], typer.Option(help="Column of the vectors, if their file has several.")] = None,  # noqa: UP045
     attacks: Annotated[str, typer.Option(help="Names with commas, or all that apply.")] = "all",
     out: Annotated[Path, typer.Option(help="Folder for the suite and its results.")] = Path("runs/audit"),
     seed: Annotated[int, typer.Option(min=0, help="Of the split and the attacks.")] = 0,
 ) -> None:
     """Attack the vectors of a table's rows, without any YAML; the suite that it ran is printed and kept."""
     from leakboard.api.own_vectors import as_yaml, run_kept, suite_of
+    from leakboard.data.stores import source
+    from leakboard.data.tabular import expand
 
-    for path, option in ((table, "TABLE"), (vectors, "--vectors")):
-        if not path.is_file():
-            raise RequestError(f"{option} {path}: no such file")
+    files = _located("TABLE", table, expand(table)), _located("--vectors", vectors, [source(vectors)])
     out.mkdir(parents=True, exist_ok=True)
     chosen = "all" if attacks == "all" else _names("--attacks", attacks)
-    roles = {"label": label, "text": text, "user": user, "id": id}
-    suite = suite_of(
-        table.resolve(), vectors.resolve(), _names("--secrets", secrets), **roles, attacks=chosen, seed=seed
-    )
+    roles = {"label": label, "text": text, "user": user, "id": id, "column": column}
+    suite = suite_of(*files, _names("--secrets", secrets), **roles, attacks=chosen, seed=seed)
     report = run_kept(suite, out)
     console = screen()
     console.print(report.summary, markup=False, highlight=False, soft_wrap=True)
@@ -60,6 +61,14 @@ def audit(
     console.print(as_yaml(suite), markup=False, highlight=False, soft_wrap=True)
     if any(record.status == "failed" for record in report.records):
         raise typer.Exit(1)
+
+
+def _located(option: str, pattern: str, sources: Sequence[Source]) -> str:
+    """Return files as the kept suite finds them from anywhere, and the address of a vector store as it is."""
+    files = [place for place in sources if isinstance(place, Path)]
+    if not all(file.is_file() for file in files):
+        raise RequestError(f"{option} {pattern}: no such file")
+    return str(Path(pattern).resolve()) if files else pattern
 
 
 def _table(report: Report) -> Table:

@@ -10,6 +10,7 @@ from ruamel.yaml import YAML
 import leakboard
 from leakboard.api import own_vectors
 from leakboard.api.columns import gather
+from leakboard.api.report import Report
 from leakboard.errors import RequestError
 
 N = 1000
@@ -234,6 +235,19 @@ class TestCommand:
         assert kept.strip() in out
         assert YAML(typ="safe").load(kept)["datasets"][0]["table"]["secrets"] == ["gender", "age"]
         assert max(map(len, out.partition("the suite, kept")[0].splitlines()[2:])) <= 100
+
+    def test_globs_and_stores_are_taken_as_they_are_and_a_column_is_passed_on(self, audit, files, monkeypatch):
+        suites = []
+        monkeypatch.setattr(own_vectors, "_common_id", lambda table, vectors: None)
+        monkeypatch.setattr(own_vectors, "run_kept", lambda suite, out: suites.append(suite) or Report("", "", {}, ()))
+        for table, options in (("m*.csv", ["--column", "e"]), ("mine.csv", ["--vectors", "chroma:at#reviews"])):
+            audit(*options, table=table)
+        (tables, victims) = ([suite[kind][0] for suite in suites] for kind in ("datasets", "victims"))
+        assert [entry["table"]["path"] for entry in tables] == [str(files / "m*.csv"), str(files / "mine.csv")]
+        assert [entry["precomputed"] for entry in victims] == [
+            {"vectors": str(files / "v.npy"), "column": "e"},
+            {"vectors": "chroma:at#reviews"},
+        ]
 
     @pytest.mark.parametrize(
         ("options", "message"),
