@@ -167,6 +167,9 @@ class Report:
         unmatched = (metric.status for metric in metrics if metric.name == "rows_match" and metric.value == 0)
         told = list(dict.fromkeys(unmatched))
         told += [f"{failed} of {len(self.records)} cells failed"] if failed else []
+        if not any(record.status == "ok" for record in self.records):
+            skipped = [f"{record.attack}: {record.reason}" for record in self.records if record.status == "skipped"]
+            told += [f"no results: {reason}" for reason in dict.fromkeys(skipped)]
         learned = {
             record.dataset: record.checks
             for record in self.records

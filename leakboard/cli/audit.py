@@ -59,7 +59,8 @@ def audit(
     console.print(_table(report))
     console.print(f"\nthe suite, kept in {out / 'suite.yaml'}:\n", markup=False, highlight=False, soft_wrap=True)
     console.print(as_yaml(suite), markup=False, highlight=False, soft_wrap=True)
-    if any(record.status == "failed" for record in report.records):
+    statuses = {record.status for record in report.records}
+    if "failed" in statuses or "ok" not in statuses:
         raise typer.Exit(1)
 
 

@@ -249,6 +249,11 @@ class TestCommand:
             {"vectors": "chroma:at#reviews"},
         ]
 
+    def test_where_no_attack_applies_it_says_why_and_fails(self, audit):
+        code, out, _ = audit("--attacks", "nearest_neighbour")
+        assert code == 1
+        assert out.startswith("warning: no results: nearest_neighbour: ")
+
     @pytest.mark.parametrize(
         ("options", "message"),
         [

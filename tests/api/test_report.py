@@ -124,6 +124,15 @@ class TestSentences:
     def test_nothing_is_told_of_nothing(self):
         assert report().summary == "no results"
 
+    def test_where_nothing_ran_each_reason_is_told_once(self):
+        reasons = ("needs texts", "needs texts", "no")
+        skipped = [dataclasses.replace(record(metrics=[]), status="skipped", reason=reason) for reason in reasons]
+        assert report(*skipped).sentences == [
+            "warning: no results: probe: needs texts",
+            "warning: no results: probe: no",
+        ]
+        assert "no results" not in report(record(), *skipped).summary
+
 
 class TestPages:
     HOSTILE = "<script>alert(1)</script>"
