@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field
 
-from leakboard.data.classes import check_secret, encode, encode_bins
+from leakboard.data.classes import check_names, check_secret, encode, encode_bins
 from leakboard.data.corpora import SPLITS, build_corpus, divide, drop_copies
 from leakboard.data.stores import source_checksum
 from leakboard.data.tabular import Row, Rows, clean_category, clean_text, expand, read_rows
@@ -124,6 +124,7 @@ class Table(Dataset):
 
     def _columns(self) -> list[str]:
         attributes = [*self.secrets, *self.entities, *self.numbers]
+        check_names(attributes, "table")
         named = [self.text, self.label, self.id, self.user, self.split, *attributes]
         taken = {"text", "label", "row", "id", "user", "split", "file"} & {*attributes}
         if taken or len({*attributes}) < len(attributes):

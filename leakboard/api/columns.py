@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from leakboard.data.classes import check_names
 from leakboard.data.tabular import clean_category, clean_text
 from leakboard.errors import RequestError
 
@@ -104,6 +105,7 @@ def _secrets(given: Any) -> dict[str, Column]:
         )
     if not columns:
         raise RequestError("secrets: there is no column; which are secret must be said")
+    check_names(columns, "secrets")
     if taken := [name for name in columns if name in RESERVED]:
         raise RequestError(
             f"secrets: {taken[0]!r} means something else here; rename the column (not {', '.join(RESERVED)})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -11,11 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakboard.errors import RequestError
+from leakboard.interfaces import POSTERIOR
 from leakboard.logs import log_progress
 
 if TYPE_CHECKING:
     import pandas as pd
 
+SEPARATOR = "; "
+"""What tables write between the names of secrets."""
 MAX_CLASSES = 1_000
 MAX_NUMBERS = 20
 """A secret with more values than this, most of them numbers, is a measurement: it is refused unless it has bins."""
@@ -97,6 +100,20 @@ def check_secret(values: Sequence[str], column: str, source: str) -> None:
             f"{values[-1]}); put them into bins: bins: {{{column}: 5}} makes five of equal size, "
             f"bins: {{{column}: [18, 30, 45]}} names where they begin"
         )
+
+
+def check_names(names: Iterable[str], source: str) -> None:
+    """Refuse names of secrets that tables and files of the corpus could not hold.
+
+    Raises:
+        RequestError: names ``source`` and the first such name.
+    """
+    for name in names:
+        if not name.strip() or name.startswith(POSTERIOR) or SEPARATOR in name:
+            raise RequestError(
+                f"{source}: {name!r} is not allowed as the name of a secret; rename the column: some text, "
+                f"not beginning with {POSTERIOR!r}, without {SEPARATOR!r}"
+            )
 
 
 def _is_number(value: str) -> bool:
