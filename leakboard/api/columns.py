@@ -58,13 +58,13 @@ def gather(
         _check_unique(identifiers)
     _check_indexes(rows)
     names = rows[-1].index if "id" in given else next((row.index for row in rows if row.index is not None), None)
-    _check_finite(matrix, names)
+    finite = _finite(matrix, names)
     columns = {
         role: _classes(column, names, clean_text if role == "text" else clean_category)
         for role, column in given.items()
     }
     columns |= {name: _secret(column, names) for name, column in named.items()}
-    return np.asarray(matrix.values, np.float32), pd.DataFrame(columns)
+    return finite, pd.DataFrame(columns)
 
 
 def _matrix(given: Any) -> Column:
@@ -74,11 +74,16 @@ def _matrix(given: Any) -> Column:
         plain = plain.iloc[:, 0]  # a column of lists
     if isinstance(plain, pd.Series):
         plain = plain.tolist()
+    if np.ma.is_masked(plain):
+        row = int(np.argwhere(np.ma.getmaskarray(plain))[0, 0])
+        raise RequestError(f"vectors: row {row} has masked numbers; allowed: numbers")
+    if isinstance(plain, list | tuple):
+        plain = [_plain(row) for row in plain]
     try:
         values = np.asarray(plain)
         if values.dtype == object:
             values = values.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise RequestError(
             f"vectors: {_kind(given)} does not hold one vector of numbers a row, all of one length"
         ) from None
@@ -127,12 +132,19 @@ def _column(name: str, given: Any) -> Column:
 
 def _plain(given: Any) -> Any:
     """Return pandas for Arrow and Polars, NumPy for tensors and sparse matrices, and anything else as it is."""
-    for names in (("detach", "cpu", "numpy"), ("toarray",), ("to_pandas",)):
-        if all(hasattr(given, name) for name in names):
-            for name in names:
-                given = getattr(given, name)()
-            return given
-    return given
+    if all(hasattr(given, name) for name in ("detach", "cpu", "to_dense", "numpy")):
+        return _array(given)
+    convert = getattr(given, "toarray", None) or getattr(given, "to_pandas", None)
+    return convert() if convert else given
+
+
+def _array(tensor: Any) -> NDArray[Any]:
+    """Return a torch tensor as an array, whether it has gradients, is sparse, or is of a type that NumPy lacks."""
+    dense = tensor.detach().cpu().to_dense()
+    try:
+        return np.asarray(dense.numpy())
+    except TypeError:  # bfloat16
+        return np.asarray(dense.float().numpy())
 
 
 def _index(plain: Any) -> pd.Index | None:
@@ -177,12 +189,17 @@ def _check_unique(ids: list[str]) -> None:
             raise RequestError(f"ids: rows {other} and {row} have the same id, {name!r}")
 
 
-def _check_finite(matrix: Column, names: pd.Index | None) -> None:
-    bad = ~np.isfinite(matrix.values.astype(np.float64))
+def _finite(matrix: Column, names: pd.Index | None) -> NDArray[np.float32]:
+    with np.errstate(over="ignore"):
+        vectors = np.asarray(matrix.values, np.float32)
+    bad = ~np.isfinite(vectors)
     if bad.any():
         row, place = (int(i) for i in np.argwhere(bad)[0])
         what = f"{matrix.values[row, place]} in column {place}"
-        raise RequestError(f"vectors: {_row(row, names)}: {what}; {int(bad.any(axis=1).sum())} rows are not finite")
+        raise RequestError(
+            f"vectors: {_row(row, names)}: {what}; {int(bad.any(axis=1).sum())} rows are not finite as float32"
+        )
+    return vectors
 
 
 def _secret(column: Column, names: pd.Index | None) -> list[str]:

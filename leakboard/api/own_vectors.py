@@ -115,7 +115,7 @@ def suite_of(
         "text_classifier": text is not None,
         "datasets": [{"table": dataset}],
         "victims": [{"precomputed": {"vectors": str(vectors), **_options(Path(vectors), column, id)}}],
-        "attacks": "all" if attacks == "all" else _entries(attacks),
+        "attacks": "all" if isinstance(attacks, str) and attacks == "all" else _entries(attacks),
     }
 
 
@@ -156,13 +156,15 @@ def _options(vectors: Path, column: str | None, id: str | None) -> dict[str, str
 
 
 def _entries(attacks: Attacks) -> list[str | Mapping[str, Any]]:
+    allowed = "allowed: all, or entries of a suite, as in ['attribute_inference']"
+    if not isinstance(attacks, str | Sequence):
+        raise RequestError(f"attacks: {attacks!r} is not allowed; {allowed}")
     if not attacks:
-        raise RequestError("attacks: none is named; allowed: all, or entries of a suite, as in ['attribute_inference']")
-    return (
-        [attacks]
-        if isinstance(attacks, str)
-        else [entry if isinstance(entry, str) else dict(entry) for entry in attacks]
-    )
+        raise RequestError(f"attacks: none is named; {allowed}")
+    entries = [attacks] if isinstance(attacks, str) else attacks
+    if wrong := [entry for entry in entries if not isinstance(entry, str | Mapping)]:
+        raise RequestError(f"attacks: {wrong[0]!r} is not allowed; {allowed}")
+    return [entry if isinstance(entry, str) else dict(entry) for entry in entries]
 
 
 def _write(folder: Path, vectors: NDArray[Any], frame: pd.DataFrame) -> tuple[Path, Path]:
