@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -118,6 +119,9 @@ def audit(
     from leakboard.privacy.auditing import audit as auditing
     from leakboard.privacy.auditing.events import corners
 
+    for name, value in {"epsilon": epsilon, "delta": delta, "confidence": confidence}.items():
+        _check(name, value, isinstance(value, Real), "a number")
+    _check("seed", seed, type(seed) is int and seed >= 0, "a whole number from 0")
     _check("epsilon", epsilon, 0 <= epsilon < math.inf, "a number from 0, not infinite")
     _check("delta", delta, 0 <= delta < 1, "a number from 0, below 1")
     _check("dimension", dimension, type(dimension) is int and dimension >= 1, "a whole number from 1")
@@ -168,12 +172,17 @@ def _try(mechanism: _Function, values: Array, seed: int) -> None:
 def _pairs(pairs: Sequence[tuple[Any, Any]], dimension: int) -> list[Pair]:
     from leakboard.privacy.auditing.events import Pair
 
-    result = []
+    allowed, result = f"two vectors of {dimension} finite numbers", []
+    _check("pairs", pairs, isinstance(pairs, Iterable), f"pairs, of {allowed} each")
     for number, pair in enumerate(pairs):
-        vectors = [np.asarray(vector, np.float64) for vector in pair]
+        try:
+            vectors = [np.asarray(vector, np.float64) for vector in pair]
+        except (TypeError, ValueError):
+            shown = " ".join(repr(pair).split())
+            raise RequestError(f"pairs[{number}]: {shown} is not allowed: {allowed}") from None
         good = len(vectors) == 2 and all(v.shape == (dimension,) and np.isfinite(v).all() for v in vectors)
         shapes = " and ".join(str(vector.shape) for vector in vectors)
-        _check(f"pairs[{number}]", shapes, good, f"two vectors of {dimension} finite numbers")
+        _check(f"pairs[{number}]", shapes, good, allowed)
         result.append(Pair(f"pair {number}", *vectors))
     _check("pairs", pairs, bool(result), "at least one, or None for corners of the unit cube")
     return result

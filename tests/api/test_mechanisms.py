@@ -23,7 +23,7 @@ def too_little_noise(values, rng):
 
 
 def audit(release, **options):
-    return leakboard.audit(release, 1.0, **{"dimension": DIMENSION, "draws": DRAWS, **options})
+    return leakboard.audit(release, **{"epsilon": 1.0, "dimension": DIMENSION, "draws": DRAWS, **options})
 
 
 def test_a_release_with_too_little_noise_is_violated():
@@ -72,6 +72,11 @@ def test_the_same_seed_gives_the_same_audit():
         (correct, {"draws": 299}, "draws: 299 is not allowed: at least 300 for 3 pairs"),
         (correct, {"pairs": [([0, 0], [1, 1])]}, r"pairs\[0\]: .* is not allowed: two vectors of 4 finite numbers"),
         (correct, {"pairs": []}, "pairs: .* at least one"),
+        (correct, {"pairs": 5}, "pairs: 5 is not allowed: pairs, of two vectors of 4 finite numbers each"),
+        (correct, {"pairs": [5]}, r"pairs\[0\]: 5 is not allowed: two vectors of 4"),
+        (correct, {"pairs": [("a", "b")]}, r"pairs\[0\]: \('a', 'b'\) is not allowed: two vectors of 4"),
+        (correct, {"epsilon": "x"}, "epsilon: 'x' is not allowed: a number"),
+        (correct, {"seed": -1}, "seed: -1 is not allowed: a whole number from 0"),
     ],
 )
 def test_what_cannot_be_audited_is_refused(release, options, message):
