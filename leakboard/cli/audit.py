@@ -48,11 +48,12 @@ def audit(
     from leakboard.data.stores import source
     from leakboard.data.tabular import expand
 
-    files = _located("TABLE", table, expand(table)), _located("--vectors", vectors, [source(vectors)])
+    rows = _located("TABLE", table, expand(table))
+    matrix = _located("--vectors", vectors, [source(vectors)])
     out.mkdir(parents=True, exist_ok=True)
     chosen = "all" if attacks == "all" else _names("--attacks", attacks)
     roles = {"label": label, "text": text, "user": user, "id": id, "column": column}
-    suite = suite_of(*files, _names("--secrets", secrets), **roles, attacks=chosen, seed=seed)
+    suite = suite_of(rows, matrix, _names("--secrets", secrets), **roles, attacks=chosen, seed=seed)
     report = run_kept(suite, out)
     console = screen()
     console.print(report.summary, markup=False, highlight=False, soft_wrap=True)

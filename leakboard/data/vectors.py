@@ -77,11 +77,10 @@ def column_names(path: Source) -> Sequence[str]:
     Raises:
         RequestError: the format is unknown, or the vector store cannot be read.
     """
-    suffix = path.suffix.lower() if isinstance(path, Path) else ""
-    if suffix == ".npy":
+    if isinstance(path, Path) and path.suffix.lower() == ".npy":
         return ()
     try:
-        if suffix == ".npz":
+        if isinstance(path, Path) and path.suffix.lower() == ".npz":
             with np.load(path, allow_pickle=False) as file:
                 return list(file.files)
         first = next(open_rows(path, None), None)
