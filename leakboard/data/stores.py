@@ -8,13 +8,15 @@ A store is written like the address of a page, ``STORE:LOCATION#COLLECTION``:
 - ``lancedb:path/to/folder#reviews``; rows have the table's own columns;
 - ``pgvector:postgresql://user@host/database#reviews``; rows have the table's own columns, ordered by the first.
 
-The clients are the extra ``leakboard[stores]``.
+An address is published with the results, so it may hold no password; PostgreSQL's clients look for one in the variable
+``PGPASSWORD`` and in ``~/.pgpass``. The clients are the extra ``leakboard[stores]``.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
@@ -32,6 +34,13 @@ WITH_SERVERS = ("qdrant", "lancedb", "pgvector")
 """Stores whose location may be a server's address."""
 PATIENCE = 60.0
 """How long another process may keep a folder that only one may open (seconds)."""
+PASSWORDS = re.compile(
+    r"(://[^/@]*:)(?!\d{1,5}(?:/[^#@]*)?#[^#]*$)[^@]*(?=@)"  # user:password@, but no port before a collection with an @
+    r"|((?:password|passwd|api_?key)\s*=\s*)(?:'[^']*'|[^&#\s]+)",
+    re.IGNORECASE,
+)
+"""Passwords in an address, as in ``postgresql://user:password@host`` and in ``password=...``; what precedes one is a
+group."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +53,7 @@ class StoreAddress:
     collection: str
 
     def __str__(self) -> str:
-        return f"{self.store}:{self.location}#{self.collection}"
+        return _without_passwords(f"{self.store}:{self.location}#{self.collection}")
 
     def rows(self) -> Iterator[Row]:
         """Return the rows, always in the same order.
@@ -93,15 +102,24 @@ def store_address(text: str) -> StoreAddress | None:
     """Return the address of a vector store, or None where the text does not begin with the name of one.
 
     Raises:
-        RequestError: it names no collection.
+        RequestError: it names no collection, or holds a password.
     """
     store, colon, rest = text.partition(":")
     if not colon or store not in READERS:
         return None
+    if PASSWORDS.search(text):
+        raise RequestError(
+            f"{_without_passwords(text)}: holds a password, and addresses are published; allowed: an address without "
+            "one, with the password in the variable PGPASSWORD or in the file ~/.pgpass"
+        )
     location, _, collection = rest.rpartition("#")
     if not location or not collection:
         raise RequestError(f"{text}: names no collection; a store is written {store}:LOCATION#COLLECTION")
     return StoreAddress(store, location, collection)
+
+
+def _without_passwords(address: str) -> str:
+    return PASSWORDS.sub(lambda match: f"{match[1] or match[2]}***", address)
 
 
 def _qdrant(location: str, collection: str) -> Iterator[Row]:

@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 
-from leakboard.data.stores import store_address
+from leakboard.data.stores import StoreAddress, store_address
 from leakboard.datasets.table import Table
 from leakboard.errors import RequestError
 from leakboard.victims.precomputed import Precomputed
@@ -91,6 +91,39 @@ def test_an_address_names_store_location_and_collection():
         assert store_address(file) is None
     with pytest.raises(RequestError, match="qdrant:folder: names no collection; a store is written qdrant:LOCATION#"):
         store_address("qdrant:folder")
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("pgvector:postgresql://bob:secret@db/x#t", "pgvector:postgresql://bob:***@db/x#t"),
+        ("pgvector:postgresql://bob:12#secret@db/x#t", "pgvector:postgresql://bob:***@db/x#t"),
+        ("pgvector:postgresql://bob:secret@db/x", "pgvector:postgresql://bob:***@db/x"),
+        ("pgvector:postgresql://db/x?user=bob&password=secret#t", "pgvector:postgresql://db/x?user=bob&password=***#t"),
+        ("pgvector:host=db PASSWORD = 'my secret' user=bob#t", "pgvector:host=db PASSWORD = *** user=bob#t"),
+        ("qdrant:https://bob:secret@db:6333#t", "qdrant:https://bob:***@db:6333#t"),
+    ],
+)
+def test_a_password_in_an_address_is_refused_and_never_shown(address, shown):
+    for use in (Precomputed(vectors=address).fingerprint, Table(path=address).fingerprint, Table(path=address).load):
+        with pytest.raises(RequestError, match=r"PGPASSWORD or in the file ~/\.pgpass") as caught:
+            use()
+        assert str(caught.value).startswith(f"{shown}: holds a password")
+        assert "secret" not in str(caught.value)
+    assert "secret" not in str(StoreAddress("pgvector", address.partition(":")[2], "t"))
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "pgvector:postgresql://bob@db:5432/x#t",
+        "pgvector:host=db user=bob#t",
+        "qdrant:http://localhost:6333#a@b",
+        "lancedb:a:b@c/passwords#t",
+    ],
+)
+def test_an_address_without_a_password_is_read_as_it_is(address):
+    assert str(store_address(address)) == address
 
 
 @pytest.mark.parametrize("store", ["qdrant", "chroma", "lancedb"])
