@@ -8,7 +8,7 @@ import scipy
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from leakboard.metrics.row_match import MISSED, row_match_metrics
+from leakboard.metrics.row_match import MISSED, _share_as_good, _taken, _task, row_match_metrics
 from leakboard.models.classifier import LinearClassifier
 
 SPLITS = ("train", "dev", "test")
@@ -60,7 +60,7 @@ def test_vectors_in_random_order_are_told(reviews, embedded):
     passed = sum(value == 1 for value, _, _ in found)
     assert scipy.stats.binom.sf(3, 20, MISSED) < 1e-4
     assert passed <= 3
-    for name in ("classes", "neighbours", "words"):  # p-values of exact tests: a tenth lies below 0.1
+    for name in ("task", "classes", "neighbours", "words"):  # p-values of exact tests: a tenth lies below 0.1
         small = sum(p_values[name] <= 0.1 for _, _, p_values in found)
         assert small <= scipy.stats.binom.isf(1e-4, 20, 0.1)
         assert np.median([p_values[name] for _, _, p_values in found]) > 0.2
@@ -69,7 +69,7 @@ def test_vectors_in_random_order_are_told(reviews, embedded):
         "the vectors and the rows of the table may not belong together, or the vectors hold no inf"
     )
     assert status.endswith("do the rows match?")
-    for words in ("no better than by the best constant", "nearly the same words are not nearer", "p = 0."):
+    for words in ("no better than in random order", "nearly the same words are not nearer", "p = 0."):
         assert words in status
 
 
@@ -114,3 +114,27 @@ def test_without_labels_secrets_and_texts_nothing_can_be_compared(reviews, embed
     value, status, p_values = judged(nothing, embedded)
     assert (value, p_values) == (None, {})
     assert status.startswith("not checked")
+
+
+@pytest.mark.parametrize("size", [6, 10, 40])
+def test_guesses_of_a_small_balanced_set_in_random_order_are_rejected_as_rarely_as_stated(size):
+    """Guesses that are balanced as the labels are vary more than a binomial count, so that test rejected too often."""
+    labels, rng = np.arange(size) % 2, np.random.default_rng(0)
+    p_values = np.array([_task(rng.permutation(labels), labels) for _ in range(400)])
+    for level in (0.01, 0.05, 0.2):
+        assert (p_values <= level).sum() <= scipy.stats.binom.isf(1e-4, 400, level)
+    assert _task(labels, labels) < 0.2
+    assert _task(1 - labels, labels) == 1
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_equal_statistics_count_as_as_good_whatever_their_sign(sign):
+    given = sign * 0.3
+    shuffled = np.array([given * (1 + 1e-14), given * (1 - 1e-14), given - 0.1, given + 0.1])
+    assert _share_as_good(given, shuffled) == 4 / 5
+
+
+def test_chosen_rows_are_those_of_all_splits_together(embedded):
+    together = np.concatenate(list(embedded.values()))
+    chosen = np.random.default_rng(0).permutation(len(together))[:50]
+    np.testing.assert_array_equal(_taken(embedded, chosen), together[chosen])
