@@ -135,8 +135,8 @@ class Table(Dataset):
             hint = nearest(unknown[0], self.secrets)
             raise RequestError(f"table: bins: {unknown[0]!r} is not one of the secrets ({known}){hint}")
         for column, edges in (self.bins or {}).items():
-            if isinstance(edges, list) and edges != sorted({*edges}):
-                raise RequestError(f"table: bins: {column}: {edges} is not allowed: numbers that increase")
+            if isinstance(edges, list) and not (all(map(math.isfinite, edges)) and edges == sorted({*edges})):
+                raise RequestError(f"table: bins: {column}: {edges} is not allowed: finite numbers that increase")
         return [column for column in named if column]
 
     def _clean(self, row: Row) -> Row:

@@ -66,19 +66,31 @@ def encode_bins(frame: pd.DataFrame, column: str, bins: int | Sequence[float]) -
 
 def _bin_names(edges: NDArray[np.float64], ends: tuple[float | None, float | None], is_whole: bool) -> list[str]:
     """Return the names of the bins between ends and edges, as in "18-29"; None is an open end."""
+    limits = [ends[0], *edges.tolist(), ends[1]]
+    spelt = _spelt([limit for limit in limits if limit is not None])
 
     def between(low: float | None, high: float | None, is_last: bool) -> str:
         if low is None:
-            return f"below {high:g}"
+            return f"below {spelt[high]}"
         if high is None:
-            return f"{low:g} and above"
+            return f"{spelt[low]} and above"
         if not is_whole:
-            return f"{low:g} to {high:g}" if is_last else f"{low:g} to under {high:g}"
+            return f"{spelt[low]} to {spelt[high]}" if is_last else f"{spelt[low]} to under {spelt[high]}"
         last = high if is_last else high - 1
-        return f"{low:g}" if low == last else f"{low:g}-{last:g}"
+        return f"{low:.0f}" if low == last else f"{low:.0f}-{last:.0f}"
 
-    limits = [ends[0], *edges.tolist(), ends[1]]
     return [between(low, high, i == len(edges)) for i, (low, high) in enumerate(pairwise(limits))]
+
+
+def _spelt(numbers: Sequence[float]) -> dict[float | None, str]:
+    """Return numbers as they are written: whole ones in full, others with six digits, or as many as tell them apart."""
+    numbers = sorted({*numbers})
+    fewest = max(6, len(f"{max(map(abs, numbers)):.0f}"))  # no part of a number before its point is rounded
+    for digits in range(fewest, fewest + 18):
+        spelt = [f"{number:.0f}" if number.is_integer() else f"{number:.{digits}g}" for number in numbers]
+        if len({*map(float, spelt)}) == len(numbers):
+            break
+    return dict(zip(numbers, spelt, strict=True))
 
 
 def check_secret(values: Sequence[str], column: str, source: str) -> None:

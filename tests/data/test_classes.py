@@ -37,6 +37,26 @@ def test_bins_of_fractions_and_of_single_numbers():
     assert binned([1, 2, 3], [2, 3])[0] == ["below 2", "2", "3 and above"]
 
 
+def test_large_numbers_are_written_in_full():
+    incomes = [1_000_000, 1_234_567, 1_234_568, 2_000_000]
+    assert binned(incomes, 2)[1] == ("1000000-1234567", "1234568-2000000")
+    assert binned(incomes, [1e6, 1_234_568])[1] == ("1000000-1234567", "1234568 and above")
+    assert binned([0.5, 1e6, 1e9], [1e6, 1e9])[1] == (
+        "below 1000000",
+        "1000000 to under 1000000000",
+        "1000000000 and above",
+    )
+
+
+def test_names_of_fractions_have_as_many_digits_as_tell_them_apart():
+    names = binned([1.0, 2.00000012, 2.00000034, 3.5], [2.00000012, 2.00000034])[1]
+    assert names == ("below 2.0000001", "2.0000001 to under 2.0000003", "2.0000003 and above")
+    assert binned([0.0, 1 / 3, 1.0], [1 / 3])[1] == ("below 0.333333", "0.333333 and above")
+    assert binned([0.5, 7654321.25, 1e8], [7654321.25])[1] == ("below 7654321", "7654321 and above")
+    close = [0.1, np.nextafter(0.1, 1)]
+    assert len({*binned([0.0, *close], close)[1]}) == 3
+
+
 def test_many_rows_of_one_number_share_a_bin():
     found, names = binned([0] * 80 + list(range(1, 21)), 6)
     assert names == ("0-3", "4-20")

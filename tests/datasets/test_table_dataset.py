@@ -1,6 +1,7 @@
 """The ``table`` dataset: splits that nothing crosses, given splits, entities, classes in order, clear refusals."""
 
 import json
+import math
 
 import numpy as np
 import pandas as pd
@@ -229,10 +230,10 @@ def test_ages_are_put_into_bins(tmp_path):
         Table(path=path, secrets=("age",), bins={"agee": 3}).load()
 
 
-@pytest.mark.parametrize("edges", [[30, 18], [18, 18, 30]])
-def test_bins_begin_at_numbers_that_increase(tmp_path, edges):
+@pytest.mark.parametrize("edges", [[30, 18], [18, 18, 30], [18, math.inf], [math.nan]])
+def test_bins_begin_at_finite_numbers_that_increase(tmp_path, edges):
     path = write(tmp_path / "a.csv", [{"text": f"t{i}", "age": 18 + i} for i in range(40)])
-    with pytest.raises(RequestError, match=r"bins: age: \[.*\] is not allowed: numbers that increase"):
+    with pytest.raises(RequestError, match=r"bins: age: \[.*\] is not allowed: finite numbers that increase"):
         Table(path=path, secrets=("age",), bins={"age": edges}).load()
 
 
