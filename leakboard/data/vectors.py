@@ -52,11 +52,14 @@ def read_vectors(path: Source, column: str | None = None, id: str | None = None)
             ids, vectors = READERS[path.suffix.lower()](path, column, id)
     except RequestError:
         raise
+    except FileNotFoundError:
+        raise RequestError(f"{path}: no such file") from None
     except (OSError, ValueError, EOFError, TypeError, BadZipFile) as error:
-        raise RequestError(f"{path}: cannot be read ({one_line(error)})") from None
-    if vectors.ndim != 2 or vectors.dtype.kind not in "fiu":
+        reason = "no array of numbers" if "pickle" in str(error) else one_line(error)  # not NumPy's advice to unpickle
+        raise RequestError(f"{path}: cannot be read ({reason})") from None
+    if vectors.ndim != 2 or vectors.dtype.kind not in "fiu" or not vectors.shape[1]:
         raise RequestError(
-            f"{path}: {vectors.dtype} array of shape {vectors.shape}; allowed: numbers of shape (rows, d)"
+            f"{path}: {vectors.dtype} array of shape {vectors.shape}; allowed: numbers of shape (rows, d), d from 1 on"
         )
     if ids is not None and len(ids) != len(vectors):
         raise RequestError(f"{path}: {len(ids)} ids of {len(vectors)} vectors")
@@ -101,8 +104,8 @@ def _read_npz(path: Path, column: str | None, id: str | None) -> Read:
         names = [name for name in file.files if name != id]
         name = names[0] if column is None and len(names) == 1 else column
         if name not in names:
-            raise _no_column(path, name, names)
-        return (file[id].tolist() if id else None), file[name]
+            raise _no_column(path, name, names, names)
+        return (file[id].tolist() if id else None), np.asarray(file[name])
 
 
 def _read_rows(path: Source, column: str | None, id: str | None) -> Read:
@@ -146,6 +149,8 @@ def _number(name: str, value: Any) -> float:
         raise ValueError(f"{name} holds {_shown(value)}; allowed: numbers")
     try:
         return float(value)
+    except OverflowError:
+        raise ValueError(f"{name} holds {_shown(value)}; allowed: numbers up to 1e308") from None
     except ValueError:
         raise ValueError(f"{name} holds {_shown(value)}; allowed: numbers") from None
 
@@ -251,7 +256,7 @@ def _columns(path: Source, kinds: Mapping[str, Kind], column: str | None, id: st
     if column in kinds:
         raise RequestError(f"{path}: column {column!r} holds no vector in row 1; allowed: a list of numbers")
     taken = {name for family in choices.values() for name in family}
-    raise _no_column(path, column, [*(name for name in names if name not in taken), *choices])
+    raise _no_column(path, column, [*(name for name in names if name not in taken), *choices], list(choices))
 
 
 def _families(names: Sequence[str]) -> dict[str, list[str]]:
@@ -263,8 +268,20 @@ def _families(names: Sequence[str]) -> dict[str, list[str]]:
     return {prefix: [name for _, name in sorted(found)] for prefix, found in families.items() if len(found) > 1}
 
 
-def _no_column(path: Source, column: str | None, names: Sequence[str]) -> RequestError:
-    return RequestError(f"{path}: column {column!r} is not one of {_listed(names)}{nearest(column, names)}")
+def _no_column(path: Source, column: str | None, names: Sequence[str], choices: Sequence[str]) -> RequestError:
+    """Return the error of a column that is none, or of none that was named.
+
+    Args:
+        path: where it is looked for.
+        column: that is asked for.
+        names: that there are.
+        choices: those of them that hold vectors.
+    """
+    if column is not None:
+        return RequestError(f"{path}: column {column!r} is not one of {_listed(names)}{nearest(column, names)}")
+    if choices:
+        return RequestError(f"{path}: several columns may hold vectors: {_listed(choices)}; name one by `column`")
+    return RequestError(f"{path}: no column holds vectors" + (f" (there are {_listed(names)})" if names else ""))
 
 
 def _listed(names: Any) -> str:

@@ -82,7 +82,7 @@ def test_a_prefix_chooses_among_families(tmp_path, name):
     path = write(tmp_path / name.lower(), rows)
     np.testing.assert_array_equal(read_vectors(path, "e")[1], VECTORS)
     assert read_vectors(path, "m")[1].tolist() == [[1.0, 2.0]] * 7
-    with pytest.raises(RequestError, match=r"column None is not one of age, (e, m|m, e)$"):
+    with pytest.raises(RequestError, match=r"several columns may hold vectors: (e, m|m, e); name one by `column`$"):
         read_vectors(path)
 
 
@@ -120,7 +120,10 @@ REFUSED = {
     "first.jsonl": ("[1, 2]\n", "row 1: a JSON list, not an object"),
     "nothing.jsonl": ("", "no rows"),
     "header.csv": ("id,e0,e1\n", "no rows"),
-    "none.csv": ("id,text\n1,words\n", "column None is not one of text"),
+    "none.csv": ("id,text\n1,words\n", "no column holds vectors (there are text)"),
+    "large.jsonl": (f'{{"v": [1, 2]}}\n{{"v": [1, 1{"0" * 400}]}}\n', "row 2: v holds 1000"),
+    "bad.npy": ("no array", "cannot be read (no array of numbers)"),
+    "bad.npz": ("no array", "cannot be read (no array of numbers)"),
     "v.txt": ("1 2 3\n", "unknown format '.txt' (allowed: .npy, .npz, .parquet, .arrow, "),
     "bad.arrow": ("no Arrow file", "cannot be read"),
 }
@@ -135,6 +138,27 @@ def test_a_file_without_a_vector_a_row_is_refused_in_one_line(tmp_path, name):
     assert str(caught.value).startswith(f"{tmp_path / name}: ")
     assert reason in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.npz", *TABLES])
+def test_a_missing_file_is_told(tmp_path, name):
+    with pytest.raises(RequestError, match=r"no such file$"):
+        read_vectors(tmp_path / name.lower())
+
+
+def test_arrays_without_a_column_that_is_meant_or_without_dimensions_are_refused(tmp_path):
+    np.savez(tmp_path / "two.npz", v=VECTORS, w=VECTORS)
+    with pytest.raises(RequestError, match=r"several columns may hold vectors: v, w; name one by `column`$"):
+        read_vectors(tmp_path / "two.npz")
+    np.savez(tmp_path / "none.npz", id=IDS)
+    with pytest.raises(RequestError, match=r"no column holds vectors$"):
+        read_vectors(tmp_path / "none.npz")
+    np.save(tmp_path / "flat.npy", np.empty((5, 0), np.float32))
+    with pytest.raises(RequestError, match=r"array of shape \(5, 0\); allowed: numbers of shape \(rows, d\), d from 1"):
+        read_vectors(tmp_path / "flat.npy")
+    np.save(tmp_path / "objects.npy", np.array([[1, "a"], [2, None]], object), allow_pickle=True)
+    with pytest.raises(RequestError, match=r"objects\.npy: cannot be read \(no array of numbers\)$"):
+        read_vectors(tmp_path / "objects.npy")
 
 
 def test_a_missing_column_is_told_with_the_nearest_name(tmp_path):
