@@ -14,6 +14,8 @@ from pydantic import WrapValidator
 FOLDER: ContextVar[Path] = ContextVar("folder", default=Path())
 """What file names of options that are being read are relative to; at first the working folder."""
 _ADDRESS = re.compile(r"[a-z]+:")
+_STORE = re.compile(r"([a-z]+:)(?!.*://)(.+)(#[^#]+)")
+"""The address of a vector store that is a folder: the store's name, the folder and the collection."""
 
 
 class FileName(str):
@@ -23,7 +25,12 @@ class FileName(str):
 
     @property
     def located(self) -> str:
-        """Where the file is: in the folder, unless the name is absolute or the address of something else."""
+        """Where the file is: in the folder, unless the name is absolute or the address of something else.
+
+        A vector store that is a folder is in the folder too, as ``qdrant:store#reviews``.
+        """
+        if store := _STORE.fullmatch(self):
+            return f"{store[1]}{self.folder / store[2]}{store[3]}"
         return str(self) if _ADDRESS.match(self) else str(self.folder / self)
 
 

@@ -19,7 +19,15 @@ CSV = "text,label,colour\n" + "".join(
 
 @pytest.mark.parametrize(
     ("written", "located"),
-    [("a.csv", "/suite/a.csv"), ("/data/a.csv", "/data/a.csv"), ("qdrant:folder#rows", "qdrant:folder#rows")],
+    [
+        ("a.csv", "/suite/a.csv"),
+        ("/data/a.csv", "/data/a.csv"),
+        ("qdrant:data/store#rows", "qdrant:/suite/data/store#rows"),
+        ("chroma:a#b/store#rows", "chroma:/suite/a#b/store#rows"),
+        ("lancedb:/data/store#rows", "lancedb:/data/store#rows"),
+        ("qdrant:http://localhost:6333#rows", "qdrant:http://localhost:6333#rows"),
+        ("pgvector:postgresql://bob@db/x#rows", "pgvector:postgresql://bob@db/x#rows"),
+    ],
 )
 def test_names_are_relative_unless_they_say_otherwise(written, located):
     with relative_to(Path("/suite")):
