@@ -93,8 +93,10 @@ def source_checksum(source: Source) -> str:
     """Return the SHA-256 of a file's bytes, or of a collection's rows.
 
     Raises:
-        RequestError: it cannot be read.
+        RequestError: it is missing, or cannot be read.
     """
+    if isinstance(source, Path) and not source.exists():
+        raise RequestError(f"{source}: no such file")
     return file_checksum(source) if isinstance(source, Path) else source.checksum()
 
 

@@ -224,7 +224,7 @@ class TestPrecomputed:
             Precomputed(vectors=short).fit(corpus, 0)
         missing = Precomputed(vectors=str(tmp_path / "none.npy"))
         for call in (lambda: missing.fit(corpus, 0), missing.fingerprint):
-            with pytest.raises(RequestError, match=r"none.npy: no such file"):
+            with pytest.raises(RequestError, match=r"none\.npy: no such file"):
                 call()
         with pytest.raises(RequestError, match=r"unknown format '\.docx' \(allowed: \.npy, \.npz, \.parquet, "):
             Precomputed(vectors=self.write(tmp_path / "v.npy", table).replace("npy", "docx")).fit(corpus, 0)
