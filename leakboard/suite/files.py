@@ -23,6 +23,11 @@ class FileName(str):
 
     folder = Path()
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Callable[[Any], Any]) -> Any:
+        """Describe it as the text that it is."""
+        return handler(str)
+
     @property
     def located(self) -> str:
         """Where the file is: in the folder, unless the name is absolute or the address of something else.
