@@ -30,6 +30,19 @@ def real_data():
 
 
 @pytest.fixture(scope="session")
+def browser():
+    """Return Debian's Chromium, driven by Playwright, or skip."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="no Playwright: the test extra has it")
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    if not path:
+        pytest.skip("no chromium on the PATH (apt-get install chromium)")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
 def make_corpus():
     """Build a small corpus whose columns are given, split by split."""
 

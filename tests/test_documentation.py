@@ -5,7 +5,6 @@ import html
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -46,11 +45,16 @@ def reader(tmp_path_factory):
         yield Reader()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page",
+    [page if page.name == "README.md" else pytest.param(page, marks=pytest.mark.slow) for page in PAGES],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
 def test_what_a_page_shows_works_in_order(reader, page):
     reader.read(page.read_text("utf-8"))
 
 
+@pytest.mark.slow
 def test_what_the_pages_wrote_passes_its_own_tests(reader):
     for name in ("lsa", "nearest_texts"):
         assert Path(f"mine/tests/test_{name}.py").is_file()
@@ -163,24 +167,18 @@ class TestSite:
         assert {option.name for option in described} == set(SuiteFile.model_fields)
         assert all(f"<code>{option.name}</code>" in page and option.text for option in described)
 
-    def test_the_search_works_from_disk_and_nothing_else_is_asked(self, built):
-        sync_api = pytest.importorskip("playwright.sync_api", reason="no Playwright: the test extra has it")
-        path = shutil.which("chromium") or shutil.which("chromium-browser")
-        if not path:
-            pytest.skip("no chromium on the PATH (apt-get install chromium)")
+    def test_the_search_works_from_disk_and_nothing_else_is_asked(self, built, browser):
         asked, told = [], []
-        with sync_api.sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-            page = browser.new_page()
-            page.on("request", lambda request: asked.append(request.url))
-            page.on("pageerror", lambda error: told.append(str(error)))
-            page.goto(f"file://{built}/how_to/gates.html")
-            page.locator(".md-search__input").click()
-            page.keyboard.type("canary")
-            link = page.locator(".md-search-result__link").first
-            link.wait_for()
-            assert link.get_attribute("href").startswith(f"file://{built}/")
-            browser.close()
+        page = browser.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("pageerror", lambda error: told.append(str(error)))
+        page.goto(f"file://{built}/how_to/gates.html")
+        page.locator(".md-search__input").click()
+        page.keyboard.type("canary")
+        link = page.locator(".md-search-result__link").first
+        link.wait_for()
+        assert link.get_attribute("href").startswith(f"file://{built}/")
+        page.close()
         assert not told
         assert all(url.startswith(("file:", "data:", "blob:", "about:")) for url in asked)
 

@@ -14,6 +14,7 @@ def test_it_is_kept_without_outputs():
     assert [cell["outputs"] for cell in cells if cell["cell_type"] == "code"] == [[]] * 6
 
 
+@pytest.mark.slow
 def test_it_runs_and_finds_what_is_planted(tmp_path, monkeypatch):
     nbclient = pytest.importorskip("nbclient", reason="the notebook is run by nbclient: pip install nbclient ipykernel")
     pytest.importorskip("ipykernel", reason="the notebook is run by ipykernel: pip install ipykernel")

@@ -37,6 +37,7 @@ def test_without_a_leak_the_attack_is_at_the_majority_rate(scores):
         assert score["low"] <= 1 - found.loc[(attack, "privacy_best_constant"), "value"] <= score["high"]
 
 
+@pytest.mark.slow
 def test_with_a_full_leak_the_attack_reaches_the_bayes_rate(scores):
     found = scores(WORD2VEC, leak=1.0, users=1500)
     for attack in ATTACKS:

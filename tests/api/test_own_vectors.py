@@ -48,7 +48,7 @@ class TestPlantedTruth:
         row = report.table.set_index("secret").loc["age"]
         error = np.sqrt(0.25 / row["test_size"])
         assert row["attack_score"] == pytest.approx(0.5, abs=3 * error)
-        assert row["empirical_privacy_high"] == pytest.approx(row["privacy_best_constant"])
+        assert row["empirical_privacy_low"] < row["privacy_best_constant"] <= row["empirical_privacy_high"]
 
     def test_the_sentences_have_the_numbers_of_the_table(self, report):
         table = report.table.set_index("secret")

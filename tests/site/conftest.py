@@ -1,6 +1,5 @@
 """A small site: one published board, and one of made records with hostile names; and a real browser to open it."""
 
-import shutil
 from itertools import product
 
 import pytest
@@ -31,19 +30,6 @@ def site(tmp_path_factory, made):
     build_site([read_board("demo"), made], folder)
     write_page(read_board("demo"), folder / "alone.html")
     return folder
-
-
-@pytest.fixture(scope="session")
-def browser():
-    """Return Debian's Chromium, driven by Playwright, or skip."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="no Playwright: the test extra has it")
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
-    if not path:
-        pytest.skip("no chromium on the PATH (apt-get install chromium)")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
