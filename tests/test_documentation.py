@@ -45,11 +45,8 @@ def reader(tmp_path_factory):
         yield Reader()
 
 
-@pytest.mark.parametrize(
-    "page",
-    [page if page.name == "README.md" else pytest.param(page, marks=pytest.mark.slow) for page in PAGES],
-    ids=lambda page: str(page.relative_to(ROOT)),
-)
+@pytest.mark.slow  # README and tutorial share their data
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_what_a_page_shows_works_in_order(reader, page):
     reader.read(page.read_text("utf-8"))
 
