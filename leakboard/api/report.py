@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from leakboard.board.reference import COMPARISON, compare
-from leakboard.board.summary import summarise
+from leakboard.board.summary import corpus_warnings, summarise
 from leakboard.board.tables import table_rows, write_tables
 from leakboard.pipeline.records import Record
 from leakboard.store import write_file
@@ -32,8 +32,6 @@ SHOWN = (
 )
 """Columns of the table that a notebook shows, those of them that hold something."""
 _MARKUP, BACKSLASHED = re.compile(r"([^\w\s])"), r"\\\1"
-NOTES = {"test_copies": "occur verbatim in train", "test_users": "have an author in train"}
-"""Checks of a corpus, as shares of its test texts, that a reader must know."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -170,17 +168,7 @@ class Report:
         if not any(record.status == "ok" for record in self.records):
             skipped = [f"{record.attack}: {record.reason}" for record in self.records if record.status == "skipped"]
             told += [f"no results: {reason}" for reason in dict.fromkeys(skipped)]
-        learned = {
-            record.dataset: record.checks
-            for record in self.records
-            if record.checks and record.attack_metric != "epsilon"
-        }
-        for dataset, checks in learned.items():
-            shares = {what: checks.get(check) for check, what in NOTES.items()}
-            told += [
-                f"{dataset}: {100 * share:.1f} % of the test texts {what}" for what, share in shares.items() if share
-            ]
-        return told
+        return [*told, *corpus_warnings(self.records, self.names)]
 
 
 def _sentences(sentences: Sequence[str]) -> str:

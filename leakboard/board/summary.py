@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
 from leakboard.board.leaderboard import ROUNDING
+from leakboard.pipeline.records import Record
+from leakboard.suite.names import Names
 
 Row = Mapping[str, Any]
 
@@ -34,6 +36,22 @@ VERDICTS = {
 }
 SHOWN = 30
 """Sentences on guesses that are shown, and as many on audits; the table has the rest."""
+
+
+NOTES = {"test_copies": "occur verbatim in train", "test_users": "have an author in train"}
+"""Checks of a corpus, as shares of its test texts, that a reader must know."""
+
+
+def corpus_warnings(records: Sequence[Record], names: Names) -> list[str]:
+    """Return a sentence for each share of a corpus's test texts that makes attacks easier than they are elsewhere."""
+    learned = [record for record in records if record.checks and record.attack_metric != "epsilon"]  # audits read none
+    checks = {record.dataset: record.checks for record in learned}
+    return [
+        f"{names.name('dataset', dataset)}: {100 * share:.1f} % of the test texts {what}"
+        for dataset, found in checks.items()
+        for check, what in NOTES.items()
+        if (share := found.get(check))
+    ]
 
 
 def summarise(rows: Sequence[Row], warnings: Sequence[str] = ()) -> list[str]:

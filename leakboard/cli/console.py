@@ -18,6 +18,7 @@ from rich.text import Text
 
 from leakboard.board.leaderboard import leaderboard, skipped
 from leakboard.board.provenance import mixture
+from leakboard.board.summary import corpus_warnings
 from leakboard.pipeline.records import Record
 from leakboard.pipeline.runner import Run
 from leakboard.store import write_file
@@ -78,12 +79,8 @@ def print_leaderboard(console: Console, run: Run, records: Sequence[Record]) -> 
     if left_out := len(skipped(ordered)):
         console.print(Text(f"{left_out} combinations of victim and attack do not apply (skipped.csv says why)"))
     _print_claims(console, rows)
-    learned = [record for record in ordered if record.attack_metric != "epsilon"]  # an audit learns from no text
-    for dataset, checks in {record.dataset: record.checks for record in learned}.items():
-        for check, what in (("test_copies", "occur verbatim in train"), ("test_users", "have an author in train")):
-            if share := checks.get(check):
-                name = names.name("dataset", dataset)
-                console.print(Text(f"warning: {name}: {100 * share:.1f} % of the test texts {what}"))
+    for warning in corpus_warnings(ordered, names):
+        console.print(Text(f"warning: {warning}"))
 
 
 def print_sentences(console: Console, run: Run) -> None:
