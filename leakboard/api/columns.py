@@ -14,15 +14,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leakboard.data.classes import check_names
+from leakboard.data.classes import check_names, is_measurement
 from leakboard.data.tabular import clean_category, clean_text
 from leakboard.errors import RequestError
 
 ROLES = ("text", "label", "user", "id")
 """Columns of the table that are no secrets."""
 RESERVED = (*ROLES, "row", "split", "file")
-MANY = 20
-"""A secret with more values than this, most of them numbers, is a measurement: classes must be made of it."""
 
 
 @dataclass(frozen=True)
@@ -207,7 +205,7 @@ def _secret(column: Column, names: pd.Index | None) -> list[str]:
     classes = sorted(set(values))
     if len(classes) == 1:
         raise RequestError(f"{column.name}: it has one value only, {classes[0]!r}: nothing can be guessed")
-    if len(classes) > MANY and sum(_is_number(value) for value in classes) > len(classes) / 2:
+    if is_measurement(classes):
         raise RequestError(
             f"{column.name}: {len(classes)} values, most of them numbers; make classes of them first, as "
             "pandas.cut(ages, [0, 30, 45, 120]) does"
@@ -230,10 +228,3 @@ def _classes(column: Column, names: pd.Index | None, clean: Any = clean_category
 
 def _row(row: int, names: pd.Index | None) -> str:
     return f"row {row}" if names is None else f"row {row} ({names[row]!r})"
-
-
-def _is_number(value: str) -> bool:
-    try:
-        return bool(np.isfinite(float(value)))
-    except ValueError:
-        return False

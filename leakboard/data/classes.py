@@ -106,12 +106,17 @@ def check_secret(values: Sequence[str], column: str, source: str) -> None:
     """
     if len(values) == 1:
         raise RequestError(f"{source}: the secret {column!r} has one value only, {values[0]!r}: nothing can be guessed")
-    if len(values) > MAX_NUMBERS and sum(map(_is_number, values)) > len(values) / 2:
+    if is_measurement(values):
         raise RequestError(
             f"{source}: the secret {column!r} has {len(values)} values, most of them numbers (from {values[0]} to "
             f"{values[-1]}); put them into bins: bins: {{{column}: 5}} makes five of equal size, "
             f"bins: {{{column}: [18, 30, 45]}} names where they begin"
         )
+
+
+def is_measurement(values: Sequence[str]) -> bool:
+    """Return whether the values of a secret are so many, most of them numbers, that they are no classes."""
+    return len(values) > MAX_NUMBERS and sum(map(_is_number, values)) > len(values) / 2
 
 
 def check_names(names: Iterable[str], source: str) -> None:
