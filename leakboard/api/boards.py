@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 def boards() -> list[str]:
     """Return the names of the leaderboards that LeakBoard comes with."""
-    from leakboard.pipeline.records import PUBLISHED
+    from leakboard.pipeline.results import published_homes
     from leakboard.suite.suites import suite_folder
 
     root = suite_folder()
-    return sorted(path.parent.relative_to(root).as_posix() for path in root.rglob(PUBLISHED))
+    return sorted(home.relative_to(root).as_posix() for home in published_homes())
 
 
 def open_board(name: str | Path) -> Report:

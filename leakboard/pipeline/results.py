@@ -112,9 +112,14 @@ class Results:
         """The other leaderboards' records of the cells that the own one lacks."""
         wanted = {job.key for job in self.jobs} - set(self._home_board)
         here = self.home.resolve()
-        homes = [path.parent for path in sorted(suite_folder().rglob(PUBLISHED)) if path.parent.resolve() != here]
-        homes = [home for home in homes if home.parent.name != SUBMISSIONS]  # computed by others
+        homes = [home for home in published_homes() if home.resolve() != here]
         return {key: entry for home in homes for key, entry in read_published(home, wanted).items()}
+
+
+def published_homes() -> list[Path]:
+    """Return the folders of the leaderboards that come with LeakBoard, without what others submitted to them."""
+    homes = [path.parent for path in sorted(suite_folder().rglob(PUBLISHED))]
+    return [home for home in homes if home.parent.name != SUBMISSIONS]
 
 
 def _labels(job: Job) -> tuple[str, str, str, int]:

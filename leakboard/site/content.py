@@ -20,7 +20,7 @@ from leakboard.board.submissions import provenance, submissions
 from leakboard.errors import RequestError
 from leakboard.pipeline.records import PUBLISHED, Record, published_records
 from leakboard.suite.names import KINDS, Names
-from leakboard.suite.suites import find_suite, suite_names
+from leakboard.suite.suites import find_suite, home_of, suite_names
 from leakboard.suite.yaml_files import read_yaml
 
 FINDINGS = "findings.md"
@@ -81,7 +81,7 @@ def read_board(name: str) -> Board:
         RequestError: there is no such suite, or nothing of it is published.
     """
     path = find_suite(name)
-    home = path.parent if path.name == "suite.yaml" else path.with_suffix("")
+    home = home_of(path)
     folders = [home, *submissions(home)]
     records = list({record.key: record for folder in folders for record in published_records(folder)}.values())
     if not records:
@@ -116,10 +116,7 @@ def make_board(name: str, description: str, records: Sequence[Record], tables: P
     named = [
         dataclasses.replace(record, **names.row({kind: getattr(record, kind) for kind in KINDS})) for record in ordered
     ]
-    rows = [
-        row | {f"{kind}_options": labels.get((kind, row[kind]), row[kind]) for kind in KINDS}
-        for row in leaderboard(named)
-    ]
+    rows = [names.row(row) for row in leaderboard(ordered)]
     return Board(
         name=name,
         description=description,

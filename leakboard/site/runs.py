@@ -10,7 +10,7 @@ from leakboard.pipeline.runner import Run
 from leakboard.site.build import write_page
 from leakboard.site.content import make_board, read_board
 from leakboard.site.readme import write_readme
-from leakboard.suite.suites import find_suite
+from leakboard.suite.suites import find_suite, home_of
 
 
 def write_run_pages(run: Run, records: Sequence[Record], html: Path | None) -> list[Path]:
@@ -33,5 +33,4 @@ def write_published_page(name: str) -> list[Path]:
     Raises:
         StorageError: the file cannot be written.
     """
-    path = find_suite(name)
-    return write_readme(read_board(name), path.parent if path.name == "suite.yaml" else path.with_suffix(""))
+    return write_readme(read_board(name), home_of(find_suite(name)))

@@ -42,8 +42,8 @@ class Suite:
 
     @property
     def home(self) -> Path:
-        """Where it is published: the folder of a ``suite.yaml``, else a folder beside the file, named after it."""
-        return self.path.parent if self.path.name == "suite.yaml" else self.path.with_suffix("")
+        """Where it is published."""
+        return home_of(self.path)
 
     def cells(self, seeds: Sequence[int] | None = None, only: Mapping[str, Sequence[str]] | None = None) -> list[Cell]:
         """Return the cells in order: all attacks on one fitted victim stand together.
@@ -106,6 +106,11 @@ def find_suite(name: str) -> Path:
         return path
     names = suite_names()
     raise RequestError(f"no suite {name!r}: neither a file nor one of {', '.join(names)}{nearest(name, names)}")
+
+
+def home_of(path: Path) -> Path:
+    """Return where a suite is published: the folder of a ``suite.yaml``, else one beside the file, named after it."""
+    return path.parent if path.name == "suite.yaml" else path.with_suffix("")
 
 
 def load_suite(suite: str | Path | Mapping[str, Any], registry: Registry) -> Suite:

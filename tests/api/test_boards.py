@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 import leakboard
+from leakboard.pipeline.records import PUBLISHED
 from leakboard.suite.suites import suite_folder
 
 
@@ -31,3 +32,12 @@ def test_a_folder_opens_too_and_another_does_not(tmp_path):
         leakboard.open_board("demoo")
     with pytest.raises(ValueError, match="is no published leaderboard"):
         leakboard.open_board(tmp_path)
+
+
+def test_what_others_submitted_to_a_board_is_no_board_of_its_own(tmp_path, monkeypatch):
+    for folder in ("one", "one/submissions/two"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / PUBLISHED).touch()
+    monkeypatch.setattr("leakboard.pipeline.results.suite_folder", lambda: tmp_path)
+    monkeypatch.setattr("leakboard.suite.suites.suite_folder", lambda: tmp_path)
+    assert leakboard.boards() == ["one"]
