@@ -3,6 +3,7 @@
 "use strict";
 
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+const here = document.currentScript.src;
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 
 // A page that stands alone carries its libraries, and what is long in itself (data-part: an id), compressed.
@@ -28,7 +29,19 @@ function themed(layout) {
   return { ...layout, ...changed, font: { ...layout.font, color: colour("--ink") }, hoverlabel: hover };
 }
 
-function draw(box) {
+// Plotly is large: a page without charts does not read it, and the tables of the others do not wait for it.
+let plotly;
+
+function load(name) {
+  return new Promise((resolve, reject) => {
+    const script = Object.assign(document.createElement("script"), { onload: resolve, onerror: reject });
+    script.src = new URL(name, here);
+    document.head.append(script);
+  });
+}
+
+async function draw(box) {
+  if (!window.Plotly) await (plotly ??= load("plotly.min.js"));
   const source = document.querySelector(`script[data-chart="${box.id}"]`);
   const { data, layout } = JSON.parse(source.textContent);
   Plotly.react(box, data, themed(layout), { responsive: true, displaylogo: false, displayModeBar: false });
@@ -42,7 +55,7 @@ function draw(box) {
 
 // Browsers may lay out what lies in closed details: hundreds of charts that nobody sees.
 const seen = (box) => box.offsetParent && !box.closest("details:not([open])");
-const drawVisible = () => all(".chart").filter(seen).forEach(draw);
+const drawVisible = () => Promise.all(all(".chart").filter(seen).map(draw));
 
 function sortable(table) {
   new DataTable(table, {
@@ -135,10 +148,10 @@ async function start() {
   }
   all("[data-download]").forEach((button) => button.addEventListener("click", () => download(button.dataset.download)));
   all("details").forEach((details) => details.addEventListener("toggle", drawVisible));
-  drawVisible();
-  followAnchor();
   window.addEventListener("hashchange", followAnchor);
   [dark, window.matchMedia("print")].forEach((medium) => medium.addEventListener("change", drawVisible));
+  await drawVisible();
+  followAnchor();
   document.documentElement.dataset.ready = "yes";
 }
 
