@@ -8,6 +8,9 @@ from made_records import FORMULA, HOSTILE, REVERSED, SCRIPT, record
 from leakboard.site.build import build_site, write_page
 from leakboard.site.content import make_board, read_board
 
+WIDTH = 1280
+"""Of a window, in pixels, where a test does not change it."""
+
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory):
@@ -32,26 +35,61 @@ def site(tmp_path_factory, made):
     return folder
 
 
-@pytest.fixture
-def opened(browser, site, tmp_path):
-    """Open pages of the site; afterwards no error may have been told, and nothing asked for but its own files."""
-    told, asked, contexts = [], [], []
+class Visits:
+    """Pages of the site in a browser; what went wrong in them, and what they asked for, is kept."""
 
-    def visit(path, width=1280, scheme="light"):
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: told.append(message.text) if message.type in ("error", "warning") else None)
-        page.on("pageerror", lambda error: told.append(str(error)))
-        page.on("dialog", lambda dialog: told.append(dialog.message))
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(f"file://{site}/{path}")
+    def __init__(self, browser, site):
+        self.browser, self.site = browser, site
+        self.complaints, self.requests, self.kept = [], [], {}
+
+    def open(self, path):
+        """Open a page in a window of its own, with a script's work done."""
+        page = self.browser.new_page(viewport={"width": WIDTH, "height": 900}, color_scheme="light")
+        page.on("console", lambda message: message.type in ("error", "warning") and self.complain(message.text))
+        page.on("pageerror", lambda error: self.complain(str(error)))
+        page.on("dialog", lambda dialog: self.complain(dialog.message))
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.goto(f"file://{self.site}/{path}")
         page.wait_for_selector("html[data-ready]")
         return page
 
-    yield visit
-    for number, context in enumerate(contexts):
-        context.pages[0].screenshot(path=tmp_path / f"{number}.png", full_page=True)
-        context.close()
-    assert not told
-    assert all(url.startswith((f"file://{site}/", "data:", "blob:")) for url in asked)
+    def keep(self, path):
+        """Return a page that several tests look at, and leave as they found it."""
+        if path not in self.kept:
+            self.kept[path] = self.open(path)
+        return self.kept[path]
+
+    def complain(self, text):
+        """Note what should not have happened."""
+        self.complaints.append(text)
+
+
+@pytest.fixture(scope="session")
+def visits(browser, site):
+    """Return the open pages of the site."""
+    return Visits(browser, site)
+
+
+@pytest.fixture
+def opened(visits):
+    """Open pages; afterwards no error may have been shown, and nothing asked for but the site's own files."""
+    pages = []
+    yield lambda path: pages.append(visits.open(path)) or pages[-1]
+    for page in pages:
+        page.close()
+    _check(visits)
+
+
+@pytest.fixture
+def kept(visits):
+    """Open pages that are shared; they must be left as they were."""
+    yield visits.keep
+    _check(visits)
+
+
+def _check(visits):
+    complaints, requests = visits.complaints[:], visits.requests[:]
+    visits.complaints.clear()
+    visits.requests.clear()
+    assert not complaints
+    assert all(url.startswith((f"file://{visits.site}/", "data:", "blob:")) for url in requests)

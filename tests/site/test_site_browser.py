@@ -1,10 +1,11 @@
-"""The pages in a real browser, opened from disk; screenshots lie in the tests' temporary folders."""
+"""The pages in a real browser, opened from disk; screenshots lie in a temporary folder of the tests."""
 
 import csv
 import json
 import re
 
 import pytest
+from conftest import WIDTH
 from made_records import FORMULA, HOSTILE, REVERSED, SCRIPT
 
 from leakboard.site.content import read_board, slug
@@ -41,13 +42,15 @@ def test_a_click_on_a_column_sorts_by_it(opened):
     assert column(page, "task accuracy") == sorted(before, reverse=True)
 
 
-def test_the_filter_leaves_the_rows_that_match(opened):
-    page = opened(MADE)
+def test_the_filter_leaves_the_rows_that_match(kept):
+    page = kept(MADE)
     rows = page.locator(".view:not([hidden]) tbody tr")
     assert rows.count() == 14
     page.get_by_label("Filter").first.fill("plain3")
     assert rows.all_inner_texts()[0].count("plain3") == 1
     assert rows.count() == 1
+    page.get_by_label("Filter").first.fill("")
+    assert rows.count() == 14
 
 
 def test_a_deep_link_shows_the_row_even_in_another_view(opened, site):
@@ -73,8 +76,8 @@ def test_a_point_tells_its_victim_and_leads_to_its_page(opened):
     assert page.locator("h1").inner_text().startswith(victim.split("(")[0])
 
 
-def test_csv_and_json_are_downloaded_with_the_same_rows(opened):
-    page = opened(MADE)
+def test_csv_and_json_are_downloaded_with_the_same_rows(kept):
+    page = kept(MADE)
     contents = {}
     for kind in ("CSV", "JSON"):
         with page.expect_download() as waiting:
@@ -104,40 +107,49 @@ def test_the_page_chooses_as_python_does(opened):
             assert ("more than none" in text) == choice.no_better
 
 
-def test_colours_follow_the_system_charts_too(opened):
+def wait_until_it_fits(page, width):
+    """Wait until nothing is wider than the window: charts follow it a moment later."""
+    page.wait_for_function(f"document.documentElement.scrollWidth <= {width}", timeout=5_000)
+
+
+def test_colours_follow_the_system_charts_too_while_they_are_open(kept):
+    page = kept(BOARD)
     shades = {}
     for scheme in ("light", "dark"):
-        page = opened(BOARD, scheme=scheme)
-        colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
-        ink = page.locator(".xtitle").first.evaluate("text => getComputedStyle(text).fill")
-        shades[scheme] = [sum(map(int, re.findall(r"\d+", shade)[:3])) for shade in (colour, ink)]
-    assert shades["light"][0] > 600 > 300 > shades["light"][1]
-    assert shades["dark"][0] < 150 < 500 < shades["dark"][1]
+        paper, ink = (f"getComputedStyle(document.querySelector('{part}'))" for part in ("body", ".xtitle"))
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_function(f"{ink}.fill !== '{shades.get('light', [None, ''])[1]}'")
+        shades[scheme] = [page.evaluate(f"{paper}.backgroundColor"), page.evaluate(f"{ink}.fill")]
+    page.emulate_media(color_scheme="light")
+    page.wait_for_function(f"{ink}.fill === '{shades['light'][1]}'")
+    light, dark = ([sum(map(int, re.findall(r"\d+", shade)[:3])) for shade in pair] for pair in shades.values())
+    assert light[0] > 600 > 300 > light[1]
+    assert dark[0] < 150 < 500 < dark[1]
 
 
-def test_charts_change_with_the_system_while_they_are_open(opened):
-    page = opened(BOARD)
-    before = page.locator(".xtitle").first.evaluate("text => getComputedStyle(text).fill")
-    page.emulate_media(color_scheme="dark")
-    page.wait_for_function(f"getComputedStyle(document.querySelector('.xtitle')).fill !== '{before}'")
-
-
-def test_it_prints_in_dark_ink_on_the_width_of_the_paper(opened):
-    page = opened(BOARD, width=1000, scheme="dark")
-    page.emulate_media(media="print")
+def test_it_prints_in_dark_ink_on_the_width_of_the_paper(kept):
+    page = kept(BOARD)
+    page.set_viewport_size({"width": 1000, "height": 900})
+    page.emulate_media(media="print", color_scheme="dark")
     page.wait_for_function("getComputedStyle(document.querySelector('.xtitle')).fill === 'rgb(0, 0, 0)'")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 1000
+    wait_until_it_fits(page, 1000)
     assert not page.get_by_role("navigation").is_visible()
+    page.emulate_media(media="screen", color_scheme="light")
+    page.set_viewport_size({"width": WIDTH, "height": 900})
+    assert page.get_by_role("navigation").is_visible()
 
 
-def test_no_page_is_wider_than_a_narrow_screen(opened, site):
-    for path in pages(site)[:-1]:
-        page = opened(path, width=390)
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
+def test_no_page_is_wider_than_a_narrow_screen(kept, site, tmp_path):
+    for number, path in enumerate(pages(site)[:-1]):
+        page = kept(path)
+        for width in (390, WIDTH):
+            page.set_viewport_size({"width": width, "height": 900})
+            wait_until_it_fits(page, width)
+            page.screenshot(path=tmp_path / f"{number}-{width}.png", full_page=True)
 
 
 def test_the_keyboard_reaches_the_content_first_and_sees_where_it_is(opened):
-    page = opened(BOARD)
+    page = opened("index.html")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
@@ -146,16 +158,19 @@ def test_the_keyboard_reaches_the_content_first_and_sees_where_it_is(opened):
 
 
 @pytest.mark.parametrize(("scheme", "kinds"), [("light", (0, 1, 3, 5)), ("dark", (1,))])
-def test_axe_finds_nothing_serious(opened, site, scheme, kinds):
+def test_axe_finds_nothing_serious(kept, site, scheme, kinds):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     for path in [pages(site)[kind] for kind in kinds]:
-        found = axe.run(opened(path, scheme=scheme), options={"preload": False}).response["violations"]
+        page = kept(path)
+        page.emulate_media(color_scheme=scheme)
+        found = axe.run(page, options={"preload": False}).response["violations"]
+        page.emulate_media(color_scheme="light")
         serious = [(v["id"], v["nodes"][0]["html"][:200]) for v in found if v["impact"] in ("serious", "critical")]
         assert not serious, path
 
 
-def test_hostile_names_stay_text(opened):
-    page = opened(MADE)
+def test_hostile_names_stay_text(kept, opened):
+    page = kept(MADE)
     body = page.locator("main").inner_text()
     assert all(name in body for name in HOSTILE)
     assert page.title() != "run"
@@ -163,13 +178,12 @@ def test_hostile_names_stay_text(opened):
     assert page.locator("a[href^=javascript]").count() == 0
     page.locator("#view-picker").select_option("view-2")
     assert page.locator("#view-2-title bdi", has_text=REVERSED).count() == 1
-    page = opened(f"boards/made/{slug(SCRIPT)}.html")
-    assert page.locator("h1").inner_text() == SCRIPT
-    point = opened(MADE).locator(".view:not([hidden]) .scatterlayer .points path").first
-    point.hover(force=True)
-    label = point.page.locator(".hoverlayer .hovertext").first
+    page.locator("#view-picker").select_option("view-1")
+    page.locator(".view:not([hidden]) .scatterlayer .points path").first.hover(force=True)
+    label = page.locator(".hoverlayer .hovertext").first
     label.wait_for()
     assert any(name in label.text_content() for name in ("plain", *HOSTILE))
+    assert opened(f"boards/made/{slug(SCRIPT)}.html").locator("h1").inner_text() == SCRIPT
 
 
 def test_a_page_that_stands_alone_has_all_of_it(opened, site):
