@@ -17,10 +17,10 @@ site: .venv/docs
 	$(BIN)/python run_benchmark.py site --out build/site
 
 test: .venv/test
-	$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 test-all: .venv/test
-	$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder -m ""
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m ""
 
 mutants: .venv/mutants
 	$(BIN)/python tests/mutants
