@@ -222,12 +222,6 @@ class TestTrustpilot:
         ):
             assert text.startswith(f"gender{('male', 'female')[gender]} age{('over45', 'under35')[age]} ")
 
-    def test_loading_twice_gives_the_same_corpus(self, english):
-        again = Trustpilot(passes=1).load()
-        for split in english.splits:
-            assert english.splits[split].to_dict() == again.splits[split].to_dict()
-        assert english.checks == again.checks
-
     def test_the_topics_know_nothing_of_the_test_file(self, english, real_data, tmp_path, monkeypatch):
         (tmp_path / "trustpilot").mkdir()
         for part in ("train", "test"):
