@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import leakboard
+from leakboard.board.summary import summarise
 from leakboard.site import charts, columns
 from leakboard.site.content import AUDIT, Board, Row, slug
 from leakboard.site.details import attack_rows, measure_rows, secret_rows
@@ -140,8 +141,7 @@ def _claim_texts(records: Sequence[Any]) -> list[str]:
 
 def _part(board: Board, dataset: str, victim: str, links: Links) -> dict[str, Any]:
     attacks = attack_rows(board, dataset, victim)
-    records = [r for r in board.records if (r.dataset, r.victim) == (dataset, victim)]
-    audits = [record for record in records if record.attack_metric == AUDIT]
+    audits = [r for r in board.records if (r.dataset, r.victim, r.attack_metric) == (dataset, victim, AUDIT)]
     claimed = three_epsilons(board, dataset, victim)["claimed"]
     first = attacks[0]
     return {
@@ -151,13 +151,18 @@ def _part(board: Board, dataset: str, victim: str, links: Links) -> dict[str, An
             ("constant guess of the task", columns.decimals(first.get("task_majority"))),
             ("test texts", f"{first['test_size']:,}"),
         ],
+        "sentences": summarise([row for row in [*attacks, *board.secrets] if _is_of(row, dataset, victim)]),
         "attacks": [linked(row, links) for row in attacks],
         "trade_off": charts.trade_off(audits, claimed),
         "secrets": secret_rows(board, dataset, victim),
         "measures": measure_rows(board, dataset, victim),
-        "groups": [row for row in board.groups if (row["dataset"], row["victim"]) == (dataset, victim)],
-        "costs": _costs([row for row in board.costs if (row["dataset"], row["victim"]) == (dataset, victim)]),
+        "groups": [row for row in board.groups if _is_of(row, dataset, victim)],
+        "costs": _costs([row for row in board.costs if _is_of(row, dataset, victim)]),
     }
+
+
+def _is_of(row: Row, dataset: str, victim: str) -> bool:
+    return (row["dataset"], row["victim"]) == (dataset, victim)
 
 
 def linked(row: Row, links: Links) -> Row:

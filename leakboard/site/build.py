@@ -9,12 +9,15 @@ from pathlib import Path
 from markupsafe import Markup
 
 import leakboard
+from leakboard.board.leaderboard import ROUNDING
 from leakboard.site import columns, libraries
 from leakboard.site.boards import ALONE, board_page, size, victims
 from leakboard.site.content import Board, Row, slug
+from leakboard.site.labels import parse
 from leakboard.site.pages import page
 from leakboard.site.views import counted
 from leakboard.store import write_file
+from leakboard.suite.registry import Registry
 
 PAPER = re.compile(r"^.*?\b\d{4}\b\)?")
 """The authors and the year at the beginning of a source; what follows is the table or the figure."""
@@ -65,14 +68,15 @@ def _files(boards: Sequence[Board], documentation: str) -> Iterable[tuple[str, s
     cards = [{"name": b.name, "question": b.question, "findings": b.findings, "size": size(b)} for b in boards]
     more = {"documentation": documentation}
     yield "index.html", _page("index", "", title="LeakBoard", boards=cards, **more)
+    known = {board.name: {row["victim_options"] for row in board.rows} for board in boards}
     for board in boards:
         home, root = f"boards/{board.name}", "../../"
-        yield f"{home}/index.html", _page("board", root, **board_page(board), **more)
+        papers = {name: _paper_file(name) for name in sorted({_paper(row) for row in board.comparison})}
+        yield f"{home}/index.html", _page("board", root, **board_page(board), papers=papers.items(), **more)
         for victim in victims(board):
-            yield (
-                f"{home}/{victim['slug']}.html",
-                _page("victim", root, title=victim["name"], board=board, victim=victim, **more),
-            )
+            elsewhere = [name for name in known if name != board.name and victim["options"] in known[name]]
+            content = {"title": victim["name"], "board": board, "victim": victim, "elsewhere": elsewhere, **more}
+            yield f"{home}/{victim['slug']}.html", _page("victim", root, **content)
     yield from _attack_pages(boards, documentation)
     yield from _paper_pages(boards, documentation)
 
@@ -94,6 +98,7 @@ def _attack_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple
                 "secrets": counted(row["secrets"]),
             }
             attacks.setdefault(row["attack_options"], []).append({**row, **place})
+    summaries = {listing.name: listing.summary for listing in Registry().listings("attacks")}
     listed = []
     for options, rows in sorted(attacks.items()):
         name = rows[0]["attack"]
@@ -105,11 +110,35 @@ def _attack_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple
         listings = [{"caption": f"{name} on every victim", "columns": columns.EVERYWHERE, "rows": rows}]
         yield (
             f"attacks/{file}",
-            _listing(documentation, "Attack", name, f"{options}, tried on {count} victims.", listings, True),
+            _listing(
+                documentation,
+                "Attack",
+                name,
+                _introduction(options, summaries.get(parse(options)[0], ""), count, rows),
+                listings,
+                True,
+            ),
         )
     shown = (columns.Column("attack", "attack", "name"), columns.Column("victims", "victims", "whole"))
     listings = [{"caption": "Attacks and on how many victims they were tried", "columns": shown, "rows": listed}]
     yield "attacks/index.html", _listing(documentation, "", "Attacks", "", listings)
+
+
+def _introduction(options: str, summary: str, victims: int, rows: Sequence[Row]) -> str:
+    """Return what an attack does, in its author's words where it is installed, and how often it found something."""
+    text = f"{options}, tried on {victims} victims. {summary}".strip()
+    scored = [row for row in rows if row["privacy_best_constant"] is not None and row["empirical_privacy"] is not None]
+    better = sum(_end(row) < row["privacy_best_constant"] - ROUNDING for row in scored)
+    return (
+        f"{text} It guessed better than the best constant, beyond the interval, in {better} of {len(scored)} rows."
+        if scored
+        else text
+    )
+
+
+def _end(row: Row) -> float:
+    high = row["empirical_privacy_high"]
+    return float(row["empirical_privacy"] if high is None else high)
 
 
 def _paper_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple[str, str]]:
@@ -118,11 +147,10 @@ def _paper_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple[
     for board in boards:
         known = {row["victim"]: slug(row["victim_options"]) for row in board.rows}
         for row in board.comparison:
-            match = PAPER.match(str(row["source"]))
             here = known.get(row["victim"])
             href = f"../boards/{board.name}/{here}.html" if here else ""
             place = {"victim_href": href, "board": board.name, "board_href": f"../boards/{board.name}/index.html"}
-            papers.setdefault(match[0] if match else str(row["source"]), []).append({**row, **place})
+            papers.setdefault(_paper(row), []).append({**row, **place})
     listed = []
     shown = (*columns.COMPARISON, columns.Column("board", "board"))
     for name, rows in sorted(papers.items()):
@@ -130,7 +158,7 @@ def _paper_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple[
             {"caption": source, "columns": shown, "rows": [row for row in rows if row["source"] == source]}
             for source in dict.fromkeys(row["source"] for row in rows)
         ]
-        file, measured = f"{slug(name)}.html", sum(row["ours"] is not None for row in rows)
+        file, measured = _paper_file(name), sum(row["ours"] is not None for row in rows)
         listed.append({"paper": name, "paper_href": file, "numbers": len(rows), "measured": measured})
         yield (
             f"papers/{file}",
@@ -143,6 +171,16 @@ def _paper_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple[
     )
     listings = [{"caption": "Whose numbers stand beside ours", "columns": index, "rows": listed}]
     yield "papers/index.html", _listing(documentation, "", "Papers", "", listings)
+
+
+def _paper(row: Row) -> str:
+    """Return which paper a published number is from."""
+    match = PAPER.match(str(row["source"]))
+    return match[0] if match else str(row["source"])
+
+
+def _paper_file(name: str) -> str:
+    return f"{slug(name)}.html"
 
 
 def _nearness(rows: Sequence[Row]) -> str:

@@ -12,7 +12,7 @@ from leakboard.metrics.claims import DELTA, FALSE_POSITIVES, TRUE_POSITIVES
 from leakboard.pipeline.records import Record
 from leakboard.site.content import Board, Row
 from leakboard.site.labels import number, without
-from leakboard.site.views import View
+from leakboard.site.views import LOSS, View, keeps_most
 
 Figure = dict[str, Any]
 
@@ -38,7 +38,33 @@ def scatter(view: View) -> Figure | None:
         for row in view.rows
         if finite(row["accuracy"]) and finite(row["privacy"])
     ]
-    return plain(privacy_utility(pd.DataFrame(rows).astype(object))) if len(rows) > 1 else None
+    if len(rows) < 2:
+        return None
+    figure = privacy_utility(pd.DataFrame(rows).astype(object))
+    choice = keeps_most(view)
+    if view.reference and view.undefended:
+        _ring(figure, view.reference, f"no defence: {view.reference['victim']}", 22, COLOURS[4])
+    if choice and choice.best is not view.reference:
+        _ring(
+            figure,
+            choice.best,
+            f"most privacy at a loss of at most {LOSS:g} points: {choice.best['victim']}",
+            18,
+            COLOURS[2],
+        )
+    return plain(figure)
+
+
+def _ring(figure: Any, row: Row, name: str, size: int, colour: str) -> None:
+    """Draw a ring around a victim's point; its name stands in the legend."""
+    figure.add_scatter(
+        x=[row["accuracy"]],
+        y=[row["privacy"]],
+        name=escape(name),
+        mode="markers",
+        marker={"symbol": "circle-open", "size": size, "color": colour, "line": {"width": 3}},
+        hoverinfo="skip",
+    )
 
 
 def curves(view: View) -> list[tuple[str, Figure]]:

@@ -53,9 +53,11 @@ def shown(columns: Sequence[Column], rows: Sequence[Row]) -> list[Column]:
 
 
 def common(columns: Sequence[Column], rows: Sequence[Row]) -> list[Column]:
-    """Return the columns of baselines that have one value in all of several rows: it is told once, above the table."""
+    """Return the columns of baselines and counts with one value in all of several rows: it stands above the table."""
     return [
-        c for c in columns if c.kind == "baseline" and len(rows) > 1 and len({c.cell(row).text for row in rows}) == 1
+        c
+        for c in columns
+        if c.kind in ("baseline", "count") and len(rows) > 1 and len({c.cell(row).text for row in rows}) == 1
     ]
 
 
@@ -169,6 +171,7 @@ KINDS: dict[str, Callable[[Row, str], Cell]] = {
     "seconds": _seconds,
     "share": _share,
     "whole": _whole,
+    "count": _whole,
     "signed": _signed,
     "errors": _errors,
 }
@@ -214,6 +217,13 @@ VICTIMS = (
     *EPSILONS,
     Column("plug_in", "plug-in loss", "number", "Three epsilons", LOWER, "the point estimate of Habernal (2022)"),
     Column("attack", "strongest attack", "text", "Attacker", note="of those that were tried; a better one may come"),
+    Column(
+        "attacks",
+        "attacks tried",
+        "count",
+        "Attacker",
+        note="how many met the victim; a portfolio of attackers counts as one",
+    ),
     Column("constant", "best constant", "baseline", "Attacker", HIGHER, "privacy that the best constant guess leaves"),
     Column(
         "text_classifier", "on the text", "baseline", "Attacker", HIGHER, "what a classifier on the text itself leaves"

@@ -54,7 +54,7 @@ def _view(view: View) -> list[str]:
     return [
         f"## {_escape(view.dataset)}, {_escape(view.title)}",
         _answer(view),
-        f"For every victim of this table, privacy with {same}." if same else "",
+        f"For every victim of this table: {same}." if same else "",
         _table(kept, view.rows),
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -81,6 +82,9 @@ def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row]) -> View
         for row in chosen:
             row["rank"] = 1 + sum(_above(other, row) for other in chosen)
             row["last_rank"] = len(chosen) - sum(_above(row, other) for other in chosen)
+    tried = Counter(row["victim_options"] for row in rows)
+    for row in chosen:
+        row["attacks"] = tried[row["options"]]
     reference, undefended = _reference(chosen)
     return View(dataset, secrets, chosen, reference, undefended)
 

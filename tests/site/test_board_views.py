@@ -24,7 +24,7 @@ def only(tmp_path, *records):
 
 def test_a_victim_stands_with_its_strongest_attack(tmp_path):
     view = only(tmp_path, record("a", "weak", privacy=0.4), record("a", "strong", privacy=0.1))
-    assert [(row["attack"], row["privacy"]) for row in view.rows] == [("strong", pytest.approx(0.1))]
+    assert [(row["attack"], row["attacks"], row["privacy"]) for row in view.rows] == [("strong", 2, pytest.approx(0.1))]
 
 
 def test_other_secrets_are_another_table(tmp_path):

@@ -12,9 +12,9 @@ from leakboard.metrics.measures import Metric
 from leakboard.site import libraries, pages
 from leakboard.site.boards import board_page
 from leakboard.site.build import build_site
-from leakboard.site.charts import curves, trade_off
+from leakboard.site.charts import curves, scatter, trade_off
 from leakboard.site.columns import Column, shown
-from leakboard.site.content import make_board, published_boards, read_board
+from leakboard.site.content import make_board, published_boards, read_board, slug
 from leakboard.site.pages import markdown, page, table_data
 from leakboard.site.views import views
 
@@ -68,6 +68,43 @@ def test_the_answer_at_two_points_stands_in_the_page_itself(files):
     best = "DPNR, as in the paper (epsilon=5.0) keeps most privacy: 0.142 at a task accuracy of 0.784"
     assert f"At a loss of at most 2 points {best}" in text
     assert "Its privacy claim: violated." in text
+
+
+def words(path):
+    """Return what a page says, without its tags."""
+    text = path.read_text("utf-8")
+    return " ".join(re.sub(r"<[^>]*>", "", text[text.index("<main") :]).split())
+
+
+def test_pages_say_in_sentences_what_was_found(tmp_path):
+    plain, defended = record("net", accuracy=0.8, privacy=0.2), record("defence(encoder=net)", accuracy=0.79)
+    site, folders = tmp_path / "site", [tmp_path / name for name in ("one", "two")]
+    boards = [make_board(folder.name, "", [plain, defended], folder, folder) for folder in folders]
+    build_site(boards, site)
+    victim = words(site / f"boards/one/{slug('net')}.html")
+    assert "The same victim on other boards: two " in victim
+    assert "gender can be guessed in 80 % of the texts; without the vectors, 50 %" in victim
+    attack = words(next(site.glob("attacks/attack-*.html")))
+    assert (
+        "tried on 4 victims. It guessed better than the best constant, beyond the interval, in 4 of 4 rows." in attack
+    )
+
+
+def test_a_board_leads_to_the_papers_that_it_answers(files):
+    found = re.findall(r'href="../../(papers/[^"]*)"', (files / "boards/dpnr/index.html").read_text("utf-8"))
+    assert any((files / path).is_file() for path in found if path != "papers/index.html")
+
+
+def test_the_scatter_rings_the_undefended_encoder_and_the_best_defence(tmp_path):
+    plain, defended = record("net", accuracy=0.8, privacy=0.2), record("defence(encoder=net)", accuracy=0.79)
+    records = [plain, defended, record("costly(encoder=net)", accuracy=0.5, privacy=0.4)]
+    (view,) = views(make_board("b", "", records, tmp_path, tmp_path))
+    lines = scatter(view)["data"]
+    rings = [(line["name"], line["x"]) for line in lines if line.get("marker", {}).get("symbol") == "circle-open"]
+    assert [(name.split(":")[0], x[0]) for name, x in rings] == [
+        ("no defence", 0.8),
+        ("most privacy at a loss of at most 2 points", 0.79),
+    ]
 
 
 def test_hostile_names_are_escaped_everywhere(files):
