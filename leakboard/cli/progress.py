@@ -64,8 +64,12 @@ class RunProgress:
             self.live.remove_task(self.lines.pop(name))  # type: ignore[arg-type]
         self.live.update(self.total, advance=1, stage=self.estimate())
         done = len(self.kinds) - len(self.left)
-        outcome = f"failed: {failure}" if failure else f"done in {seconds:.1f} s"
-        self.print(f"[{done}/{len(self.kinds)}] {name}: {outcome}{self.estimate()}")
+        count, rest = f"[{done}/{len(self.kinds)}] ", self.estimate()
+        if failure:
+            self.print(f"{count}{name}: failed: {failure}{rest}")
+        else:
+            rest = f": done in {seconds:.1f} s{rest}"
+            self.print(f"{count}{_shortened(name, self.console.width - len(count + rest))}{rest}")
 
     def estimate(self) -> str:
         """Return about how long the remaining tasks take, from the ended ones of the same kind."""
@@ -80,3 +84,9 @@ class RunProgress:
     def print(self, line: str) -> None:
         """Print a line above the live display."""
         self.console.print(line, markup=False, highlight=False)
+
+
+def _shortened(name: str, width: int) -> str:
+    """Return a name without its middle where it is longer than ``width`` characters: both its ends tell most."""
+    left = max(width, 9) // 2
+    return name if len(name) <= width else f"{name[:left]}…{name[1 + left - max(width, 9) :]}"
