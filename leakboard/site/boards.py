@@ -10,6 +10,7 @@ from typing import Any
 import leakboard
 from leakboard.board.summary import summarise
 from leakboard.site import charts, columns
+from leakboard.site.cells import decimals
 from leakboard.site.content import AUDIT, Board, Row, slug
 from leakboard.site.details import attack_rows, measure_rows, secret_rows
 from leakboard.site.pages import table_data
@@ -23,12 +24,14 @@ ALONE: Links = {"victim": "#{}", "attack": ""}
 
 def board_page(board: Board, links: Links = SITE) -> dict[str, Any]:
     """Return what the template ``board`` shows."""
+    panels = charts.plug_in_losses(board)
     return {
         "title": board.question,
         "board": board,
         "facts": facts(board),
         "sections": _sections(board, links),
-        "panels": charts.plug_in_panels(board),
+        "panels": panels,
+        "panel_key": charts.key(panels),
         "loss": f"{LOSS:g}",
         "data": table_data([*board.rows, *board.secrets]),
     }
@@ -147,8 +150,8 @@ def _part(board: Board, dataset: str, victim: str, links: Links) -> dict[str, An
     return {
         "dataset": dataset,
         "facts": [
-            ("task accuracy", columns.decimals(first.get("task_accuracy"))),
-            ("constant guess of the task", columns.decimals(first.get("task_majority"))),
+            ("task accuracy", decimals(first.get("task_accuracy"))),
+            ("constant guess of the task", decimals(first.get("task_majority"))),
             ("test texts", f"{first['test_size']:,}"),
         ],
         "sentences": summarise([row for row in [*attacks, *board.secrets] if _is_of(row, dataset, victim)]),

@@ -18,6 +18,7 @@ from leakboard.site.pages import page
 from leakboard.site.views import counted
 from leakboard.store import write_file
 from leakboard.suite.registry import Registry
+from leakboard.suite.suites import suite_folder
 
 PAPER = re.compile(r"^.*?\b\d{4}\b\)?")
 """The authors and the year at the beginning of a source; what follows is the table or the figure."""
@@ -71,7 +72,7 @@ def _files(boards: Sequence[Board], documentation: str) -> Iterable[tuple[str, s
     known = {board.name: {row["victim_options"] for row in board.rows} for board in boards}
     for board in boards:
         home, root = f"boards/{board.name}", "../../"
-        papers = {name: _paper_file(name) for name in sorted({_paper(row) for row in board.comparison})}
+        papers = {name: _paper_file(name) for name in sorted({_paper(row) for row in board.comparison} - {""})}
         yield f"{home}/index.html", _page("board", root, **board_page(board), papers=papers.items(), **more)
         for victim in victims(board):
             elsewhere = [name for name in known if name != board.name and victim["options"] in known[name]]
@@ -150,7 +151,9 @@ def _paper_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple[
             here = known.get(row["victim"])
             href = f"../boards/{board.name}/{here}.html" if here else ""
             place = {"victim_href": href, "board": board.name, "board_href": f"../boards/{board.name}/index.html"}
-            papers.setdefault(_paper(row), []).append({**row, **place})
+            if name := _paper(row):
+                papers.setdefault(name, []).append({**row, **place})
+    explanations = _explanations()
     listed = []
     shown = (*columns.COMPARISON, columns.Column("board", "board"))
     for name, rows in sorted(papers.items()):
@@ -160,13 +163,14 @@ def _paper_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple[
         ]
         file, measured = _paper_file(name), sum(row["ours"] is not None for row in rows)
         listed.append({"paper": name, "paper_href": file, "numbers": len(rows), "measured": measured})
+        explained = explanations.get(name, "")
         yield (
             f"papers/{file}",
-            _listing(documentation, "Published numbers beside ours", name, _nearness(rows), listings),
+            _listing(documentation, "Published numbers beside ours", name, _nearness(rows), listings, text=explained),
         )
     index = (
         columns.Column("paper", "published in", "name"),
-        columns.Column("numbers", "numbers", "whole"),
+        columns.Column("numbers", "comparisons", "whole"),
         columns.Column("measured", "measured by us", "whole"),
     )
     listings = [{"caption": "Whose numbers stand beside ours", "columns": index, "rows": listed}]
@@ -174,29 +178,42 @@ def _paper_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple[
 
 
 def _paper(row: Row) -> str:
-    """Return which paper a published number is from."""
+    """Return which paper a published number is from; nothing for a number that no paper has, as an exact value."""
     match = PAPER.match(str(row["source"]))
-    return match[0] if match else str(row["source"])
+    return match[0] if match else ""
 
 
 def _paper_file(name: str) -> str:
     return f"{slug(name)}.html"
 
 
+def _explanations() -> dict[str, str]:
+    """Return what people wrote about the differences from each paper: the sections of ``papers.md`` (Markdown)."""
+    path = suite_folder() / "papers.md"
+    text = path.read_text("utf-8") if path.is_file() else ""
+    sections = [section.partition("\n") for section in text.split("## ")[1:]]
+    return {name.strip(): body.strip() for name, _, body in sections}
+
+
 def _nearness(rows: Sequence[Row]) -> str:
+    """Return in words how near the published numbers are to ours."""
     errors = [abs(row["standard_errors"]) for row in rows if row["standard_errors"] is not None]
-    near = sum(error < 2 for error in errors)
     measured = sum(row["ours"] is not None for row in rows)
-    text = f"{measured} of {len(rows)} published numbers were measured again"
+    text = f"{len(rows)} comparisons, {measured} of them with a number of ours."
+    near = sum(error < 2 for error in errors)
     return (
-        f"{text}; {near} of {len(errors)} with an interval lie within two standard errors of ours."
-        if errors
-        else f"{text}."
+        f"{text} Of {len(errors)} with an interval {near} lie within two standard errors of ours." if errors else text
     )
 
 
 def _listing(
-    documentation: str, eyebrow: str, heading: str, intro: str, listings: Sequence[object], label: bool = False
+    documentation: str,
+    eyebrow: str,
+    heading: str,
+    intro: str,
+    listings: Sequence[object],
+    label: bool = False,
+    text: str = "",
 ) -> str:
-    more = {"eyebrow": eyebrow, "heading": heading, "intro": intro, "listings": listings, "label": label}
+    more = {"eyebrow": eyebrow, "heading": heading, "intro": intro, "listings": listings, "label": label, "text": text}
     return _page("listing", "../", title=heading, charts=(), documentation=documentation, **more)

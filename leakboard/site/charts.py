@@ -44,7 +44,7 @@ def scatter(view: View) -> Figure | None:
     choice = keeps_most(view)
     if view.reference and view.undefended:
         _ring(figure, view.reference, f"no defence: {view.reference['victim']}", 22, COLOURS[4])
-    if choice and choice.best is not view.reference:
+    if choice and not choice.no_better:
         _ring(
             figure,
             choice.best,
@@ -72,19 +72,25 @@ def curves(view: View) -> list[tuple[str, Figure]]:
     import plotly.graph_objects as go
 
     charts = []
+    seen: dict[str, int] = {}
+    constants = {row["task_constant"] for row in view.rows}
     for option, column, title, axis in CURVES:
         families = _families(view.rows, option, column)
         figure = go.Figure(layout=layout(option, axis))
-        for i, (name, points) in enumerate(families.items()):
+        for name, points in families.items():
             x, y, low, high, links = zip(*points, strict=True)
             bars = {"type": "data", "array": high, "arrayminus": low, "thickness": 1}
-            style = _style(i)
+            style = _style(seen.setdefault(name, len(seen)))
             figure.add_scatter(x=x, y=y, error_y=bars, name=escape(name), customdata=links, **style)
         values = sorted({x for points in families.values() for x, *_ in points})
         figure.update_xaxes(type="log" if option == "epsilon" else "linear", **_ticks(values))
         if families and view.reference and view.undefended:
-            level, word = view.reference[column], escape(view.reference["victim"])
-            figure.add_hline(y=level, line_dash="dash", annotation_text=f"no defence: {word}", line_color="#808080")
+            level, word = view.reference[column], f"no defence: {escape(view.reference['victim'])}"
+            figure.add_hline(y=level, line_dash="dash", annotation_text=word, line_color="#808080")
+        if column == "accuracy" and len(constants) == 1 and None not in constants:
+            figure.add_hline(
+                y=next(iter(constants)), line_dash="dot", annotation_text="constant guess", line_color="#808080"
+            )
         if families:
             charts.append((title, plain(figure)))
     return charts
@@ -107,58 +113,44 @@ def _families(rows: Sequence[Row], option: str, column: str) -> dict[str, list[t
     return {label if called.count(names[label]) > 1 else names[label]: sorted(points) for label, points in kept.items()}
 
 
-def plug_in_panels(board: Board) -> Figure | None:
-    """Return the estimated privacy loss against epsilon, a panel a mechanism, a line a dataset (Habernal 2022, fig. 1).
+def plug_in_losses(board: Board) -> list[tuple[str, Figure]]:
+    """Return the estimated privacy loss against epsilon, a chart a mechanism, a line a dataset (Habernal 2022, fig. 1).
 
     An infinite estimate (one kind of error was never seen) cannot be drawn, and is left out.
     """
-    from plotly.subplots import make_subplots
+    import plotly.graph_objects as go
 
     panels: dict[str, dict[str, list[tuple[float, float]]]] = {}
     for record in board.records:
-        label = board.label("victim", record.victim)
-        metric, epsilon = record.value("plug_in_loss"), number(label, "epsilon")
+        metric, epsilon = record.value("plug_in_loss"), number(board.label("victim", record.victim), "epsilon")
         if metric and epsilon is not None and finite(metric.value) and metric.value and metric.value > 0:
-            panel = panels.setdefault(without(label, "epsilon"), {})
+            panel = panels.setdefault(without(record.victim, "epsilon"), {})
             panel.setdefault(record.dataset, []).append((epsilon, metric.value))
-    if not panels:
-        return None
     datasets = sorted(
         {name for panel in panels.values() for name in panel},
         key=lambda name: (number(board.label("dataset", name), "dimension") or 1, name),
     )
-    columns = 3
-    figure = make_subplots(
-        math.ceil(len(panels) / columns),
-        columns,
-        shared_xaxes="all",
-        shared_yaxes="all",
-        subplot_titles=[escape(name) for name in panels],
-        vertical_spacing=0.09,
-        horizontal_spacing=0.03,
-    )
-    shown: set[str] = set()
-    for i, panel in enumerate(panels.values()):
-        place = {"row": i // columns + 1, "col": i % columns + 1}
-        claim = sorted({epsilon for line in panel.values() for epsilon, _ in line})
-        lines = {"claimed epsilon": [(epsilon, epsilon) for epsilon in claim]} | panel
-        for name, points in lines.items():
-            x, y = zip(*sorted(points), strict=True)
-            style = (
-                _style(datasets.index(name))
-                if name in datasets
-                else {"mode": "lines", "line": {"color": "#808080", "dash": "dash"}}
-            )
-            figure.add_scatter(
-                x=x, y=y, name=escape(name), legendgroup=name, showlegend=name not in shown, **style, **place
-            )
-            shown.add(name)
-    figure.update_layout(**{k: v for k, v in layout("", "").items() if k not in ("xaxis", "yaxis")}, height=900)
-    figure.update_layout(legend={"y": 1.05}, margin={"t": 60})
-    epsilons = sorted({x for panel in panels.values() for line in panel.values() for x, _ in line})
-    figure.update_xaxes(type="log", zeroline=False, **_ticks(epsilons))
-    figure.update_yaxes(type="log", zeroline=False)
-    return plain(figure)
+    charts = []
+    for title, panel in panels.items():
+        figure = go.Figure(layout=layout("claimed epsilon", "estimated loss"))
+        claims = sorted({epsilon for line in panel.values() for epsilon, _ in line})
+        figure.add_scatter(
+            x=claims, y=claims, name="as claimed", mode="lines", line={"color": "#808080", "dash": "dash"}
+        )
+        for i, name in enumerate(datasets):
+            if name in panel:
+                x, y = zip(*sorted(panel[name]), strict=True)
+                figure.add_scatter(x=x, y=y, name=escape(name), **_style(i))
+        figure.update_xaxes(type="log", **_ticks(claims))
+        figure.update_yaxes(type="log", dtick=1)
+        figure.update_layout(showlegend=False)
+        charts.append((title, plain(figure)))
+    return charts
+
+
+def key(charts: Sequence[tuple[str, Figure]]) -> dict[str, str]:
+    """Return the colours of the lines that several charts share, by name: one legend for all."""
+    return {line["name"]: line["line"]["color"] for _, figure in charts for line in figure["data"]}
 
 
 def trade_off(records: Sequence[Record], claimed: float | None) -> Figure | None:

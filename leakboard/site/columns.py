@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from leakboard.site.cells import KINDS, Cell
 from leakboard.site.content import Row
 
 HIGHER, LOWER = "higher is better", "lower is better"
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A cell as it is shown; every text is escaped by the template."""
-
-    text: str
-    order: float | str = ""
-    """What the table is sorted by."""
-    small: str = ""
-    """A second line: an interval, options, where a gap is."""
-    chip: str = ""
-    """The class of a coloured label."""
 
 
 @dataclass(frozen=True)
@@ -44,137 +30,22 @@ class Column:
     @property
     def is_number(self) -> bool:
         """Whether cells are set to the right."""
-        return self.kind not in ("text", "name", "verdict")
+        return self.kind not in ("text", "name", "verdict", "mark", "metric")
 
 
 def shown(columns: Sequence[Column], rows: Sequence[Row]) -> list[Column]:
     """Return the columns that have something to show in at least one row."""
-    return [column for column in columns if any(column.cell(row).text for row in rows)]
+    return [column for column in columns if any(cell.text or cell.small for cell in map(column.cell, rows))]
 
 
 def common(columns: Sequence[Column], rows: Sequence[Row]) -> list[Column]:
-    """Return the columns of baselines and counts with one value in all of several rows: it stands above the table."""
+    """Return the columns that one text can stand for above a table of several rows: all have the same."""
     return [
         c
         for c in columns
-        if c.kind in ("baseline", "count") and len(rows) > 1 and len({c.cell(row).text for row in rows}) == 1
+        if c.kind in ("baseline", "count", "mark") and len(rows) > 1 and len({c.cell(row).text for row in rows}) == 1
     ]
 
-
-def decimals(value: Any, digits: int = 3) -> str:
-    """Return a number with a fixed number of decimals; infinity as a word; nothing where there is none."""
-    if value is None or value != value:
-        return ""
-    return f"{value:.{digits}f}" if math.isfinite(value) else "infinite"
-
-
-def _text(row: Row, key: str) -> Cell:
-    value = "" if row.get(key) is None else str(row[key])
-    return Cell(value, value)
-
-
-def _number(row: Row, key: str) -> Cell:
-    value = row.get(key)
-    return Cell(decimals(value), _order(value))
-
-
-def _interval(row: Row, key: str) -> Cell:
-    """Show the 95 % interval below the number, or the standard deviation over seeds where there is no interval."""
-    value, low, high, spread = (row.get(name) for name in (key, f"{key}_low", f"{key}_high", f"{key}_sd"))
-    parts = [f"{decimals(low)} to {decimals(high)}"] if low is not None and high is not None else []
-    parts += [f"sd {decimals(spread)}"] if spread is not None and not parts else []
-    return Cell(decimals(value), _order(value), " ".join(parts))
-
-
-def _epsilon(row: Row, key: str) -> Cell:
-    value = row.get(key)
-    if value is None:
-        return Cell("", math.inf)
-    return Cell(f"{value:.3g}" if math.isfinite(value) else "none", min(value, 1e300))
-
-
-def _claim(row: Row, key: str) -> Cell:
-    """Show below a claim what it is about: two inputs that differ in one of these."""
-    cell = _epsilon(row, key)
-    return Cell(cell.text, cell.order, f"per {row['unit']}" if cell.text and row.get("unit") else "")
-
-
-def _bound(row: Row, key: str) -> Cell:
-    cell = _epsilon(row, key)
-    return Cell(f"≥ {cell.text}" if cell.text else "", cell.order)
-
-
-def _rank(row: Row, key: str) -> Cell:
-    """Show the ranks that the intervals leave open: tied victims share a range."""
-    if not row.get(key):
-        return Cell("")
-    first, last = row[key], row["last_rank"]
-    return Cell(str(first) if first == last else f"{first} to {last}", first + last / 1e6)
-
-
-def _name(row: Row, key: str) -> Cell:
-    return Cell(str(row[key]), str(row[key]), row.get("small", ""))
-
-
-def _verdict(row: Row, key: str) -> Cell:
-    verdict = row.get(key) or ""
-    return Cell(verdict, verdict, chip=verdict)
-
-
-def _gap(row: Row, key: str) -> Cell:
-    value = row.get(key)
-    return Cell(decimals(value), _order(value), row.get("gap_variable") or "" if value is not None else "")
-
-
-def _seconds(row: Row, key: str) -> Cell:
-    value = row.get(key)
-    return Cell("" if value is None else f"{value:,.0f}" if value >= 10 else f"{value:.1f}", _order(value))
-
-
-def _share(row: Row, key: str) -> Cell:
-    value = row.get(key)
-    return Cell("" if value is None else f"{100 * value:.0f} %", _order(value))
-
-
-def _whole(row: Row, key: str) -> Cell:
-    value = row.get(key)
-    return Cell("" if value is None else f"{value:,.0f}", _order(value))
-
-
-def _signed(row: Row, key: str) -> Cell:
-    value = row.get(key)
-    return Cell("" if value is None or value != value else f"{value:+.3f}", _order(value))
-
-
-def _errors(row: Row, key: str) -> Cell:
-    value = row.get(key)
-    return Cell("" if value is None or value != value else f"{value:+.1f}", _order(value))
-
-
-def _order(value: Any) -> float:
-    """Return what a number is sorted by: what is missing comes last where the smallest comes first."""
-    return math.inf if value is None or value != value else float(value)
-
-
-KINDS: dict[str, Callable[[Row, str], Cell]] = {
-    "text": _text,
-    "number": _number,
-    "baseline": _number,
-    "interval": _interval,
-    "epsilon": _epsilon,
-    "claim": _claim,
-    "bound": _bound,
-    "rank": _rank,
-    "name": _name,
-    "verdict": _verdict,
-    "gap": _gap,
-    "seconds": _seconds,
-    "share": _share,
-    "whole": _whole,
-    "count": _whole,
-    "signed": _signed,
-    "errors": _errors,
-}
 
 EPSILONS = (
     Column("claimed", "claimed", "claim", "Three epsilons", LOWER, "what the author or the paper states"),
@@ -235,7 +106,7 @@ VICTIMS = (
     Column(
         "provenance",
         "computed",
-        "text",
+        "mark",
         note="verified: by the project, or again by it; self-reported: by whoever sent it",
     ),
     Column("seconds", "seconds", "seconds", "Cost", LOWER, "to fit and to publish, mean over seeds, on that machine"),
@@ -293,7 +164,7 @@ COSTS = (
 )
 COMPARISON = (
     Column("victim", "victim", "name"),
-    Column("metric", "metric"),
+    Column("metric", "metric", "metric"),
     Column("variable", "secret"),
     Column("group", "group"),
     Column("ours", "ours", "interval"),

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from leakboard.site import columns
-from leakboard.site.columns import Cell, Column, shown
+from leakboard.site.cells import Cell
+from leakboard.site.columns import Column, shown
 from leakboard.site.content import Board, Row
 from leakboard.site.details import measure_rows
 from leakboard.site.views import LOSS, View, keeps_most, views

@@ -20,6 +20,13 @@ SPECIAL = {
     "claim": "claims of privacy, audited",
 }
 """What is guessed where it is not a column of the data."""
+METRICS = {
+    "f1": "F1",
+    "token_f1": "F1 over words",
+    "auc": "area under the curve",
+    "recall@5": "share found among five candidates",
+}
+"""Scores of attacks in words; an accuracy is called so."""
 VERDICTS = ("holds", "unproven", "violated", "")
 LOSS = 2.0
 """Loss of task accuracy, in points, for which the page says which victim keeps most privacy."""
@@ -44,6 +51,17 @@ class View:
             return SPECIAL[self.secrets]
         names = self.secrets.split("; ")
         return ", ".join(names) if len(names) < 3 else f"{counted(self.secrets)}: {', '.join(names)}"
+
+    @property
+    def metrics(self) -> list[str]:
+        """Return the scores of the strongest attacks, as in ``F1``."""
+        return sorted({METRICS.get(str(row["metric"]), str(row["metric"])) for row in self.rows})
+
+    @property
+    def constant(self) -> float | None:
+        """Return the privacy that the best constant guess leaves; None where it is not the same for all victims."""
+        constants = {None if row["constant"] is None else round(row["constant"], 3) for row in self.rows}
+        return constants.pop() if len(constants) == 1 else None
 
     @property
     def is_scored(self) -> bool:
@@ -117,6 +135,7 @@ def _victim_row(board: Board, row: Row) -> Row:
         "dataset": dataset,
         "seeds": row["seeds"],
         "accuracy": row.get("task_accuracy"),
+        "task_constant": row.get("task_majority"),
         "accuracy_low": mean(here, "task_accuracy", "low"),
         "accuracy_high": mean(here, "task_accuracy", "high"),
         "accuracy_sd": row.get("task_accuracy_sd"),
@@ -125,6 +144,7 @@ def _victim_row(board: Board, row: Row) -> Row:
         "privacy_high": row.get("empirical_privacy_high"),
         "privacy_sd": row.get("empirical_privacy_sd"),
         "attack": row["attack"],
+        "metric": row["attack_metric"],
         "attack_slug": slug(row["attack_options"]),
         "constant": row.get("privacy_best_constant"),
         "text_classifier": row.get("privacy_text_classifier"),
@@ -168,10 +188,17 @@ def seconds(board: Board, dataset: str, victim: str) -> float | None:
     return sum(sum(stages.values()) for stages in taken.values()) / len(taken) if taken else None
 
 
+def _encoder(row: Row) -> str:
+    """Return the encoder that a victim publishes without noise or another defence: itself, or what it is made of."""
+    options = parse(row["options"])[1]
+    return options.get("encoder", "") if options.get("epsilon") == "null" else str(row["options"])
+
+
 def _reference(rows: Sequence[Row]) -> tuple[Row | None, bool]:
     known = [row for row in rows if finite(row["accuracy"])]
-    encoders = [parse(row["options"])[1].get("encoder") for row in rows]
-    defended = [(encoders.count(row["options"]), row) for row in known]
+    options = [parse(row["options"])[1] for row in rows]
+    encoders = [given.get("encoder") for given in options if given.get("epsilon") != "null"]
+    defended = [(encoders.count(_encoder(row)), row) for row in known]
     count, encoder = max(defended, key=lambda pair: pair[0], default=(0, None))
     if count:
         return encoder, True

@@ -28,8 +28,10 @@ def made(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory, made):
-    """Return the folder of a site of two boards."""
+    """Return the folder of a site of two boards that leads to a documentation."""
     folder = tmp_path_factory.mktemp("site")
+    (folder / "docs").mkdir()
+    (folder / "docs" / "index.html").write_text("documentation")
     build_site([read_board("demo"), made], folder)
     write_page(read_board("demo"), folder / "alone.html")
     return folder

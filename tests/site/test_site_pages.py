@@ -11,7 +11,7 @@ from leakboard.errors import RequestError
 from leakboard.metrics.measures import Metric
 from leakboard.site import libraries, pages
 from leakboard.site.boards import board_page
-from leakboard.site.build import build_site
+from leakboard.site.build import _explanations, _paper, build_site
 from leakboard.site.charts import curves, scatter, trade_off
 from leakboard.site.columns import Column, shown
 from leakboard.site.content import make_board, published_boards, read_board, slug
@@ -93,6 +93,11 @@ def test_pages_say_in_sentences_what_was_found(tmp_path):
 def test_a_board_leads_to_the_papers_that_it_answers(files):
     found = re.findall(r'href="../../(papers/[^"]*)"', (files / "boards/dpnr/index.html").read_text("utf-8"))
     assert any((files / path).is_file() for path in found if path != "papers/index.html")
+
+
+def test_every_paper_beside_our_numbers_is_explained():
+    named = {_paper(row) for board in published_boards() for row in board.comparison} - {""}
+    assert named == set(_explanations())
 
 
 def test_the_scatter_rings_the_undefended_encoder_and_the_best_defence(tmp_path):

@@ -98,7 +98,6 @@ function tellChoice(view, typed) {
   if (typed === "" || !(loss >= 0)) return;
   const { best, ties } = keepsMost(view, loss);
   all("tr.chosen", view).forEach((row) => row.classList.remove("chosen"));
-  best.row.classList.add("chosen");
   const [bold, isolated] = ["b", "bdi"].map((name) => (text) => {
     const element = document.createElement(name);
     element.textContent = text;
@@ -106,6 +105,7 @@ function tellChoice(view, typed) {
   });
   const undefended = view.querySelector(".answer").dataset.undefended;
   const noBetter = [best, ...ties].some((entry) => entry.slug === undefended);
+  (noBetter ? view.querySelector(`tr[data-slug="${undefended}"]`) : best.row).classList.add("chosen");
   const limit = `at a loss of at most ${loss} point${loss === 1 ? "" : "s"}`;
   const parts = noBetter
     ? [bold("No defence keeps measurably more than none"), ` ${limit}. The highest value is that of `, isolated(best.victim), ":"]
@@ -137,7 +137,7 @@ async function start() {
   const picker = document.getElementById("view-picker");
   if (picker) {
     picker.closest(".picker").hidden = false;
-    picker.addEventListener("change", () => show(picker.value));
+    picker.addEventListener("change", () => { show(picker.value); history.replaceState(null, "", `#${picker.value}`); });
     show(picker.value);
   }
   for (const view of all(".view").filter((one) => one.querySelector(".answer"))) {
