@@ -21,8 +21,14 @@ CURVES = (
     ("epsilon", "accuracy", "Task accuracy against epsilon", "task accuracy (higher is better)"),
     ("mu", "privacy", "Privacy against the share of words dropped, mu", "empirical privacy (higher is better)"),
     ("mu", "accuracy", "Task accuracy against the share of words dropped, mu", "task accuracy (higher is better)"),
+    ("published_step", "map_word", "MAP-Word against the training step", "MAP-Word (higher is better)"),
+    ("published_step", "map_char", "MAP-Char against the training step", "MAP-Char (random vectors have much)"),
 )
-"""Option, column, title and axis of the curves that papers show (Lyu et al. 2020: figure 3, tables 2 and 3)."""
+"""Option, column, title and axis of the curves that papers show.
+
+Lyu et al. (2020), figure 3, tables 2 and 3; Vu et al. (2019), figure 3.
+"""
+LOGARITHMIC = ("epsilon", "published_step")
 LEAST = 3
 """Values of an option that make a curve."""
 
@@ -83,8 +89,8 @@ def curves(view: View) -> list[tuple[str, Figure]]:
             style = _style(seen.setdefault(name, len(seen)))
             figure.add_scatter(x=x, y=y, error_y=bars, name=escape(name), customdata=links, **style)
         values = sorted({x for points in families.values() for x, *_ in points})
-        figure.update_xaxes(type="log" if option == "epsilon" else "linear", **_ticks(values))
-        if families and view.reference and view.undefended:
+        figure.update_xaxes(type="log" if option in LOGARITHMIC else "linear", **_ticks(values))
+        if families and view.reference and view.undefended and column in view.reference:
             level, word = view.reference[column], f"no defence: {escape(view.reference['victim'])}"
             figure.add_hline(y=level, line_dash="dash", annotation_text=word, line_color="#808080")
         if column == "accuracy" and len(constants) == 1 and None not in constants:
@@ -102,8 +108,10 @@ def _families(rows: Sequence[Row], option: str, column: str) -> dict[str, list[t
     names: dict[str, str] = {}
     for row in rows:
         x, y = number(row["options"], option), row[column]
+        if x is None and option == "published_step":
+            x = number(row["options"], "steps") or None  # what is published is then the last one
         if x is not None and finite(y):
-            low, high = row[f"{column}_low"], row[f"{column}_high"]
+            low, high = row.get(f"{column}_low"), row.get(f"{column}_high")
             ends = (y - low, high - y) if finite(low) and finite(high) else (0, 0)
             label = without(row["options"], option)
             names.setdefault(label, without(row["victim"], option))

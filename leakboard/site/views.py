@@ -150,6 +150,8 @@ def _victim_row(board: Board, row: Row) -> Row:
         "text_classifier": row.get("privacy_text_classifier"),
         "bayes": row.get("privacy_bayes"),
         "plug_in": mean(here, "plug_in_loss"),
+        "map_word": mean(here, "map_word"),
+        "map_char": mean(here, "map_char"),
         "provenance": board.provenance.get(tuple(row[f"{kind}_options"] for kind in KINDS), ""),
         "gap": row.get("fairness_gap"),
         "gap_variable": row.get("fairness_variable"),
