@@ -10,8 +10,9 @@ from markupsafe import Markup
 
 import leakboard
 from leakboard.board.leaderboard import ROUNDING
-from leakboard.site import columns, libraries
+from leakboard.site import columns, libraries, samplers
 from leakboard.site.boards import ALONE, board_page, size, victims
+from leakboard.site.charts import Figure
 from leakboard.site.content import Board, Row, slug
 from leakboard.site.labels import parse
 from leakboard.site.pages import page
@@ -22,6 +23,9 @@ from leakboard.suite.suites import suite_folder
 
 PAPER = re.compile(r"^.*?\b\d{4}\b\)?")
 """The authors and the year at the beginning of a source; what follows is the table or the figure."""
+
+FIGURES = {"Habernal 2022": samplers.histograms}
+"""Figures of papers that need no record."""
 
 DOCUMENTATION = "docs/index.html"
 """Where the documentation begins, below the root of a site that has one."""
@@ -166,7 +170,15 @@ def _paper_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple[
         explained = explanations.get(name, "")
         yield (
             f"papers/{file}",
-            _listing(documentation, "Published numbers beside ours", name, _nearness(rows), listings, text=explained),
+            _listing(
+                documentation,
+                "Published numbers beside ours",
+                name,
+                _nearness(rows),
+                listings,
+                text=explained,
+                charts=FIGURES[name]() if name in FIGURES else (),
+            ),
         )
     index = (
         columns.Column("paper", "published in", "name"),
@@ -214,6 +226,7 @@ def _listing(
     listings: Sequence[object],
     label: bool = False,
     text: str = "",
+    charts: Sequence[tuple[str, Figure]] = (),
 ) -> str:
     more = {"eyebrow": eyebrow, "heading": heading, "intro": intro, "listings": listings, "label": label, "text": text}
-    return _page("listing", "../", title=heading, charts=(), documentation=documentation, **more)
+    return _page("listing", "../", title=heading, charts=charts, documentation=documentation, **more)
