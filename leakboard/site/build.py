@@ -73,6 +73,7 @@ def _files(boards: Sequence[Board], documentation: str) -> Iterable[tuple[str, s
     cards = [{"name": b.name, "question": b.question, "findings": b.findings, "size": size(b)} for b in boards]
     more = {"documentation": documentation}
     yield "index.html", _page("index", "", title="LeakBoard", boards=cards, **more)
+    summaries = _summaries("victims")
     known = {board.name: {row["victim_options"] for row in board.rows} for board in boards}
     for board in boards:
         home, root = f"boards/{board.name}", "../../"
@@ -80,8 +81,12 @@ def _files(boards: Sequence[Board], documentation: str) -> Iterable[tuple[str, s
         yield f"{home}/index.html", _page("board", root, **board_page(board), papers=papers.items(), **more)
         for victim in victims(board):
             elsewhere = [name for name in known if name != board.name and victim["options"] in known[name]]
-            content = {"title": victim["name"], "board": board, "victim": victim, "elsewhere": elsewhere, **more}
-            yield f"{home}/{victim['slug']}.html", _page("victim", root, **content)
+            content = {"board": board, "victim": victim, "elsewhere": elsewhere, **more}
+            summary = summaries.get(parse(victim["options"])[0], "")
+            yield (
+                f"{home}/{victim['slug']}.html",
+                _page("victim", root, title=victim["name"], summary=summary, **content),
+            )
     yield from _attack_pages(boards, documentation)
     yield from _paper_pages(boards, documentation)
 
@@ -103,7 +108,7 @@ def _attack_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple
                 "secrets": counted(row["secrets"]),
             }
             attacks.setdefault(row["attack_options"], []).append({**row, **place})
-    summaries = {listing.name: listing.summary for listing in Registry().listings("attacks")}
+    summaries = _summaries("attacks")
     listed = []
     for options, rows in sorted(attacks.items()):
         name = rows[0]["attack"]
@@ -127,6 +132,11 @@ def _attack_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple
     shown = (columns.Column("attack", "attack", "name"), columns.Column("victims", "victims", "whole"))
     listings = [{"caption": "Attacks and on how many victims they were tried", "columns": shown, "rows": listed}]
     yield "attacks/index.html", _listing(documentation, "", "Attacks", "", listings)
+
+
+def _summaries(kind: str) -> dict[str, str]:
+    """Return what installed plugins of a kind say of themselves, by name."""
+    return {listing.name: listing.summary for listing in Registry().listings(kind)}
 
 
 def _introduction(options: str, summary: str, victims: int, rows: Sequence[Row]) -> str:

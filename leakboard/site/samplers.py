@@ -55,6 +55,8 @@ def histograms() -> list[tuple[str, Figure]]:
             width=0.2,
         )
         lost = 1 - len(known) / len(values)
-        figures = f"mean {round(known.mean(), 2) + 0.0:.2f}, variance {known.var():.2f}" + (f", {100 * lost:.0f} % NaN" if lost else "")
+        figures = f"mean {round(known.mean(), 2) + 0.0:.2f}, variance {known.var():.2f}" + (
+            f", {100 * lost:.0f} % NaN" if lost else ""
+        )
         charts.append((f"{name[0].upper()}{name[1:]}: {figures}.", plain(figure)))
     return charts
