@@ -1,6 +1,8 @@
 """Fixtures that several test files share."""
 
+import contextlib
 import functools
+import io
 import os
 import shutil
 import sys
@@ -120,12 +122,19 @@ def _run_here(tasks, jobs, listen):
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory):
-    """Return a bench whose run is done, by the program itself, in one process at a time."""
+    """Return a bench whose run is done, by the command line in this process."""
+    from leakboard.cli import commands
+    from leakboard.pipeline import engines
+
     bench = Bench(tmp_path_factory.mktemp("finished"))
     bench.suite(seeds=[0, 1], victims=["hashed", {"hashed": {"noise": 0.05}}], attacks=["ridge", "nearest_neighbour"])
-    process = bench.process("run", PYTHONHASHSEED="1")
-    out, err = process.communicate(timeout=200)
-    assert process.returncode == 0, out + err
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as out:
+        patch.setattr(sys, "argv", ["run_benchmark.py", *bench.arguments("run")])
+        patch.setattr(engines, "run_local", _run_here)
+        patch.chdir(CHECKOUT)
+        with pytest.raises(SystemExit) as ended:
+            commands.main()
+    assert ended.value.code == 0, out.getvalue()
     return bench
 
 

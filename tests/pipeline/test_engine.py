@@ -203,6 +203,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(case, sleepy, command_line
     assert sleepy.tables() == resumed
 
 
+@pytest.mark.slow
 def test_a_dying_process_and_an_odd_exception_fail_their_cells_alone(bench):
     bench.plugin("hashed", "dying", IMPORTS, (FIT, f"        os._exit(3)\n{FIT}"))
     odd = "class OddError(Exception):\n    def __init__(self, a, b):\n        super().__init__(a + b)\n\n\n@victim\n"
@@ -232,13 +233,12 @@ def test_a_cell_beyond_the_timeout_fails_alone(sleepy):
     assert status["hashed", "ridge"] == "ok"
 
 
-def test_an_unwritable_folder_is_one_line(bench):
+def test_an_unwritable_folder_is_one_line(bench, command_line):
     bench.suite()
     (bench.folder / "file").write_text("in the way")
     bench.out = bench.folder / "file" / "out"
-    process = bench.process("run")
-    _, err = process.communicate(timeout=200)
-    assert process.returncode == 2
+    status, _, err = command_line(*bench.arguments("run"))
+    assert status == 2
     assert err.count("\n") == 1, err
     assert str(bench.out) in err
     assert "cannot be written (Not a directory)" in err
