@@ -10,6 +10,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -201,7 +202,14 @@ def save_corpus(corpus: Corpus, folder: Path) -> None:
 
 
 def load_corpus(folder: Path) -> Corpus:
-    """Return what `save_corpus` wrote."""
+    """Return what `save_corpus` wrote; a process keeps the last two, since every stage of a cell asks for them."""
+    written = (folder / "corpus.json").stat()
+    return _loaded(folder, written.st_ino, written.st_mtime_ns)
+
+
+@lru_cache(maxsize=2)
+def _loaded(folder: Path, inode: int, changed: int) -> Corpus:
+    """Return the corpus of a folder; one that was written anew has another inode or time of change."""
     from datasets import DatasetDict
 
     about = json.loads((folder / "corpus.json").read_text("utf-8"))

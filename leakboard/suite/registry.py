@@ -14,6 +14,7 @@ import importlib.util
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -160,7 +161,8 @@ def _folders(kind: str) -> list[Path]:
 
 def _examine(path: Path, kind: str, module: str = "") -> Listing:
     try:
-        tree = ast.parse(path.read_bytes())
+        state = path.stat()
+        tree = _parsed(path, state.st_mtime_ns, state.st_size)
     except (SyntaxError, ValueError, OSError) as error:
         return Listing(kind, path.stem, str(path), "", one_line(error), module)
     summary = (ast.get_docstring(tree) or "").partition("\n")[0]
@@ -175,6 +177,12 @@ def _examine(path: Path, kind: str, module: str = "") -> Listing:
     return Listing(
         declared_kind, path.stem, str(path), summary, problem, module, has_availability=_has_availability(tree)
     )
+
+
+@lru_cache(maxsize=256)
+def _parsed(path: Path, changed: int, size: int) -> ast.Module:
+    """Return the syntax tree of a file, read once until it changes."""
+    return ast.parse(path.read_bytes())
 
 
 def _has_availability(tree: ast.Module) -> bool:
