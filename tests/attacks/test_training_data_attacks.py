@@ -106,6 +106,7 @@ class TestCanaries:
         found, _ = evaluated(CanaryAudit(unit="document", shadows=4), UNTRAINED, corpora)
         assert found["attack_score"].value < 0.5
 
+    @pytest.mark.slow
     def test_a_private_table_does_not_exceed_its_claim_and_one_without_its_noise_does(
         self, corpora, tmp_path, monkeypatch
     ):

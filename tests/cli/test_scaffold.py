@@ -63,6 +63,7 @@ def test_they_work_on_data_without_a_task_label(run, written):
     assert float(row["attack_score"]) > 0.9
 
 
+@pytest.mark.slow
 def test_the_written_plugins_pass_the_conformance_suite(written, command_line):
     files = [written / f"{kind}s" / f"{name}.py" for kind, name in NAMES.items()]
     status, out, _ = command_line("check", *(text for path in files for text in ("--plugin", path)))

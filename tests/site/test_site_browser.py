@@ -49,8 +49,8 @@ def test_a_click_on_a_column_sorts_by_it(opened):
     assert column(page, "task accuracy") == sorted(before, reverse=True)
 
 
-def test_numbers_are_sorted_as_numbers_where_some_are_missing_or_infinite(opened):
-    page = opened(BOARD)
+def test_numbers_are_sorted_as_numbers_where_some_are_missing_or_infinite(kept):
+    page = kept(BOARD)
     page.locator(".view:not([hidden]) th", has_text="proved").get_by_role("button").click()
     wait_until_sorted(page, "ascending")
     proved = page.locator(".view:not([hidden]) tbody tr").evaluate_all(
@@ -63,16 +63,12 @@ def test_numbers_are_sorted_as_numbers_where_some_are_missing_or_infinite(opened
     assert proved[count:] == sorted(proved[count:], reverse=True)
 
 
-def test_a_chosen_view_has_an_address(opened):
-    page = opened(BOARD)
+def test_a_chosen_view_has_an_address(kept, opened):
+    page = kept(BOARD)
     page.locator("#view-picker").select_option("view-2")
-    address = page.url
-    assert address.endswith("#view-2")
+    assert page.url.endswith("#view-2")
     page.locator("#view-picker").select_option("view-1")
-    page.goto("about:blank")
-    page.goto(address)
-    page.wait_for_selector("html[data-ready]")
-    assert page.locator(".view:not([hidden])").get_attribute("id") == "view-2"
+    assert opened(f"{BOARD}#view-2").locator(".view:not([hidden])").get_attribute("id") == "view-2"
 
 
 def test_the_filter_leaves_the_rows_that_match(kept):

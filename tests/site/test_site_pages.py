@@ -7,8 +7,10 @@ from xml.etree import ElementTree
 import pytest
 from made_records import FORMULA, SCRIPT, record
 
+from leakboard.board.reference import read_reference
 from leakboard.errors import RequestError
 from leakboard.metrics.measures import Metric
+from leakboard.pipeline.results import published_homes
 from leakboard.site import libraries, pages
 from leakboard.site.boards import board_page
 from leakboard.site.build import _explanations, _paper, build_site
@@ -96,8 +98,8 @@ def test_a_board_leads_to_the_papers_that_it_answers(files):
 
 
 def test_every_paper_beside_our_numbers_is_explained():
-    named = {_paper(row) for board in published_boards() for row in board.comparison} - {""}
-    assert named == set(_explanations())
+    rows = [row for home in published_homes() for row in read_reference(home)]
+    assert {_paper(row) for row in rows} - {""} == set(_explanations())
 
 
 def test_the_scatter_rings_the_undefended_encoder_and_the_best_defence(tmp_path):

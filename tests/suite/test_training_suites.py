@@ -37,6 +37,7 @@ def skipped(bench):
     return pd.read_csv(bench.run / "skipped.csv", keep_default_na=False)["reason"]
 
 
+@pytest.mark.slow
 def test_claims_audits_and_neighbours_in_one_table(bench, command_line):
     corpus = GeneratedReviews(users=60, leak=1.0).load()
     counts = Counter(word for text in corpus.texts("train") for word in words(text))
@@ -125,6 +126,7 @@ def test_attacks_with_nothing_left_to_ask_are_skipped(bench, command_line):
     assert reasons.str.contains("3 published words; 10 canaries need 40").sum() == 1
 
 
+@pytest.mark.slow
 def test_audits_of_different_units_are_not_mixed(bench, command_line):
     """A victim that claims nothing is audited for two units; a claim is audited for its own alone, a caveat is told."""
     weak = PRIVATE | {"delta": 0.9, "vocabulary": str(bench.folder / "words.txt")}

@@ -77,7 +77,7 @@ class TestFalseAlarms:
         ("mechanism", "dimensions"),
         [
             pytest.param(Laplace(epsilon=0.5, sensitivity=1.0), 1, marks=pytest.mark.slow),
-            (Gaussian(epsilon=0.5, delta=0.05, sensitivity=1.0), 1),
+            pytest.param(Gaussian(epsilon=0.5, delta=0.05, sensitivity=1.0), 1, marks=pytest.mark.slow),
             pytest.param(DiscreteLaplace(epsilon=0.5, sensitivity=1.0, grid=0.125), 1, marks=pytest.mark.slow),
         ],
         ids=["laplace", "gaussian", "discrete laplace"],
