@@ -1,8 +1,7 @@
 """Reading vectors that somebody already has: arrays of NumPy, and tables of every format, each row with its vector.
 
 In a table the vectors are a column of lists (in CSV a JSON list in a field), or one column a dimension: names that
-share a prefix and end in a number, as ``e0`` to ``e383``. Whatever is no finite number is refused with file and row,
-counted from 1.
+share a prefix and end in a number, as ``e0`` to ``e383``. What is no finite number is refused with file and row.
 """
 
 from __future__ import annotations
@@ -36,8 +35,7 @@ def read_vectors(path: Source, column: str | None = None, id: str | None = None)
 
     Args:
         path: npy, npz, Parquet, Arrow, Feather, CSV, TSV or JSON Lines, or a collection of a vector store.
-        column: array of an npz, column of lists, or prefix of the columns that hold one dimension each; None: the one
-            that there is.
+        column: array of an npz, column of lists, or prefix of columns of one dimension each; None: the one there is.
         id: column or array of the ids; None: the one called ``id``, and no ids where there is none.
 
     Raises:
