@@ -6,17 +6,20 @@ import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
+from leakboard.board.projections import FILE, PROJECTIONS, projections
 from leakboard.board.provenance import describe, write_meta
 from leakboard.board.reference import compare, read_reference
-from leakboard.board.tables import write_tables
+from leakboard.board.tables import write_table, write_tables
 from leakboard.pipeline.records import Record
 from leakboard.pipeline.runner import Run
 
 
 def write_files(run: Run, records: Sequence[Record]) -> list[Path]:
-    """Write a run's tables and ``meta.json``; return their paths."""
+    """Write a run's tables, the points that its suite wants to be drawn, and ``meta.json``; return their paths."""
     jobs = [*run.jobs, *run.others]
     costs = {job.key: run.costs(job) for job in jobs}
     paths = write_tables(run.folder, records, costs, compare(records, read_reference(run.suite.home)), run.suite.names)
+    if run.suite.file.projected:
+        paths.append(write_table(run.folder / FILE, PROJECTIONS, projections(run)))
     write_meta(run.folder / "meta.json", describe(run.suite, jobs, records, itertools.chain(*costs.values())))
     return [*paths, run.folder / "meta.json"]

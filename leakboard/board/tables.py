@@ -56,11 +56,20 @@ def write_tables(
     (folder / "comparison.csv").unlink(missing_ok=True)
     paths = []
     for name, (columns, rows) in table_rows(records, costs, comparison, names).items():
-        texts = [{name: _text(name, value) for name, value in row.items()} for row in rows]
-        frame = pd.DataFrame(texts, columns=columns.split(", "))
-        write_file(folder / name, frame.to_csv(index=False, lineterminator="\n"))
-        paths.append(folder / name)
+        paths.append(write_table(folder / name, columns, rows))
     return paths
+
+
+def write_table(path: Path, columns: str, rows: Sequence[Row]) -> Path:
+    """Write one CSV, whole, and return its path.
+
+    Raises:
+        StorageError: the folder cannot be written, or the disk is full.
+    """
+    texts = [{name: _text(name, value) for name, value in row.items()} for row in rows]
+    frame = pd.DataFrame(texts, columns=columns.split(", "))
+    write_file(path, frame.to_csv(index=False, lineterminator="\n"))
+    return path
 
 
 def table_rows(

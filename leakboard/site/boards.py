@@ -24,7 +24,7 @@ ALONE: Links = {"victim": "#{}", "attack": ""}
 
 def board_page(board: Board, links: Links = SITE) -> dict[str, Any]:
     """Return what the template ``board`` shows."""
-    panels = charts.plug_in_losses(board)
+    panels, pictures = charts.plug_in_losses(board), charts.projections(board)
     return {
         "title": board.question,
         "board": board,
@@ -32,6 +32,9 @@ def board_page(board: Board, links: Links = SITE) -> dict[str, Any]:
         "sections": _sections(board, links),
         "panels": panels,
         "panel_key": charts.key(panels),
+        "projections": pictures,
+        "projection_key": charts.key(pictures),
+        "projected": max((len(rows) for rows in board.projections.values()), default=0),
         "loss": f"{LOSS:g}",
         "data": table_data([*board.rows, *board.secrets]),
     }

@@ -156,9 +156,33 @@ def plug_in_losses(board: Board) -> list[tuple[str, Figure]]:
     return charts
 
 
+def projections(board: Board) -> list[tuple[str, Figure]]:
+    """Return where the test texts of each projected victim lie, coloured by a secret (Lyu et al. 2020, figure 4)."""
+    import plotly.graph_objects as go
+
+    colours: dict[str, str] = {}
+    several = len({dataset for dataset, _ in board.projections}) > 1
+    charts = []
+    for (dataset, victim), rows in board.projections.items():
+        figure = go.Figure(layout=layout("", ""))
+        for value in sorted({row["value"] for row in rows}):
+            x, y = zip(*((row["x"], row["y"]) for row in rows if row["value"] == value), strict=True)
+            name = f"{rows[0]['secret']}: {value}"
+            colour = colours.setdefault(name, COLOURS[len(colours) % len(COLOURS)])
+            marker = {"color": colour, "size": 5}
+            figure.add_scatter(x=x, y=y, name=escape(name), mode="markers", marker=marker, hoverinfo="name")
+        figure.update_xaxes(visible=False)
+        figure.update_yaxes(visible=False, scaleanchor="x")
+        figure.update_layout(showlegend=False)
+        charts.append((f"{victim} on {dataset}" if several else victim, plain(figure)))
+    return charts
+
+
 def key(charts: Sequence[tuple[str, Figure]]) -> dict[str, str]:
-    """Return the colours of the lines that several charts share, by name: one legend for all."""
-    return {line["name"]: line["line"]["color"] for _, figure in charts for line in figure["data"]}
+    """Return the colours that several charts share, by what has them: one legend for all."""
+    return {
+        part["name"]: part.get("line", part.get("marker"))["color"] for _, chart in charts for part in chart["data"]
+    }
 
 
 def trade_off(records: Sequence[Record], claimed: float | None) -> Figure | None:

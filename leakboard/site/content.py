@@ -16,6 +16,7 @@ from typing import Any
 
 from leakboard.board.fairness import fairness
 from leakboard.board.leaderboard import leaderboard, skipped
+from leakboard.board.projections import read_projections
 from leakboard.board.submissions import provenance, submissions
 from leakboard.errors import RequestError
 from leakboard.pipeline.records import PUBLISHED, Record, published_records
@@ -63,6 +64,8 @@ class Board:
     """By the labels of dataset, victim and attack, ``verified`` or ``self-reported``; empty for a run of one's own."""
     labels: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """By kind and name, the label: the plugin with all options that differ from their defaults."""
+    projections: Mapping[tuple[str, str], Sequence[Row]] = field(default_factory=dict)
+    """By dataset and victim, where its vectors of test texts lie in two dimensions, and a secret of each text."""
 
     @property
     def question(self) -> str:
@@ -107,7 +110,8 @@ def make_board(name: str, description: str, records: Sequence[Record], tables: P
         name: of the suite.
         description: of the suite.
         records: one a cell, in any order.
-        tables: the folder with ``costs.csv``, ``comparison.csv`` and ``meta.json``; what is missing is left out.
+        tables: the folder with ``costs.csv``, ``comparison.csv``, ``projections.csv`` and ``meta.json``; what is
+            missing is left out.
         home: the folder with ``findings.md``, where there is one.
     """
     names = published_names(tables / "leaderboard.csv")
@@ -132,6 +136,7 @@ def make_board(name: str, description: str, records: Sequence[Record], tables: P
         skipped=skipped(named),
         groups=fairness(named),
         labels=labels,
+        projections=read_projections(tables),
     )
 
 

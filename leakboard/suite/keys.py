@@ -41,6 +41,8 @@ class SuiteFile(BaseModel):
     """A victim with word vectors: how near every victim's neighbours of words come to its own is measured."""
     queries: Annotated[list[str], Field(min_length=1)] | None = None
     """The words whose neighbours are compared with the gold model's; null: the eleven of Vu, Tran and Jiang (2019)."""
+    projected: list[str] = []
+    """Names of victims whose vectors of test texts are drawn in two dimensions (t-SNE), coloured by a secret."""
 
 
 ENTRY_KEYS: Mapping[str, str] = {

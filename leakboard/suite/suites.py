@@ -162,6 +162,12 @@ def _built(file: SuiteFile, path: Path, checksum: str, registry: Registry) -> Su
     conditions = Conditions(file.threads, file.text_classifier, gold, tuple(file.queries or ()))
     every_attack = [*attacks, *(attack for victim in victims for attack in victim.attacks)]
     names = display_names(sources, victims, every_attack, f"{path}:")
+    known = [names.name("victim", victim.label) for victim in victims]
+    for name in file.projected:
+        if name not in known:
+            raise RequestError(
+                f"{path}: projected: no victim is called {name!r} (there are: {'; '.join(known)}){nearest(name, known)}"
+            )
     return Suite(suite_name, path, checksum, file, tuple(sources), victims, attacks, conditions, names)
 
 

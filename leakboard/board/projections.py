@@ -1,0 +1,96 @@
+"""Where texts lie: published vectors of test texts in two dimensions, by t-SNE, and a secret of each text.
+
+Figure 4 of Lyu et al. (2020), who give no settings; perplexity, start, exact gradients and number of texts are those of
+the code of Vu et al. (2019), which takes 5,000 steps where 1,000 give the same picture.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakboard.data.corpora import load_corpus
+from leakboard.interfaces import Corpus
+from leakboard.pipeline.publications import load_publications
+from leakboard.pipeline.runner import Run
+from leakboard.suite.plan import Job
+
+FILE = "projections.csv"
+PROJECTIONS = "dataset, victim, seed, secret, value, x, y"
+TEXTS = 500
+PERPLEXITY = 30.0
+STEPS = 1_000
+FEWEST = 10
+"""Texts below which there is nothing to see."""
+
+Row = dict[str, Any]
+
+
+def project(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the t-SNE of vectors, float32 (n, d), as float32 (n, 2): the same vectors give the same points."""
+    from sklearn.manifold import TSNE
+
+    perplexity = min(PERPLEXITY, (len(vectors) - 1) / 3)
+    tsne = TSNE(perplexity=perplexity, init="pca", method="exact", max_iter=STEPS, random_state=0)
+    return np.asarray(tsne.fit_transform(vectors), dtype=np.float32)
+
+
+def projections(run: Run) -> list[Row]:
+    """Return a row a text of every victim that the suite wants projected: the first test texts, at the first seed.
+
+    They are made from the vectors in the run's store. Of a victim whose vectors are not there, because its results were
+    published before and taken over, the published rows are kept.
+    """
+    jobs: dict[tuple[str, str], Job] = {}
+    for job in (*run.jobs, *run.others):
+        names = run.suite.names
+        key = names.name("dataset", job.cell.source.label), names.name("victim", job.cell.victim.label)
+        if key[1] in run.suite.file.projected:
+            jobs.setdefault(key, job)
+    kept = read_projections(run.suite.home)
+    return [row for key, job in jobs.items() for row in _rows(run, job, key) or kept.get(key, [])]
+
+
+def _rows(run: Run, job: Job, key: tuple[str, str]) -> list[Row]:
+    """Return the rows of one victim; nothing where its vectors, or the texts' secrets, are not in the store."""
+    corpus_path = run.store.path("corpora", job.cell.source.corpus.name, job.corpus_key)
+    if not (run.store.has("publications", job.victim_slug, job.victim_key) and corpus_path.is_dir()):
+        return []
+    vectors = load_publications(run.store.path("publications", job.victim_slug, job.victim_key)).documents.get("test")
+    corpus = load_corpus(corpus_path)
+    if vectors is None or len(vectors) < FEWEST or not corpus.secrets:
+        return []
+    secret, values = _secret(corpus)
+    points = project(vectors[:TEXTS])
+    head = {"dataset": key[0], "victim": key[1], "seed": job.cell.seed, "secret": secret}
+    return [
+        {**head, "value": value, "x": float(x), "y": float(y)} for value, (x, y) in zip(values, points, strict=True)
+    ]
+
+
+def _secret(corpus: Corpus) -> tuple[str, list[str]]:
+    """Return the secret whose most frequent value is least frequent among the first test texts, and its values."""
+    best: tuple[float, str, list[str]] | None = None
+    for secret in corpus.secrets:
+        classes = corpus.column("test", secret.name)[:TEXTS]
+        share = np.bincount(classes).max() / len(classes)
+        if best is None or share < best[0]:
+            best = share, secret.name, [secret.values[index] for index in classes]
+    assert best, "a corpus with secrets"
+    return best[1:]
+
+
+def read_projections(folder: Path) -> dict[tuple[str, str], list[Row]]:
+    """Return the rows of a folder's ``projections.csv`` by dataset and victim; nothing where there is none."""
+    import pandas as pd
+
+    rows: dict[tuple[str, str], list[Row]] = {}
+    if (folder / FILE).is_file():
+        texts = dict.fromkeys(("dataset", "victim", "secret", "value"), str)
+        for row in pd.read_csv(folder / FILE, dtype=texts, keep_default_na=False).to_dict("records"):
+            entry = {str(name): value for name, value in row.items()}
+            rows.setdefault((entry["dataset"], entry["victim"]), []).append(entry)
+    return rows
