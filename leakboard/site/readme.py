@@ -36,12 +36,14 @@ def board_markdown(board: Board) -> str:
     parts = [HEAD, f"# {board.question}", board.findings.answer]
     parts += [f"`suite.yaml` is the question in full: {board.description}."] if board.description else []
     parts += ["## What it shows", board.findings.details] if board.findings.details else []
-    told: set[str] = set()
+    told: list[str | set[str]] = []
     for view in views(board):
         parts += _view(view)
-        if view.dataset not in told:
-            parts += _measures(board, view)
-        told.add(view.dataset)
+        measures = _measures(board, view)
+        lines = set(measures.splitlines())
+        if view.dataset not in told and lines not in told:  # another attacker's texts change nothing in them
+            parts.append(measures)
+        told += [view.dataset, lines]
     parts += ["## What the columns mean", _legend(columns.VICTIMS)]
     return "\n\n".join(filter(None, parts)) + "\n"
 
@@ -71,7 +73,7 @@ def _answer(view: View) -> str:
     return f"At{limit[2:]} {name} keeps most privacy: {numbers}."
 
 
-def _measures(board: Board, view: View) -> list[str]:
+def _measures(board: Board, view: View) -> str:
     """Return what was measured of each victim's vectors whatever the attack; nothing where that is nothing."""
     rows: list[Row] = []
     for row in view.rows:
@@ -79,9 +81,9 @@ def _measures(board: Board, view: View) -> list[str]:
         rows.append({"victim": row["victim"], **{m["metric"]: m["value"] for m in found if m["metric"] not in UNSEEN}})
     names = list(dict.fromkeys(name for row in rows for name in row if name != "victim"))
     if not names:
-        return []
+        return ""
     kept = [Column("victim", "victim", "name"), *(Column(name, name, "number") for name in names)]
-    return ["Of the vectors, whatever the attack:", _table(kept, rows)]
+    return f"Of the vectors, whatever the attack:\n\n{_table(kept, rows)}"
 
 
 def _table(columns: Sequence[Column], rows: Sequence[Row]) -> str:
