@@ -90,6 +90,12 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "difference": "Ours minus theirs.",
         "standard_errors": "The difference in our standard errors.",
     },
+    "projections.csv": {
+        "secret": "The secret that the row's value is of: the one whose most frequent value is least frequent.",
+        "value": "The text's value of the secret.",
+        "x": "Where the text's vector lies (t-SNE).",
+        "y": "Where the text's vector lies (t-SNE).",
+    },
     "sentences.csv": {
         "text": "A test text.",
         "recovered": "What the attack read from its vectors.",
@@ -99,6 +105,22 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     },
 }
 """By file, its own columns; those that it shares with others are in `COMMON`."""
+METRICS: Mapping[str, str] = {
+    "task_accuracy": "task accuracy",
+    "task_majority": "task accuracy of a constant guess",
+    "task_gap": "gap of task accuracy",
+    "attack_accuracy": "attack accuracy",
+    "empirical_privacy": "privacy",
+    "privacy_best_constant": "privacy, best constant guess",
+    "plug_in_loss": "plug-in loss",
+    "map_word": "MAP-Word",
+    "map_char": "MAP-Char",
+    "f1": "F1",
+    "token_f1": "F1 over words",
+    "auc": "area under the curve",
+    "recall@5": "share found among five candidates",
+}
+"""Metrics and scores of attacks in words; others go by their own names."""
 
 
 def meaning(file: str, column: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from markupsafe import Markup
 
 import leakboard
 from leakboard.board.leaderboard import ROUNDING
-from leakboard.site import columns, libraries, samplers
+from leakboard.site import columns, libraries, papers
 from leakboard.site.boards import ALONE, board_page, size, victims
 from leakboard.site.charts import Figure
 from leakboard.site.content import Board, Row, slug
@@ -19,13 +18,6 @@ from leakboard.site.pages import page
 from leakboard.site.views import counted
 from leakboard.store import write_file
 from leakboard.suite.registry import Registry
-from leakboard.suite.suites import suite_folder
-
-PAPER = re.compile(r"^.*?\b\d{4}\b\)?")
-"""The authors and the year at the beginning of a source; what follows is the table or the figure."""
-
-FIGURES = {"Habernal 2022": samplers.histograms}
-"""Figures of papers that need no record."""
 
 DOCUMENTATION = "docs/index.html"
 """Where the documentation begins, below the root of a site that has one."""
@@ -77,8 +69,9 @@ def _files(boards: Sequence[Board], documentation: str) -> Iterable[tuple[str, s
     known = {board.name: {row["victim_options"] for row in board.rows} for board in boards}
     for board in boards:
         home, root = f"boards/{board.name}", "../../"
-        papers = {name: _paper_file(name) for name in sorted({_paper(row) for row in board.comparison} - {""})}
-        yield f"{home}/index.html", _page("board", root, **board_page(board), papers=papers.items(), **more)
+        cited = sorted({papers.paper_of(row) for row in board.comparison} - {""})
+        files = [(name, papers.file_of(name)) for name in cited]
+        yield f"{home}/index.html", _page("board", root, **board_page(board), papers=files, **more)
         for victim in victims(board):
             elsewhere = [name for name in known if name != board.name and victim["options"] in known[name]]
             content = {"board": board, "victim": victim, "elsewhere": elsewhere, **more}
@@ -158,24 +151,24 @@ def _end(row: Row) -> float:
 
 def _paper_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple[str, str]]:
     """Return a page a paper: its published numbers beside ours, one table a source; and the list of papers."""
-    papers: dict[str, list[Row]] = {}
+    published: dict[str, list[Row]] = {}
     for board in boards:
         known = {row["victim"]: slug(row["victim_options"]) for row in board.rows}
         for row in board.comparison:
             here = known.get(row["victim"])
             href = f"../boards/{board.name}/{here}.html" if here else ""
             place = {"victim_href": href, "board": board.name, "board_href": f"../boards/{board.name}/index.html"}
-            if name := _paper(row):
-                papers.setdefault(name, []).append({**row, **place})
-    explanations = _explanations()
+            if name := papers.paper_of(row):
+                published.setdefault(name, []).append({**row, **place})
+    explanations = papers.explanations()
     listed = []
     shown = (*columns.COMPARISON, columns.Column("board", "board"))
-    for name, rows in sorted(papers.items()):
+    for name, rows in sorted(published.items()):
         listings = [
             {"caption": source, "columns": shown, "rows": [row for row in rows if row["source"] == source]}
             for source in dict.fromkeys(row["source"] for row in rows)
         ]
-        file, measured = _paper_file(name), sum(row["ours"] is not None for row in rows)
+        file, measured = papers.file_of(name), sum(row["ours"] is not None for row in rows)
         listed.append({"paper": name, "paper_href": file, "numbers": len(rows), "measured": measured})
         explained = explanations.get(name, "")
         yield (
@@ -184,10 +177,10 @@ def _paper_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple[
                 documentation,
                 "Published numbers beside ours",
                 name,
-                _nearness(rows),
+                papers.nearness(rows),
                 listings,
                 text=explained,
-                charts=FIGURES[name]() if name in FIGURES else (),
+                charts=papers.figures(name),
             ),
         )
     index = (
@@ -197,35 +190,6 @@ def _paper_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple[
     )
     listings = [{"caption": "Whose numbers stand beside ours", "columns": index, "rows": listed}]
     yield "papers/index.html", _listing(documentation, "", "Papers", "", listings)
-
-
-def _paper(row: Row) -> str:
-    """Return which paper a published number is from; nothing for a number that no paper has, as an exact value."""
-    match = PAPER.match(str(row["source"]))
-    return match[0] if match else ""
-
-
-def _paper_file(name: str) -> str:
-    return f"{slug(name)}.html"
-
-
-def _explanations() -> dict[str, str]:
-    """Return what people wrote about the differences from each paper: the sections of ``papers.md`` (Markdown)."""
-    path = suite_folder() / "papers.md"
-    text = path.read_text("utf-8") if path.is_file() else ""
-    sections = [section.partition("\n") for section in text.split("## ")[1:]]
-    return {name.strip(): body.strip() for name, _, body in sections}
-
-
-def _nearness(rows: Sequence[Row]) -> str:
-    """Return in words how near the published numbers are to ours."""
-    errors = [abs(row["standard_errors"]) for row in rows if row["standard_errors"] is not None]
-    measured = sum(row["ours"] is not None for row in rows)
-    text = f"{len(rows)} comparisons, {measured} of them with a number of ours."
-    near = sum(error < 2 for error in errors)
-    return (
-        f"{text} Of {len(errors)} with an interval {near} lie within two standard errors of ours." if errors else text
-    )
 
 
 def _listing(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from leakboard.board.columns import METRICS
 from leakboard.site.content import Row
 
 LAST = 1e308
@@ -31,20 +32,6 @@ def decimals(value: Any, digits: int = 3) -> str:
     if value is None or value != value:
         return ""
     return f"{value:.{digits}f}" if math.isfinite(value) else "infinite"
-
-
-METRICS = {
-    "task_accuracy": "task accuracy",
-    "task_majority": "task accuracy of a constant guess",
-    "task_gap": "gap of task accuracy",
-    "attack_accuracy": "attack accuracy",
-    "empirical_privacy": "privacy",
-    "privacy_best_constant": "privacy, best constant guess",
-    "plug_in_loss": "plug-in loss",
-    "map_word": "MAP-Word",
-    "map_char": "MAP-Char",
-}
-"""Names of metrics as the pages' tables have them; others go by their own."""
 
 
 def _metric(row: Row, key: str) -> Cell:

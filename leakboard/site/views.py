@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from leakboard.board.columns import METRICS
 from leakboard.board.figures import finite, strongest
 from leakboard.board.means import mean
 from leakboard.site.content import AUDIT, Board, Row, slug
@@ -20,13 +21,6 @@ SPECIAL = {
     "claim": "claims of privacy, audited",
 }
 """What is guessed where it is not a column of the data."""
-METRICS = {
-    "f1": "F1",
-    "token_f1": "F1 over words",
-    "auc": "area under the curve",
-    "recall@5": "share found among five candidates",
-}
-"""Scores of attacks in words; an accuracy is called so."""
 VERDICTS = ("holds", "unproven", "violated", "")
 LOSS = 2.0
 """Loss of task accuracy, in points, for which the page says which victim keeps most privacy."""

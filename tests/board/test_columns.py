@@ -3,6 +3,7 @@
 import pytest
 
 from leakboard.board.columns import COLUMNS, COMMON, meaning
+from leakboard.board.projections import PROJECTIONS
 from leakboard.board.reference import COMPARISON
 from leakboard.board.tables import CELLS, COST, FAIRNESS, LEADERBOARD, SENTENCE, SKIPPED
 
@@ -14,6 +15,7 @@ FILES = {
     "costs.csv": COST,
     "sentences.csv": SENTENCE,
     "comparison.csv": COMPARISON,
+    "projections.csv": PROJECTIONS,
 }
 
 

@@ -13,11 +13,12 @@ from leakboard.metrics.measures import Metric
 from leakboard.pipeline.results import published_homes
 from leakboard.site import libraries, pages
 from leakboard.site.boards import board_page
-from leakboard.site.build import _explanations, _paper, build_site
+from leakboard.site.build import build_site
 from leakboard.site.charts import curves, scatter, trade_off
 from leakboard.site.columns import Column, shown
 from leakboard.site.content import make_board, published_boards, read_board, slug
 from leakboard.site.pages import markdown, page, table_data
+from leakboard.site.papers import explanations, paper_of
 from leakboard.site.views import views
 
 LIMIT = 3 * 2**20
@@ -99,7 +100,7 @@ def test_a_board_leads_to_the_papers_that_it_answers(files):
 
 def test_every_paper_beside_our_numbers_is_explained():
     rows = [row for home in published_homes() for row in read_reference(home)]
-    assert {_paper(row) for row in rows} - {""} == set(_explanations())
+    assert {paper_of(row) for row in rows} - {""} == set(explanations())
 
 
 def test_the_scatter_rings_the_undefended_encoder_and_the_best_defence(tmp_path):

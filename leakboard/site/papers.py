@@ -1,0 +1,52 @@
+"""What pages say about papers: which number is from which, why ours differ, and how near they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from leakboard.site import samplers
+from leakboard.site.charts import Figure
+from leakboard.site.content import Row, slug
+from leakboard.suite.suites import suite_folder
+
+PAPER = re.compile(r"^.*?\b\d{4}\b\)?")
+"""The authors and the year at the beginning of a source; what follows is the table or the figure."""
+
+FIGURES = {"Habernal 2022": samplers.histograms}
+"""Figures of papers that need no record."""
+
+
+def paper_of(row: Row) -> str:
+    """Return which paper a published number is from; nothing for a number that no paper has, as an exact value."""
+    match = PAPER.match(str(row["source"]))
+    return match[0] if match else ""
+
+
+def file_of(name: str) -> str:
+    """Return the file of a paper's page."""
+    return f"{slug(name)}.html"
+
+
+def explanations() -> dict[str, str]:
+    """Return what people wrote about the differences from each paper: the sections of ``papers.md`` (Markdown)."""
+    path = suite_folder() / "papers.md"
+    text = path.read_text("utf-8") if path.is_file() else ""
+    sections = [section.partition("\n") for section in text.split("## ")[1:]]
+    return {name.strip(): body.strip() for name, _, body in sections}
+
+
+def nearness(rows: Sequence[Row]) -> str:
+    """Return in words how near the published numbers are to ours."""
+    errors = [abs(row["standard_errors"]) for row in rows if row["standard_errors"] is not None]
+    measured = sum(row["ours"] is not None for row in rows)
+    text = f"{len(rows)} comparisons, {measured} of them with a number of ours."
+    near = sum(error < 2 for error in errors)
+    return (
+        f"{text} Of {len(errors)} with an interval {near} lie within two standard errors of ours." if errors else text
+    )
+
+
+def figures(name: str) -> Sequence[tuple[str, Figure]]:
+    """Return the figures of a paper that need no record, each with what it shows."""
+    return FIGURES[name]() if name in FIGURES else ()
