@@ -1,4 +1,4 @@
-"""Artefacts on disk: a folder that is whole or not there, and whose every byte is checked when it is read.
+"""Artefacts on disk: a folder that is whole or not there, and whose files are checked where they were touched.
 
 An artefact (a corpus, a fitted victim, publications) is written into a temporary folder, its checksums last, and
 renamed into place. A crash leaves only a temporary folder; an altered or truncated file is found by its checksum.
@@ -210,8 +210,10 @@ class Store:
         try:
             temporary.mkdir(parents=True)
             make(temporary)
-            sums = {str(f.relative_to(temporary)): _checksum(f) for f in _files(temporary)}
-            noted = {"key": key, "files": sums, "code": dict(code)}
+            files = {str(f.relative_to(temporary)): f for f in _files(temporary)}
+            sums = {name: _checksum(f) for name, f in files.items()}
+            stats = {name: _stat(f) for name, f in files.items()}
+            noted = {"key": key, "files": sums, "stats": stats, "code": dict(code)}
             write_file(temporary / _CHECKSUMS, json.dumps(noted, indent=1, sort_keys=True))
             _move(temporary, path)
         except OSError as error:
@@ -270,7 +272,9 @@ class Store:
             present = {str(f.relative_to(path)) for f in _files(path)}
             if present != set(noted["files"]):
                 return "files are missing or added"
-            altered = [name for name, sum_ in noted["files"].items() if _checksum(path / name) != sum_]
+            stats = noted.get("stats", {})
+            touched = [name for name in noted["files"] if _stat(path / name) != stats.get(name)]
+            altered = [name for name in touched if _checksum(path / name) != noted["files"][name]]
             return f"checksum mismatch in {', '.join(altered)}" if altered else ""
         except (OSError, ValueError, KeyError, TypeError, RequestError):
             return "its checksums cannot be read"
@@ -283,6 +287,12 @@ def _beside(path: Path) -> Path:
 
 def _files(folder: Path) -> list[Path]:
     return sorted(p for p in folder.rglob("*") if p.is_file() and p.name != _CHECKSUMS)
+
+
+def _stat(path: Path) -> list[int]:
+    """Return a file's size and its time of change: where both are as written, so are the bytes."""
+    status = path.stat()
+    return [status.st_size, status.st_mtime_ns]
 
 
 def _move(source: Path, target: Path) -> None:

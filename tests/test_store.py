@@ -85,13 +85,36 @@ FAULTS = {
 def test_a_damaged_artefact_is_reported_and_made_again(fault, obtain, maker):
     damage, reason = FAULTS[fault]
     path = obtain()
-    whole = {name: (path / name).read_bytes() for name in ("about.txt", "checksums.json", "inner/data.bin")}
+    whole = {name: (path / name).read_bytes() for name in ("about.txt", "inner/data.bin")}
+    sums = json.loads((path / "checksums.json").read_text())["files"]
     damage(path)
     assert obtain() == path
     assert maker.times == 2
     assert maker.reports == [f"{path.name}: {reason}; computed again"]
     assert everything(path) == ["about.txt", "checksums.json", "inner", "inner/data.bin"]
     assert {name: (path / name).read_bytes() for name in whole} == whole
+    assert json.loads((path / "checksums.json").read_text())["files"] == sums
+
+
+def test_the_bytes_of_an_artefact_are_read_again_only_where_a_file_was_touched(obtain, maker, monkeypatch):
+    path, read, checksum = obtain(), [], store._checksum
+    monkeypatch.setattr(store, "_checksum", lambda path: read.append(path.name) or checksum(path))
+    obtain()
+    assert read == []
+    os.utime(path / "about.txt", (0, 0))
+    obtain()
+    assert (read, maker.times) == (["about.txt"], 1)
+
+
+def test_an_artefact_of_an_older_store_is_read_whole(obtain, maker):
+    """Its checksums do not tell when its files were written."""
+    path = obtain()
+    noted = json.loads((path / "checksums.json").read_text())
+    del noted["stats"]
+    (path / "checksums.json").write_text(json.dumps(noted))
+    assert (obtain(), maker.times) == (path, 1)
+    alter(path)
+    assert (obtain(), maker.times) == (path, 2)
 
 
 @pytest.mark.parametrize("error", [ValueError("odd data"), FileNotFoundError(2, "No such file", "/data/weights.bin")])
