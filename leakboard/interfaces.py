@@ -57,7 +57,7 @@ class Texts(list[str]):
         self.rows, self.ids = rows, ids
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Corpus:
     """Texts with a task label and secrets, in splits that no text crosses unless ``checks`` says so.
 
@@ -73,42 +73,47 @@ class Corpus:
     """Counts and shares found when the corpus was loaded: copies across splits, conflicting labels, dropped rows."""
     numeric_targets: tuple[str, ...] = ()
     """Columns that a regression may predict, as scores of personality; of a user, the same in all of its rows."""
+    _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     def texts(self, split: str) -> Texts:
         """Return the texts of a split with their source rows and ids; empty texts where the corpus has none."""
         part = self.splits[split]
-        texts, ids = (part[name][:] if name in part.features else None for name in ("text", "id"))
+        texts, ids = (part[name][:] if name in part.column_names else None for name in ("text", "id"))
         return Texts(texts or [""] * len(part), np.asarray(part["row"][:], dtype=np.int64), ids)
 
     def column(self, split: str, name: str) -> Integers:
         """Return a ClassLabel column of a split as int64 (n,)."""
-        return np.asarray(self.splits[split][name][:], dtype=np.int64)
+        if (key := f"{split}: {name}") not in self._kept:
+            self._kept[key] = np.asarray(self.splits[split][name][:], dtype=np.int64)
+        return self._kept[key].copy()  # type: ignore[no-any-return]
 
     def values(self, name: str) -> tuple[str, ...]:
         """Return the class names of a ClassLabel column (empty when the corpus has no such column)."""
-        features = self.splits["train"].features
-        return tuple(features[name].names) if name in features else ()
+        train = self.splits["train"]
+        return tuple(train.features[name].names) if name in train.column_names else ()
 
     @property
     def has_texts(self) -> bool:
         """Whether the texts are known, and not their vectors alone."""
-        return all("text" in part.features for part in self.splits.values())
+        return all("text" in part.column_names for part in self.splits.values())
 
     @property
     def has_labels(self) -> bool:
         """Whether the texts carry a task label."""
-        return "label" in self.splits["train"].features
+        return "label" in self.splits["train"].column_names
 
     @property
     def has_users(self) -> bool:
         """Whether the corpus says who wrote each text."""
-        return "user" in self.splits["train"].features
+        return "user" in self.splits["train"].column_names
 
     def only(self, *names: str) -> Corpus:
         """Return the corpus with just these splits, and without the posteriors, which only scoring may see."""
-        kept = type(self.splits)({name: self.splits[name] for name in names})
-        hidden = {c for part in kept.values() for c in part.column_names if c.startswith(POSTERIOR)}
-        return dataclasses.replace(self, splits=kept.remove_columns(sorted(hidden)))
+        if names not in self._kept:
+            parts = type(self.splits)({name: self.splits[name] for name in names})
+            hidden = {c for part in parts.values() for c in part.column_names if c.startswith(POSTERIOR)}
+            self._kept[names] = parts.remove_columns(sorted(hidden))
+        return dataclasses.replace(self, splits=self._kept[names].copy())
 
     def with_rows(self, split: str, rows: Sequence[int]) -> Corpus:
         """Return the corpus with just these rows of a split."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ CONFIDENCE = 0.95
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Metric:
     """One number of a cell: what it measures, of which secret and group, over how many texts (or words)."""
 
@@ -53,7 +54,8 @@ class Ratio:
 
     def interval(self) -> tuple[float, float]:
         """Return the 95 % bootstrap interval over independent units (percentile, fixed seed)."""
-        return bootstrap(self._ratio, self.numerator, self.denominator, units=self.units)
+        parts = (np.asarray(part, np.float64).tobytes() for part in (self.numerator, self.denominator))
+        return _interval(*parts, None if self.units is None else np.asarray(self.units, np.int64).tobytes())
 
     @staticmethod
     def _ratio(numerator: Array, denominator: Array, axis: int = -1) -> Any:
@@ -68,6 +70,13 @@ class Ratio:
         """Return the score with its interval."""
         low, high = self.interval()
         return Metric(name, self.value, variable, group, low, high, len(self.numerator))
+
+
+@lru_cache(maxsize=16)
+def _interval(numerator: bytes, denominator: bytes, units: bytes | None) -> tuple[float, float]:
+    """Return the interval of a `Ratio`; a constant's is the same for every attack, an attack's is asked for twice."""
+    parts = (np.frombuffer(part) for part in (numerator, denominator))
+    return bootstrap(Ratio._ratio, *parts, units=None if units is None else np.frombuffer(units, np.int64))
 
 
 def authors(corpus: Corpus, split: str) -> Integers | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from leakboard.errors import NotApplicable
@@ -25,13 +26,13 @@ class Gold:
     queries: tuple[str, ...]
 
 
-def evaluate_attack(attack: Attack, side: VictimSide, gold: Gold | None = None) -> AttackResult:
-    """Fit an attack, let it answer, and score the answer beside what the victim is good for.
+def evaluate_attack(attack: Attack, side: VictimSide, of_victim: Sequence[Metric] = ()) -> AttackResult:
+    """Fit an attack, let it answer, and score the answer.
 
     Args:
         attack: the attacker.
         side: the victim, its corpus and its publications.
-        gold: what neighbours of words are compared with, or None.
+        of_victim: what `victim_metrics` gave, to stand before the attack's own metrics.
 
     Raises:
         NotApplicable: the threat does not apply to the corpus, or to what was published of it.
@@ -40,7 +41,7 @@ def evaluate_attack(attack: Attack, side: VictimSide, gold: Gold | None = None) 
         raise NotApplicable(reason)
     seed_libraries(side.streams.seed_for("attack"))
     result: AttackResult = attack.threat.evaluate(attack, side)
-    return dataclasses.replace(result, metrics=[*victim_metrics(side, gold), *result.metrics])
+    return dataclasses.replace(result, metrics=[*of_victim, *result.metrics])
 
 
 def victim_metrics(side: VictimSide, gold: Gold | None) -> list[Metric]:

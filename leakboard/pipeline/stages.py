@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from leakboard.claims import claim_as_json
 from leakboard.data.corpora import load_corpus, save_corpus
 from leakboard.errors import DataError, NotApplicable, RequestError, StopRun, one_line
-from leakboard.interfaces import Corpus, FittedVictim, SecretKind
+from leakboard.interfaces import Corpus, FittedVictim, SecretKind, Victim
 from leakboard.logs import log_progress
 from leakboard.pipeline.applicability import why_no_attack, why_no_fit
 from leakboard.pipeline.records import Record, read_costs, write_costs
@@ -23,6 +23,11 @@ from leakboard.suite import revisions
 from leakboard.suite.cells import Choice
 from leakboard.suite.plan import Job
 from leakboard.suite.registry import Registry
+
+if TYPE_CHECKING:
+    from leakboard.metrics.measures import Metric
+    from leakboard.pipeline.attacking import Gold
+    from leakboard.threats.threat import VictimSide
 
 
 @dataclass(frozen=True)
@@ -43,9 +48,14 @@ class Stages:
         self.job, self.folders, self.warn = job, folders, warn
         self.store = Store(folders.store)
         self.registry = registry_of(folders.plugin_files)
-        self.victim = job.cell.victim.build(self.registry)
         self.other_code: dict[str, str] = {}
         """Digests of plugins' files where a part of the job came from the store and was made by other ones."""
+
+    @cached_property
+    def victim(self) -> Victim:
+        """The victim with its options; its module is imported when it is first asked for."""
+        built: Victim = self.job.cell.victim.build(self.registry)
+        return built
 
     def corpus(self, choice: Choice, key: str) -> Corpus:
         """Return a loaded dataset."""
@@ -196,6 +206,17 @@ class Stages:
             raise RequestError(f"gold: {job.cell.victim.label} publishes no words")
         return Gold(words, job.conditions.queries)
 
+    def _of_victim(self, publications: Path, side: VictimSide, gold: Gold | None) -> Sequence[Metric]:
+        """Return what the published vectors are good for: worked out once, whatever attacks them."""
+        from leakboard.pipeline.attacking import victim_metrics
+
+        written = (publications / "about.json").stat()
+        gold_key = self.job.gold.victim_key if self.job.gold else ""
+        kept = _kept(publications, written.st_ino, written.st_mtime_ns, gold_key, self.job.conditions.queries)
+        if "metrics" not in kept:
+            kept["metrics"] = tuple(victim_metrics(side, gold))
+        return kept["metrics"]
+
     def attacked(self) -> tuple[Record, list[dict[str, Any]]]:
         """Return the cell's record, and what each stage took."""
         from leakboard.data.auxiliary import VICTIMS_SHARE
@@ -229,7 +250,7 @@ class Stages:
         log_progress("attacking")
         try:
             with measured("attack", job.threads) as cost:
-                result = evaluate_attack(attack, side, gold)
+                result = evaluate_attack(attack, side, self._of_victim(folder, side, gold))
         except NotApplicable as error:
             return record_of(job, "skipped", one_line(error), checks=corpus.checks), []
         costs = [*read_costs(self.fitted_folder()), *read_costs(folder), cost]
@@ -255,6 +276,12 @@ def record_of(job: Job, status: str, reason: str = "", **fields: Any) -> Record:
     cell = job.cell
     labels = (cell.source.label, cell.victim.label, cell.attack.label)
     return Record(*labels, cell.seed, status, reason, job.key, **fields)
+
+
+@lru_cache(maxsize=4)
+def _kept(*of: object) -> dict[str, Any]:
+    """Return where a process keeps what it worked out of a publication; it forgets all but the last few."""
+    return {}
 
 
 @lru_cache

@@ -41,8 +41,8 @@ def side(make_corpus):
 
 
 def test_the_victims_own_scores_stand_before_the_attacks(side):
-    result = evaluate_attack(Blind(), side)
     own = victim_metrics(side, None)
+    result = evaluate_attack(Blind(), side, own)
     assert result.metrics[: len(own)] == own
     assert next(m.value for m in own if m.name == "task_accuracy") == 1.0
     names = [metric.name for metric in result.metrics]
