@@ -127,7 +127,8 @@ class Report:
 
     @cached_property
     def _tables(self) -> dict[str, tuple[str, list[dict[str, Any]]]]:
-        return table_rows(self.records, self._costs, (), self.names)
+        tables = table_rows(self.records, self._costs, (), self.names)
+        return {file: (columns, list(rows)) for file, (columns, rows) in tables.items()}
 
     @property
     def _costs(self) -> dict[str, list[dict[str, Any]]]:

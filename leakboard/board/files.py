@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from leakboard.board.projections import FILE, PROJECTIONS, projections
 from leakboard.board.provenance import describe, write_meta
@@ -14,12 +15,31 @@ from leakboard.pipeline.records import Record
 from leakboard.pipeline.runner import Run
 
 
+class Costs(Mapping[str, Sequence[dict[str, Any]]]):
+    """What each stage of a run's cells took, by their keys: read when it is asked for."""
+
+    def __init__(self, run: Run):
+        self.run = run
+        self.jobs = {job.key: job for job in (*run.jobs, *run.others)}
+
+    def __getitem__(self, key: str) -> Sequence[dict[str, Any]]:
+        return self.run.costs(self.jobs[key])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.jobs)
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
+
 def write_files(run: Run, records: Sequence[Record]) -> list[Path]:
     """Write a run's tables, the points that its suite wants to be drawn, and ``meta.json``; return their paths."""
     jobs = [*run.jobs, *run.others]
-    costs = {job.key: run.costs(job) for job in jobs}
+    costs = Costs(run)
     paths = write_tables(run.folder, records, costs, compare(records, read_reference(run.suite.home)), run.suite.names)
     if run.suite.file.projected:
         paths.append(write_table(run.folder / FILE, PROJECTIONS, projections(run)))
-    write_meta(run.folder / "meta.json", describe(run.suite, jobs, records, itertools.chain(*costs.values())))
+    write_meta(
+        run.folder / "meta.json", describe(run.suite, jobs, records, itertools.chain.from_iterable(costs.values()))
+    )
     return [*paths, run.folder / "meta.json"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-import pandas as pd
+import numpy as np
 
 from leakboard.metrics.measures import Metric
 from leakboard.pipeline.records import Record
@@ -37,5 +37,5 @@ def mean(
 
 def deviation(records: Sequence[Record], name: str, variable: str = "") -> float | None:
     """Return the standard deviation of a metric over the records; None where fewer than two have it."""
-    values = pd.Series(values_of(records, name, "value", variable, ""), dtype=float)
-    return float(values.std(ddof=1)) if len(values) > 1 else None
+    values = values_of(records, name, "value", variable, "")
+    return float(np.std(values, ddof=1)) if len(values) > 1 else None

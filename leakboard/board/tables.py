@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-import pandas as pd
 
 from leakboard.board.fairness import fairness
 from leakboard.board.leaderboard import leaderboard, skipped
@@ -60,15 +60,17 @@ def write_tables(
     return paths
 
 
-def write_table(path: Path, columns: str, rows: Sequence[Row]) -> Path:
+def write_table(path: Path, columns: str, rows: Iterable[Row]) -> Path:
     """Write one CSV, whole, and return its path.
 
     Raises:
         StorageError: the folder cannot be written, or the disk is full.
     """
-    texts = [{name: _text(name, value) for name, value in row.items()} for row in rows]
-    frame = pd.DataFrame(texts, columns=columns.split(", "))
-    write_file(path, frame.to_csv(index=False, lineterminator="\n"))
+    content = io.StringIO(newline="")
+    writer = csv.DictWriter(content, columns.split(", "), extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: _text(name, value) for name, value in row.items()} for row in rows)
+    write_file(path, content.getvalue())
     return path
 
 
@@ -77,21 +79,21 @@ def table_rows(
     costs: Mapping[str, Sequence[Row]],
     comparison: Sequence[Row] = (),
     names: Names = Names(),  # noqa: B008 (it is frozen)
-) -> dict[str, tuple[str, list[Row]]]:
-    """Return by file the names of a table's columns and its rows; what each takes is as in `write_tables`."""
+) -> dict[str, tuple[str, Iterable[Row]]]:
+    """Return by file the names of a table's columns and its rows, to be gone through once; else as `write_tables`."""
     ordered = sorted(records, key=lambda r: (r.dataset, r.victim, r.attack, r.seed))
     done = [record for record in ordered if record.status == "ok"]
-    tables: dict[str, tuple[str, list[Row]]] = {
+    tables: dict[str, tuple[str, Iterable[Row]]] = {
         "leaderboard.csv": (LEADERBOARD, leaderboard(ordered)),
         "skipped.csv": (SKIPPED, skipped(ordered)),
-        "cells.csv": (CELLS, [row for record in ordered for row in _cell_rows(record)]),
+        "cells.csv": (CELLS, (row for record in ordered for row in _cell_rows(record))),
         "fairness.csv": (FAIRNESS, fairness(ordered)),
-        "costs.csv": (COST, [{**_head(record), **cost} for record in done for cost in costs.get(record.key, ())]),
+        "costs.csv": (COST, ({**_head(record), **cost} for record in done for cost in costs.get(record.key, ()))),
         "sentences.csv": (SENTENCE, [{**_head(record), **row} for record in done for row in record.sentences]),
     }
     if comparison:
         tables["comparison.csv"] = (COMPARISON, list(comparison))
-    return {file: (columns, [names.row(row) for row in rows]) for file, (columns, rows) in tables.items()}
+    return {file: (columns, map(names.row, rows)) for file, (columns, rows) in tables.items()}
 
 
 def _text(column: str, value: Any) -> str:

@@ -109,7 +109,7 @@ def run(
     output.print_sentences(console, opened)
     output.print_comparison(console, opened)
     output.print_paths(console, paths)
-    rows = [opened.suite.names.row(row) for row in leaderboard(opened.records())]
+    rows = [opened.suite.names.row(row) for row in leaderboard(records)] if limits else []
     for line in (broken := broken_limits(rows, limits)):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     if opened.unfinished:

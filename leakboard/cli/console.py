@@ -59,6 +59,8 @@ LEGEND = {
 }
 LONGEST = 100
 """Rows of a table that are printed with one row a secret; of a longer one only the means are."""
+MOST = 300
+"""Rows of a table that are printed at all; the file has the rest."""
 
 
 def print_leaderboard(console: Console, run: Run, records: Sequence[Record]) -> None:
@@ -118,8 +120,11 @@ def _table(dataset: str, rows: Sequence[dict[str, Any]]) -> Table:
     shown = [name for name in (*OF_VICTIM, *OF_ATTACK) if any(row.get(name) is not None for row in rows)]
     for name in shown:
         table.add_column(name.replace("_", "_\n"), no_wrap=True, justify="right")
-    printed = rows if len(rows) <= LONGEST else [row for row in rows if not row.get("secret")]
-    for victim in dict.fromkeys(row["victim"] for row in rows):
+    means = [row for row in rows if not row.get("secret")]
+    printed = rows if len(rows) <= LONGEST else means[:MOST]
+    if len(means) > MOST:
+        table.caption = Text(f"{len(means) - MOST} more rows stand in leaderboard.csv")
+    for victim in dict.fromkeys(row["victim"] for row in printed):
         of_victim = [row for row in printed if row["victim"] == victim]
         table.add_row(Text(victim), *(_cell(of_victim[0], name) if name in OF_VICTIM else "" for name in shown))
         for row in of_victim:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -22,8 +22,9 @@ class RunProgress:
             processes: how many tasks run at once.
         """
         self.kinds, self.processes = kinds, processes
-        self.left = dict(kinds)
-        self.seconds: dict[str, list[float]] = defaultdict(list)
+        self.left = Counter(kinds.values())
+        self.done = 0
+        self.seconds: dict[str, tuple[float, int]] = {}
         self.live = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
@@ -57,14 +58,16 @@ class RunProgress:
 
     def end(self, name: str, seconds: float, failure: str) -> None:
         """Count a task as ended."""
-        kind = self.left.pop(name)
+        kind = self.kinds[name]
+        self.left[kind] -= 1
+        self.done += 1
         if not failure and seconds:
-            self.seconds[kind].append(seconds)
+            total, ended = self.seconds.get(kind, (0.0, 0))
+            self.seconds[kind] = total + seconds, ended + 1
         if name in self.lines:
             self.live.remove_task(self.lines.pop(name))  # type: ignore[arg-type]
         self.live.update(self.total, advance=1, stage=self.estimate())
-        done = len(self.kinds) - len(self.left)
-        count, rest = f"[{done}/{len(self.kinds)}] ", self.estimate()
+        count, rest = f"[{self.done}/{len(self.kinds)}] ", self.estimate()
         if failure:
             self.print(f"{count}{name}: failed: {failure}{rest}")
         else:
@@ -73,12 +76,11 @@ class RunProgress:
 
     def estimate(self) -> str:
         """Return about how long the remaining tasks take, from the ended ones of the same kind."""
-        ended = [value for values in self.seconds.values() for value in values]
-        if not self.left or not ended:
+        if self.done == len(self.kinds) or not self.seconds:
             return ""
-        overall = sum(ended) / len(ended)
-        means = {kind: sum(values) / len(values) for kind, values in self.seconds.items()}
-        left = sum(means.get(kind, overall) for kind in self.left.values()) / self.processes
+        overall = sum(total for total, _ in self.seconds.values()) / sum(count for _, count in self.seconds.values())
+        means = {kind: total / count for kind, (total, count) in self.seconds.items()}
+        left = sum(means.get(kind, overall) * count for kind, count in self.left.items()) / self.processes
         return f", about {left / 60:.0f} min left" if left >= 90 else f", about {left:.0f} s left"
 
     def print(self, line: str) -> None:

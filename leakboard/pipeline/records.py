@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import json
+import sys
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -88,9 +89,14 @@ def _read(path: Path) -> Record | None:
 
 
 def _record(content: Mapping[str, Any]) -> Record:
-    metrics = [Metric(**numbers(metric)) for metric in content["metrics"]]
+    metrics = [Metric(**{key: _interned(value) for key, value in numbers(m).items()}) for m in content["metrics"]]
     claim = numbers(content["claim"]) if content["claim"] else None
     return Record(**{**content, "metrics": metrics, "claim": claim})
+
+
+def _interned(value: Any) -> Any:
+    """Return a value; of equal texts one object: names of metrics stand in every record."""
+    return sys.intern(value) if type(value) is str else value
 
 
 def write_costs(folder: Path, costs: Sequence[Mapping[str, Any]]) -> None:

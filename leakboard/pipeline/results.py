@@ -6,10 +6,10 @@ Results are found by identity alone. What is found elsewhere is read there and n
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,8 +33,13 @@ class Result:
     """A cell's record, what its stages took, and where it was found."""
 
     record: Record
-    costs: Sequence[Mapping[str, Any]]
+    read_costs: Callable[[], Sequence[Mapping[str, Any]]]
     origin: Origin
+
+    @property
+    def costs(self) -> Sequence[Mapping[str, Any]]:
+        """What each stage took; read when it is asked for."""
+        return self.read_costs()
 
     @property
     def is_done(self) -> bool:
@@ -59,6 +64,7 @@ class Results:
     others: Sequence[Path] = ()
     """Folders of other suites' cells."""
     take_published: bool = True
+    _read: dict[str, tuple[int, Result | None]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def find(self, job: Job) -> Result | None:
         """Return a cell's result; its own failure where nobody has finished it; None where it was never tried."""
@@ -73,13 +79,13 @@ class Results:
     def published_at_home(self, job: Job) -> Result | None:
         """Return a cell's result as the suite's own leaderboard has it."""
         entry = self._home_board.get(job.key)
-        return Result(*entry, "published leaderboards") if entry else None
+        return _published(*entry) if entry else None
 
     def published(self, job: Job) -> Result | None:
         """Return a cell's published result, of its own leaderboard or another."""
         for board in (self._home_board, self._boards) if job.key not in self._home_board else (self._home_board,):
             if job.key in board:
-                return Result(*board[job.key], "published leaderboards")
+                return _published(*board[job.key])
         return None
 
     def outdated(self, jobs: Sequence[Job]) -> int:
@@ -88,10 +94,19 @@ class Results:
         records = published_records(self.home) if missing else ()
         return len(missing & {(r.dataset, r.victim, r.attack, r.seed) for r in records})
 
-    @staticmethod
-    def _in_folder(cells: Path, job: Job, origin: Origin) -> Result | None:
-        record = read_record(cells / job.folder, job.key)
-        return Result(record, read_costs(cells / job.folder), origin) if record else None
+    def _in_folder(self, cells: Path, job: Job, origin: Origin) -> Result | None:
+        """Return what a cell's folder holds; it is read again when something was written there since."""
+        folder = os.path.join(cells, job.folder)
+        try:
+            changed = os.stat(folder).st_mtime_ns
+        except OSError:
+            return None
+        known = self._read.get(folder)
+        if known is None or known[0] != changed:
+            record = read_record(Path(folder), job.key)
+            known = changed, Result(record, partial(read_costs, Path(folder)), origin) if record else None
+            self._read[folder] = known
+        return known[1]
 
     @cached_property
     def _folders(self) -> dict[str, list[Path]]:
@@ -114,6 +129,10 @@ class Results:
         here = self.home.resolve()
         homes = [home for home in published_homes() if home.resolve() != here]
         return {key: entry for home in homes for key, entry in read_published(home, wanted).items()}
+
+
+def _published(record: Record, costs: Sequence[Mapping[str, Any]]) -> Result:
+    return Result(record, lambda: costs, "published leaderboards")
 
 
 def published_homes() -> list[Path]:
