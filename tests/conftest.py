@@ -88,7 +88,7 @@ def bench(tmp_path):
 def command_line(monkeypatch, capsys):
     """Return a function that calls the command line in this process: exit status, standard output, standard error."""
     from leakboard.cli import commands
-    from leakboard.pipeline import engines, stages
+    from leakboard.pipeline import local, stages
 
     def call(*arguments):
         stages.registry_of.cache_clear()
@@ -98,7 +98,7 @@ def command_line(monkeypatch, capsys):
         captured = capsys.readouterr()
         return ended.value.code, captured.out, captured.err
 
-    monkeypatch.setattr(engines, "run_local", _run_here)
+    monkeypatch.setattr(local, "run_local", _run_here)
     monkeypatch.chdir(CHECKOUT)
     return call
 
@@ -124,13 +124,13 @@ def _run_here(tasks, jobs, listen):
 def finished(tmp_path_factory):
     """Return a bench whose run is done, by the command line in this process."""
     from leakboard.cli import commands
-    from leakboard.pipeline import engines
+    from leakboard.pipeline import local
 
     bench = Bench(tmp_path_factory.mktemp("finished"))
     bench.suite(seeds=[0, 1], victims=["hashed", {"hashed": {"noise": 0.05}}], attacks=["ridge", "nearest_neighbour"])
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as out:
         patch.setattr(sys, "argv", ["run_benchmark.py", *bench.arguments("run")])
-        patch.setattr(engines, "run_local", _run_here)
+        patch.setattr(local, "run_local", _run_here)
         patch.chdir(CHECKOUT)
         with pytest.raises(SystemExit) as ended:
             commands.main()

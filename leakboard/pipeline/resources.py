@@ -3,27 +3,43 @@
 from __future__ import annotations
 
 import resource
+import sys
 import threading
 import time
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leakboard.logs import PROGRESS
 from leakboard.models.checkpoints import has_bfloat16
 from leakboard.pipeline.environment import environment
 
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
+
+
+QUIET = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
+"""The environment of a worker: libraries that it loads later show no progress bars of their own."""
+
 
 def limit_threads(threads: int) -> None:
     """Hold every library to this many threads."""
-    import threadpoolctl
     import torch
 
     _load_what_computes()
     torch.set_num_threads(threads)
-    threadpoolctl.threadpool_limits(threads)
+    _controller(len(sys.modules)).limit(limits=threads)
+
+
+@lru_cache(maxsize=1)
+def _controller(modules: int) -> ThreadpoolController:
+    """Return what limits the libraries that are loaded; they are looked for when a module was imported since."""
+    import threadpoolctl
+
+    return threadpoolctl.ThreadpoolController()
 
 
 def _load_what_computes() -> None:
@@ -34,17 +50,19 @@ def _load_what_computes() -> None:
 
 
 def silence_libraries() -> None:
-    """Turn off the libraries' own progress bars: the runner shows progress by cell and stage."""
+    """Turn off the libraries' own progress bars: the runner shows progress by cell and stage.
+
+    A library that is not loaded yet reads its setting from the environment (`QUIET`).
+    """
     import datasets
     import huggingface_hub.utils
     import tqdm
-    import transformers
 
     tqdm.tqdm.set_lock(threading.RLock())  # its own would leave a semaphore behind
-
     datasets.disable_progress_bars()
     huggingface_hub.utils.disable_progress_bars()
-    transformers.utils.logging.disable_progress_bar()
+    if "transformers" in sys.modules:
+        sys.modules["transformers"].utils.logging.disable_progress_bar()
 
 
 @contextmanager

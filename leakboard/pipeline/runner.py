@@ -15,7 +15,9 @@ from leakboard.errors import DataError, RequestError
 from leakboard.pipeline.records import Record, is_altered, write_failure, write_record
 from leakboard.pipeline.results import Result, Results
 from leakboard.store import Store
-from leakboard.suite.cells import Cell
+from leakboard.suite.cells import Cell, Choice
+from leakboard.suite.code import is_foreign
+from leakboard.suite.options import parts
 from leakboard.suite.plan import Identities, Job, plan
 from leakboard.suite.registry import Registry
 from leakboard.suite.suites import Suite
@@ -202,10 +204,12 @@ def _record_without_trying(run: Run, job: Job) -> None:
 
 
 def _run_tasks(run: Run, pending: Sequence[Job], display: Display, processes: int, force: bool) -> None:
-    from leakboard.pipeline.engines import Outcome, Task, run_here, run_local
+    from leakboard.pipeline import local
+    from leakboard.pipeline.engines import Outcome, Task, run_here
     from leakboard.pipeline.worker import RunFolders, fit_victim, load_dataset, publish_victim, record_failure, run_cell
 
-    folders = RunFolders(run.store.root.resolve(), run.cells.resolve(), run.plugin_files)
+    files = tuple(path.resolve() for path in run.plugin_files)
+    folders = RunFolders(run.store.root.resolve(), run.cells.resolve(), files)
     timeout, called = run.suite.file.timeout, run.suite.names.name
     loading: list[Task] = []
     tasks: list[Task] = []
@@ -219,18 +223,21 @@ def _run_tasks(run: Run, pending: Sequence[Job], display: Display, processes: in
         for choice, key, of_attacker in ((source.corpus, job.corpus_key, False), (source.other, job.other_key, True)):
             if choice and key not in loads:
                 name = loads[key] = kinds[f"load {choice.label}"] = f"load {choice.label}"
-                loading.append(Task(name, load_dataset, (job, folders, of_attacker, force), timeout=timeout))
+                call = load_dataset, (job, folders, of_attacker, force)
+                loading.append(Task(name, *call, timeout=timeout, threads=job.threads, plugins=_foreign(choice)))
         dataset, encoder = called("dataset", source.label), called("victim", victim.label)
         fitting = f"{dataset} / fit {encoder} / seed {seed}"
         publishing = f"{dataset} / {encoder} / seed {seed}"
         attacking = f"{publishing} / {called('attack', attack.label)}"
+        task = partial(Task, timeout=timeout, threads=job.threads, plugins=_foreign(victim))
         if job.fit_key not in fits:
-            tasks.append(Task(fitting, fit_victim, (job, folders, force), loads[job.corpus_key], timeout))
+            tasks.append(task(fitting, fit_victim, (job, folders, force), loads[job.corpus_key]))
             fits[job.fit_key], kinds[fitting] = fitting, f"fit {job.fit_label}"
         if job.victim_key not in publications:
-            tasks.append(Task(publishing, publish_victim, (job, folders, force), fits[job.fit_key], timeout))
+            tasks.append(task(publishing, publish_victim, (job, folders, force), fits[job.fit_key]))
             publications[job.victim_key], kinds[publishing] = publishing, f"publish {victim.label}"
-        tasks.append(Task(attacking, run_cell, (job, folders), publications[job.victim_key], timeout))
+        plugins = _foreign(victim, attack, *([job.gold.cell.victim] if job.gold else []))
+        tasks.append(task(attacking, run_cell, (job, folders), publications[job.victim_key], plugins=plugins))
         cells[attacking], kinds[attacking] = job, attack.name
 
     def finish(outcome: Outcome) -> str:
@@ -242,10 +249,21 @@ def _run_tasks(run: Run, pending: Sequence[Job], display: Display, processes: in
             return failure.reason
         return record_failure(cells[name], folders, failure.reason, failure.lines)
 
-    outcomes_of = partial(run_local, jobs=processes) if processes else run_here
+    outcomes_of = partial(local.run_local, jobs=processes) if processes else run_here
     with (
         display.begin(kinds, processes or 1) as progress,
         closing(outcomes_of([*loading, *tasks], listen=progress.listen)) as outcomes,
     ):
         for outcome in outcomes:
             progress.end(outcome.task.name, outcome.seconds, finish(outcome))
+
+
+def _foreign(*choices: Choice) -> tuple[str, ...]:
+    """Return those of these plugins, and of what they are made of, that are not LeakBoard's own."""
+    found: set[str] = set()
+    waiting = [(choice.name, choice.plugin) for choice in choices]
+    while waiting:
+        name, plugin = waiting.pop()
+        found |= {f"{plugin.__leakboard_kind__}/{name}"} if is_foreign(type(plugin)) else set()
+        waiting += parts(plugin).values()
+    return tuple(sorted(found))

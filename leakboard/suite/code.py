@@ -21,6 +21,11 @@ def revision(plugin: type) -> int | None:
     return declared
 
 
+def is_foreign(plugin: type) -> bool:
+    """Return whether a plugin is not LeakBoard's own: it stands in another package, or in a file of its own."""
+    return not plugin.__module__.startswith("leakboard.")
+
+
 def file_digest(plugin: type) -> str:
     """Return 16 hexadecimal digits of the code of a plugin's file; empty where it has none."""
     path = _file(plugin)

@@ -1,0 +1,238 @@
+"""The local engine: tasks in processes of this machine, forked from one that has imported what they need.
+
+Importing torch and its company takes seconds, a fork some hundredths. What workers tell comes over a socket each, so
+that one that dies harms nobody else's, and is noticed whatever its exit status. Plugins that are not LeakBoard's own
+share no process with others: what they change in libraries stays theirs.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import json
+import multiprocessing
+import os
+import sys
+import threading
+import time
+import traceback
+from collections import Counter
+from collections.abc import Generator, Iterable, Mapping
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from multiprocessing.connection import Client, Connection, Listener
+from typing import Any
+
+from pebble import ProcessExpired, ProcessPool
+
+from leakboard.errors import StopRun, one_line
+from leakboard.logs import PROGRESS
+from leakboard.pipeline.engines import Hearer, Listen, Outcome, Task, TaskFailed, Waiting, attempt
+from leakboard.pipeline.resources import QUIET
+
+METHOD = "forkserver" if sys.platform == "linux" else "spawn"
+"""How workers start; elsewhere than on Linux libraries do not survive a fork."""
+PATIENCE = 10.0
+"""Longest time that ending the workers may take (seconds)."""
+GRACE = 2.0
+"""Time after which a worker that is gone will not be reported by its pool any more (seconds)."""
+KEPT = 4
+"""Pools of plugins that are kept although they have nothing to do."""
+TRIES = 3
+"""How often a task is given to new workers, where those before died without beginning it."""
+
+
+def usable_cores() -> int:
+    """Return the number of cores that this process may use: of the machine, its affinity and its cgroup."""
+    import joblib
+
+    return int(joblib.cpu_count())
+
+
+def prepare_workers() -> None:
+    """Begin to import what workers need, in another process, while this one does something else."""
+    from multiprocessing import forkserver
+
+    if METHOD == "forkserver":
+        ours = sorted(name for name in sys.modules if name.startswith("leakboard."))
+        multiprocessing.get_context(METHOD).set_forkserver_preload(["leakboard.pipeline.preload", *ours])
+        forkserver.ensure_running()
+
+
+def run_local(tasks: Iterable[Task], jobs: int, listen: Listen) -> Generator[Outcome, None, None]:
+    """Run tasks in ``jobs`` processes and yield their outcomes as they end.
+
+    They run in the order of `Waiting`, with no more threads at once than there are cores, or jobs where more of these
+    are asked for. A task whose predecessor failed is not run; its outcome carries the same failure. A task that exceeds
+    its timeout is killed and fails alone, as does one whose process ends. One whose process ends before the task began
+    is given to another.
+
+    Raises:
+        StopRun: a task could not write, or a dataset is not as asked; the others are stopped.
+    """
+    waiting, cores = Waiting(tasks), max(jobs, usable_cores())
+    running: dict[Any, Task] = {}
+    with Workers(jobs, listen) as workers:
+        while waiting.ready or running:
+            while len(running) < jobs:
+                used = sum(task.threads for task in running.values())
+                task = waiting.take(cores - used if running else sys.maxsize)
+                if task is None:
+                    break
+                running[workers.schedule(task)] = task
+            done, _ = concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED)
+            for future in done:
+                task = running.pop(future)
+                if (outcome := workers.collect(task, future)) is None:
+                    waiting.ready.insert(0, task)
+                    continue
+                yield outcome
+                yield from waiting.take_in(outcome)
+
+
+class Workers:
+    """Pools of processes, one for each set of plugins that are not LeakBoard's own, and what their tasks tell."""
+
+    def __init__(self, jobs: int, listen: Listen):
+        self.jobs, self.listen = jobs, listen
+        prepare_workers()
+        self._key = os.urandom(32)
+        self._listener = Listener(authkey=self._key)
+        self._pools: dict[tuple[str, ...], ProcessPool] = {}
+        self._given: dict[str, tuple[Task, Any]] = {}
+        self._begun: set[str] = set()
+        self._tries: Counter[str] = Counter()
+        self._lock = threading.Lock()
+        self._ended = False
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        for pool in self._pools.values():
+            pool.stop() if kind else pool.close()
+        ending = [threading.Thread(target=pool.join, daemon=True) for pool in self._pools.values()]
+        for thread in ending:
+            thread.start()
+        end = time.monotonic() + PATIENCE
+        for thread in ending:
+            thread.join(max(0.0, end - time.monotonic()))  # workers end with this process whatever keeps their pool
+        self._ended = True
+        with contextlib.suppress(OSError, EOFError):
+            Client(self._listener.address, authkey=self._key).close()  # wakes the thread that accepts
+        self._listener.close()
+
+    def schedule(self, task: Task) -> Any:
+        """Give a task to a process of its plugins and return its future."""
+        self._begun.discard(task.name)
+        try:
+            future: Any = self._pool(task.plugins).schedule(_call, args=[task], timeout=task.timeout)
+        except RuntimeError as error:  # its workers died while none of them had a task
+            future = concurrent.futures.Future()
+            future.set_exception(BrokenProcessPool(str(error)))
+        self._given[task.name] = task, future
+        return future
+
+    def collect(self, task: Task, future: Any) -> Outcome | None:
+        """Return how a task ended; None where its process died before it began, and another may begin it."""
+        del self._given[task.name]
+        if not future.cancelled() and isinstance(future.exception(), BrokenProcessPool):
+            self._discard(task.plugins)
+            self._tries[task.name] += 1
+            if task.name not in self._begun and self._tries[task.name] < TRIES:
+                return None
+        return _outcome(task, future)
+
+    def _pool(self, plugins: tuple[str, ...]) -> ProcessPool:
+        """Return the pool of a set of plugins; of those that have nothing to do the last few are kept."""
+        pool = self._pools.pop(plugins, None)
+        if pool is None:
+            busy = {task.plugins for task, _ in self._given.values()}
+            for other in [other for other in self._pools if other and other not in busy][:-KEPT]:
+                self._discard(other)
+            told = (self._listener.address, self._key, dict(os.environ), os.getcwd())
+            context = multiprocessing.get_context(METHOD)
+            pool = ProcessPool(self.jobs, context=context, initializer=_enter, initargs=told)
+        self._pools[plugins] = pool  # the last one used stands last
+        return pool
+
+    def _discard(self, plugins: tuple[str, ...]) -> None:
+        if pool := self._pools.pop(plugins, None):
+            pool.stop()
+            threading.Thread(target=pool.join, daemon=True).start()
+
+    def _accept(self) -> None:
+        while not self._ended:
+            with contextlib.suppress(OSError, EOFError, multiprocessing.AuthenticationError):
+                connection = self._listener.accept()
+                threading.Thread(target=self._hear, args=(connection,), daemon=True).start()
+
+    def _hear(self, connection: Connection) -> None:
+        """Pass on what a worker tells; when it is gone, see to it that its task ends."""
+        name = ""
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                name, event, text = json.loads(connection.recv_bytes())
+                if event == "start":
+                    self._begun.add(name)
+                with self._lock:
+                    self.listen(name, event, text)
+        if name in self._given:
+            _, future = self._given[name]
+            concurrent.futures.wait([future], timeout=GRACE)  # a pool does not see a process that ends with status 0
+            future.cancel()
+
+
+def _outcome(task: Task, future: Any) -> Outcome:
+    try:
+        value, seconds = future.result()
+        return Outcome(task, value, seconds=seconds)
+    except concurrent.futures.TimeoutError:
+        return Outcome(task, failure=TaskFailed(f"TimeoutError: took longer than timeout={task.timeout:g} s"))
+    except ProcessExpired as error:
+        return Outcome(task, failure=TaskFailed(f"its process died (exit code {error.exitcode})"))
+    except concurrent.futures.CancelledError:
+        return Outcome(task, failure=TaskFailed("its process ended before the task did (exit code 0)"))
+    except BrokenProcessPool:
+        return Outcome(task, failure=TaskFailed(f"{TRIES} processes died before they began with it"))
+    except TaskFailed as failure:
+        return Outcome(task, failure=failure)
+    except StopRun:
+        raise
+    except Exception as error:  # what the way back itself raised, as a value that cannot be sent
+        return Outcome(task, failure=TaskFailed(one_line(error), traceback.format_exc()))
+
+
+_events: Connection
+_folder: str
+
+
+def _enter(address: str, key: bytes, environment: Mapping[str, str], folder: str) -> None:
+    """Prepare a worker: it has the environment and the folder of its parent, and ends with it."""
+    global _events, _folder
+    os.environ.clear()
+    os.environ.update(environment)
+    os.environ |= QUIET | {"JOBLIB_MULTIPROCESSING": "0"}  # scikit-learn's helper would leave a semaphore behind
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _events, _folder = Client(address, authkey=key), folder
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent, "a worker is another's child"
+    parent.join()
+    os._exit(1)
+
+
+def _call(task: Task) -> tuple[Any, float]:
+    def tell(event: str, text: str = "") -> None:
+        _events.send_bytes(json.dumps([task.name, event, text]).encode())
+
+    with contextlib.suppress(OSError):  # where the task before left this process in another
+        os.chdir(_folder)
+    tell("start")
+    PROGRESS.handlers[:] = [Hearer(tell)]
+    start = time.monotonic()
+    value = attempt(task, partial(tell, "warning"))
+    return value, time.monotonic() - start

@@ -1,0 +1,20 @@
+"""What nearly every stage needs, imported once: workers are forked from a process that has imported this module.
+
+Nothing here may compute: a library that has started threads, or a GPU, does not survive a fork.
+"""
+
+import fairlearn.metrics  # noqa: F401
+import faiss  # noqa: F401
+import scipy.linalg
+import scipy.stats  # noqa: F401
+import sklearn.linear_model
+import sklearn.neural_network  # noqa: F401
+import torch  # noqa: F401
+
+import leakboard.pipeline.attacking
+import leakboard.pipeline.fitting
+import leakboard.pipeline.publications
+import leakboard.pipeline.worker  # noqa: F401
+from leakboard.pipeline.resources import silence_libraries
+
+silence_libraries()
