@@ -1,8 +1,11 @@
 """Timing two sides in one process, alternating, and printing their ratio as the last line."""
 
+import contextlib
 import statistics
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 
 def seconds(call: Callable[[], object]) -> float:
@@ -26,3 +29,14 @@ def verdict(name: str, ratio: float, target: float, at_most: bool = False) -> No
     """Print the benchmark's last line: its ratio, its target, and ``ok`` or ``short``."""
     good = ratio <= target if at_most else ratio >= target
     print(f"{name} ratio={ratio:.2f} target={'<=' if at_most else ''}{target} {'ok' if good else 'short'}")
+
+
+@contextlib.contextmanager
+def busy(wanted: bool) -> Iterator[None]:
+    """Keep one core busy meanwhile, if it is wanted."""
+    process = subprocess.Popen([sys.executable, "-c", "while True: pass"]) if wanted else None
+    try:
+        yield
+    finally:
+        if process:
+            process.kill()

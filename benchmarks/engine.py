@@ -8,7 +8,6 @@ cell's share is the slope between two numbers of cells. ``--busy`` keeps one cor
 """
 
 import argparse
-import contextlib
 import json
 import math
 import os
@@ -16,10 +15,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
-from _sides import verdict
+from _sides import busy, verdict
 
 ROOT = Path(__file__).parent.parent
 PLUGINS = [text for path in sorted((ROOT / "benchmarks" / "nothing").glob("*.py")) for text in ("--plugin", str(path))]
@@ -42,17 +40,6 @@ def measured(folder: Path) -> tuple[float, float]:
     if status:
         sys.exit(f"the run ended with status {status}")
     return time.perf_counter() - start, used.ru_maxrss / 1024
-
-
-@contextlib.contextmanager
-def busy(wanted: bool) -> Iterator[None]:
-    """Keep one core busy meanwhile, if it is wanted."""
-    process = subprocess.Popen([sys.executable, "-c", "while True: pass"]) if wanted else None
-    try:
-        yield
-    finally:
-        if process:
-            process.kill()
 
 
 def main() -> None:

@@ -73,7 +73,7 @@ def run(
     out: OutFolder = Path("runs"),
     only: Only = None,
     seeds: Annotated[Optional[str], typer.Option(help="Instead of the suite's, as in 0,1,2.")] = None,  # noqa: UP045
-    jobs: Annotated[int, typer.Option(min=1, help="Cells computed at once.")] = 1,
+    jobs: Annotated[Optional[int], typer.Option(min=1, help="Cells at once; as many as cores if left out.")] = None,  # noqa: UP045
     plugin: PluginFiles = None,
     force: Annotated[bool, typer.Option("--force", help="Compute again what is done.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the cells and what is cached.")] = False,
@@ -95,9 +95,11 @@ def run(
     from leakboard.cli import console as output
     from leakboard.cli.progress import RunProgress
     from leakboard.pipeline import runner
+    from leakboard.pipeline.local import usable_cores
 
     opened = _open(suite, out, only, seeds, plugin, reuse=not force)
-    output.warn_about_threads(console, opened, jobs)
+    jobs = jobs or usable_cores()
+    output.warn_about_jobs(console, jobs, usable_cores())
     try:
         runner.execute(opened, RunProgress(console), jobs, force)
     except KeyboardInterrupt:  # reported here: Typer ends silently on it

@@ -25,11 +25,10 @@ from leakboard.store import write_file
 from leakboard.suite import options
 
 
-def warn_about_threads(console: Console, run: Run, jobs: int) -> None:
-    """Warn when more threads are asked for than there are cores."""
-    wanted, cores = jobs * run.suite.file.threads, os.cpu_count() or 1
-    if wanted > cores:
-        console.print(f"warning: {jobs} jobs x {run.suite.file.threads} threads on {cores} cores: slower, not faster")
+def warn_about_jobs(console: Console, jobs: int, cores: int) -> None:
+    """Warn when more cells are to be computed at once than there are cores."""
+    if jobs > cores:
+        console.print(f"warning: {jobs} jobs on {cores} usable cores: slower, not faster")
 
 
 def warn_about_missing(console: Console, run: Run) -> None:

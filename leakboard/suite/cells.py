@@ -111,7 +111,7 @@ class Source:
 class Conditions:
     """What holds for all cells of a suite."""
 
-    threads: int = 2
+    threads: int = 1
     text_classifier: bool = True
     gold: Choice | None = None
     """The victim whose neighbours of words count as right."""

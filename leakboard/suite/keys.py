@@ -29,7 +29,7 @@ class SuiteFile(BaseModel):
     """Entries of victims."""
     attacks: Entries | Literal["all"]
     """On every victim whose entry gives none of its own; ``all``: whatever attacks what it publishes."""
-    threads: Annotated[int, Field(ge=1)] = 2
+    threads: Annotated[int, Field(ge=1)] = 1
     """Threads of every cell: part of the suite, since sums in another order give other bits."""
     timeout: Annotated[float, Field(gt=0)] | None = None
     """Longest time that loading a dataset, fitting a victim, or one attack may take (seconds)."""

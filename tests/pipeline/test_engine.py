@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import json
 import multiprocessing
 import os
 import signal
@@ -11,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from leakboard.logs import log_progress, log_warning
+from leakboard.pipeline import local
 from leakboard.pipeline.engines import Task
-from leakboard.pipeline.local import run_local
+from leakboard.pipeline.local import run_local, usable_cores
 
 WAIT = """        marker = Path(os.environ["TINY_MARKER"])
         if marker.exists():
@@ -52,6 +54,36 @@ def die(code, warn):
     os._exit(code)
 
 
+def kill_siblings(warn):
+    """Kill every other worker, which has nothing to do; then be there for a while."""
+    mine, parent = os.getpid(), os.getppid()
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = path.read_text().rsplit(")", 1)[1].split()
+            if int(fields[1]) == parent and int(path.parent.name) != mine:
+                os.kill(int(path.parent.name), signal.SIGKILL)
+    time.sleep(0.5)
+
+
+def spoil(folder, warn):
+    os.chdir(folder)
+    os.environ["SPOILT"] = json.decoder.SPOILT = "yes"
+
+
+def is_spoilt(warn):
+    return os.environ.get("SPOILT", "no"), getattr(json.decoder, "SPOILT", "no"), os.getcwd()
+
+
+def overlap(folder, name, warn):
+    """Return whether another task is running at the same time."""
+    others = {path.name for path in folder.iterdir()}
+    (folder / name).touch()
+    time.sleep(0.3)
+    others |= {path.name for path in folder.iterdir()} - {name}
+    (folder / name).unlink()
+    return bool(others)
+
+
 def raise_odd(left, right, warn):
     raise TwoPartsError(left, right)
 
@@ -78,6 +110,7 @@ def test_tasks_that_fail_fail_alone():
         Task("after slow", answer, (1,), after="slow"),
         Task("after that", answer, (1,), after="after slow"),
         Task("dies", die, (3,)),
+        Task("leaves", die, (0,)),
         Task("odd", raise_odd, ("one", "two")),
         Task("good", answer, (5,)),
         Task("after good", answer, (6,), after="good"),
@@ -90,6 +123,7 @@ def test_tasks_that_fail_fail_alone():
         "after slow": "TimeoutError: took longer than timeout=2 s",
         "after that": "TimeoutError: took longer than timeout=2 s",
         "dies": "its process died (exit code 3)",
+        "leaves": "its process ended before the task did (exit code 0)",
         "odd": "TwoPartsError: one and two",
     }
     assert (outcomes["good"].value, outcomes["after good"].value) == (5, 6)
@@ -98,6 +132,39 @@ def test_tasks_that_fail_fail_alone():
     assert ("tells", "warning", "careful") in heard
     assert ("good", "start", "") in heard
     assert not any(name == "after slow" for name, _, _ in heard)
+
+
+def test_workers_that_die_while_they_have_nothing_to_do_are_replaced():
+    tasks = [Task("kills", kill_siblings, ()), *(Task(str(i), answer, (i,), after="kills") for i in range(8))]
+    outcomes, _ = run_all(tasks, jobs=3)
+    assert [outcome.failure for outcome in outcomes.values()] == [None] * 9
+
+
+def die_at_start(*_):
+    os._exit(7)
+
+
+def test_a_task_whose_workers_die_while_they_start_fails_with_that_reason(monkeypatch):
+    monkeypatch.setattr(local, "_enter", die_at_start)
+    outcomes, _ = run_all([Task("never", answer, (1,))])
+    assert outcomes["never"].failure.reason == "3 processes died before they began with it"
+
+
+def test_plugins_of_others_share_no_process(tmp_path):
+    """What one changes in a library is not there for the others; nor does it stay in another folder itself."""
+    tasks = [Task("spoils", spoil, (tmp_path,), plugins=("victims/odd",))]
+    tasks += [Task(f"{name} after", is_spoilt, (), after="spoils", plugins=(name,)) for name in ("victims/odd", "x")]
+    outcomes, _ = run_all([*tasks, Task("own after", is_spoilt, (), after="spoils")])
+    assert outcomes["own after"].value == outcomes["x after"].value == ("no", "no", os.getcwd())
+    assert outcomes["victims/odd after"].value == ("yes", "yes", os.getcwd())
+
+
+def test_threads_in_use_do_not_exceed_the_cores(tmp_path):
+    """Two tasks of as many threads as there are cores run one after the other, although two jobs are allowed."""
+    cores = max(2, usable_cores())
+    tasks = [Task(name, overlap, (tmp_path, name), threads=cores) for name in ("a", "b")]
+    outcomes, _ = run_all(tasks, jobs=2)
+    assert [outcome.value for outcome in outcomes.values()] == [False, False]
 
 
 def test_what_waits_for_nothing_comes_first_then_depth_first():
@@ -177,7 +244,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(case, sleepy, command_line
     number, kill, expected = INTERRUPTIONS[case]
     marker = sleepy.folder / "marker"
     marker.touch()
-    process = sleepy.process("run", TINY_MARKER=str(marker))
+    process = sleepy.process("run", "--jobs", 1, TINY_MARKER=str(marker))
     try:
         wait_for((sleepy.folder / "started").exists)
         kill(process.pid, number)
@@ -226,7 +293,7 @@ def test_a_cell_beyond_the_timeout_fails_alone(sleepy):
     sleepy.suite(victims=["sleepy", "hashed"], timeout=15)
     marker = sleepy.folder / "marker"
     marker.touch()
-    process = sleepy.process("run", TINY_MARKER=str(marker))
+    process = sleepy.process("run", "--jobs", 1, TINY_MARKER=str(marker))
     out, _ = process.communicate(timeout=200)
     assert process.returncode == 1, out
     status = sleepy.leaderboard()["status"]
