@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +24,10 @@ from leakboard.suite.keys import REGIMES, Entries, Seeds, SuiteFile
 from leakboard.suite.names import Names, display_names
 from leakboard.suite.registry import BrokenPlugin, Registry
 from leakboard.suite.yaml_files import read_yaml
+
+MOST_CELLS = 1_000_000
+"""Cells that a suite may have."""
+PLAIN = re.compile(r"\w[\w .-]*")
 
 
 @dataclass(frozen=True)
@@ -155,10 +161,18 @@ def _built(file: SuiteFile, path: Path, checksum: str, registry: Registry) -> Su
     _refuse_seeds_twice(file.seeds, f"{path}: seeds")
     whole = path.resolve()
     suite_name = whole.parent.name if whole.name == "suite.yaml" else whole.stem
+    if not PLAIN.fullmatch(suite_name):
+        raise RequestError(
+            f"{path}: {suite_name!r} cannot be a suite's name, which names a folder: allowed are letters, digits, "
+            "_, -, blanks and dots, the first a letter or digit"
+        )
     if file.queries and not file.gold:
         raise RequestError(f"{path}: queries: without gold there is nothing to compare their neighbours with")
     location = f"{path}: gold"
     gold = _choice(registry, "victims", *_split_entry(file.gold, location)[:2], location) if file.gold else None
+    seeds = [len(victim.seeds or file.seeds) * len(victim.attacks or attacks) for victim in victims]
+    if (count := len(sources) * sum(seeds)) > MOST_CELLS:
+        raise RequestError(f"{path}: {count:,} cells; allowed: {MOST_CELLS:,}")
     conditions = Conditions(file.threads, file.text_classifier, gold, tuple(file.queries or ()))
     every_attack = [*attacks, *(attack for victim in victims for attack in victim.attacks)]
     names = display_names(sources, victims, every_attack, f"{path}:")
@@ -216,6 +230,8 @@ def _entries(registry: Registry, kind: str, entries: Sequence[Any], location: st
         grid = options_given.pop("grid", {})
         if not isinstance(grid, dict) or not all(isinstance(values, list) and values for values in grid.values()):
             raise RequestError(f"{entry_location}.grid: {grid!r} is not a mapping of options to lists of values")
+        if (count := math.prod(map(len, grid.values()))) > MOST_CELLS:
+            raise RequestError(f"{entry_location}.grid: {count:,} combinations; allowed: {MOST_CELLS:,}")
         for values in itertools.product(*grid.values()):
             chosen = {**options_given, **dict(zip(grid, values, strict=True))}
             choice = _choice(registry, kind, name, chosen, f"{location}[{i}]")

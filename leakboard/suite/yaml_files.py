@@ -11,12 +11,14 @@ from ruamel.yaml import YAML
 from ruamel.yaml.composer import Composer
 from ruamel.yaml.constructor import SafeConstructor
 from ruamel.yaml.error import MarkedYAMLError
-from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
+from ruamel.yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode
 
 from leakboard.errors import RequestError, one_line
 
 _FLOAT = "tag:yaml.org,2002:float"
 _MERGE = "tag:yaml.org,2002:merge"
+MOST_ENTRIES = 100_000
+"""Entries that an alias may stand for: nested ones grow beyond any memory within a few lines."""
 _POINT_FIRST = re.compile(r"[-+]?\.\d+[eE]\d+$")
 """Floats of YAML 1.2, such as ``.5e1``, that ruamel.yaml takes for text."""
 
@@ -45,10 +47,25 @@ def read_yaml(path: Path) -> Any:
 
 class _Composer(Composer):
     def return_alias(self, node: Node) -> Node:
-        """Refuse an alias inside the part that it names: that part has no end yet."""
+        """Refuse an alias inside the part that it names, which has no end yet, and one that stands for too much."""
         if node.end_mark is None:
             raise MarkedYAMLError(problem=f"&{node.anchor} holds itself", problem_mark=node.start_mark)
+        if (size := _size(node, {})) > MOST_ENTRIES:
+            raise MarkedYAMLError(
+                problem=f"&{node.anchor} stands for {size:,} entries; allowed: {MOST_ENTRIES:,}",
+                problem_mark=node.start_mark,
+            )
         return node
+
+
+def _size(node: Node, known: dict[int, int]) -> int:
+    """Return how many entries a part of a file has where its aliases are written out; worked out once a part."""
+    if not isinstance(node, CollectionNode):
+        return 1
+    if id(node) not in known:
+        held = [part for entry in node.value for part in (entry if isinstance(entry, tuple) else (entry,))]
+        known[id(node)] = 1 + sum(_size(part, known) for part in held)
+    return known[id(node)]
 
 
 class _Constructor(SafeConstructor):

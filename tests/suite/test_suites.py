@@ -83,6 +83,55 @@ def test_the_default_auxiliary_is_not_told(opened):
     assert [source.label for source in suite.sources] == ["letters"]
 
 
+BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 9)
+)
+ENDLESS = {
+    "a grid of a billion": (
+        {"victims": [{"hashed": {"grid": {name: list(range(1, 1001)) for name in ("dimensions", "noise", "k")}}}]},
+        "victims[0].hashed.grid: 1,000,000,000 combinations; allowed: 1,000,000",
+    ),
+    "a product of entries": (
+        {"victims": [{"hashed": {"grid": {"dimensions": list(range(1, 1501))}}}], "seeds": list(range(1000))},
+        "tiny.yaml: 1,500,000 cells; allowed: 1,000,000",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ENDLESS)
+def test_a_suite_without_end_is_one_line(case, bench, command_line):
+    content, reason = ENDLESS[case]
+    bench.suite(**content)
+    code, _, err = command_line(*bench.arguments("run"))
+    assert (code, err.count("\n")) == (2, 1)
+    assert reason in err
+
+
+def test_aliases_that_grow_beyond_measure_are_one_line(bench, command_line):
+    bench.suite().write_text(f"{BOMB}datasets: *a8\nvictims: [hashed]\nattacks: [ridge]\n")
+    code, _, err = command_line(*bench.arguments("run"))
+    assert (code, err.count("\n")) == (2, 1)
+    assert "line 6: &a5 stands for 597,871 entries; allowed: 100,000" in err
+
+
+@pytest.mark.parametrize("name", ["...yaml", ".cache.yaml", "-x.yaml", "a\nb.yaml"])
+def test_a_suites_name_names_a_folder(name, bench, command_line):
+    path = bench.suite().rename(bench.folder / name)
+    code, _, err = command_line("run", str(path), "--out", str(bench.out), *bench.arguments("run")[4:])
+    assert (code, err.count("\n")) == (2, 1 + name.count("\n"))
+    assert "cannot be a suite's name, which names a folder" in err
+    assert not bench.out.exists()
+
+
+def test_a_folder_that_leads_to_itself_is_one_line(bench, command_line):
+    bench.suite()
+    (bench.folder / "loop").symlink_to(bench.folder / "loop")
+    bench.out = bench.folder / "loop" / "out"
+    code, _, err = command_line(*bench.arguments("run"))
+    assert (code, err.count("\n")) == (2, 1)
+    assert "not a folder that can be reached" in err
+
+
 def test_auxiliary_regimes_and_other_datasets(opened):
     suite = opened(
         datasets=[
