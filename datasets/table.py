@@ -40,7 +40,7 @@ class Table(Dataset):
     """File or glob (csv, tsv, parquet, arrow, feather, jsonl), relative to the suite; all, or just train's.
 
     Or a collection of a vector store, as in ``qdrant:path/to/folder#reviews`` (`leakboard.data.stores`)."""
-    text: str | None = "text"
+    text: Annotated[str, Field(min_length=1)] | None = "text"
     """Column of the texts; null where they are not known: then nothing that reads or encodes texts applies."""
     id: str | None = None
     """Column with an id of its own for every row, by which vectors with ids are joined, whatever their order."""
@@ -66,7 +66,7 @@ class Table(Dataset):
     """Share of the texts (or users) drawn for dev."""
     test_share: Share = 0.1
     """Share of the texts (or users) drawn for test."""
-    split_seed: int = 0
+    split_seed: Annotated[int, Field(ge=0)] = 0
     """Seed of the drawn split."""
     duplicates: Literal["drop", "keep"] = "drop"
     """Given splits: whether texts of dev and test are taken out of train."""
@@ -99,6 +99,10 @@ class Table(Dataset):
 
         if self.split and (self.dev or self.test):
             raise RequestError(f"table: give a column of splits ({self.split!r}) or files for dev and test, not both")
+        if self.label in (*self.secrets, *self.entities):
+            raise RequestError(
+                f"table: {self.label!r} is the task label, which a server returns: it cannot be a secret"
+            )
         files = {"train": self.path, "dev": self.dev, "test": self.test}
         frames, dropped, first_row = {}, 0, 0
         sources: dict[int, Rows] = {}

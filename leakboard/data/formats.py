@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Row", "arrow_batches", "flat_types", "flattened", "look_up", "open_rows"]
 
+OTHER_FORMATS = {
+    b"\x1f\x8b": "compressed by gzip",
+    b"PK\x03\x04": "a zip archive, as xlsx files are",
+    b"\xff\xfe": "text in UTF-16",
+    b"\xfe\xff": "text in UTF-16",
+    b"PAR1": "Parquet",
+}
+"""What files are that are called CSV but begin with these bytes."""
 RowReader = Callable[[Path, Sequence[str] | None], Iterator[Row | str]]
 
 
@@ -86,6 +94,11 @@ def _require(path: Path, columns: Sequence[str], present: Iterable[str]) -> None
 
 
 def _read_csv(path: Path, columns: Sequence[str] | None, delimiter: str) -> Iterator[Row | str]:
+    with path.open("rb") as beginning:
+        first = beginning.read(1024)
+    for bytes_, what in OTHER_FORMATS.items():
+        if first.startswith(bytes_):
+            raise RequestError(f"{path}: is {what}, not CSV in UTF-8")
     csv.field_size_limit(2**31 - 1)
     with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as stream:
         reader = csv.DictReader(stream, delimiter=delimiter, strict=True)

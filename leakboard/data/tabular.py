@@ -168,4 +168,7 @@ def clean_category(value: Any, column: str) -> str:
         if value.is_integer():
             return str(int(value))
         raise ValueError(f"{column} is {value}, not a class")
-    return clean_text(value, column).strip()
+    name = clean_text(value, column).strip()
+    if name.lower() == "nan":
+        raise ValueError(f"{column} is {name}, not a class")
+    return name

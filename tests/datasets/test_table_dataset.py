@@ -184,6 +184,11 @@ REFUSED = {
     "secret twice": ("text,g\nx,1\n", {"secrets": ("g",), "entities": ("g",)}, "one is named twice"),
     "one text": ("text\nx\n", {}, "split has no texts"),
     "many values": ("text,s\n" + "".join(f"t{i},{i}\n" for i in range(1001)), {"secrets": ("s",)}, "1001 values"),
+    "task as secret": (
+        "text,mood\nx,f\ny,m\n",
+        {"label": "mood", "secrets": ("mood",)},
+        "'mood' is the task label, which a server returns: it cannot be a secret",
+    ),
     "two ways": ("text,s\nx,train\n", {"split": "s", "dev": "dev.csv"}, "not both"),
     "no split in file": ("text,part\nx,test\ny,test\n", {"split": "part"}, "split has no texts"),
 }
@@ -320,6 +325,8 @@ def test_bad_options_are_refused():
     for options, reason in (
         ({}, "table.path: required, but missing"),
         ({"path": "x.csv", "dev_share": 1.5}, "table.dev_share: 1.5 is not allowed"),
+        ({"path": "x.csv", "split_seed": -1}, "table.split_seed: -1 is not allowed"),
+        ({"path": "x.csv", "text": ""}, "table.text"),
         ({"path": "x.csv", "on_bad_rows": "dropp"}, "did you mean 'drop'?"),
         ({"path": "x.csv", "labels": "y"}, "unknown name 'labels'"),
         ({"path": "x.csv", "secrets": "gender"}, "table.secrets: 'gender' is not allowed"),
