@@ -113,6 +113,18 @@ def write_file(path: Path, content: str | bytes) -> None:
         raise StorageError(f"{path}: cannot be written ({error.strerror}); what was finished before is kept") from error
 
 
+def remove_file(path: Path) -> None:
+    """Remove a file, if it is there.
+
+    Raises:
+        StorageError: the folder cannot be written.
+    """
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be removed ({error.strerror})") from None
+
+
 def save_fields(instance: Any, folder: Path) -> None:
     """Write a dataclass into an empty folder: arrays as NumPy, numbers, text, lists of these and None as JSON.
 

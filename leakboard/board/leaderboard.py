@@ -12,6 +12,8 @@ from leakboard.suite.names import KINDS
 
 PRIVACY = ("empirical_privacy", "privacy_best_constant", "privacy_text_classifier", "privacy_bayes", "privacy_label")
 
+BEYOND = "better than the best possible attacker: what is told apart leaks otherwise, or there is a bug"
+"""Said of an attack on generated data whose interval lies beyond what the texts themselves give away."""
 LOST = "attack failed: no better than the best constant guess"
 
 ROUNDING = 1e-9
@@ -132,6 +134,8 @@ def _status(records: Sequence[Record], done: Sequence[Record], row: Row) -> str:
     parts += [f"claim: {caveat}"] if caveat else []
     unmatched = (m.status for record in done for m in record.metrics if m.name == "rows_match" and m.value == 0)
     parts += list(unmatched)[:1]
+    high, bayes = row.get("empirical_privacy_high"), row.get("privacy_bayes")
+    parts += [BEYOND] if high is not None and bayes is not None and high < bayes - ROUNDING else []
     score, left = row.get("attack_score"), row.get("privacy_best_constant")
     if score is not None and left is not None and score <= 1 - left + ROUNDING:
         parts.append(LOST)

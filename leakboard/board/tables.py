@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,11 @@ from leakboard.board.means import Row
 from leakboard.board.reference import COMPARISON
 from leakboard.metrics.claims import DELTA
 from leakboard.pipeline.records import Record
-from leakboard.store import write_file
+from leakboard.store import remove_file, write_file
 from leakboard.suite.names import Names
 
+FORMULA = re.compile(r"[=+@\t\r]|-(?!\d+(\.\d+)?$)")
+"""How a text begins that a spreadsheet computes; an apostrophe before it keeps it a text (OWASP, CSV injection)."""
 LEADERBOARD = (
     "dataset, victim, attack, secrets, seeds, test_size, task_accuracy, task_majority, attack_metric, attack_score, "
     "empirical_privacy, empirical_privacy_low, empirical_privacy_high, privacy_best_constant, "
@@ -53,7 +56,7 @@ def write_tables(
     Raises:
         RequestError: the folder cannot be written.
     """
-    (folder / "comparison.csv").unlink(missing_ok=True)
+    remove_file(folder / "comparison.csv")
     paths = []
     for name, (columns, rows) in table_rows(records, costs, comparison, names).items():
         paths.append(write_table(folder / name, columns, rows))
@@ -102,7 +105,9 @@ def _text(column: str, value: Any) -> str:
         return ""
     if column == "delta":
         return f"{value:.4g}"
-    return f"{value:.4f}" if isinstance(value, float) else str(value).replace("\r", " ")  # which pandas leaves unquoted
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else str(value).replace("\r", " ")
 
 
 def _cell_rows(record: Record) -> Iterable[Row]:

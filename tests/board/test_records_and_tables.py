@@ -262,6 +262,36 @@ def test_a_carriage_return_in_a_text_ends_no_row(rows):
     assert (row["text"], row["recovered"], row["words"]) == ("good room bad soup", "good \nroom", "4")
 
 
+@pytest.mark.parametrize(
+    ("group", "written"),
+    [
+        ('=HYPERLINK("x")', '\'=HYPERLINK("x")'),
+        ("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"),
+        ("@sum(a)", "'@sum(a)"),
+        ("-2+3", "'-2+3"),
+        ("-2", "-2"),
+        ("a=b", "a=b"),
+    ],
+)
+def test_no_text_of_others_is_a_formula(group, written, rows):
+    metric = Metric("attack_accuracy", -0.5, "secret", group, low=-1.0, high=0.5)
+    found = rows([dataclasses.replace(scored(0, 0.5), metrics=[metric])], "cells")
+    assert [(row["group"], row["value"]) for row in found] == [(written, "-0.5000")]
+
+
+def test_an_attack_beyond_the_best_possible_attacker_is_told(rows):
+    """Of generated data it is known what the texts give away at most."""
+
+    def status(high):
+        names = {"empirical_privacy": 0.2, "privacy_bayes": 0.3, "privacy_best_constant": 0.5, "attack_score": 0.8}
+        metrics = [Metric(name, value, low=value - 0.05, high=value + 0.05) for name, value in names.items()]
+        metrics[0] = dataclasses.replace(metrics[0], high=high)
+        return rows([dataclasses.replace(scored(0, 0.5), metrics=metrics)])[0]["status"]
+
+    assert "better than the best possible attacker" in status(0.29)
+    assert status(0.31) == "ok"
+
+
 def test_attack_scores_by_group_stand_without_a_task(rows):
     groups = [Metric("share", 0.25, "age", "young", n=10), Metric("attack_accuracy", 0.7, "age", "young", n=10)]
     (row,) = rows([scored(0, 0.7, metrics=groups)], "fairness")
