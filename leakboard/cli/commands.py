@@ -13,9 +13,10 @@ from rich.text import Text
 import leakboard
 from leakboard.cli.audit import audit
 from leakboard.cli.screen import screen
+from leakboard.cli.selection import read_only, read_seeds
 from leakboard.cli.site import site
 from leakboard.data.downloads import without_network
-from leakboard.errors import RequestError, nearest
+from leakboard.errors import RequestError, nearest, plain
 
 app = typer.Typer(
     help="LeakBoard: how much private information does a published text representation give away?",
@@ -37,7 +38,7 @@ def main() -> None:
     try:
         app(prog_name=_program(Path(sys.argv[0])))
     except RequestError as error:
-        Console(stderr=True).print(f"error: {error}", markup=False, highlight=False, soft_wrap=True)
+        Console(stderr=True).print(f"error: {plain(str(error))}", markup=False, highlight=False, soft_wrap=True)
         sys.exit(2)
     except KeyboardInterrupt:
         Console(stderr=True).print("interrupted: finished cells are kept; the same command goes on from here")
@@ -97,11 +98,10 @@ def run(
     from leakboard.pipeline import runner
     from leakboard.pipeline.local import usable_cores
 
-    opened = _open(suite, out, only, seeds, plugin, reuse=not force)
-    jobs = jobs or usable_cores()
-    output.warn_about_jobs(console, jobs, usable_cores())
     try:
-        runner.execute(opened, RunProgress(console), jobs, force)
+        opened = _open(suite, out, only, seeds, plugin, reuse=not force)
+        output.warn_about_jobs(console, jobs or usable_cores(), usable_cores())
+        runner.execute(opened, RunProgress(console), jobs or usable_cores(), force)
     except KeyboardInterrupt:  # reported here: Typer ends silently on it
         Console(stderr=True).print("interrupted: finished cells are kept; the same command goes on from here")
         raise typer.Exit(130) from None
@@ -111,6 +111,7 @@ def run(
     output.print_sentences(console, opened)
     output.print_comparison(console, opened)
     output.print_paths(console, paths)
+    output.print_counts(console, opened)
     rows = [opened.suite.names.row(row) for row in leaderboard(records)] if limits else []
     for line in (broken := broken_limits(rows, limits)):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -272,28 +273,10 @@ def _open(suite, out, only, seeds, plugin, reuse=True):  # type: ignore[no-untyp
     from leakboard.suite.registry import Registry
     from leakboard.suite.suites import load_suite
 
+    try:
+        out.resolve()
+    except (OSError, RuntimeError) as error:
+        raise RequestError(f"--out {out}: not a folder that can be reached ({error})") from None
     registry = Registry(plugin or ())
     loaded = load_suite(suite, registry)
-    return open_run(loaded, loaded.cells(_seeds(seeds), _only(only)), out, registry, reuse)
-
-
-def _seeds(text: str | None) -> list[int] | None:
-    if text is None:
-        return None
-    parts = text.split(",")
-    if not all(part.strip().isdecimal() for part in parts):
-        raise RequestError(f"--seeds {text}: allowed are whole numbers with commas, as in 0,1,2")
-    return sorted({int(part) for part in parts})
-
-
-def _only(entries: list[str] | None) -> dict[str, list[str]]:
-    keys = ("dataset", "victim", "attack")
-    only: dict[str, list[str]] = {}
-    for entry in entries or ():
-        key, equals, value = entry.partition("=")
-        if key not in keys or not equals:
-            raise RequestError(
-                f"--only {entry}: allowed are {', '.join(f'{k}=NAME' for k in keys)}{nearest(key, keys)}"
-            )
-        only.setdefault(key, []).append(value)
-    return only
+    return open_run(loaded, loaded.cells(read_seeds(seeds), read_only(only)), out, registry, reuse)

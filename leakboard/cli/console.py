@@ -19,10 +19,11 @@ from rich.text import Text
 from leakboard.board.leaderboard import leaderboard, skipped
 from leakboard.board.provenance import mixture
 from leakboard.board.summary import corpus_warnings
-from leakboard.pipeline.records import Record
+from leakboard.pipeline.records import FAILURE, Record
 from leakboard.pipeline.runner import Run
 from leakboard.store import write_file
 from leakboard.suite import options
+from leakboard.suite.plan import Job
 
 
 def warn_about_jobs(console: Console, jobs: int, cores: int) -> None:
@@ -56,6 +57,8 @@ LEGEND = {
     "empirical_privacy": "1 - the better of attack and best constant guess [95 % interval]; higher is better",
     "privacy_best_constant": "what that guess leaves: no attack has shown more privacy than this",
 }
+COUNTED = {"ok": "done", "skipped": "skipped", "failed": "failed"}
+"""What cells of a status are called, in the order in which they are counted."""
 LONGEST = 100
 """Rows of a table that are printed with one row a secret; of a longer one only the means are."""
 MOST = 300
@@ -82,6 +85,21 @@ def print_leaderboard(console: Console, run: Run, records: Sequence[Record]) -> 
     _print_claims(console, rows)
     for warning in corpus_warnings(ordered, names):
         console.print(Text(f"warning: {warning}"))
+
+
+def print_counts(console: Console, run: Run) -> None:
+    """Print how many cells are done, skipped and failed, and where the first traceback of each reason stands."""
+    records = [(job, record) for job in run.jobs if (record := run.record(job))]
+    counts = Counter(record.status for _, record in records)
+    parts = [f"{counts[status]} {word}" for status, word in COUNTED.items() if counts[status]]
+    console.print(Text(f"\n{len(run.jobs)} cells: {', '.join(parts) or 'none tried'}"))
+    reasons: dict[str, list[Job]] = {}
+    for job, record in records:
+        if record.status == "failed":
+            reasons.setdefault(record.reason, []).append(job)
+    for reason, jobs in sorted(reasons.items(), key=lambda entry: -len(entry[1])):
+        path = run.cells / jobs[0].folder / FAILURE
+        console.print(Text(f"  {len(jobs)} failed: {reason}; traceback of the first: {path}"), soft_wrap=True)
 
 
 def print_sentences(console: Console, run: Run) -> None:

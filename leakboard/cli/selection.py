@@ -1,0 +1,37 @@
+"""Which cells of a suite a command is about: ``--seeds`` and ``--only``."""
+
+from __future__ import annotations
+
+from leakboard.errors import RequestError, nearest
+
+
+def read_seeds(text: str | None) -> list[int] | None:
+    """Return seeds as they are given, as in ``0,1,2``; None where they are left out.
+
+    Raises:
+        RequestError: one is no whole number.
+    """
+    if text is None:
+        return None
+    parts = text.split(",")
+    if not all(part.strip().isdecimal() for part in parts):
+        raise RequestError(f"--seeds {text}: allowed are whole numbers with commas, as in 0,1,2")
+    return sorted({int(part) for part in parts})
+
+
+def read_only(entries: list[str] | None) -> dict[str, list[str]]:
+    """Return names by what they are of, as in ``victim=bert``.
+
+    Raises:
+        RequestError: an entry is not of this form.
+    """
+    keys = ("dataset", "victim", "attack")
+    only: dict[str, list[str]] = {}
+    for entry in entries or ():
+        key, equals, value = entry.partition("=")
+        if key not in keys or not equals:
+            raise RequestError(
+                f"--only {entry}: allowed are {', '.join(f'{k}=NAME' for k in keys)}{nearest(key, keys)}"
+            )
+        only.setdefault(key, []).append(value)
+    return only
