@@ -2,8 +2,8 @@
 
     python benchmarks/threads.py [--rounds 2]
 
-Two embedding bags are fitted on generated reviews, and a portfolio attacks each: small matrix products, in which threads
-wait for each other whenever a core is taken. Imports count on both sides.
+Two embedding bags are fitted on generated reviews, and a portfolio attacks each: small matrix products, in which
+threads wait for each other whenever a core is taken. Imports count on both sides.
 """
 
 import argparse

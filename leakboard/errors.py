@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import traceback
+import unicodedata
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -35,9 +36,22 @@ def nearest(name: object, allowed: Iterable[str]) -> str:
     return f"; did you mean {matches[0]!r}?" if matches else ""
 
 
+LONGEST = 2_000
+"""Characters of a text that others wrote, which are kept and shown."""
+
+
+def plain(text: str, longest: int = LONGEST) -> str:
+    """Return a text of a plugin or of data as it can be kept and shown: no control characters, not too long.
+
+    Escape codes would reach the reader's terminal; a lone surrogate can be written to no file.
+    """
+    shown = text if len(text) <= longest else f"{text[:longest]}… ({len(text) - longest:,} more characters)"
+    return "".join(c if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cs") else "\ufffd" for c in shown)
+
+
 def one_line(error: BaseException) -> str:
     """Return an exception as one line: its type, unless the request was at fault, and its message."""
-    message = " ".join(str(error).split()) or "no message"
+    message = " ".join(plain(str(error)).split()) or "no message"
     return message if isinstance(error, RequestError) else f"{type(error).__name__}: {message}"
 
 

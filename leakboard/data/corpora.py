@@ -96,12 +96,26 @@ def build_corpus(
             raise RequestError(f"{name}: the {split} split has no texts")
         if wrong := [c for c in numeric_targets if c not in frame or not np.isfinite(frame[c].astype(float)).all()]:
             raise RequestError(f"{name}: {wrong[0]} is not a finite number for every text of {split}")
+        for column, values in classes.items():
+            _check_codes(frame[column], len(values), f"{name}: {column} of {split}")
         columns = [c for c in frame.columns if c in kinds or c.startswith(POSTERIOR)]
         features = Features({c: kinds.get(c, List(Value("float64"))) for c in columns})
         parts[split] = Dataset.from_dict({c: frame[c].tolist() for c in columns}, features=features)
     corpus = Corpus(name, tuple(secrets), DatasetDict(parts), numeric_targets=tuple(numeric_targets))
     corpus = dataclasses.replace(corpus, checks={**(checks or {}), **check(corpus)})
     return _showing_secrets(corpus) if show_secrets else corpus
+
+
+def _check_codes(codes: pd.Series[Any], classes: int, what: str) -> None:
+    """Refuse numbers of classes that are none.
+
+    Raises:
+        RequestError: one is missing, fractional or out of range.
+    """
+    numbers = codes.to_numpy(np.float64)
+    wrong = ~((numbers >= 0) & (numbers < classes) & (numbers == np.floor(numbers)))
+    if wrong.any():
+        raise RequestError(f"{what}: {codes.iloc[int(wrong.argmax())]} is not one of the {classes} classes, from 0 on")
 
 
 def _showing_secrets(corpus: Corpus) -> Corpus:
@@ -216,6 +230,17 @@ def _loaded(folder: Path, inode: int, changed: int) -> Corpus:
     secrets = tuple(Secret(s["name"], tuple(s["values"]), s["kind"]) for s in about["secrets"])
     splits = DatasetDict.load_from_disk(str(folder / "splits"))
     return Corpus(about["name"], secrets, splits, about["checks"], tuple(about.get("numeric_targets", ())))
+
+
+def detached(corpus: Corpus) -> Corpus:
+    """Return a copy of a corpus in memory, which names no files: beside those of its splits lie the other splits'."""
+    from datasets import Dataset, DatasetInfo
+
+    parts = {
+        name: Dataset(part.with_format("arrow")[:], info=DatasetInfo(features=part.features))
+        for name, part in corpus.splits.items()
+    }
+    return dataclasses.replace(corpus, splits=type(corpus.splits)(parts))
 
 
 def posterior(corpus: Corpus, split: str, secret: str) -> np.ndarray | None:

@@ -101,6 +101,8 @@ def _checked(scores: Mapping[str, np.ndarray], secret: Secret, n: int) -> np.nda
     if secret.name not in scores:
         raise RequestError(f"the attack guesses nothing for {secret.name!r}")
     array = np.asarray(scores[secret.name])
+    if array.dtype.kind not in "fiub":
+        raise RequestError(f"guesses of {secret.name!r} are {array.dtype}, not real numbers")
     if array.shape != (n, len(secret.values)):
         raise RequestError(f"guesses of {secret.name!r} have shape {array.shape}, not {(n, len(secret.values))}")
     if not np.isfinite(array).all():

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from leakboard.errors import StopRun, failure_line
+from leakboard.errors import StopRun, failure_line, plain
 from leakboard.logs import PROGRESS
 
 
@@ -123,7 +123,7 @@ class Hearer(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Pass on one line."""
-        self.tell("progress" if record.levelno < logging.WARNING else "warning", record.getMessage())
+        self.tell("progress" if record.levelno < logging.WARNING else "warning", plain(record.getMessage()))
 
 
 def attempt(task: Task, warn: Callable[[str], None]) -> Any:

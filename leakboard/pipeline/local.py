@@ -234,5 +234,8 @@ def _call(task: Task) -> tuple[Any, float]:
     tell("start")
     PROGRESS.handlers[:] = [Hearer(tell)]
     start = time.monotonic()
-    value = attempt(task, partial(tell, "warning"))
+    try:
+        value = attempt(task, partial(tell, "warning"))
+    except KeyboardInterrupt as error:  # a plugin's own: a worker hears no Ctrl-C
+        raise TaskFailed(one_line(error), traceback.format_exc()) from None
     return value, time.monotonic() - start

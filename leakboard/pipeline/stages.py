@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from leakboard.claims import claim_as_json
 from leakboard.data.corpora import load_corpus, save_corpus
-from leakboard.errors import DataError, NotApplicable, RequestError, StopRun, one_line
+from leakboard.errors import DataError, NotApplicable, RequestError, StopRun, one_line, plain
 from leakboard.interfaces import Corpus, FittedVictim, SecretKind, Victim
 from leakboard.logs import log_progress
 from leakboard.pipeline.applicability import why_no_attack, why_no_fit
@@ -263,10 +263,13 @@ class Stages:
             test_size=result.test_size,
             claim=claim_as_json(result.claim),
             audited=asdict(result.audited) if result.audited else None,
-            details=result.details,
+            details=plain(result.details),
             checks=corpus.checks,
             metrics=result.metrics,
-            sentences=[asdict(sentence) for sentence in result.sentences],
+            sentences=[
+                {name: plain(value) if isinstance(value, str) else value for name, value in asdict(sentence).items()}
+                for sentence in result.sentences
+            ],
         )
         return record, costs
 

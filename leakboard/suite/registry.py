@@ -110,7 +110,7 @@ class Registry:
             raise BrokenPlugin(_broken(listing, listing.problem))
         try:
             module = importlib.import_module(listing.module) if listing.module else _import_file(listing)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise BrokenPlugin(_broken(listing, failure_line(error, listing.origin))) from error
         self._classes[kind, name] = _plugin_class(module, listing)
         return self._classes[kind, name]

@@ -16,6 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from leakboard.claims import PrivacyClaim
+from leakboard.errors import RequestError
 from leakboard.interfaces import Attack, Corpus, Floats, Integers, Secret, SecretKind, Texts
 from leakboard.metrics.secrets import SCORES, secret_metrics
 from leakboard.threats.oracle import Oracle
@@ -108,6 +109,8 @@ class SecretsThreat(Threat["SecretsAttack"]):
         answer = guess(vectors)
         guesses = SecretGuesses(answer) if isinstance(answer, Mapping) else answer
         expect(guesses, SecretGuesses, "secrets")
+        if masked := [name for name, values in guesses.scores.items() if np.ma.is_masked(values)]:
+            raise RequestError(f"guesses of {masked[0]!r} are masked")
         back = np.argsort(order)
         arrays = {name: np.asarray(values) for name, values in guesses.scores.items()}
         scores = {name: array[back] if array.shape[:1] == back.shape else array for name, array in arrays.items()}

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from leakboard.claims import PrivacyClaim, ReleaseClaim
+from leakboard.data.corpora import detached
 from leakboard.errors import RequestError
 from leakboard.interfaces import Attack, Corpus, FittedVictim, Floats, Integers, Publication, SecretKind, Victim
 from leakboard.metrics.measures import Metric
@@ -148,8 +149,8 @@ def release_claim(side: VictimSide, times: int) -> ReleaseClaim | None:
 
 
 def attacker_corpus(side: VictimSide) -> Corpus:
-    """Return the attacker's own corpus: train and dev, without what only scoring may see."""
-    return side.auxiliary.only("train", "dev")
+    """Return the attacker's own corpus: train and dev, in memory, without what only scoring may see."""
+    return detached(side.auxiliary.only("train", "dev"))
 
 
 def expect(answer: Any, kind: type, threat: str) -> None:
