@@ -31,8 +31,7 @@ T = TypeVar("T")
 SCHEMA = 2
 """Version of everything the engine writes; part of every identity."""
 
-INFINITE = "Infinity"
-"""How infinity is written in strict JSON."""
+INFINITE = "Infinity"  # as it is written in strict JSON
 
 SETTLED = 5.0
 """Age (seconds) from which a file's time of change tells whether it changed: clocks of file systems are coarse."""
@@ -111,18 +110,6 @@ def write_file(path: Path, content: str | bytes) -> None:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise StorageError(f"{path}: cannot be written ({error.strerror}); what was finished before is kept") from error
-
-
-def remove_file(path: Path) -> None:
-    """Remove a file, if it is there.
-
-    Raises:
-        StorageError: the folder cannot be written.
-    """
-    try:
-        path.unlink(missing_ok=True)
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be removed ({error.strerror})") from None
 
 
 def save_fields(instance: Any, folder: Path) -> None:
@@ -224,8 +211,7 @@ class Store:
             make(temporary)
             files = {str(f.relative_to(temporary)): f for f in _files(temporary)}
             sums = {name: _checksum(f) for name, f in files.items()}
-            stats = {name: _stat(f) for name, f in files.items()}
-            noted = {"key": key, "files": sums, "stats": stats, "code": dict(code)}
+            noted = {"key": key, "files": sums, "stats": {n: _stat(f) for n, f in files.items()}, "code": dict(code)}
             write_file(temporary / _CHECKSUMS, json.dumps(noted, indent=1, sort_keys=True))
             _move(temporary, path)
         except OSError as error:
@@ -284,8 +270,7 @@ class Store:
             present = {str(f.relative_to(path)) for f in _files(path)}
             if present != set(noted["files"]):
                 return "files are missing or added"
-            stats = noted.get("stats", {})
-            touched = [name for name in noted["files"] if _stat(path / name) != stats.get(name)]
+            touched = [name for name in noted["files"] if _stat(path / name) != noted.get("stats", {}).get(name)]
             altered = [name for name in touched if _checksum(path / name) != noted["files"][name]]
             return f"checksum mismatch in {', '.join(altered)}" if altered else ""
         except (OSError, ValueError, KeyError, TypeError, RequestError):
@@ -303,8 +288,7 @@ def _files(folder: Path) -> list[Path]:
 
 def _stat(path: Path) -> list[int]:
     """Return a file's size and its time of change: where both are as written, so are the bytes."""
-    status = path.stat()
-    return [status.st_size, status.st_mtime_ns]
+    return [(status := path.stat()).st_size, status.st_mtime_ns]
 
 
 def _move(source: Path, target: Path) -> None:

@@ -13,9 +13,10 @@ from leakboard.board.fairness import fairness
 from leakboard.board.leaderboard import leaderboard, skipped
 from leakboard.board.means import Row
 from leakboard.board.reference import COMPARISON
+from leakboard.errors import StorageError
 from leakboard.metrics.claims import DELTA
 from leakboard.pipeline.records import Record
-from leakboard.store import remove_file, write_file
+from leakboard.store import write_file
 from leakboard.suite.names import Names
 
 FORMULA = re.compile(r"[=+@\t\r]|-(?!\d+(\.\d+)?$)")
@@ -56,7 +57,10 @@ def write_tables(
     Raises:
         RequestError: the folder cannot be written.
     """
-    remove_file(folder / "comparison.csv")
+    try:
+        (folder / "comparison.csv").unlink(missing_ok=True)
+    except OSError as error:
+        raise StorageError(f"{folder / 'comparison.csv'}: cannot be removed ({error.strerror})") from None
     paths = []
     for name, (columns, rows) in table_rows(records, costs, comparison, names).items():
         paths.append(write_table(folder / name, columns, rows))
