@@ -1,7 +1,6 @@
 """Fixtures that several test files share."""
 
 import contextlib
-import functools
 import io
 import os
 import shutil
@@ -98,26 +97,16 @@ def command_line(monkeypatch, capsys):
         captured = capsys.readouterr()
         return ended.value.code, captured.out, captured.err
 
-    monkeypatch.setattr(local, "run_local", _run_here)
+    monkeypatch.setattr(local.Local, "run", _run_here)
     monkeypatch.chdir(CHECKOUT)
     return call
 
 
-def _run_here(tasks, jobs, listen):
+def _run_here(engine, tasks, is_done, listen):
     """Stand in for the local engine: the same tasks, one after the other, without the seconds that a process costs."""
-    from leakboard.pipeline.engines import Outcome, TaskFailed, attempt
+    from leakboard.pipeline import engines
 
-    failures = {}
-    for task in tasks:
-        value, failure = None, failures.get(task.after)
-        if failure is None:
-            try:
-                value = attempt(task, functools.partial(listen, task.name, "warning"))
-            except TaskFailed as raised:
-                failure = raised
-        if failure:
-            failures[task.name] = failure
-        yield Outcome(task, value, failure)
+    return engines.drive(engines._Calls(listen), tasks, 1, 1, 0.0, is_done)
 
 
 @pytest.fixture(scope="session")
@@ -130,7 +119,7 @@ def finished(tmp_path_factory):
     bench.suite(seeds=[0, 1], victims=["hashed", {"hashed": {"noise": 0.05}}], attacks=["ridge", "nearest_neighbour"])
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as out:
         patch.setattr(sys, "argv", ["run_benchmark.py", *bench.arguments("run")])
-        patch.setattr(local, "run_local", _run_here)
+        patch.setattr(local.Local, "run", _run_here)
         patch.chdir(CHECKOUT)
         with pytest.raises(SystemExit) as ended:
             commands.main()

@@ -14,6 +14,7 @@ from snippets import OTHERS, ROOT, Reader, blocks, check_other, command_lines
 
 from leakboard.cli import commands
 from leakboard.pipeline import runner
+from leakboard.pipeline.engines import Here
 from leakboard.suite import options
 from leakboard.suite.keys import SuiteFile
 from leakboard.suite.registry import KINDS, Registry
@@ -38,8 +39,8 @@ def reader(tmp_path_factory):
         patch.chdir(tmp_path_factory.mktemp("reader"))
         execute = runner.execute
 
-        def in_process(opened, display, processes, force):
-            execute(opened, display, 0, force)
+        def in_process(opened, display, engine, force):
+            execute(opened, display, Here(), force)
 
         patch.setattr(runner, "execute", in_process)
         yield Reader()

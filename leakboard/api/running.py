@@ -48,6 +48,8 @@ def run(
     from leakboard.api.report import Report
     from leakboard.board.files import write_files
     from leakboard.board.reference import read_reference
+    from leakboard.pipeline.engines import Here
+    from leakboard.pipeline.local import Local
     from leakboard.pipeline.runner import execute, open_run
     from leakboard.suite.registry import Registry
     from leakboard.suite.suites import load_suite
@@ -56,7 +58,7 @@ def run(
     loaded = load_suite(suite, registry)
     opened = open_run(loaded, loaded.cells(seeds, chosen), Path(out), registry, reuse=not force)
     display = _Notes()
-    execute(opened, display, jobs, force)
+    execute(opened, display, Local(jobs) if jobs else Here(), force)
     records = opened.records()
     write_files(opened, records)
     return Report(

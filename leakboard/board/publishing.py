@@ -13,7 +13,7 @@ from leakboard.board.files import write_files
 from leakboard.board.submissions import forget_verified, is_submission, record_verified
 from leakboard.errors import RequestError
 from leakboard.pipeline import runner
-from leakboard.pipeline.local import usable_cores
+from leakboard.pipeline.local import Local, usable_cores
 from leakboard.pipeline.records import PUBLISHED as RECORDS
 from leakboard.pipeline.records import Record, pack, published_records
 from leakboard.pipeline.runner import Run
@@ -83,7 +83,7 @@ def verify(run: Run, display: runner.Display, count: int, tolerance: float, seed
     with tempfile.TemporaryDirectory() as folder:
         jobs = [job for job, _ in chosen]
         again = dataclasses.replace(run, jobs=jobs, others=(), out=Path(folder), reuse=False)
-        runner.execute(again, display, usable_cores(), force=False)
+        runner.execute(again, display, Local(usable_cores()), force=False)
         compared = {job.key: _compare(display, again, job, result.record, tolerance) for job, result in chosen}
     agree = {key: largest for key, largest in compared.items() if largest is not None}
     if is_submission(run.suite.home):

@@ -75,6 +75,8 @@ def run(
     only: Only = None,
     seeds: Annotated[Optional[str], typer.Option(help="Instead of the suite's, as in 0,1,2.")] = None,  # noqa: UP045
     jobs: Annotated[Optional[int], typer.Option(min=1, help="Cells at once; as many as cores if left out.")] = None,  # noqa: UP045
+    engine: Annotated[str, typer.Option(help="local, ray or slurm.")] = "local",
+    address: Annotated[str, typer.Option(help="Of a Ray cluster that is running.")] = "",
     plugin: PluginFiles = None,
     force: Annotated[bool, typer.Option("--force", help="Compute again what is done.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the cells and what is cached.")] = False,
@@ -94,14 +96,14 @@ def run(
     from leakboard.board.files import write_files
     from leakboard.board.leaderboard import leaderboard
     from leakboard.cli import console as output
+    from leakboard.cli.engines import chosen_engine
     from leakboard.cli.progress import RunProgress
     from leakboard.pipeline import runner
-    from leakboard.pipeline.local import usable_cores
 
+    chosen = chosen_engine(console, engine, jobs, address, out)
     try:
         opened = _open(suite, out, only, seeds, plugin, reuse=not force)
-        output.warn_about_jobs(console, jobs or usable_cores(), usable_cores())
-        runner.execute(opened, RunProgress(console), jobs or usable_cores(), force)
+        runner.execute(opened, RunProgress(console), chosen, force)
     except KeyboardInterrupt:  # reported here: Typer ends silently on it
         Console(stderr=True).print("interrupted: finished cells are kept; the same command goes on from here")
         raise typer.Exit(130) from None

@@ -26,12 +26,6 @@ from leakboard.suite import options
 from leakboard.suite.plan import Job
 
 
-def warn_about_jobs(console: Console, jobs: int, cores: int) -> None:
-    """Warn when more cells are to be computed at once than there are cores."""
-    if jobs > cores:
-        console.print(f"warning: {jobs} jobs on {cores} usable cores: slower, not faster")
-
-
 def warn_about_missing(console: Console, run: Run) -> None:
     """Warn when cells have no result, so that nobody takes a part for the whole, and when results were altered."""
     for job in run.altered:

@@ -1,17 +1,19 @@
 """Engines take tasks, some of which wait for others, and report how each ended.
 
-Here is what all engines share, and the one that uses this process; `leakboard.pipeline.local` has local processes.
+Here is what all engines share, and the one that uses this process; `leakboard.pipeline.local` has processes of this
+machine, `leakboard.pipeline.clusters` those of others.
 """
 
 from __future__ import annotations
 
 import logging
+import sys
 import time
 import traceback
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from leakboard.errors import StopRun, failure_line, plain
 from leakboard.logs import PROGRESS
@@ -32,6 +34,8 @@ class Task:
     """Threads that it uses."""
     plugins: tuple[str, ...] = ()
     """Plugins on its way that are not LeakBoard's own: tasks of other plugins are not run in the same process."""
+    kind: str = ""
+    """What it is like: tasks of a kind are taken to last equally long."""
 
 
 class TaskFailed(Exception):
@@ -42,7 +46,7 @@ class TaskFailed(Exception):
         self.reason, self.lines = reason, lines
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Outcome:
     """How a task ended."""
 
@@ -60,19 +64,39 @@ class Waiting:
 
     def __init__(self, tasks: Iterable[Task]):
         self.ready: list[Task] = []
+        self._ended: dict[str, tuple[float, int]] = {}
         self._followers: dict[str, list[Task]] = {}
         for task in tasks:
             (self._followers.setdefault(task.after, []) if task.after else self.ready).append(task)
 
-    def take(self, threads: int) -> Task | None:
-        """Take out the first task that needs no more than so many threads; None where there is none."""
-        for i, task in enumerate(self.ready):
-            if task.threads <= threads:
-                return self.ready.pop(i)
-        return None
+    def take(self, threads: int, lasting: float = 0.0) -> list[Task]:
+        """Take out the first task that needs no more than so many threads, and small ones like it behind it.
+
+        Args:
+            threads: that are free.
+            lasting: tasks are taken together until they are expected to last so long (seconds); one that may be killed
+                for its timeout stays alone.
+        """
+        first = next((i for i, task in enumerate(self.ready) if task.threads <= threads), None)
+        if first is None:
+            return []
+        batch = [self.ready.pop(first)]
+        left = lasting - self.expected(batch[0])
+        while left > 1e-9 and first < len(self.ready) and _alike(batch[0], self.ready[first]):
+            batch.append(self.ready.pop(first))
+            left -= self.expected(batch[-1])
+        return batch
+
+    def expected(self, task: Task) -> float:
+        """Return how long a task may last, from the ended ones of its kind (seconds); infinity where none has."""
+        seconds, count = self._ended.get(task.kind, (float("inf"), 1))
+        return seconds / count
 
     def take_in(self, outcome: Outcome) -> Iterator[Outcome]:
         """Make ready what waited for a task that ended well; yield the same failure for what waited for another."""
+        if outcome.failure is None and outcome.seconds:
+            seconds, count = self._ended.get(outcome.task.kind, (0.0, 0))
+            self._ended[outcome.task.kind] = seconds + outcome.seconds, count + 1
         followers = self._followers.pop(outcome.task.name, [])
         if outcome.failure is None:
             self.ready = [t for t in self.ready if not t.after] + followers + [t for t in self.ready if t.after]
@@ -83,35 +107,130 @@ class Waiting:
             yield from self.take_in(not_run)
 
 
+def _alike(first: Task, second: Task) -> bool:
+    """Return whether one process may run two tasks one after another."""
+    same = all(getattr(first, name) == getattr(second, name) for name in ("after", "plugins", "threads"))
+    return same and first.timeout is None and second.timeout is None
+
+
+class Engine(Protocol):
+    """Where tasks run."""
+
+    @property
+    def jobs(self) -> int:
+        """How many tasks run at once, as far as is known."""
+
+    def run(self, tasks: Iterable[Task], is_done: IsDone, listen: Listen) -> Generator[Outcome, None, None]:
+        """Run tasks and yield their outcomes as they end.
+
+        Raises:
+            StopRun: a task could not write, or a dataset is not as asked; the others are stopped.
+        """
+
+
+class Processes(Protocol):
+    """What `drive` gives batches of tasks to."""
+
+    def start(self, batch: Sequence[Task]) -> Any:
+        """Give tasks to a process, which runs them one after another, and return what stands for them."""
+
+    def wait(self, running: Sequence[Any]) -> Iterable[Any]:
+        """Wait until at least one of these has ended, and return those that have."""
+
+    def collect(self, batch: Sequence[Task], started: Any) -> Sequence[Outcome | None]:
+        """Return how each task of a batch ended; None for one whose process was lost, and that may be tried again."""
+
+
+def drive(
+    processes: Processes, tasks: Iterable[Task], jobs: int, cores: int, lasting: float, is_done: IsDone
+) -> Generator[Outcome, None, None]:
+    """Run tasks in processes, in the order of `Waiting`, and yield their outcomes as they end.
+
+    A task whose predecessor failed is not run; its outcome carries the same failure. One whose process was lost is
+    given to another, unless it had ended before that.
+
+    Args:
+        processes: run them.
+        tasks: with the names of those that they wait for.
+        jobs: batches at once.
+        cores: threads at once; a task that needs more runs alone.
+        lasting: small tasks are taken together until they may last so long (seconds).
+        is_done: whether a task, whose process was lost, had written its result.
+
+    Raises:
+        StopRun: a task could not write, or a dataset is not as asked.
+    """
+    waiting = Waiting(tasks)
+    running: dict[Any, list[Task]] = {}
+    while waiting.ready or running:
+        while len(running) < jobs:
+            used = sum(batch[0].threads for batch in running.values())
+            if not (batch := waiting.take(cores - used if running else sys.maxsize, lasting)):
+                break
+            running[processes.start(batch)] = batch
+        for ended in processes.wait(list(running)):
+            batch = running.pop(ended)
+            for task, outcome in zip(batch, processes.collect(batch, ended), strict=True):
+                if outcome is None and not is_done(task):
+                    waiting.ready.insert(0, task)
+                    continue
+                known = outcome or Outcome(task)
+                yield known
+                yield from waiting.take_in(known)
+
+
+IsDone = Callable[[Task], bool]
 Listen = Callable[[str, str, str], None]
 """Called with a task's name, ``start``, ``progress`` or ``warning``, and a text."""
 
 
-def run_here(tasks: Iterable[Task], listen: Listen) -> Generator[Outcome, None, None]:
-    """Run tasks in this process, one after another, and yield their outcomes: for notebooks, which cannot spawn.
+class Here:
+    """This process, for notebooks, which cannot spawn: one task after another.
 
-    Order and failures are those of `run_local` with one job, and so are the results. Timeouts are not enforced, and a
-    task that ends the process ends this one. Global settings that tasks change are given back at the end.
+    Order and failures are those of local processes with one job, and so are the results. Timeouts are not enforced,
+    and a task that ends the process ends this one. Global settings that tasks change are given back at the end.
+    """
+
+    jobs = 1
+
+    def run(self, tasks: Iterable[Task], is_done: IsDone, listen: Listen) -> Generator[Outcome, None, None]:
+        """Run tasks and yield their outcomes."""
+        from leakboard.pipeline.resources import settings_given_back
+
+        with settings_given_back():
+            yield from drive(_Calls(listen), tasks, 1, 1, 0.0, is_done)
+
+
+class _Calls:
+    """Makes the call of a task at once."""
+
+    def __init__(self, listen: Listen):
+        self.listen = listen
+
+    def start(self, batch: Sequence[Task]) -> Outcome:
+        (task,) = batch
+        self.listen(task.name, "start", "")
+        return called(task, partial(self.listen, task.name))
+
+    def wait(self, running: Sequence[Outcome]) -> Sequence[Outcome]:
+        return running
+
+    def collect(self, batch: Sequence[Task], started: Outcome) -> Sequence[Outcome]:
+        return [started]
+
+
+def called(task: Task, tell: Callable[[str, str], None]) -> Outcome:
+    """Make a task's call, pass on what it logs, and return how it ended.
 
     Raises:
-        StopRun: a task could not write, or a dataset is not as asked; the others are not run.
+        StopRun: it could not write, or a dataset is not as asked.
     """
-    from leakboard.pipeline.resources import settings_given_back
-
-    waiting = Waiting(tasks)
-    with settings_given_back():
-        while waiting.ready:
-            task = waiting.ready.pop(0)
-            listen(task.name, "start", "")
-            PROGRESS.handlers[:] = [Hearer(partial(listen, task.name))]
-            start = time.monotonic()
-            try:
-                value = attempt(task, partial(listen, task.name, "warning"))
-                outcome = Outcome(task, value, seconds=time.monotonic() - start)
-            except TaskFailed as failure:
-                outcome = Outcome(task, failure=failure)
-            yield outcome
-            yield from waiting.take_in(outcome)
+    PROGRESS.handlers[:] = [Hearer(tell)]
+    start = time.monotonic()
+    try:
+        return Outcome(task, attempt(task, partial(tell, "warning")), seconds=time.monotonic() - start)
+    except TaskFailed as failure:
+        return Outcome(task, failure=failure)
 
 
 class Hearer(logging.Handler):

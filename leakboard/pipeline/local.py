@@ -17,17 +17,15 @@ import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from functools import partial
 from multiprocessing.connection import Client, Connection, Listener
 from typing import Any
 
 from pebble import ProcessExpired, ProcessPool
 
 from leakboard.errors import StopRun, one_line
-from leakboard.logs import PROGRESS
-from leakboard.pipeline.engines import Hearer, Listen, Outcome, Task, TaskFailed, Waiting, attempt
+from leakboard.pipeline.engines import IsDone, Listen, Outcome, Task, TaskFailed, called, drive
 from leakboard.pipeline.resources import QUIET
 
 METHOD = "forkserver" if sys.platform == "linux" else "spawn"
@@ -59,35 +57,20 @@ def prepare_workers() -> None:
         forkserver.ensure_running()
 
 
-def run_local(tasks: Iterable[Task], jobs: int, listen: Listen) -> Generator[Outcome, None, None]:
-    """Run tasks in ``jobs`` processes and yield their outcomes as they end.
+class Local:
+    """Processes of this machine, ``jobs`` at once, with no more threads than it has cores, or jobs if these are more.
 
-    They run in the order of `Waiting`, with no more threads at once than there are cores, or jobs where more of these
-    are asked for. A task whose predecessor failed is not run; its outcome carries the same failure. A task that exceeds
-    its timeout is killed and fails alone, as does one whose process ends. One whose process ends before the task began
-    is given to another.
-
-    Raises:
-        StopRun: a task could not write, or a dataset is not as asked; the others are stopped.
+    A task that exceeds its timeout is killed and fails alone, as does one whose process ends. One whose process ends
+    before the task began is given to another.
     """
-    waiting, cores = Waiting(tasks), max(jobs, usable_cores())
-    running: dict[Any, Task] = {}
-    with Workers(jobs, listen) as workers:
-        while waiting.ready or running:
-            while len(running) < jobs:
-                used = sum(task.threads for task in running.values())
-                task = waiting.take(cores - used if running else sys.maxsize)
-                if task is None:
-                    break
-                running[workers.schedule(task)] = task
-            done, _ = concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED)
-            for future in done:
-                task = running.pop(future)
-                if (outcome := workers.collect(task, future)) is None:
-                    waiting.ready.insert(0, task)
-                    continue
-                yield outcome
-                yield from waiting.take_in(outcome)
+
+    def __init__(self, jobs: int):
+        self.jobs = jobs
+
+    def run(self, tasks: Iterable[Task], is_done: IsDone, listen: Listen) -> Generator[Outcome, None, None]:
+        """Run tasks and yield their outcomes."""
+        with Workers(self.jobs, listen) as workers:
+            yield from drive(workers, tasks, self.jobs, max(self.jobs, usable_cores()), 0.0, is_done)
 
 
 class Workers:
@@ -123,8 +106,9 @@ class Workers:
             Client(self._listener.address, authkey=self._key).close()  # wakes the thread that accepts
         self._listener.close()
 
-    def schedule(self, task: Task) -> Any:
+    def start(self, batch: Sequence[Task]) -> Any:
         """Give a task to a process of its plugins and return its future."""
+        (task,) = batch
         self._begun.discard(task.name)
         try:
             future: Any = self._pool(task.plugins).schedule(_call, args=[task], timeout=task.timeout)
@@ -134,15 +118,20 @@ class Workers:
         self._given[task.name] = task, future
         return future
 
-    def collect(self, task: Task, future: Any) -> Outcome | None:
+    def wait(self, running: Sequence[Any]) -> Iterable[Any]:
+        """Return the futures that are done, one at least."""
+        return concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED).done
+
+    def collect(self, batch: Sequence[Task], started: Any) -> Sequence[Outcome | None]:
         """Return how a task ended; None where its process died before it began, and another may begin it."""
+        (task,), future = batch, started
         del self._given[task.name]
         if not future.cancelled() and isinstance(future.exception(), BrokenProcessPool):
             self._discard(task.plugins)
             self._tries[task.name] += 1
             if task.name not in self._begun and self._tries[task.name] < TRIES:
-                return None
-        return _outcome(task, future)
+                return [None]
+        return [_outcome(task, future)]
 
     def _pool(self, plugins: tuple[str, ...]) -> ProcessPool:
         """Return the pool of a set of plugins; of those that have nothing to do the last few are kept."""
@@ -232,10 +221,10 @@ def _call(task: Task) -> tuple[Any, float]:
     with contextlib.suppress(OSError):  # where the task before left this process in another
         os.chdir(_folder)
     tell("start")
-    PROGRESS.handlers[:] = [Hearer(tell)]
-    start = time.monotonic()
     try:
-        value = attempt(task, partial(tell, "warning"))
+        outcome = called(task, tell)
     except KeyboardInterrupt as error:  # a plugin's own: a worker hears no Ctrl-C
         raise TaskFailed(one_line(error), traceback.format_exc()) from None
-    return value, time.monotonic() - start
+    if outcome.failure:
+        raise outcome.failure
+    return outcome.value, outcome.seconds

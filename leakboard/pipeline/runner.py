@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 from leakboard.errors import DataError, RequestError
-from leakboard.pipeline.records import Record, is_altered, write_failure, write_record
+from leakboard.pipeline.engines import Engine
+from leakboard.pipeline.records import RESULT, Record, is_altered, write_failure, write_record
 from leakboard.pipeline.results import Result, Results
 from leakboard.store import Store
 from leakboard.suite.cells import Cell, Choice
@@ -146,11 +147,8 @@ class Display(Protocol):
         """Show that a task has ended."""
 
 
-def execute(run: Run, display: Display, processes: int, force: bool) -> None:
+def execute(run: Run, display: Display, engine: Engine, force: bool) -> None:
     """Run every cell that was asked for and has no result yet; failures are recorded, and the others go on.
-
-    ``processes``: how many tasks run at once, each in a process of its own; 0 runs them in this one, where no timeout
-    is enforced.
 
     Raises:
         StopRun: the output folder cannot be written, the disk is full, or a dataset is not as the suite asks.
@@ -173,7 +171,7 @@ def execute(run: Run, display: Display, processes: int, force: bool) -> None:
     if tried:
         run.store.sweep()
         try:
-            _run_tasks(run, tried, display, processes, force)
+            _run_tasks(run, tried, display, engine, force)
         except DataError as error:
             raise DataError(f"{run.suite.path}: {error}") from None
 
@@ -203,9 +201,8 @@ def _record_without_trying(run: Run, job: Job) -> None:
         write_record(run.cells / job.folder, record)
 
 
-def _run_tasks(run: Run, pending: Sequence[Job], display: Display, processes: int, force: bool) -> None:
-    from leakboard.pipeline import local
-    from leakboard.pipeline.engines import Outcome, Task, run_here
+def _run_tasks(run: Run, pending: Sequence[Job], display: Display, engine: Engine, force: bool) -> None:
+    from leakboard.pipeline.engines import Outcome, Task
     from leakboard.pipeline.worker import RunFolders, fit_victim, load_dataset, publish_victim, record_failure, run_cell
 
     files = tuple(path.resolve() for path in run.plugin_files)
@@ -249,13 +246,27 @@ def _run_tasks(run: Run, pending: Sequence[Job], display: Display, processes: in
             return failure.reason
         return record_failure(cells[name], folders, failure.reason, failure.lines)
 
-    outcomes_of = partial(local.run_local, jobs=processes) if processes else run_here
+    before = {name: _written(run, job) for name, job in cells.items()}
+
+    def is_done(task: Task) -> bool:
+        """Return whether a cell's result was written since the run began; what others leave is looked for anyway."""
+        return task.name in cells and _written(run, cells[task.name]) != before[task.name]
+
+    named = [replace(task, kind=kinds[task.name]) for task in (*loading, *tasks)]
     with (
-        display.begin(kinds, processes or 1) as progress,
-        closing(outcomes_of([*loading, *tasks], listen=progress.listen)) as outcomes,
+        display.begin(kinds, engine.jobs) as progress,
+        closing(engine.run(named, is_done, progress.listen)) as outcomes,
     ):
         for outcome in outcomes:
             progress.end(outcome.task.name, outcome.seconds, finish(outcome))
+
+
+def _written(run: Run, job: Job) -> int | None:
+    """Return when a cell's result was written (nanoseconds); None where it has none."""
+    try:
+        return (run.cells / job.folder / RESULT).stat().st_mtime_ns
+    except OSError:
+        return None
 
 
 def _foreign(*choices: Choice) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ def test_what_cannot_meet_is_skipped_with_the_reason(finished):
 
 def test_a_second_run_does_no_work(copied, command_line, monkeypatch):
     results, tables = copied.results(), copied.tables()
-    monkeypatch.setattr(local, "run_local", None)
+    monkeypatch.setattr(local.Local, "run", None)
     code, out, err = command_line(*copied.arguments("run"))
     assert (code, err) == (0, "")
     assert "leaderboard.csv" in out
@@ -146,7 +146,7 @@ def test_force_computes_the_same_bytes_again(copied, command_line):
 
 
 def test_a_dry_run_lists_and_computes_nothing(copied, command_line, monkeypatch):
-    monkeypatch.setattr(local, "run_local", None)
+    monkeypatch.setattr(local.Local, "run", None)
     removed = sorted(path for path in copied.results() if "hashed-ridge-s0" in path.parent.name)[0]
     removed.unlink()
     before = sorted(copied.folder.rglob("*"))

@@ -14,7 +14,7 @@ import pytest
 from leakboard.logs import log_progress, log_warning
 from leakboard.pipeline import local
 from leakboard.pipeline.engines import Task
-from leakboard.pipeline.local import run_local, usable_cores
+from leakboard.pipeline.local import Local, usable_cores
 
 WAIT = """        marker = Path(os.environ["TINY_MARKER"])
         if marker.exists():
@@ -100,7 +100,7 @@ def log(text, warn):
 def run_all(tasks, jobs=1, timeout=None):
     heard = []
     limited = [dataclasses.replace(task, timeout=timeout) for task in tasks]
-    outcomes = list(run_local(limited, jobs, lambda *event: heard.append(event)))
+    outcomes = list(Local(jobs).run(limited, lambda task: False, lambda *event: heard.append(event)))
     return {outcome.task.name: outcome for outcome in outcomes}, heard
 
 

@@ -9,7 +9,7 @@ from leakboard.data.corpora import detached, load_corpus, save_corpus
 from leakboard.errors import LONGEST, RequestError, one_line, plain
 from leakboard.interfaces import Secret
 from leakboard.pipeline.engines import Hearer, Task
-from leakboard.pipeline.local import run_local
+from leakboard.pipeline.local import Local
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def answer(warn):
 
 def test_a_plugins_own_interrupt_fails_its_task_alone():
     tasks = [Task("odd", interrupt, ()), Task("good", answer, ())]
-    outcomes = {o.task.name: o for o in run_local(tasks, 1, lambda *event: None)}
+    outcomes = {o.task.name: o for o in Local(1).run(tasks, lambda task: False, lambda *event: None)}
     assert outcomes["good"].value == "good"
     assert outcomes["odd"].failure.reason == "KeyboardInterrupt: a plugin's own"
 

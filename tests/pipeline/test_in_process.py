@@ -15,7 +15,7 @@ from leakboard.board.files import write_files
 from leakboard.errors import StopRun
 from leakboard.logs import PROGRESS, log_progress
 from leakboard.pipeline import runner
-from leakboard.pipeline.engines import Task, run_here
+from leakboard.pipeline.engines import Here, Task
 from leakboard.suite.registry import Registry
 from leakboard.suite.suites import load_suite
 
@@ -66,7 +66,9 @@ def tell(warn):
 
 def run_all(*tasks):
     heard = []
-    return {out.task.name: out for out in run_here(tasks, lambda *event: heard.append(event))}, heard
+    return {
+        out.task.name: out for out in Here().run(tasks, lambda task: False, lambda *event: heard.append(event))
+    }, heard
 
 
 def test_the_records_are_those_of_workers(finished, bench):
@@ -75,7 +77,7 @@ def test_the_records_are_those_of_workers(finished, bench):
     suite = load_suite(str(bench.folder / "tiny.yaml"), registry)
     run = runner.open_run(suite, suite.cells(), bench.out, registry, reuse=False)
     display = Silent()
-    runner.execute(run, display, processes=0, force=False)
+    runner.execute(run, display, Here(), force=False)
     write_files(run, run.records())
     assert bench.tables() == finished.tables()
     results = {path.parent.name: path.read_bytes() for path in bench.results()}
@@ -134,7 +136,7 @@ def change_everything(seen, warn):
 
 
 def test_what_a_stage_changes_is_given_back():
-    list(run_here([], print))  # which loads what has threads
+    list(Here().run([], print, print))  # which loads what has threads
     datasets.enable_progress_bars()
     transformers.utils.logging.enable_progress_bar()
     torch.set_num_threads(2)

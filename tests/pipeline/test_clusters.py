@@ -1,0 +1,188 @@
+"""Ray on a real cluster of two nodes, and Slurm through submitit's local executor: the same bytes as one process."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from leakboard.errors import DataError, RequestError
+from leakboard.pipeline.clusters import Ray, Slurm
+from leakboard.pipeline.engines import Outcome, Task, Waiting
+
+CHECKOUT = Path(__file__).resolve().parent.parent.parent
+
+
+def answer(value, warn):
+    warn(f"about {value}")
+    return value
+
+
+def spin(seconds, warn):
+    """Keep a core busy for so long, whatever else the machine does."""
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+def fail(warn):
+    raise ValueError("odd data")
+
+
+def stop(warn):
+    raise DataError("datasets: mine: no such file")
+
+
+def die(warn):
+    os._exit(1)
+
+
+def die_once(folder, warn):
+    """Kill the whole process the first time."""
+    if not (folder / "died").exists():
+        (folder / "died").touch()
+        os._exit(1)
+    return "alive"
+
+
+def die_after_writing(folder, warn):
+    (folder / "result").touch()
+    os._exit(1)
+
+
+def run_all(engine, tasks, is_done=lambda task: False):
+    heard = []
+    outcomes = list(engine.run(tasks, is_done, lambda *event: heard.append(event)))
+    return {outcome.task.name: outcome for outcome in outcomes}, heard
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Return a Ray cluster of two nodes of one core each, on this machine."""
+    utils = pytest.importorskip("ray.cluster_utils", reason="no Ray: the extra ray has it")
+    path = os.environ.get("PYTHONPATH", "")
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(CHECKOUT / "tests" / "pipeline"), str(CHECKOUT), path])
+    os.environ["RAY_DEDUP_LOGS"] = "0"
+    made = utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    made.add_node(num_cpus=1)
+    yield made
+    made.shutdown()
+    os.environ["PYTHONPATH"] = path
+
+
+def test_tasks_end_on_ray_as_they_end_here(cluster, tmp_path):
+    tasks = [Task("good", answer, (5,)), Task("after good", answer, (6,), after="good"), Task("bad", fail, ())]
+    tasks += [Task("after bad", answer, (7,), after="bad"), Task("dies once", die_once, (tmp_path,))]
+    outcomes, heard = run_all(Ray(cluster.address), tasks)
+    assert {name: outcome.value for name, outcome in outcomes.items() if not outcome.failure} == {
+        "good": 5,
+        "after good": 6,
+        "dies once": "alive",
+    }
+    assert outcomes["bad"].failure.reason == outcomes["after bad"].failure.reason == "ValueError: odd data"
+    assert ("good", "warning", "about 5") in heard
+    assert ("after good", "start", "") in heard
+
+
+def test_what_was_written_before_its_node_was_lost_is_not_run_again(cluster, tmp_path):
+    task = Task("writes", die_after_writing, (tmp_path,))
+    outcomes, _ = run_all(Ray(cluster.address), [task], lambda task: (tmp_path / "result").exists())
+    assert outcomes["writes"].failure is None
+
+
+def test_what_is_lost_again_and_again_fails(cluster):
+    outcomes, _ = run_all(Ray(cluster.address), [Task("dies", die, ())])
+    assert outcomes["dies"].failure.reason.startswith("3 nodes lost: ")
+
+
+def test_an_error_that_stops_the_run_stops_it(cluster):
+    with pytest.raises(DataError, match="no such file"):
+        run_all(Ray(cluster.address), [Task("stops", stop, ())])
+
+
+def spoil(warn):
+    os.environ["SPOILT"] = "yes"
+
+
+def is_spoilt(warn):
+    return os.environ.get("SPOILT", "no")
+
+
+def test_plugins_of_others_leave_no_trace_on_ray(cluster):
+    tasks = [Task("spoils", spoil, (), plugins=("victims/odd",))]
+    tasks += [Task(str(i), is_spoilt, (), after="spoils" if not i else str(i - 1)) for i in range(4)]
+    outcomes, _ = run_all(Ray(cluster.address), tasks)
+    assert [outcomes[str(i)].value for i in range(4)] == ["no"] * 4
+
+
+def test_a_run_on_ray_writes_the_same_bytes(cluster, finished, bench, command_line):
+    (bench.folder / "tiny.yaml").write_bytes((finished.folder / "tiny.yaml").read_bytes())
+    code, out, err = command_line(*bench.arguments("run", "--engine", "ray", "--address", cluster.address))
+    assert code == 0, out + err
+    assert bench.tables() == finished.tables()
+    assert "8 cells: 4 done, 4 skipped" in out
+
+
+def test_a_node_that_is_killed_in_the_middle_costs_nothing(cluster, tmp_path):
+    """It is added for this, and killed with what runs on it; everything ends all the same."""
+    node = cluster.add_node(num_cpus=1)
+    cluster.wait_for_nodes()
+    seconds = []
+
+    def listen(name, event, text):
+        seconds.append(time.monotonic())
+        if len(seconds) == 3:
+            cluster.remove_node(node, allow_graceful=False)
+
+    tasks = [Task(str(i), spin, (0.5,)) for i in range(8)]
+    outcomes = list(Ray(cluster.address).run(tasks, lambda task: False, listen))
+    assert sorted(outcome.task.name for outcome in outcomes) == [str(i) for i in range(8)]
+    assert all(outcome.failure is None for outcome in outcomes)
+
+
+@pytest.mark.slow
+def test_slurm_through_submitits_local_executor(tmp_path, monkeypatch):
+    pytest.importorskip("submitit", reason="no submitit: the extra slurm has it")
+    path = [str(CHECKOUT / "tests" / "pipeline"), str(CHECKOUT), os.environ.get("PYTHONPATH", "")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path))
+    tasks = [Task("good", answer, (5,)), Task("after good", answer, (6,), after="good"), Task("bad", fail, ())]
+    tasks += [Task("dies once", die_once, (tmp_path,))]
+    outcomes, heard = run_all(Slurm(tmp_path / "jobs", jobs=2, cluster="local"), tasks)
+    assert outcomes["after good"].value == 6
+    assert outcomes["bad"].failure.reason == "ValueError: odd data"
+    assert outcomes["dies once"].value == "alive"
+    assert ("good", "warning", "about 5") in heard
+
+
+def test_small_tasks_of_a_kind_are_sent_together():
+    waiting = Waiting([Task(str(i), answer, (i,), kind="small") for i in range(9)])
+    first = waiting.take(1, 0.5)
+    assert [task.name for task in first] == ["0"]  # it is not known yet how long they last
+    list(waiting.take_in(Outcome(first[0], seconds=0.1)))
+    assert [task.name for task in waiting.take(1, 0.5)] == ["1", "2", "3", "4", "5"]
+    assert [task.name for task in waiting.take(1)] == ["6"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--engine", "rya"], "--engine: 'rya' is not one of local, ray, slurm; did you mean 'ray'?"),
+        (["--address", "auto"], "--address auto: only --engine ray has one"),
+        (["--engine", "ray", "--jobs", "2"], "--jobs 2: a Ray cluster knows its cores itself"),
+    ],
+)
+def test_a_wrong_engine_is_one_line(arguments, reason, bench, command_line):
+    bench.suite()
+    code, _, err = command_line(*bench.arguments("run", *arguments))
+    assert (code, err) == (2, f"error: {reason}\n")
+
+
+def test_an_engine_that_is_not_installed_says_what_to_install(monkeypatch):
+    import importlib
+
+    def missing(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(importlib, "import_module", missing)
+    with pytest.raises(RequestError, match="needs `pip install 'leakboard\\[ray\\]'`"):
+        run_all(Ray(), [])
