@@ -120,8 +120,6 @@ class _RayNodes(_Nodes):
         super().__init__(listen)
         self.ray = ray
         self.call = ray.remote(max_retries=0)(_call_on_ray)
-        self.call_last = ray.remote(max_retries=0, max_calls=1)(_call_on_ray)
-        """The process ends after it: what plugins of others changed in libraries stays theirs."""
 
     def start(self, batch: Sequence[Task]) -> Any:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -130,8 +128,9 @@ class _RayNodes(_Nodes):
         options: dict[str, Any] = {"num_cpus": batch[0].threads}
         if node := self.node_of.get(batch[0].after):
             options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(node, soft=True, _spill_on_unavailable=True)
-        call = self.call_last if batch[0].plugins else self.call
-        return call.options(**options).remote(list(batch))
+        if batch[0].plugins:  # Ray has other processes for another environment: what plugins change stays theirs
+            options["runtime_env"] = {"env_vars": {"LEAKBOARD_PLUGINS": " ".join(batch[0].plugins)}}
+        return self.call.options(**options).remote(list(batch))
 
     def wait(self, running: Sequence[Any]) -> Iterable[Any]:
         return list(self.ray.wait(list(running), num_returns=1)[0])

@@ -63,7 +63,9 @@ def cluster():
     path = os.environ.get("PYTHONPATH", "")
     os.environ["PYTHONPATH"] = os.pathsep.join([str(CHECKOUT / "tests" / "pipeline"), str(CHECKOUT), path])
     os.environ["RAY_DEDUP_LOGS"] = "0"
-    made = utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    soon = {"health_check_initial_delay_ms": 500, "health_check_period_ms": 500, "health_check_failure_threshold": 2}
+    head = {"num_cpus": 1, "include_dashboard": False, "_system_config": soon}  # a dead node is noticed within a second
+    made = utils.Cluster(initialize_head=True, head_node_args=head)
     made.add_node(num_cpus=1)
     yield made
     made.shutdown()
