@@ -32,28 +32,18 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
-@pytest.fixture(scope="module")
-def reader(tmp_path_factory):
-    """A reader in an empty folder, who computes in this process: that cells run in their own is tested elsewhere."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path_factory.mktemp("reader"))
-        execute = runner.execute
-
-        def in_process(opened, display, engine, force):
-            execute(opened, display, Here(), force)
-
-        patch.setattr(runner, "execute", in_process)
-        yield Reader()
-
-
-@pytest.mark.slow  # README and tutorial share their data
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_what_a_page_shows_works_in_order(reader, page):
-    reader.read(page.read_text("utf-8"))
-
-
 @pytest.mark.slow
-def test_what_the_pages_wrote_passes_its_own_tests(reader):
+def test_what_the_pages_show_works_in_order_and_passes_its_own_tests(tmp_path, monkeypatch):
+    """A reader goes through all pages in one folder, and computes in this process: other processes are tested elsewhere."""
+    monkeypatch.chdir(tmp_path)
+    execute = runner.execute
+    monkeypatch.setattr(
+        runner, "execute", lambda opened, display, engine, force: execute(opened, display, Here(), force)
+    )
+    reader = Reader()
+    for page in PAGES:
+        print(f"reading {page.relative_to(ROOT)}")
+        reader.read(page.read_text("utf-8"))
     for name in ("lsa", "nearest_texts"):
         assert Path(f"mine/tests/test_{name}.py").is_file()
     call = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "mine/tests"]
