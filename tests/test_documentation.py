@@ -34,7 +34,7 @@ def rows_of(path):
 
 @pytest.mark.slow
 def test_what_the_pages_show_works_in_order_and_passes_its_own_tests(tmp_path, monkeypatch):
-    """A reader goes through all pages in one folder, and computes in this process: other processes are tested elsewhere."""
+    """A reader goes through all pages in one folder, and computes in this process: others are tested elsewhere."""
     monkeypatch.chdir(tmp_path)
     execute = runner.execute
     monkeypatch.setattr(

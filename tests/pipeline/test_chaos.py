@@ -1,0 +1,144 @@
+"""Fifty random moments at which something is killed, damaged or started twice: the tables have the same bytes.
+
+What is done is printed (``pytest -s``). Nothing of this is in the product: processes are found by their parents.
+"""
+
+import contextlib
+import os
+import random
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+MOMENTS = 50
+VICTIMS = [{"hashed": {"grid": {"dimensions": [8, 12, 16, 20]}}}]
+LATEST = 7.0
+"""Latest moment (seconds after the start): a run of all cells takes somewhat longer."""
+
+
+def descendants(pid):
+    """Return the processes below a process."""
+    parents = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = path.read_text().rsplit(")", 1)[1].split()
+            parents[int(path.parent.name)] = int(fields[1])
+    found, grown = {pid}, True
+    while grown:
+        more = {child for child, parent in parents.items() if parent in found} - found
+        grown = bool(more)
+        found |= more
+    return sorted(found - {pid})
+
+
+def kill_runner(process, bench, rng):
+    process.kill()
+    return "the runner is killed"
+
+
+def kill_worker(process, bench, rng):
+    below = descendants(process.pid)
+    if not below:
+        return "no worker to kill"
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(victim := rng.choice(below), signal.SIGKILL)
+        return f"one of {len(below)} processes below it is killed: {victim}"
+    return "a worker ended by itself"
+
+
+def interrupt(process, bench, rng):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGINT)
+    return "Ctrl-C"
+
+
+def flip_a_bit(process, bench, rng):
+    """Damage a file; those that are being written are left alone, since nobody reads them."""
+    files = [path for path in sorted(bench.out.rglob("*")) if path.is_file() and not _hidden(path, bench.out)]
+    with contextlib.suppress(OSError, IndexError, ValueError):
+        path = rng.choice(files)
+        content = bytearray(path.read_bytes())
+        place = rng.randrange(len(content))
+        content[place] ^= 1 << rng.randrange(8)
+        path.write_bytes(content)
+        return f"bit flipped in {path.relative_to(bench.out)}"
+    return "no file to damage"
+
+
+def _hidden(path, root):
+    names = path.relative_to(root).parts
+    return any(name.startswith(".") for name in names[1:]) or (names[0] == "tiny" and len(names) == 2)
+
+
+def start_twice(process, bench, rng):
+    """Start a second run in the same folder, and let it live as long as the first."""
+    bench.second = bench.process("run", "--jobs", 1)
+    return "a second run begins in the same folder"
+
+
+HAPPENINGS = (kill_runner, kill_worker, kill_worker, interrupt, flip_a_bit, flip_a_bit, start_twice)
+
+
+def is_gone(group):
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return True
+    states = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            states.append(path.read_text().rsplit(")", 1)[1].split())
+    return not any(int(state[2]) == group and state[0] != "Z" for state in states)
+
+
+def ended(process):
+    """Wait for a process, and for what it started."""
+    process.communicate(timeout=120)
+    end = time.monotonic() + 20
+    while not is_gone(process.pid):
+        assert time.monotonic() < end, "something is left running"
+        time.sleep(0.05)
+
+
+def computed(bench):
+    """Return the results by what they say, without those that were damaged."""
+    return {path: path.read_bytes() for path in bench.run.glob("cells/*/result.json")}
+
+
+@pytest.mark.slow
+def test_fifty_moments_change_no_byte(bench, command_line):
+    bench.suite(seeds=[0, 1], victims=VICTIMS)
+    whole, bench.out = bench.out, bench.folder / "whole"
+    assert command_line(*bench.arguments("run"))[0] == 0
+    expected, bench.out = bench.tables(), whole
+    rng, lives = random.Random(0), 1
+    for number in range(1, MOMENTS + 1):
+        bench.second = None
+        process = bench.process("run", "--jobs", 2)
+        time.sleep(rng.uniform(0.5, LATEST))
+        before = computed(bench)
+        happening = rng.choice(HAPPENINGS)
+        done = happening(process, bench, rng)
+        if happening is not kill_runner and rng.random() < 0.5:
+            process.kill()
+            done += ", and then the runner is killed"
+        for run in filter(None, (process, bench.second)):
+            ended(run)
+        print(f"moment {number}: {len(before)} of 8 cells, {done}; status {process.returncode}", flush=True)
+        if happening is not flip_a_bit:
+            now = computed(bench)
+            assert all(now.get(path) == content for path, content in before.items()), (
+                "a finished cell was lost or changed"
+            )
+        if process.returncode == 0 and happening is not flip_a_bit:
+            assert bench.tables() == expected
+            shutil.rmtree(bench.out)
+            lives += 1
+    process = bench.process("run", "--jobs", 2)
+    ended(process)
+    assert process.returncode == 0
+    assert bench.tables() == expected
+    print(f"{MOMENTS} moments in {lives} runs")
