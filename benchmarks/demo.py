@@ -1,10 +1,11 @@
 """The demo from a warm environment: first run, second run, and peak memory of the process tree.
 
-    python benchmarks/demo.py
+    python benchmarks/demo.py [--busy]
 
-Targets on 2 cores: first run under 180 s and 3 GiB, second under 5 s.
+Targets on 2 cores: first run in 60 s, or 120 s beside a busy process, and 3 GiB; second under 5 s.
 """
 
+import argparse
 import subprocess
 import sys
 import tempfile
@@ -12,7 +13,7 @@ import threading
 import time
 from pathlib import Path
 
-from _sides import seconds, verdict
+from _sides import busy, seconds, verdict
 
 COMMAND = [sys.executable, str(Path(__file__).parent.parent / "run_benchmark.py"), "run", "demo", "--out"]
 
@@ -33,6 +34,9 @@ def resident(pid: int) -> int:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--busy", action="store_true")
+    arguments = parser.parse_args()
     peak = 0
 
     def first(folder: str) -> None:
@@ -54,13 +58,13 @@ def main() -> None:
         if status:
             sys.exit(f"the demo ended with exit status {status}")
 
-    with tempfile.TemporaryDirectory() as folder:
+    with busy(arguments.busy), tempfile.TemporaryDirectory() as folder:
         fresh = seconds(lambda: first(folder))
         again = seconds(lambda: subprocess.run([*COMMAND, folder], check=True))
     print(f"first run {fresh:.0f} s, peak memory {peak / 2**20:.2f} GiB, second run {again:.1f} s")
     verdict("demo_second_run_seconds", again, 5.0, at_most=True)
     verdict("demo_memory_gib", peak / 2**20, 3.0, at_most=True)
-    verdict("demo_first_run_seconds", fresh, 180.0, at_most=True)
+    verdict("demo_first_run_seconds", fresh, 120.0 if arguments.busy else 60.0, at_most=True)
 
 
 if __name__ == "__main__":
