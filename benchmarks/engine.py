@@ -20,7 +20,6 @@ from pathlib import Path
 from _sides import busy, verdict
 
 ROOT = Path(__file__).parent.parent
-PLUGINS = [text for path in sorted((ROOT / "benchmarks" / "nothing").glob("*.py")) for text in ("--plugin", str(path))]
 
 
 def suite(cells: int) -> dict[str, object]:
@@ -33,9 +32,9 @@ def suite(cells: int) -> dict[str, object]:
 
 def measured(folder: Path) -> tuple[float, float]:
     """Run the suite of a folder; return seconds and the peak memory of the main process (MiB)."""
-    command = [sys.executable, str(ROOT / "run_benchmark.py"), "run", str(folder / "nothing.yaml")]
+    command = [sys.executable, str(ROOT / "benchmarks" / "nothing" / "run.py"), "run", str(folder / "nothing.yaml")]
     start = time.perf_counter()
-    process = subprocess.Popen([*command, "--out", str(folder / "out"), "--jobs", "2", *PLUGINS], stdout=-3)
+    process = subprocess.Popen([*command, "--out", str(folder / "out"), "--jobs", "2"], stdout=-3)
     _, status, used = os.wait4(process.pid, 0)
     if status:
         sys.exit(f"the run ended with status {status}")

@@ -9,6 +9,7 @@ are its options. The learner and the learned are two types: ``fit`` returns some
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -113,7 +114,9 @@ class Corpus:
             parts = type(self.splits)({name: self.splits[name] for name in names})
             hidden = {c for part in parts.values() for c in part.column_names if c.startswith(POSTERIOR)}
             self._kept[names] = parts.remove_columns(sorted(hidden))
-        return dataclasses.replace(self, splits=self._kept[names].copy())
+        return dataclasses.replace(
+            self, splits=type(self.splits)({n: copy.copy(p) for n, p in self._kept[names].items()})
+        )
 
     def with_rows(self, split: str, rows: Sequence[int]) -> Corpus:
         """Return the corpus with just these rows of a split."""

@@ -98,11 +98,11 @@ def write_file(path: Path, content: str | bytes) -> None:
     Raises:
         StorageError: the folder cannot be written, or the disk is full.
     """
-    temporary = _beside(path)
+    temporary, content = _beside(path), content.encode() if isinstance(content, str) else content
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("wb") as stream:
-            stream.write(content.encode() if isinstance(content, str) else content)
+            stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(temporary, path)
@@ -287,7 +287,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _stat(path: Path) -> list[int]:
-    """Return a file's size and its time of change: where both are as written, so are the bytes."""
+    """Return a file's size and its time of change: where both are as written, the bytes are taken to be so too."""
     return [(status := path.stat()).st_size, status.st_mtime_ns]
 
 

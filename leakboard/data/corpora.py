@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import uuid
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -237,7 +238,7 @@ def detached(corpus: Corpus) -> Corpus:
     from datasets import Dataset, DatasetInfo
 
     parts = {
-        name: Dataset(part.with_format("arrow")[:], info=DatasetInfo(features=part.features))
+        name: Dataset(part.with_format("arrow")[:], DatasetInfo(features=part.features), fingerprint=uuid.uuid4().hex)
         for name, part in corpus.splits.items()
     }
     return dataclasses.replace(corpus, splits=type(corpus.splits)(parts))

@@ -7,10 +7,16 @@ was lost with a node is given to another, unless its result was written before.
 
 from __future__ import annotations
 
+import contextlib
+import math
+import signal
+import sys
+import threading
 import time
 from collections import Counter
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +27,12 @@ TRIES = 3
 """How often a task is given to another node, where those before were lost."""
 
 
+DAY = 24 * 60
+"""Longest time of a Slurm job where the suite names no timeout (minutes)."""
+STARTING = 15
+"""What a Slurm job may take besides its task's timeout, which the task keeps itself (minutes)."""
+
+
 @dataclass(frozen=True)
 class Ended:
     """What a node sends back: how each task of a batch ended, and what it told meanwhile."""
@@ -29,6 +41,35 @@ class Ended:
     told: Sequence[tuple[str, str, str]]
     stop: StopRun | None = None
     node: str = ""
+
+
+class _TimeIsUp(BaseException):
+    """A task has taken longer than it may: no `Exception`, which a plugin might catch."""
+
+
+@contextlib.contextmanager
+def _limited(seconds: float | None) -> Iterator[None]:
+    """Stop what is inside after so long: at once where Python runs, else when a library comes back.
+
+    Raises:
+        TaskFailed: it took longer.
+    """
+
+    def stop(*_: object) -> None:
+        raise _TimeIsUp
+
+    if seconds is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    except _TimeIsUp:
+        raise TaskFailed(f"TimeoutError: took longer than timeout={seconds:g} s") from None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def call_batch(batch: Sequence[Task], node: str = "") -> Ended:
@@ -45,7 +86,10 @@ def call_batch(batch: Sequence[Task], node: str = "") -> Ended:
                 told.append((name, event, text))
 
         try:
-            outcomes.append(called(task, tell))
+            with _limited(task.timeout):
+                outcomes.append(called(task, tell))
+        except TaskFailed as failure:
+            outcomes.append(Outcome(task, failure=failure))
         except StopRun as stop:
             return Ended(outcomes, told, stop, node)
     return Ended(outcomes, told, node=node)
@@ -79,10 +123,13 @@ class _Nodes:
         return ended.outcomes
 
     def lost(self, batch: Sequence[Task], reason: str) -> Sequence[Outcome | None]:
-        """Return what becomes of tasks whose node was lost: they are tried again, but not for ever."""
-        self._lost.update(task.name for task in batch)
+        """Return what becomes of tasks whose node was lost: they are tried again, each alone, but not for ever."""
+        if len(batch) == 1:
+            self._lost.update(task.name for task in batch)
         failure = TaskFailed(f"{TRIES} nodes lost: {reason}")
-        return [None if self._lost[task.name] < TRIES else Outcome(task, failure=failure) for task in batch]
+        return [
+            None if self._lost[task.name] < TRIES else Outcome(task, failure=failure, is_lost=True) for task in batch
+        ]
 
 
 class Ray:
@@ -93,26 +140,51 @@ class Ray:
 
     def __init__(self, address: str = ""):
         self.address = address
-        self.jobs = 1_000
-        """Batches in flight: the cluster keeps in line what it has no room for."""
+        self._was_open = False
+
+    @cached_property
+    def _ray(self) -> Any:
+        """The library, connected to the cluster.
+
+        Raises:
+            RequestError: it is not installed, or no cluster answers.
+        """
+        ray = _imported("ray", "ray")
+        self._was_open = ray.is_initialized()
+        new = {} if self.address else {"include_dashboard": False}
+        try:
+            ray.init(self.address or None, ignore_reinit_error=True, log_to_driver=False, **new)
+        except (ConnectionError, ValueError) as error:
+            raise RequestError(f"--address {self.address}: no Ray cluster answers there ({error})") from None
+        return ray
+
+    @cached_property
+    def cores(self) -> int:
+        """Of all nodes together, when the run began."""
+        return int(self._ray.cluster_resources().get("CPU", 1))
+
+    @property
+    def jobs(self) -> int:
+        """Batches in flight: twice as many as cores, so that a core that is free finds its next one there."""
+        return 2 * self.cores
 
     def run(self, tasks: Iterable[Task], is_done: IsDone, listen: Listen) -> Generator[Outcome, None, None]:
-        """Run tasks and yield their outcomes."""
-        ray = _imported("ray", "ray")
-        was_open = ray.is_initialized()
+        """Run tasks and yield their outcomes.
+
+        Raises:
+            RequestError: a task needs more cores than any node has.
+            StopRun: one could not write, or a dataset is not as asked.
+        """
+        ray, tasks = self._ray, list(tasks)
         try:
-            ray.init(self.address or None, ignore_reinit_error=True, log_to_driver=False, include_dashboard=False)
-        except ConnectionError as error:
-            raise RequestError(f"--address {self.address}: no Ray cluster answers there ({error})") from None
-        except ValueError:  # options for a new cluster, where one is joined
-            ray.init(self.address, ignore_reinit_error=True, log_to_driver=False)
-        try:
-            cores = int(ray.cluster_resources().get("CPU", 1))
-            self.jobs = 2 * cores
-            yield from drive(_RayNodes(ray, listen), tasks, self.jobs, 2 * cores, self.LASTING, is_done)
+            most = max(int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"])
+            if wide := [task.threads for task in tasks if task.threads > most]:
+                raise RequestError(f"threads: {wide[0]} is not allowed: no node has more than {most} cores")
+            yield from drive(_RayNodes(ray, listen), tasks, self.jobs, self.jobs, self.LASTING, is_done)
         finally:
-            if not was_open:
+            if not self._was_open:
                 ray.shutdown()
+                del self._ray
 
 
 class _RayNodes(_Nodes):
@@ -120,6 +192,8 @@ class _RayNodes(_Nodes):
         super().__init__(listen)
         self.ray = ray
         self.call = ray.remote(max_retries=0)(_call_on_ray)
+        self.call_and_end = ray.remote(max_retries=0, max_calls=1)(_call_on_ray)
+        """Its process ends with it: what plugins of others change in libraries reaches nobody."""
 
     def start(self, batch: Sequence[Task]) -> Any:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -128,12 +202,12 @@ class _RayNodes(_Nodes):
         options: dict[str, Any] = {"num_cpus": batch[0].threads}
         if node := self.node_of.get(batch[0].after):
             options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(node, soft=True, _spill_on_unavailable=True)
-        if batch[0].plugins:  # Ray has other processes for another environment: what plugins change stays theirs
-            options["runtime_env"] = {"env_vars": {"LEAKBOARD_PLUGINS": " ".join(batch[0].plugins)}}
-        return self.call.options(**options).remote(list(batch))
+        call = self.call_and_end if batch[0].plugins else self.call
+        return call.options(**options).remote(list(batch))
 
     def wait(self, running: Sequence[Any]) -> Iterable[Any]:
-        return list(self.ray.wait(list(running), num_returns=1)[0])
+        self.ray.wait(list(running), num_returns=1)
+        return list(self.ray.wait(list(running), num_returns=len(running), timeout=0)[0])
 
     def collect(self, batch: Sequence[Task], started: Any) -> Sequence[Outcome | None]:
         try:
@@ -167,7 +241,7 @@ class Slurm:
         executor.update_parameters(**self.parameters)
         nodes = _SlurmNodes(executor, listen, self.LOOK)
         try:
-            yield from drive(nodes, tasks, self.jobs, self.jobs, self.LASTING, is_done)
+            yield from drive(nodes, tasks, self.jobs, sys.maxsize, self.LASTING, is_done)
         finally:
             nodes.cancel()
 
@@ -181,8 +255,8 @@ class _SlurmNodes(_Nodes):
     def start(self, batch: Sequence[Task]) -> Any:
         self.begun(batch)
         timeout = batch[0].timeout
-        limit = {} if timeout is None else {"timeout_min": max(1, round(timeout / 60))}
-        self.executor.update_parameters(cpus_per_task=batch[0].threads, **limit)
+        minutes = DAY if timeout is None else math.ceil(timeout / 60) + STARTING
+        self.executor.update_parameters(cpus_per_task=batch[0].threads, timeout_min=minutes)
         self.running.append(self.executor.submit(call_batch, list(batch)))
         return self.running[-1]
 

@@ -10,6 +10,7 @@ import logging
 import sys
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -54,6 +55,8 @@ class Outcome:
     value: Any = None
     failure: TaskFailed | None = None
     seconds: float = 0.0
+    is_lost: bool = False
+    """Whether its process ended before it could tell; its result may be written all the same."""
 
 
 class Waiting:
@@ -63,11 +66,16 @@ class Waiting:
     """
 
     def __init__(self, tasks: Iterable[Task]):
-        self.ready: list[Task] = []
-        self._ended: dict[str, tuple[float, int]] = {}
+        self._first: deque[Task] = deque()
+        self._then: deque[Task] = deque()
         self._followers: dict[str, list[Task]] = {}
+        self._again: set[str] = set()
+        self._ended: dict[str, tuple[float, int]] = {}
         for task in tasks:
-            (self._followers.setdefault(task.after, []) if task.after else self.ready).append(task)
+            self._followers.setdefault(task.after, []).append(task) if task.after else self._first.append(task)
+
+    def __bool__(self) -> bool:
+        return bool(self._first or self._then)
 
     def take(self, threads: int, lasting: float = 0.0) -> list[Task]:
         """Take out the first task that needs no more than so many threads, and small ones like it behind it.
@@ -75,17 +83,28 @@ class Waiting:
         Args:
             threads: that are free.
             lasting: tasks are taken together until they are expected to last so long (seconds); one that may be killed
-                for its timeout stays alone.
+                for its timeout stays alone, and one that is tried again.
         """
-        first = next((i for i, task in enumerate(self.ready) if task.threads <= threads), None)
-        if first is None:
-            return []
-        batch = [self.ready.pop(first)]
-        left = lasting - self.expected(batch[0])
-        while left > 1e-9 and first < len(self.ready) and _alike(batch[0], self.ready[first]):
-            batch.append(self.ready.pop(first))
-            left -= self.expected(batch[-1])
-        return batch
+        for ready in (self._first, self._then):
+            for i, task in enumerate(ready):
+                if task.threads <= threads:
+                    del ready[i]
+                    return [task, *self._like(task, ready, i, lasting - self.expected(task))]
+        return []
+
+    def _like(self, task: Task, ready: deque[Task], place: int, left: float) -> Iterator[Task]:
+        """Take out the tasks at a place that may be run after a task, until they fill the time that is left."""
+        while left > 1e-9 and place < len(ready) and _alike(task, ready[place]):
+            if self._again & {task.name, ready[place].name}:
+                return
+            left -= self.expected(ready[place])
+            yield ready[place]
+            del ready[place]
+
+    def put_back(self, task: Task) -> None:
+        """Take in a task whose process was lost: it comes next, and alone."""
+        self._again.add(task.name)
+        (self._then if task.after else self._first).appendleft(task)
 
     def expected(self, task: Task) -> float:
         """Return how long a task may last, from the ended ones of its kind (seconds); infinity where none has."""
@@ -99,7 +118,7 @@ class Waiting:
             self._ended[outcome.task.kind] = seconds + outcome.seconds, count + 1
         followers = self._followers.pop(outcome.task.name, [])
         if outcome.failure is None:
-            self.ready = [t for t in self.ready if not t.after] + followers + [t for t in self.ready if t.after]
+            self._then.extendleft(reversed(followers))
             return
         for task in followers:
             not_run = Outcome(task, failure=outcome.failure)
@@ -162,7 +181,7 @@ def drive(
     """
     waiting = Waiting(tasks)
     running: dict[Any, list[Task]] = {}
-    while waiting.ready or running:
+    while waiting or running:
         while len(running) < jobs:
             used = sum(batch[0].threads for batch in running.values())
             if not (batch := waiting.take(cores - used if running else sys.maxsize, lasting)):
@@ -171,12 +190,13 @@ def drive(
         for ended in processes.wait(list(running)):
             batch = running.pop(ended)
             for task, outcome in zip(batch, processes.collect(batch, ended), strict=True):
-                if outcome is None and not is_done(task):
-                    waiting.ready.insert(0, task)
+                if (outcome is None or outcome.is_lost) and is_done(task):
+                    outcome = Outcome(task)
+                if outcome is None:
+                    waiting.put_back(task)
                     continue
-                known = outcome or Outcome(task)
-                yield known
-                yield from waiting.take_in(known)
+                yield outcome
+                yield from waiting.take_in(outcome)
 
 
 IsDone = Callable[[Task], bool]

@@ -1,8 +1,8 @@
 """The local engine: tasks in processes of this machine, forked from one that has imported what they need.
 
 Importing torch and its company takes seconds, a fork some hundredths. What workers tell comes over a socket each, so
-that one that dies harms nobody else's, and is noticed whatever its exit status. Plugins that are not LeakBoard's own
-share no process with others: what they change in libraries stays theirs.
+that one that dies harms nobody else's, and is noticed whatever its exit status. A task with plugins that are not
+LeakBoard's own has a process of its own: what they change in libraries reaches nobody.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 """How workers start; elsewhere than on Linux libraries do not survive a fork."""
 PATIENCE = 10.0
 """Longest time that ending the workers may take (seconds)."""
-GRACE = 2.0
+GRACE = 1.0
 """Time after which a worker that is gone will not be reported by its pool any more (seconds)."""
-KEPT = 4
-"""Pools of plugins that are kept although they have nothing to do."""
+LOOK = 2.0
+"""How often is looked whether a pool has lost its tasks (seconds)."""
 TRIES = 3
 """How often a task is given to new workers, where those before died without beginning it."""
 
@@ -74,18 +74,18 @@ class Local:
 
 
 class Workers:
-    """Pools of processes, one for each set of plugins that are not LeakBoard's own, and what their tasks tell."""
+    """Pools of processes, one for LeakBoard's own plugins and one for those of others, and what their tasks tell."""
 
     def __init__(self, jobs: int, listen: Listen):
         self.jobs, self.listen = jobs, listen
         prepare_workers()
         self._key = os.urandom(32)
         self._listener = Listener(authkey=self._key)
-        self._pools: dict[tuple[str, ...], ProcessPool] = {}
+        self._pools: dict[bool, ProcessPool] = {}
         self._given: dict[str, tuple[Task, Any]] = {}
-        self._begun: set[str] = set()
+        self._begun: dict[str, Connection] = {}
         self._tries: Counter[str] = Counter()
-        self._lock = threading.Lock()
+        self._lock, self._starting = threading.Lock(), threading.Lock()
         self._ended = False
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -107,47 +107,53 @@ class Workers:
         self._listener.close()
 
     def start(self, batch: Sequence[Task]) -> Any:
-        """Give a task to a process of its plugins and return its future."""
+        """Give a task to a process and return its future."""
         (task,) = batch
-        self._begun.discard(task.name)
-        try:
-            future: Any = self._pool(task.plugins).schedule(_call, args=[task], timeout=task.timeout)
-        except RuntimeError as error:  # its workers died while none of them had a task
-            future = concurrent.futures.Future()
-            future.set_exception(BrokenProcessPool(str(error)))
-        self._given[task.name] = task, future
+        self._begun.pop(task.name, None)
+        with self._starting:
+            try:
+                future: Any = self._pool(bool(task.plugins)).schedule(_call, args=[task], timeout=task.timeout)
+            except RuntimeError as error:  # its workers died while none of them had a task
+                future = concurrent.futures.Future()
+                future.set_exception(BrokenProcessPool(str(error)))
+            self._given[task.name] = task, future
         return future
 
     def wait(self, running: Sequence[Any]) -> Iterable[Any]:
         """Return the futures that are done, one at least."""
-        return concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED).done
+        while not (done := self._done(running)):
+            for task, future in list(self._given.values()):
+                pool = self._pools.get(bool(task.plugins))
+                if pool is None or not pool.active:  # it broke while the task was on its way to it
+                    with contextlib.suppress(concurrent.futures.InvalidStateError):
+                        future.set_exception(BrokenProcessPool("its pool broke"))
+        return done
+
+    @staticmethod
+    def _done(running: Sequence[Any]) -> Iterable[Any]:
+        return concurrent.futures.wait(running, LOOK, return_when=concurrent.futures.FIRST_COMPLETED).done
 
     def collect(self, batch: Sequence[Task], started: Any) -> Sequence[Outcome | None]:
         """Return how a task ended; None where its process died before it began, and another may begin it."""
         (task,), future = batch, started
-        del self._given[task.name]
+        self._given.pop(task.name)
         if not future.cancelled() and isinstance(future.exception(), BrokenProcessPool):
-            self._discard(task.plugins)
+            self._discard(bool(task.plugins))
             self._tries[task.name] += 1
             if task.name not in self._begun and self._tries[task.name] < TRIES:
                 return [None]
-        return [_outcome(task, future)]
+        return [_outcome(task, future, task.name in self._begun)]
 
-    def _pool(self, plugins: tuple[str, ...]) -> ProcessPool:
-        """Return the pool of a set of plugins; of those that have nothing to do the last few are kept."""
-        pool = self._pools.pop(plugins, None)
-        if pool is None:
-            busy = {task.plugins for task, _ in self._given.values()}
-            for other in [other for other in self._pools if other and other not in busy][:-KEPT]:
-                self._discard(other)
+    def _pool(self, of_others: bool) -> ProcessPool:
+        """Return the pool for LeakBoard's own plugins, or that for those of others, whose processes end with a task."""
+        if of_others not in self._pools:
             told = (self._listener.address, self._key, dict(os.environ), os.getcwd())
             context = multiprocessing.get_context(METHOD)
-            pool = ProcessPool(self.jobs, context=context, initializer=_enter, initargs=told)
-        self._pools[plugins] = pool  # the last one used stands last
-        return pool
+            self._pools[of_others] = ProcessPool(self.jobs, int(of_others), _enter, told, context)
+        return self._pools[of_others]
 
-    def _discard(self, plugins: tuple[str, ...]) -> None:
-        if pool := self._pools.pop(plugins, None):
+    def _discard(self, of_others: bool) -> None:
+        if pool := self._pools.pop(of_others, None):
             pool.stop()
             threading.Thread(target=pool.join, daemon=True).start()
 
@@ -160,31 +166,36 @@ class Workers:
     def _hear(self, connection: Connection) -> None:
         """Pass on what a worker tells; when it is gone, see to it that its task ends."""
         name = ""
-        with contextlib.suppress(EOFError, OSError):
-            while True:
+        while True:
+            try:
                 name, event, text = json.loads(connection.recv_bytes())
-                if event == "start":
-                    self._begun.add(name)
-                with self._lock:
-                    self.listen(name, event, text)
-        if name in self._given:
-            _, future = self._given[name]
+            except (EOFError, OSError):
+                break
+            if event == "start":
+                self._begun[name] = connection
+            with self._lock, contextlib.suppress(OSError):  # who listens may have a full disk
+                self.listen(name, event, text)
+        with self._starting:
+            _, future = self._given.get(name, (None, None))
+        if future and self._begun.get(name) is connection:
             concurrent.futures.wait([future], timeout=GRACE)  # a pool does not see a process that ends with status 0
             future.cancel()
 
 
-def _outcome(task: Task, future: Any) -> Outcome:
+def _outcome(task: Task, future: Any, has_begun: bool) -> Outcome:
     try:
         value, seconds = future.result()
         return Outcome(task, value, seconds=seconds)
     except concurrent.futures.TimeoutError:
         return Outcome(task, failure=TaskFailed(f"TimeoutError: took longer than timeout={task.timeout:g} s"))
     except ProcessExpired as error:
-        return Outcome(task, failure=TaskFailed(f"its process died (exit code {error.exitcode})"))
+        return Outcome(task, failure=TaskFailed(f"its process died (exit code {error.exitcode})"), is_lost=True)
     except concurrent.futures.CancelledError:
-        return Outcome(task, failure=TaskFailed("its process ended before the task did (exit code 0)"))
+        reason = "its process ended before the task did (exit code 0)"
+        return Outcome(task, failure=TaskFailed(reason), is_lost=True)
     except BrokenProcessPool:
-        return Outcome(task, failure=TaskFailed(f"{TRIES} processes died before they began with it"))
+        reason = "its process died" if has_begun else f"{TRIES} processes died before they began with it"
+        return Outcome(task, failure=TaskFailed(reason), is_lost=True)
     except TaskFailed as failure:
         return Outcome(task, failure=failure)
     except StopRun:

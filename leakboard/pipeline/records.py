@@ -12,10 +12,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from leakboard.errors import plain
 from leakboard.metrics.measures import Metric
 from leakboard.store import digest, finite, numbers, write_file
 
 RESULT, FAILURE, COSTS = "result.json", "failure.json", "costs.json"
+LONGEST = 100_000
+"""Characters of a text in a record, as of a traceback."""
 PUBLISHED = "records.jsonl.gz"
 SUBMISSIONS = "submissions"
 """Folder in a leaderboard's of records that others computed."""
@@ -119,9 +122,19 @@ def write_failure(folder: Path, record: Record, traceback: str) -> None:
 
 
 def _write(folder: Path, name: str, other: str, content: dict[str, Any]) -> None:
+    content = _cleaned(content)
     content["checksum"] = digest(content)
     write_file(folder / name, json.dumps(content, indent=1, sort_keys=True) + "\n")
     (folder / other).unlink(missing_ok=True)
+
+
+def _cleaned(value: Any) -> Any:
+    """Return what is written, with every text as a file can hold it and a terminal can show it."""
+    if isinstance(value, str):
+        return plain(value, LONGEST)
+    if isinstance(value, Mapping):
+        return {key: _cleaned(entry) for key, entry in value.items()}
+    return [_cleaned(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
 def pack(entries: Iterable[tuple[Record, Sequence[Mapping[str, Any]]]]) -> bytes:

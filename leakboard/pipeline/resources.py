@@ -26,11 +26,14 @@ QUIET = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_DATASETS_DISABLE_PROGRESS_BARS
 
 
 def limit_threads(threads: int) -> None:
-    """Hold every library to this many threads."""
+    """Hold every library to this many threads, and give torch its defaults again, whatever was done before."""
     import torch
 
     _load_what_computes()
     torch.set_num_threads(threads)
+    torch.set_default_dtype(torch.float32)
+    torch.set_default_device(None)
+    torch.set_grad_enabled(True)
     _controller(len(sys.modules)).limit(limits=threads)
 
 

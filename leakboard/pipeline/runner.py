@@ -250,7 +250,7 @@ def _run_tasks(run: Run, pending: Sequence[Job], display: Display, engine: Engin
 
     def is_done(task: Task) -> bool:
         """Return whether a cell's result was written since the run began; what others leave is looked for anyway."""
-        return task.name in cells and _written(run, cells[task.name]) != before[task.name]
+        return task.name in cells and _written(run, cells[task.name]) not in (None, before[task.name])
 
     named = [replace(task, kind=kinds[task.name]) for task in (*loading, *tasks)]
     with (

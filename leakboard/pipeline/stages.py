@@ -266,10 +266,7 @@ class Stages:
             details=plain(result.details),
             checks=corpus.checks,
             metrics=result.metrics,
-            sentences=[
-                {name: plain(value) if isinstance(value, str) else value for name, value in asdict(sentence).items()}
-                for sentence in result.sentences
-            ],
+            sentences=[asdict(sentence) for sentence in result.sentences],
         )
         return record, costs
 

@@ -17,6 +17,7 @@ import pydantic.dataclasses
 from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter, ValidationError, WithJsonSchema
 
 from leakboard.errors import RequestError, nearest
+from leakboard.errors import plain as cleaned
 
 STRICT = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
 
@@ -123,7 +124,7 @@ def explain(error: ValidationError, location: str, allowed: Iterable[str]) -> st
     plain = [c["msg"].removeprefix("Value error, ") for c in same]
     messages = dict.fromkeys(text[0].lower() + text[1:] for text in plain)
     hint = nearest(first["input"], _literals(same)) if isinstance(first["input"], str) else ""
-    return f"{option}: {first['input']!r} is not allowed: {', or '.join(messages)}{hint}"
+    return f"{option}: {cleaned(repr(first['input']), 200)} is not allowed: {', or '.join(messages)}{hint}"
 
 
 def _with_path(location: str, path: tuple[int | str, ...]) -> str:

@@ -18,7 +18,7 @@ from leakboard.errors import RequestError, one_line
 _FLOAT = "tag:yaml.org,2002:float"
 _MERGE = "tag:yaml.org,2002:merge"
 MOST_ENTRIES = 100_000
-"""Entries that an alias may stand for: nested ones grow beyond any memory within a few lines."""
+"""Entries that the aliases of a file may stand for: nested ones grow beyond any memory within a few lines."""
 _POINT_FIRST = re.compile(r"[-+]?\.\d+[eE]\d+$")
 """Floats of YAML 1.2, such as ``.5e1``, that ruamel.yaml takes for text."""
 
@@ -47,12 +47,14 @@ def read_yaml(path: Path) -> Any:
 
 class _Composer(Composer):
     def return_alias(self, node: Node) -> Node:
-        """Refuse an alias inside the part that it names, which has no end yet, and one that stands for too much."""
+        """Refuse an alias inside the part that it names, which has no end yet, and aliases that stand for too much."""
         if node.end_mark is None:
             raise MarkedYAMLError(problem=f"&{node.anchor} holds itself", problem_mark=node.start_mark)
-        if (size := _size(node, {})) > MOST_ENTRIES:
+        known, total = vars(self).setdefault("sizes", ({}, [0]))
+        total[0] += _size(node, known)
+        if total[0] > MOST_ENTRIES:
             raise MarkedYAMLError(
-                problem=f"&{node.anchor} stands for {size:,} entries; allowed: {MOST_ENTRIES:,}",
+                problem=f"the aliases up to &{node.anchor} stand for {total[0]:,} entries; allowed: {MOST_ENTRIES:,}",
                 problem_mark=node.start_mark,
             )
         return node

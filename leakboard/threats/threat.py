@@ -10,6 +10,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -150,7 +151,12 @@ def release_claim(side: VictimSide, times: int) -> ReleaseClaim | None:
 
 def attacker_corpus(side: VictimSide) -> Corpus:
     """Return the attacker's own corpus: train and dev, in memory, without what only scoring may see."""
-    return detached(side.auxiliary.only("train", "dev"))
+    return _detached(side.auxiliary).only("train", "dev")
+
+
+@lru_cache(maxsize=2)
+def _detached(corpus: Corpus) -> Corpus:
+    return detached(corpus.only("train", "dev"))
 
 
 def expect(answer: Any, kind: type, threat: str) -> None:

@@ -111,7 +111,23 @@ def test_aliases_that_grow_beyond_measure_are_one_line(bench, command_line):
     bench.suite().write_text(f"{BOMB}datasets: *a8\nvictims: [hashed]\nattacks: [ridge]\n")
     code, _, err = command_line(*bench.arguments("run"))
     assert (code, err.count("\n")) == (2, 1)
-    assert "line 6: &a5 stands for 597,871 entries; allowed: 100,000" in err
+    assert "the aliases up to &a4 stand for " in err
+    assert "entries; allowed: 100,000" in err
+
+
+def test_many_small_aliases_count_together(bench, command_line):
+    doubled = "a0: &a0 [x, x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 13))
+    bench.suite().write_text(f"{doubled}description: [{', '.join(['*a12'] * 300)}]\n")
+    code, _, err = command_line(*bench.arguments("run"))
+    assert (code, err.count("\n")) == (2, 1)
+    assert "entries; allowed: 100,000" in err
+
+
+def test_a_large_value_is_not_repeated_whole(bench, command_line):
+    bench.suite(description=["x" * 50] * 1000)
+    code, _, err = command_line(*bench.arguments("run"))
+    assert (code, err.count("\n")) == (2, 1)
+    assert len(err) < 1000
 
 
 @pytest.mark.parametrize("name", ["...yaml", ".cache.yaml", "-x.yaml", "a\nb.yaml"])
