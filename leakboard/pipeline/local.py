@@ -173,6 +173,9 @@ class Workers:
                 break
             if event == "start":
                 self._begun[name] = connection
+            elif event == "end":  # the pool hears of it in its own time
+                name = ""
+                continue
             with self._lock, contextlib.suppress(OSError):  # who listens may have a full disk
                 self.listen(name, event, text)
         with self._starting:
@@ -236,6 +239,8 @@ def _call(task: Task) -> tuple[Any, float]:
         outcome = called(task, tell)
     except KeyboardInterrupt as error:  # a plugin's own: a worker hears no Ctrl-C
         raise TaskFailed(one_line(error), traceback.format_exc()) from None
+    finally:
+        tell("end")
     if outcome.failure:
         raise outcome.failure
     return outcome.value, outcome.seconds
