@@ -93,6 +93,7 @@ def test_what_was_written_before_its_node_was_lost_is_not_run_again(cluster, tmp
     assert outcomes["writes"].failure is None
 
 
+@pytest.mark.slow  # without Ray the same is tested below
 def test_what_is_lost_again_and_again_fails(cluster):
     outcomes, _ = run_all(Ray(cluster.address), [Task("dies", die, ())])
     assert outcomes["dies"].failure.reason.startswith("3 nodes lost: ")
@@ -111,6 +112,7 @@ def is_spoilt(warn):
     return os.environ.get("SPOILT", "no")
 
 
+@pytest.mark.slow
 def test_plugins_of_others_leave_no_trace_on_ray(cluster):
     tasks = [Task("spoils", spoil, (), plugins=("victims/odd",)), Task("own", is_spoilt, (), after="spoils")]
     tasks += [Task("again", is_spoilt, (), after="spoils", plugins=("victims/odd",))]
