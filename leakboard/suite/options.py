@@ -16,8 +16,7 @@ from typing import Annotated, Any, TypeVar, dataclass_transform
 import pydantic.dataclasses
 from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter, ValidationError, WithJsonSchema
 
-from leakboard.errors import RequestError, nearest
-from leakboard.errors import plain as cleaned
+from leakboard.errors import RequestError, nearest, plain
 
 STRICT = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
 
@@ -121,10 +120,10 @@ def explain(error: ValidationError, location: str, allowed: Iterable[str]) -> st
     if not first["loc"] and first["type"] == "value_error":  # options that do not go together
         return f"{location}: {first['msg'].removeprefix('Value error, ')}"
     same = [c for c in complaints if c["loc"][:1] == first["loc"][:1]]
-    plain = [c["msg"].removeprefix("Value error, ") for c in same]
-    messages = dict.fromkeys(text[0].lower() + text[1:] for text in plain)
+    told = [c["msg"].removeprefix("Value error, ") for c in same]
+    messages = dict.fromkeys(text[0].lower() + text[1:] for text in told)
     hint = nearest(first["input"], _literals(same)) if isinstance(first["input"], str) else ""
-    return f"{option}: {cleaned(repr(first['input']), 200)} is not allowed: {', or '.join(messages)}{hint}"
+    return f"{option}: {plain(repr(first['input']), 200)} is not allowed: {', or '.join(messages)}{hint}"
 
 
 def _with_path(location: str, path: tuple[int | str, ...]) -> str:
