@@ -21,6 +21,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 """Tests run side by side; threads that wait for each other on shared cores are slower than one."""
 
 
+def pytest_xdist_auto_num_workers(config):
+    """Run one test more at once than there are cores: many wait for programs that start."""
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else None
+
+
 @pytest.fixture(scope="session")
 def real_data():
     """Return the folder of the published files, or skip."""

@@ -173,19 +173,14 @@ def test_a_run_on_ray_writes_the_same_bytes(cluster, bench, command_line):
     """Of LeakBoard's own plugins: tasks of others have a process each, which imports for seconds."""
     victim = {"word2vec": {"epochs": 1, "vector_size": 8}}
     attacks = [{"attribute_inference": {"portfolio": "logistic"}}, "membership_inference"]
-    bench.suite(
-        datasets=[{"generated_reviews": {"users": 60}}],
-        victims=[victim],
-        attacks=attacks,
-        seeds=[0, 1],
-        text_classifier=False,
-    )
+    corpus = {"generated_reviews": {"users": 60}}
+    bench.suite(datasets=[corpus], victims=[victim], attacks=attacks, seeds=[0], text_classifier=False)
     assert command_line(*bench.arguments("run"))[0] == 0
     here, bench.out = bench.tables(), bench.folder / "ray"
     code, out, err = command_line(*bench.arguments("run", "--engine", "ray", "--address", cluster.address))
     assert code == 0, out + err
     assert bench.tables() == here
-    assert "4 cells: " in out
+    assert "2 cells: " in out
 
 
 def hold(folder, number, warn):
