@@ -16,8 +16,7 @@ import re
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -150,29 +149,6 @@ def load_fields(cls: type[T], folder: Path) -> T:
     return cls(**arrays, **numbers(json.loads((folder / "fields.json").read_text("utf-8"))))
 
 
-_folder: ContextVar[Path | None] = ContextVar("state of unfinished work", default=None)
-
-
-@contextlib.contextmanager
-def resumable(folder: Path) -> Iterator[None]:
-    """Let the work inside keep its state in ``folder``, which is made when it is first asked for."""
-    token = _folder.set(folder)
-    try:
-        yield
-    finally:
-        _folder.reset(token)
-
-
-def resume_dir() -> Path | None:
-    """Return where the running work may keep its state; None where nobody keeps it (tests, an attacker's own models).
-
-    What is found there was left by the same work: same code, options, data and seed.
-    """
-    if folder := _folder.get():
-        folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
 @dataclass(frozen=True)
 class Store:
     """A folder of artefacts, found by identity."""
@@ -234,8 +210,11 @@ class Store:
         return self.root / "unfinished" / folder_name(readable, key)
 
     def sweep(self, age: float = 7 * 86_400.0) -> None:
-        """Remove what interrupted runs left half written or unfinished, if it is older than ``age`` (seconds)."""
-        for path in [*self.root.glob("*/.*"), *self.root.glob("unfinished/*")]:
+        """Remove what interrupted runs left half written or unfinished, and what nobody has used, for ``age`` seconds.
+
+        Of what is used, that is done with large arrays alone, which can be computed again.
+        """
+        for path in [*self.root.glob("*/.*"), *self.root.glob("unfinished/*"), *self.root.glob("arrays/*")]:
             with contextlib.suppress(OSError):
                 if time.time() - path.stat().st_mtime > age:
                     shutil.rmtree(path, ignore_errors=True)
@@ -243,6 +222,19 @@ class Store:
     def has(self, kind: str, readable: str, key: str) -> bool:
         """Return whether an artefact is there (its bytes are checked when it is read)."""
         return (self.path(kind, readable, key) / _CHECKSUMS).is_file()
+
+    def array(self, readable: str, key: str, make: Callable[[], Any], report: Callable[[str], None]) -> Any:
+        """Return an array, memory-mapped, computed by ``make()`` if it is not there or not intact.
+
+        Raises:
+            StorageError: the store cannot be written, or the disk is full.
+        """
+        import numpy as np
+
+        path = self.obtain("arrays", readable, key, lambda folder: np.save(folder / "array.npy", make()), report)
+        with contextlib.suppress(OSError):
+            os.utime(path)
+        return np.load(path / "array.npy", mmap_mode="c", allow_pickle=False)
 
     def made_by(self, kind: str, readable: str, key: str) -> dict[str, str]:
         """Return what code an artefact was made by; empty where it is not there or does not tell."""

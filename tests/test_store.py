@@ -4,7 +4,9 @@ import errno
 import json
 import os
 import shutil
+import time
 
+import numpy as np
 import pytest
 
 from leakboard import store
@@ -233,6 +235,31 @@ def test_another_process_may_mend_a_damaged_artefact_first(tmp_path):
     assert store_.obtain("things", "thing", KEY, maker, told) == path
     assert not store_._fault(path, KEY)
     assert not list(path.parent.glob(".*"))
+
+
+def test_an_array_is_computed_once_and_swept_up_when_nobody_has_used_it_for_a_week(tmp_path, maker):
+    store_, made = Store(tmp_path), []
+
+    def make():
+        made.append(1)
+        return np.arange(6.0, dtype=np.float32).reshape(2, 3)
+
+    def array():
+        return store_.array("states", "f" * 64, make, maker.reports.append)
+
+    assert array().tolist() == array().tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert (len(made), isinstance(array(), np.memmap)) == (1, True)
+    (path,) = (tmp_path / "arrays").iterdir()
+    week = 7 * 86_400
+    for age, times in ((week - 600, 1), (week + 600, 2)):
+        os.utime(path, (time.time() - age,) * 2)
+        store_.sweep()
+        array()
+        assert len(made) == times
+    os.utime(path, (0, 0))
+    array()  # which is a use
+    store_.sweep()
+    assert path.is_dir()
 
 
 def test_what_interrupted_runs_left_is_swept_up_when_it_is_old(tmp_path):

@@ -14,11 +14,12 @@ from leakboard.claims import TrainingClaim, TrainingUnit, claim_as_json, claim_f
 from leakboard.errors import RequestError, nearest
 from leakboard.interfaces import Corpus, Publication, Victim
 from leakboard.privacy.mechanisms.textbook import Positive
-from leakboard.store import file_checksum, load_fields, resume_dir, save_fields
+from leakboard.store import file_checksum, load_fields, save_fields
 from leakboard.suite.files import File, FileName
 from leakboard.suite.options import Count, shared
 from leakboard.victims._private_training import Method, plan
 from leakboard.victims._word_vectors import WordVectors
+from leakboard.workspace import resume_dir
 
 Epsilons = Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)]
 KINDS = ("noisy", "exact")

@@ -162,17 +162,26 @@ class TransformerEncoder(torch.nn.Module):
             return [Prepared(encoding) for encoding in encodings]
         distinct = {tuple(encoding.ids): Prepared(encoding) for encoding in encodings}
         lengths = [len(ids) for ids in distinct]
-        tokens = hashlib.sha256(repr(list(distinct)).encode()).digest()
-        key = (self._lower_weights, self.autocast_type, self.batch_size, tokens)
+        identity = {
+            "layers": self._lower_weights,
+            "precision": str(self.autocast_type),
+            "batch_size": self.batch_size,
+            "tokens": hashlib.sha256(repr(list(distinct)).encode()).hexdigest(),
+            "device": self.device.type,
+            "threads": torch.get_num_threads(),
+        }
         states = frozen_states.obtain(
-            key, 4 * sum(lengths) * self.dimension, lambda: self._lower_states(list(distinct.values()))
+            identity,
+            texts,
+            4 * sum(lengths) * self.dimension,
+            lambda: self._lower_states(list(distinct.values())),
         )
-        parts = [None] * len(lengths) if states is None else states.split(lengths)
+        parts = [None] * len(lengths) if states is None else states.to(self.device).split(lengths)
         states_of = dict(zip(distinct, parts, strict=True))
         return [Prepared(encoding, states_of[tuple(encoding.ids)]) for encoding in encodings]
 
     @cached_property
-    def _lower_weights(self) -> bytes:
+    def _lower_weights(self) -> str:
         """A digest of the frozen layers; they are frozen once."""
         assert self.parts is not None
         config = self.model.config
@@ -181,13 +190,13 @@ class TransformerEncoder(torch.nn.Module):
         for part in (self.parts.embeddings, *self.parts.lower_layers):
             for value in part.state_dict().values():
                 states_of.update(value.cpu().numpy().tobytes())
-        return states_of.digest()
+        return states_of.hexdigest()
 
     @torch.no_grad()
     def _lower_states(self, prepared: Sequence[Prepared]) -> torch.Tensor:
-        """Return what leaves the frozen layers, float32 (tokens, d), one text after the other."""
+        """Return what leaves the frozen layers, float32 (tokens, d) on the processor, one text after the other."""
         lengths = [len(entry) for entry in prepared]
-        states = torch.empty((sum(lengths), self.dimension), device=self.device)
+        states = torch.empty((sum(lengths), self.dimension))
         places = states.split(lengths)
         for batch in self.batches(prepared):
             padded, _ = self._entering([prepared[i] for i in batch])

@@ -7,22 +7,23 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from leakboard.claims import claim_as_json
 from leakboard.data.corpora import load_corpus, save_corpus
 from leakboard.errors import DataError, NotApplicable, RequestError, StopRun, one_line, plain
-from leakboard.interfaces import Corpus, FittedVictim, SecretKind, Victim
+from leakboard.interfaces import Corpus, FittedVictim, Victim
 from leakboard.logs import log_progress
 from leakboard.pipeline.applicability import why_no_attack, why_no_fit
 from leakboard.pipeline.records import Record, read_costs, write_costs
 from leakboard.pipeline.resources import limit_threads, measured, silence_libraries
+from leakboard.pipeline.shared import Shared
 from leakboard.randomness import Streams
-from leakboard.store import Store, digest, resumable
-from leakboard.suite import revisions
+from leakboard.store import Store, digest
 from leakboard.suite.cells import Choice
 from leakboard.suite.plan import Job
 from leakboard.suite.registry import Registry
+from leakboard.workspace import resumable
 
 if TYPE_CHECKING:
     from leakboard.metrics.measures import Metric
@@ -123,13 +124,24 @@ class Stages:
 
         def make(folder: Path) -> None:
             log_progress("fitting the victim")
-            with measured("fit", self.job.threads) as cost, resumable(unfinished), self._own_files():
+            with self._stage("fit") as cost, resumable(unfinished), self._own_files():
                 fit(self.victim.training_config(), self.sides()[0], self.streams()).save(folder)
             write_costs(folder, [cost])
 
         fitted = self.obtain("victims", job.victim_slug, job.fit_key, make, job.cell.victim)
         self.store.discard(unfinished)
         return fitted
+
+    @cached_property
+    def shared(self) -> Shared:
+        """What cells on the corpus share beside artefacts of their victims."""
+        return Shared(self.job, self.store, self.warn, self.whole, lambda: [side for side in self.sides() if side])
+
+    @contextmanager
+    def _stage(self, name: str) -> Iterator[dict[str, Any]]:
+        """Measure a stage, and share the arrays that it makes of the cell's texts."""
+        with measured(name, self.job.threads) as cost, self.shared.arrays():
+            yield cost
 
     @contextmanager
     def _own_files(self) -> Iterator[None]:
@@ -156,33 +168,11 @@ class Stages:
         def make(folder: Path) -> None:
             fitted = self.fitted()
             log_progress("publishing")
-            with measured("publish", self.job.threads) as cost, self._own_files():
+            with self._stage("publish") as cost, self._own_files():
                 save_publications(publish(self.victim, fitted, self.sides()[0], self.streams()), folder)
             write_costs(folder, [cost])
 
         return self.obtain("publications", job.victim_slug, job.victim_key, make, job.cell.victim)
-
-    def text_guesses(self, kind: str) -> Any:
-        """Return the guesses of classifiers trained on the text, cached for the corpus and kind of secret."""
-        import numpy as np
-
-        from leakboard.metrics import baselines
-
-        whole = self.whole()
-        secrets = [secret for secret in whole.secrets if secret.kind == kind]
-
-        def make(folder: Path) -> None:
-            log_progress("training classifiers on the text")
-            np.save(folder / "guesses.npy", baselines.from_text(whole, secrets, seed=0))
-
-        folder = self.store.obtain("text classifiers", *self._text_classifiers(kind), make, self.warn)
-        return np.load(folder / "guesses.npy", allow_pickle=False)
-
-    def _text_classifiers(self, kind: str) -> tuple[str, str]:
-        """Return name and identity of the guesses of classifiers trained on the text."""
-        revision = revisions.TEXT_CLASSIFIERS
-        key = digest({"corpus": self.job.corpus_key, "kind": kind, "revision": revision, "threads": self.job.threads})
-        return f"{self.job.cell.source.corpus.name}-{kind}", key
 
     def discard_corpus(self, of_attacker: bool) -> None:
         """Remove a dataset, the attacker's own or the cell's with what classifiers learned of it, from the store."""
@@ -190,8 +180,8 @@ class Stages:
         choice, key = (source.other, job.other_key) if of_attacker else (source.corpus, job.corpus_key)
         assert choice, "a source without regime names another dataset"
         self.store.discard(self.store.path("corpora", choice.name, key))
-        for kind in () if of_attacker else get_args(SecretKind):
-            self.store.discard(self.store.path("text classifiers", *self._text_classifiers(kind)))
+        if not of_attacker:
+            self.shared.discard_text_guesses()
 
     def gold(self) -> Any:
         """Return what neighbours of words are compared with; None where they are not."""
@@ -242,14 +232,16 @@ class Stages:
             fitted=lru_cache(self.fitted),
             published=published,
             streams=self.streams(job.cell.attack.name),
+            identity=job.victim_key,
+            train=self.shared.shadow,
             victim_share=VICTIMS_SHARE.get(job.cell.source.regime or "", 1.0),
             external_auxiliary=job.cell.source.other is not None,
-            text_guesses=self.text_guesses if job.conditions.text_classifier and corpus.has_texts else None,
+            text_guesses=self.shared.text_guesses if job.conditions.text_classifier and corpus.has_texts else None,
         )
         gold = self.gold()
         log_progress("attacking")
         try:
-            with measured("attack", job.threads) as cost:
+            with self._stage("attack") as cost:
                 result = evaluate_attack(attack, side, self._of_victim(folder, side, gold))
         except NotApplicable as error:
             return record_of(job, "skipped", one_line(error), checks=corpus.checks), []

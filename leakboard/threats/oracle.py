@@ -11,7 +11,7 @@ from leakboard.data.corpora import one_user_a_text
 from leakboard.data.words import words
 from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Corpus, FittedVictim, Floats, PublishedWords, Texts
-from leakboard.threats.threat import VictimSide
+from leakboard.threats.threat import VictimSide, fit_recipe
 
 
 class Oracle:
@@ -62,9 +62,10 @@ class Oracle:
         if not self._side.victim.trainable:
             raise NotApplicable("the victim's vectors come from no recipe that could be trained on other texts")
         recipe = self._side.victim if private else self._side.victim.non_private()
+        train = self._side.train if corpus is None else fit_recipe
         corpus = corpus or self._auxiliary
         lacks_users = self._side.corpus.has_users and not corpus.has_users
-        return recipe.fit(one_user_a_text(corpus) if lacks_users else corpus, seed)
+        return train(recipe, one_user_a_text(corpus) if lacks_users else corpus, seed)
 
     @property
     def mechanism(self) -> ReleaseMechanism:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from leakboard.claims import PrivacyClaim
 from leakboard.interfaces import Coverage, FittedVictim, Floats, Integers, PublishedWords, Texts, Victim
+from leakboard.workspace import shared_array
 
 KEPT = 8
 """Sets of texts whose vectors a `Publisher` keeps."""
@@ -39,6 +40,8 @@ class Publisher:
 
     victim: Victim
     fitted: Callable[[], FittedVictim]
+    identity: str = ""
+    """The fitted victim's."""
     kept: dict[tuple[str, ...], NDArray[Any] | None] = field(default_factory=dict)
 
     def __call__(self, texts: Texts, rng: np.random.Generator) -> Floats:
@@ -50,8 +53,26 @@ class Publisher:
         if (key := tuple(distinct)) not in self.kept:
             if len(self.kept) == KEPT:
                 self.kept.pop(next(iter(self.kept)))
-            self.kept[key] = fitted.inputs(Texts(key))
+            self.kept[key] = self._inputs(fitted, key)
         if (inputs := self.kept[key]) is None:
             return fitted.publish_documents(texts, rng)
         rows = {text: row for row, text in enumerate(distinct)}
         return fitted.mechanism.release(inputs[[rows[text] for text in texts]], rng).astype(np.float32)
+
+    def _inputs(self, fitted: FittedVictim, texts: tuple[str, ...]) -> NDArray[Any] | None:
+        """Return the fixed vectors of distinct texts, shared with other attacks; None where they are random."""
+
+        def make() -> NDArray[Any]:
+            if (vectors := fitted.inputs(Texts(texts))) is None:
+                raise _AreRandom
+            return vectors
+
+        try:
+            shared = shared_array("inputs", {"victim": self.identity}, texts, make)
+            return make() if shared is None else shared
+        except _AreRandom:
+            return None
+
+
+class _AreRandom(Exception):
+    """What a mechanism is given is drawn anew each time."""

@@ -27,6 +27,11 @@ from leakboard.threats.publications import Publications, Publisher
 A = TypeVar("A", bound=Attack)
 
 
+def fit_recipe(recipe: Victim, corpus: Corpus, seed: int) -> FittedVictim:
+    """Return a recipe trained on a corpus."""
+    return recipe.fit(corpus, seed)
+
+
 @dataclass(frozen=True)
 class VictimSide:
     """Everything on the victim's side of an attack. A threat builds the attacker's view from it; no attack sees it."""
@@ -41,6 +46,10 @@ class VictimSide:
     published: Publications
     streams: Streams
     """Of the cell's random draws."""
+    identity: str = ""
+    """Of what is published: names what attacks on it share."""
+    train: Callable[[Victim, Corpus, int], FittedVictim] = fit_recipe
+    """Trains a recipe on the attacker's corpus with a seed; a run shares the result between attacks."""
     victim_share: float = 1.0
     """Share of the distinct texts of train that the victim was given; the attacker may have the others."""
     external_auxiliary: bool = False
@@ -51,7 +60,7 @@ class VictimSide:
     @property
     def publish(self) -> Publisher:
         """What publishes texts again, with fresh noise."""
-        return Publisher(self.victim, self.fitted)
+        return Publisher(self.victim, self.fitted, self.identity)
 
 
 @dataclass(frozen=True)

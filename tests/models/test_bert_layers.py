@@ -178,7 +178,7 @@ class TestFrozenLayers:
         made = []
 
         def obtain(key, count=40):
-            return frozen_states.obtain(key, 4 * count, lambda: made.append(key) or torch.zeros(count))
+            return frozen_states.obtain({"name": key}, [], 4 * count, lambda: made.append(key) or torch.zeros(count))
 
         kept(400)
         for key in "abacab":

@@ -11,10 +11,11 @@ from leakboard.datasets.generated_reviews import GeneratedReviews
 from leakboard.models.skip_gram import training
 from leakboard.pipeline.stages import Stages
 from leakboard.pipeline.worker import RunFolders, fit_victim
-from leakboard.store import Store, resume_dir
+from leakboard.store import Store
 from leakboard.suite.plan import Identities, plan
 from leakboard.suite.registry import Registry
 from leakboard.suite.suites import load_suite
+from leakboard.workspace import resume_dir
 
 REVIEWS = {"generated_reviews": {"users": 60, "leak": 1.0, "auxiliary": "disjoint"}}
 SMALL = {"vector_size": 8, "steps": 20, "expected_batch_size": 20, "window": 2}

@@ -12,10 +12,10 @@ from leakboard.errors import RequestError
 from leakboard.models.skip_gram import training as training_module
 from leakboard.models.skip_gram.training import Training
 from leakboard.privacy.accounting.training_budget import TrainingBudget
-from leakboard.store import resumable
 from leakboard.suite.options import build
 from leakboard.victims._private_training import plan
 from leakboard.victims.dp_word2vec import DPWord2Vec
+from leakboard.workspace import resumable
 
 RNG = np.random.default_rng(0)
 NOISE, SIZE, STEPS, DELTA = 8.0, 4, 20, 1e-3

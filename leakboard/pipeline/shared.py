@@ -1,0 +1,97 @@
+"""What cells on one corpus share beside their victims: computed once, whichever process, attack or suite asks first.
+
+These are the guesses of classifiers on the text, arrays that are made of whole splits (the states that leave frozen
+layers, the vectors that a mechanism is given), and the models that attackers train on all of their own texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, get_args
+
+from leakboard.interfaces import Corpus, FittedVictim, Integers, SecretKind, Victim
+from leakboard.logs import log_progress
+from leakboard.store import Store, digest
+from leakboard.suite import revisions
+from leakboard.suite.options import label
+from leakboard.suite.plan import Job
+from leakboard.workspace import Sharing, digest_of_texts, sharing
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What a job shares with others."""
+
+    job: Job
+    store: Store
+    warn: Callable[[str], None]
+    whole: Callable[[], Corpus]
+    """Returns the cell's dataset."""
+    sides: Callable[[], Sequence[Corpus]]
+    """Returns the victim's part of it, and the attacker's."""
+
+    def text_guesses(self, kind: SecretKind) -> Integers:
+        """Return the guesses of classifiers trained on the text, int64 (n, secrets of the kind)."""
+        import numpy as np
+
+        from leakboard.metrics import baselines
+
+        whole = self.whole()
+        secrets = [secret for secret in whole.secrets if secret.kind == kind]
+
+        def make(folder: Path) -> None:
+            log_progress("training classifiers on the text")
+            np.save(folder / "guesses.npy", baselines.from_text(whole, secrets, seed=0))
+
+        folder = self.store.obtain("text classifiers", *self._text_classifiers(kind), make, self.warn)
+        guesses: Integers = np.load(folder / "guesses.npy", allow_pickle=False)
+        return guesses
+
+    def discard_text_guesses(self) -> None:
+        """Remove them from the store, of every kind of secret."""
+        for kind in get_args(SecretKind):
+            self.store.discard(self.store.path("text classifiers", *self._text_classifiers(kind)))
+
+    def _text_classifiers(self, kind: SecretKind) -> tuple[str, str]:
+        """Return name and identity of the guesses of classifiers trained on the text."""
+        revision = revisions.TEXT_CLASSIFIERS
+        key = digest({"corpus": self.job.corpus_key, "kind": kind, "revision": revision, "threads": self.job.threads})
+        return f"{self.job.cell.source.corpus.name}-{kind}", key
+
+    def arrays(self) -> AbstractContextManager[None]:
+        """Let a stage share the arrays that it makes of the texts of whole splits, victim's or attacker's."""
+        return sharing(Sharing(self._array, lru_cache(self._texts)))
+
+    def _array(self, kind: str, identity: Mapping[str, Any], make: Callable[[], Any]) -> Any:
+        readable = f"{self.job.cell.source.corpus.name}-{kind}"
+        return self.store.array(readable, digest({"kind": kind, **identity}), make, self.warn)
+
+    def _texts(self) -> frozenset[str]:
+        return frozenset(digest_of_texts(side.texts(split)) for side in self.sides() for split in side.splits)
+
+    def shadow(self, recipe: Victim, corpus: Corpus, seed: int) -> FittedVictim:
+        """Return a model that is trained by a victim's recipe on all of the attacker's own texts.
+
+        Attacks whose recipe, texts and seed are the same share one; it is saved and loaded as fitted victims are.
+        """
+        job, trained, name = self.job, recipe.training_config(), self.job.cell.victim.name
+        identity = {
+            "recipe": label(name, trained),
+            "fingerprint": trained.fingerprint(),
+            "code": job.code[f"victims/{name}"],
+            "corpus": job.other_key or [job.corpus_key, job.cell.source.regime, job.cell.seed],
+            "users": corpus.has_users,
+            "seed": seed,
+            "threads": job.threads,
+            "fit": revisions.FIT,
+        }
+
+        def make(folder: Path) -> None:
+            log_progress("training the attacker's own model")
+            trained.fit(corpus, seed).save(folder)
+
+        return recipe.load(self.store.obtain("shadows", job.victim_slug, digest(identity), make, self.warn))

@@ -1,0 +1,163 @@
+"""What cells share is computed once, whichever process asks: states of frozen layers, inputs of releases, shadows."""
+
+import functools
+from collections import Counter
+
+import pytest
+import yaml
+
+import leakboard
+from leakboard.models import frozen_states
+from leakboard.models.bert_layers import BertLayers
+from leakboard.models.transformer import TransformerEncoder
+from leakboard.pipeline.fitting import victim_and_attacker_corpus
+from leakboard.pipeline.stages import Stages
+from leakboard.suite.registry import Registry
+from leakboard.suite.suites import find_suite, load_suite
+from leakboard.victims.word2vec import Word2Vec
+
+CORPUS = {"generated_reviews": {"users": 40}}
+TEXTS = 200
+"""Of the corpus, all different."""
+
+
+@pytest.fixture
+def passes(monkeypatch):
+    """Count how often each text passes the frozen layers, and the others; every task forgets what it kept in memory."""
+    counts = {"frozen": Counter(), "upper": Counter()}
+    lower, forward, begin = BertLayers.lower, TransformerEncoder.forward, Stages.__init__
+
+    def counted_lower(parts, ids, mask):
+        lengths = mask.sum(1).tolist()
+        counts["frozen"].update(tuple(row[:length].tolist()) for row, length in zip(ids, lengths, strict=True))
+        return lower(parts, ids, mask)
+
+    def counted_forward(encoder, prepared):
+        if not encoder.training:
+            counts["upper"].update(tuple(entry.encoding.ids) for entry in prepared)
+        return forward(encoder, prepared)
+
+    def begin_anew(*given):
+        frozen_states.clear()
+        begin(*given)
+
+    monkeypatch.setattr(BertLayers, "lower", counted_lower)
+    monkeypatch.setattr(TransformerEncoder, "forward", counted_forward)
+    monkeypatch.setattr(Stages, "__init__", begin_anew)
+    yield counts
+    frozen_states.clear()
+
+
+@pytest.fixture
+def last_layer(tiny_bert):
+    """Return a tiny BERT whose last layer is trained for an epoch."""
+    return {"bert": {"epochs": 1, "learning_rate": 0.001, "train_layers": 1, "checkpoint": str(tiny_bert)}}
+
+
+@pytest.fixture
+def suite(last_layer):
+    """Return a suite of a victim without noise, and of two releases of one fit."""
+    noisy = {"encoder": last_layer, "training": "standard", "epsilon": 1}
+    return {
+        "datasets": [CORPUS],
+        "seeds": [0, 1],
+        "text_classifier": False,
+        "victims": [last_layer, {"dpnr": noisy}, {"dpnr": noisy | {"calibration": "l1"}}],
+        "attacks": [{"entity_presence": {"portfolio": "logistic", "observations": 2}}],
+    }
+
+
+def test_every_text_passes_frozen_layers_once(suite, passes, tmp_path):
+    """Whatever victim, seed or attack asks, in whatever process; the next run asks for nothing."""
+    leakboard.run(suite, out=tmp_path)
+    assert len(passes["frozen"]) == TEXTS
+    assert set(passes["frozen"].values()) == {1}
+    before = passes["upper"].copy()
+    again = {"attribute_inference": {"portfolio": "logistic", "observations": 2}}
+    noisy = suite["victims"][1:]
+    leakboard.run({**suite, "victims": noisy, "attacks": [again]}, out=tmp_path)
+    assert set(passes["frozen"].values()) == {1}
+    assert passes["upper"] - before == Counter()  # vectors that a mechanism is given are shared by attacks
+
+
+def test_texts_that_are_drawn_at_random_are_not_kept(suite, last_layer, passes, tmp_path):
+    hiding = {"encoder": last_layer, "training": "standard", "epsilon": 1, "mu": 0.9}
+    leakboard.run({**suite, "victims": [{"dpnr": hiding}], "seeds": [0]}, out=tmp_path)
+    assert sum(passes["frozen"].values()) > 2 * TEXTS
+    kept = {path.name.rpartition("-")[0] for path in (tmp_path / ".cache" / "arrays").iterdir()}
+    assert kept == {"generated-reviews-states"}
+    assert len(list((tmp_path / ".cache" / "arrays").iterdir())) == 2  # train and dev, which it is fitted on
+
+
+def test_what_is_shared_changes_no_number(suite, passes, tmp_path, monkeypatch):
+    suite |= {"victims": suite["victims"][:2], "seeds": [0]}
+    shared = leakboard.run(suite, out=tmp_path / "shared").table
+    for module in ("models.frozen_states", "threats.publications"):
+        monkeypatch.setattr(f"leakboard.{module}.shared_array", lambda *_: None)
+    alone = leakboard.run(suite, out=tmp_path / "alone").table
+    assert not list((tmp_path / "alone" / ".cache").glob("arrays/*"))
+    assert alone.equals(shared)
+
+
+@pytest.mark.parametrize(("seeds", "models"), [([0], 2), ([0, 1], 4)])
+def test_attacks_that_train_the_same_model_share_it(seeds, models, monkeypatch, tmp_path):
+    """For each seed one model is the victim, and one the attacker's, whose two attacks differ in their search alone."""
+    fitted, fit = [], Word2Vec.fit
+
+    @functools.wraps(fit)
+    def counted(*given):
+        fitted.append(given)
+        return fit(*given)
+
+    monkeypatch.setattr(Word2Vec, "fit", counted)
+    suite = {
+        "datasets": [CORPUS],
+        "seeds": seeds,
+        "text_classifier": False,
+        "victims": [{"word2vec": {"epochs": 1, "vector_size": 8}}],
+        "attacks": [{"nearest_neighbour": {"align": "anchors", "anchors": count}} for count in (5, 10)],
+    }
+    table = leakboard.run(suite, out=tmp_path).table
+    assert len(table) == 2
+    assert not table["status"].str.startswith("failed").any()
+    assert len(fitted) == models
+
+
+def small(name, encoder):
+    """Return a published suite on a small corpus, with a tiny encoder and one seed, without hidden words."""
+
+    def changed(value):
+        if isinstance(value, dict):
+            return encoder if "bert" in value else {key: changed(entry) for key, entry in value.items()}
+        return [changed(entry) for entry in value] if isinstance(value, list) else value
+
+    suite = changed(yaml.safe_load(find_suite(name).read_text()))
+    suite["victims"] = [entry for entry in suite["victims"] if "mu" not in entry.get("dpnr", {}).get("grid", {})]
+    suite.pop("projected", None)
+    return suite | {"datasets": [CORPUS], "seeds": [0], "text_classifier": False}
+
+
+def sizes_of_sets(suite):
+    """Return how many texts the splits of the victim have together, and those of the attacker that differ."""
+    (source,) = load_suite(suite, Registry()).sources
+    victims, attackers = victim_and_attacker_corpus(source.corpus.build(Registry()).load(), source.regime, 0)
+    sets = {
+        side: {tuple(part.texts(split)) for split in part.splits} for side, part in (("v", victims), ("a", attackers))
+    }
+    return sum(map(len, sets["v"])), sum(map(len, sets["a"] - sets["v"]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "only", "attackers"),
+    [("demo", {}, True), ("ag", {}, True), ("dpnr", {"attack": "entity_presence"}, False)],
+    ids=["demo", "ag", "dpnr without audits, which ask about texts of their own"],
+)
+def test_texts_of_a_published_suite_pass_frozen_layers_once_a_set(name, only, attackers, last_layer, passes, tmp_path):
+    """Each set has batches of its own, and rounding with them."""
+    suite = small(name, last_layer)
+    leakboard.run(suite, out=tmp_path, only=only)
+    times = {kind: dict(Counter(counts.values())) for kind, counts in passes.items()}
+    print(f"{name}: how many texts passed how often: frozen layers {times['frozen']}, the others {times['upper']}")
+    of_victims, of_attackers = sizes_of_sets(suite)
+    assert sum(passes["frozen"].values()) == of_victims + of_attackers * attackers
