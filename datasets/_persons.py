@@ -11,10 +11,14 @@ NLTK from 3.9 on keeps its models as tables and JSON, not as pickles; an older o
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import importlib.util
+import os
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from leakboard.errors import RequestError
@@ -52,15 +56,19 @@ MODELS = {
 """NLTK's data packages, and the files of each that the tagger reads."""
 
 
-def missing() -> str:
-    """Return how to get NLTK or those of its models that are not here, as part of a sentence; empty where none is."""
+def missing(has_file: Callable[[str], bool] | None = None) -> str:
+    """Return how to get NLTK or those of its models that are not here, as part of a sentence; empty where none is.
+
+    Args:
+        has_file: whether a file of `MODELS` is here; None: whether it is where NLTK looks. NLTK itself, whose import
+            takes seconds, is asked only by what goes on to use it.
+    """
     if importlib.util.find_spec("nltk") is None:
         return f"persons need NLTK: pip install nltk, then python -m nltk.downloader {' '.join(MODELS)}"
-    import nltk
-
-    if tuple(map(int, re.findall(r"\d+", nltk.__version__)[:2])) < OLDEST:
-        return f"NLTK {nltk.__version__} reads its models as pickles: pip install 'nltk>=3.9'"
-    absent = [package for package, files in MODELS.items() if not all(map(_has_model, files))]
+    version = importlib.metadata.version("nltk")
+    if tuple(map(int, re.findall(r"\d+", version)[:2])) < OLDEST:
+        return f"NLTK {version} reads its models as pickles: pip install 'nltk>=3.9'"
+    absent = [package for package, files in MODELS.items() if not all(map(has_file or _is_there, files))]
     return f"persons need models of NLTK: python -m nltk.downloader {' '.join(absent)}" if absent else ""
 
 
@@ -152,7 +160,22 @@ def _mentions(texts: Sequence[str], tag: Tagger) -> dict[str, list[str]]:
     return persons_of
 
 
-def _has_model(file: str) -> bool:
+def folders() -> list[str]:
+    """Return where NLTK looks for its models: `nltk.data.path` on Linux and macOS."""
+    named = [os.path.expanduser(folder) for folder in os.environ.get("NLTK_DATA", "").split(os.pathsep) if folder]
+    inside = [os.path.join(sys.prefix, *parts, "nltk_data") for parts in ((), ("share",), ("lib",))]
+    shared = [f"{root}/{part}/nltk_data" for part in ("share", "lib") for root in ("/usr", "/usr/local")]
+    return [*named, os.path.expanduser("~/nltk_data"), *inside, *shared]
+
+
+def _is_there(file: str) -> bool:
+    """Return whether a file of a package is in one of the folders, or the package as a ZIP archive."""
+    archive = "/".join(file.split("/")[:2]) + ".zip"
+    return any(Path(folder, part).exists() for folder in folders() for part in (file, archive))
+
+
+def _is_found(file: str) -> bool:
+    """Return whether NLTK finds a file, which it reads only from folders that nobody else can write to."""
     import nltk
 
     try:
@@ -163,5 +186,5 @@ def _has_model(file: str) -> bool:
 
 
 def _require() -> None:
-    if absent := missing():
+    if absent := missing(_is_found):
         raise RequestError(absent)

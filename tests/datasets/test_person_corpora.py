@@ -3,9 +3,11 @@
 import bz2
 import gzip
 import hashlib
+import importlib.metadata
 import importlib.util
 import json
 import re
+import shutil
 import zipfile
 from collections import Counter
 
@@ -55,6 +57,14 @@ def toy_models(folder):
     for path, content in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(content)
+
+
+def looked_for_in(folder, monkeypatch):
+    """Let NLTK, and whoever looks for its models without it, look in this new folder alone."""
+    nltk = pytest.importorskip("nltk")
+    folder.mkdir(mode=0o700)
+    monkeypatch.setattr(nltk.data, "path", [str(folder)])
+    monkeypatch.setattr(_persons, "folders", lambda: [str(folder)])
 
 
 class TestPersons:
@@ -118,23 +128,43 @@ class TestPersons:
             assert refused(made.fingerprint) == refused(made.load) == _persons.missing()
 
     def test_an_old_nltk_is_not_used(self, monkeypatch):
-        nltk = pytest.importorskip("nltk")
-        monkeypatch.setattr(nltk, "__version__", "3.8.1")
+        pytest.importorskip("nltk")
+        monkeypatch.setattr(importlib.metadata, "version", {"nltk": "3.8.1"}.__getitem__)
         assert refused(_persons.tagger) == "NLTK 3.8.1 reads its models as pickles: pip install 'nltk>=3.9'"
 
     def test_models_that_are_missing_are_named(self, tmp_path, monkeypatch):
-        nltk = pytest.importorskip("nltk")
-        (tmp_path / "models").mkdir(mode=0o700)
-        monkeypatch.setattr(nltk.data, "path", [str(tmp_path / "models")])
+        looked_for_in(tmp_path / "models", monkeypatch)
         everything = " ".join(_persons.MODELS)
         assert _persons.missing() == f"persons need models of NLTK: python -m nltk.downloader {everything}"
+        assert refused(_persons.tagger) == _persons.missing()
         (tmp_path / "models/corpora/words").mkdir(mode=0o700, parents=True)
         (tmp_path / "models/corpora/words/en-basic").write_text("a\n")
         assert _persons.missing() == f"persons need models of NLTK: python -m nltk.downloader {everything[:-6]}"
+        assert refused(_persons.tagger) == _persons.missing()
+
+    def test_models_in_an_archive_are_there(self, tmp_path, monkeypatch):
+        looked_for_in(tmp_path / "models", monkeypatch)
+        toy_models(tmp_path / "unpacked")
+        for package in sorted((tmp_path / "unpacked").glob("*/*")):
+            folder = tmp_path / "models" / package.parent.name
+            folder.mkdir(mode=0o700, exist_ok=True)
+            shutil.make_archive(str(folder / package.name), "zip", package.parent, package.name)
+        assert _persons.missing() == _persons.missing(_persons._is_found) == ""
+
+    def test_the_folders_are_those_of_nltk(self):
+        nltk = pytest.importorskip("nltk")
+        assert _persons.folders() == nltk.data.path
+
+    def test_models_that_nltk_refuses_to_read_are_not_used(self, tmp_path, monkeypatch):
+        looked_for_in(tmp_path / "models", monkeypatch)
+        toy_models(tmp_path / "models")
+        (tmp_path / "models/corpora").chmod(0o777)
+        with pytest.warns(RuntimeWarning, match="writable by"):
+            message = refused(_persons.tagger)
+        assert message == "persons need models of NLTK: python -m nltk.downloader words"
 
     def test_nltk_itself_with_models_of_seven_words(self, tmp_path, monkeypatch):
-        nltk = pytest.importorskip("nltk")
-        monkeypatch.setattr(nltk.data, "path", [str(tmp_path / "models")])
+        looked_for_in(tmp_path / "models", monkeypatch)
         toy_models(tmp_path / "models")
         assert _persons.missing() == ""
         before = _persons.identity()
