@@ -17,7 +17,7 @@ REGIMES = get_args(AuxiliaryRegime)
 class SuiteFile(BaseModel):
     """What a suite's YAML may say."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     description: str = ""
     """What the suite asks, in a line."""

@@ -7,8 +7,12 @@ its documentation.
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import inspect
+import itertools
 import json
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, TypeVar, dataclass_transform
@@ -18,7 +22,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAd
 
 from leakboard.errors import RequestError, nearest, plain
 
-STRICT = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
+STRICT = ConfigDict(extra="forbid", strict=True)
 
 Strings = Annotated[tuple[str, ...], Field(strict=False)]
 """Several strings, written as a list in YAML."""
@@ -234,8 +238,26 @@ def _default(cls: type, name: str, value: Any) -> str:
 
 def _documentation(cls: type, name: str) -> str:
     """Return the string beneath a field, where it stands: in the class itself or in one that it inherits from."""
-    fields = [getattr(base, "__pydantic_fields__", {}).get(name) for base in cls.__mro__]
-    return next((" ".join(field.description.split()) for field in fields if field and field.description), "")
+    texts = (_texts(base).get(name) for base in cls.__mro__ if base.__module__ != "builtins")
+    return next(filter(None, texts), "")
+
+
+@cache
+def _texts(cls: type) -> dict[str, str]:
+    """Return the string beneath each field of a class's own body; none where its source cannot be read.
+
+    Pydantic could keep these, but reads the source of every class when it is made: at every start, for nobody.
+    """
+    try:
+        (node,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+    except (OSError, TypeError, SyntaxError):
+        return {}
+    texts = {}
+    for field, below in itertools.pairwise(getattr(node, "body", ())):
+        match field, below:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                texts[name] = " ".join(text.split())
+    return texts
 
 
 _RANGES = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}

@@ -1,6 +1,7 @@
 """Options: strict, named by what differs from the defaults, described with unit, range and default."""
 
 import dataclasses
+import inspect
 from typing import Annotated, Literal
 
 import pytest
@@ -125,3 +126,25 @@ def test_inherited_options_are_as_strict_and_as_well_described():
     assert label("heir", build(Heir, {"width": 4}, "here")) == "heir(width=4)"
     with pytest.raises(RequestError, match=r"here.width: '4' is not allowed"):
         build(Heir, {"width": "4"}, "here")
+
+
+def test_no_source_is_read_before_a_description_is_wanted(monkeypatch):
+    def read(*_):
+        raise AssertionError("source was read")
+
+    for reader in ("getsource", "getsourcelines", "findsource"):
+        monkeypatch.setattr(inspect, reader, read)
+
+    @attack
+    class Unread(Common):
+        depth: int = 1
+        """How deep."""
+
+    monkeypatch.undo()
+    assert [option.text for option in describe(Unread)] == ["How wide (units).", "How deep."]
+
+
+def test_an_option_whose_source_is_not_there_has_no_text():
+    made = {"__name__": __name__, "attack": attack}
+    exec('@attack\nclass Typed:\n    depth: int = 1\n    """How deep."""', made)
+    assert [(option.name, option.text) for option in describe(made["Typed"])] == [("depth", "")]
