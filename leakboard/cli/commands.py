@@ -15,7 +15,6 @@ from leakboard.cli.audit import audit
 from leakboard.cli.screen import screen
 from leakboard.cli.selection import read_only, read_seeds
 from leakboard.cli.site import site
-from leakboard.data.downloads import without_network
 from leakboard.errors import RequestError, nearest, plain
 
 app = typer.Typer(
@@ -89,6 +88,7 @@ def run(
     limits = read_limits(at_most or (), at_least or ())
     if dry_run:
         from leakboard.cli.dry_run import print_plan
+        from leakboard.data.downloads import without_network
 
         with without_network():
             print_plan(console, _open(suite, out, only, seeds, plugin, reuse=not force))
@@ -137,6 +137,7 @@ def report(
     """Write the tables and pages again from the cell records, without computing anything."""
     from leakboard.board.files import write_files
     from leakboard.cli import console as output
+    from leakboard.data.downloads import without_network
     from leakboard.site.runs import write_run_pages
 
     with without_network():
@@ -226,8 +227,7 @@ def show(
     plugin: PluginFiles = None,
 ) -> None:
     """Show a plugin: what it is, its paper, its options with ranges and defaults."""
-    from leakboard.cli.console import print_plugin
-    from leakboard.cli.listing import what_meets
+    from leakboard.cli.listing import print_plugin, what_meets
     from leakboard.suite.registry import KINDS, BrokenPlugin, Registry
 
     singular = [k[:-1] for k in KINDS]

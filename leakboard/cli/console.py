@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections import Counter
 from collections.abc import Sequence
@@ -22,7 +21,6 @@ from leakboard.board.summary import corpus_warnings
 from leakboard.pipeline.records import FAILURE, Record
 from leakboard.pipeline.runner import Run
 from leakboard.store import write_file
-from leakboard.suite import options
 from leakboard.suite.plan import Job
 
 
@@ -265,14 +263,3 @@ def print_paths(console: Console, paths: Sequence[Path]) -> None:
     """Print where files are."""
     for path in paths:
         console.print(str(path), markup=False, highlight=False, soft_wrap=True)
-
-
-def print_plugin(console: Console, name: str, plugin: type) -> None:
-    """Print a plugin's description and its options."""
-    module = inspect.getmodule(plugin)
-    console.print(f"{name}: {inspect.getdoc(module) or ''}", markup=False, highlight=False)
-    console.print()
-    table = Table("option", "allowed", "default", "what it does", box=None, pad_edge=False)
-    for option in options.describe(plugin):
-        table.add_row(*(Text(part) for part in (option.name, option.allowed, option.default, option.text)))
-    console.print(table)

@@ -1,10 +1,11 @@
-"""``list``: what there is, whether it can be used, and which attacks meet which victims.
+"""``list``: what there is, whether it can be used, and which attacks meet which victims. ``show``: one plugin.
 
 An attack needs documents, words or releases, and a victim publishes some of these.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from leakboard.store import file_checksum
+from leakboard.suite import options
 from leakboard.suite.registry import BrokenPlugin, Registry
 
 
@@ -89,3 +91,14 @@ def what_meets(registry: Registry, kind: str, name: str) -> str:
     met = [found for found, theirs in publications(registry, other).items() if own & set(theirs)]
     verb = "publishes" if kind == "victims" else "needs"
     return f"{verb} {', '.join(sorted(own)) or 'nothing'}; meets the {other} {', '.join(met) or 'none'}"
+
+
+def print_plugin(console: Console, name: str, plugin: type) -> None:
+    """Print a plugin's description and its options."""
+    module = inspect.getmodule(plugin)
+    console.print(f"{name}: {inspect.getdoc(module) or ''}", markup=False, highlight=False)
+    console.print()
+    table = Table("option", "allowed", "default", "what it does", box=None, pad_edge=False)
+    for option in options.describe(plugin):
+        table.add_row(*(Text(part) for part in (option.name, option.allowed, option.default, option.text)))
+    console.print(table)

@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import platformdirs
+
 from leakboard.errors import RequestError, one_line
 from leakboard.store import file_checksum
 
@@ -93,9 +95,7 @@ class PublicFile:
 
     @property
     def _cache(self) -> Path:
-        import pooch
-
-        return Path(pooch.os_cache("leakboard")) / self.folder
+        return platformdirs.user_cache_path("leakboard") / self.folder
 
     def _download(self) -> Path:
         import pooch

@@ -111,12 +111,15 @@ def _minilm_folders() -> Iterator[Path]:
 
 
 def _minilm_candidates() -> list[Path]:
-    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.constants import HF_HUB_CACHE
 
     folders = []
-    cached = try_to_load_from_cache(MINILM_HUB, "model.safetensors")
-    if isinstance(cached, str):
-        folders.append(Path(cached).parent)
+    if Path(HF_HUB_CACHE, f"models--{MINILM_HUB.replace('/', '--')}").is_dir():  # else the hub's client is not imported
+        from huggingface_hub import try_to_load_from_cache
+
+        cached = try_to_load_from_cache(MINILM_HUB, "model.safetensors")
+        if isinstance(cached, str):
+            folders.append(Path(cached).parent)
     try:
         files = importlib.metadata.distribution(MINILM_PACKAGE).files or []
         folders += [Path(str(f.locate())).parent for f in files if f.name == "model.safetensors"]

@@ -5,6 +5,7 @@ import shutil
 from collections import defaultdict
 from pathlib import Path
 
+import huggingface_hub
 import numpy as np
 import pytest
 import torch
@@ -274,6 +275,18 @@ class TestCheckpoints:
         monkeypatch.setattr(checkpoints, "_minilm_candidates", lambda: [tmp_path])
         with pytest.raises(RequestError, match="have other checksums"):
             checkpoints.find(checkpoints.MINILM, None)
+
+    def test_minilm_in_the_cache_of_the_hub_comes_first(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+        packaged = checkpoints._minilm_candidates()
+        repository = tmp_path / "models--sentence-transformers--all-MiniLM-L6-v2"
+        snapshot = repository / "snapshots" / ("a" * 40)
+        snapshot.mkdir(parents=True)
+        (repository / "refs").mkdir()
+        (repository / "refs/main").write_text("a" * 40)
+        assert checkpoints._minilm_candidates() == packaged
+        (snapshot / "model.safetensors").write_bytes(b"")
+        assert checkpoints._minilm_candidates() == [snapshot, *packaged]
 
     def test_no_minilm_says_what_to_install(self, monkeypatch):
         monkeypatch.setattr(checkpoints, "_minilm_candidates", list)
