@@ -14,7 +14,7 @@ from _sides import seconds, verdict
 from ray.cluster_utils import Cluster
 
 from leakboard.pipeline.clusters import Ray
-from leakboard.pipeline.engines import Task
+from leakboard.pipeline.tasks import Task
 
 SECONDS = 2.0
 

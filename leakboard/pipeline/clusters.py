@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from leakboard.errors import RequestError, StopRun
-from leakboard.pipeline.engines import IsDone, Listen, Outcome, Task, TaskFailed, called, drive
+from leakboard.pipeline.engines import IsDone, Listen, called, drive
+from leakboard.pipeline.tasks import Outcome, Task, TaskFailed
 
 TRIES = 3
 """How often a task is given to another node, where those before were lost."""

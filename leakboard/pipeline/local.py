@@ -25,8 +25,9 @@ from typing import Any
 from pebble import ProcessExpired, ProcessPool
 
 from leakboard.errors import StopRun, one_line
-from leakboard.pipeline.engines import IsDone, Listen, Outcome, Task, TaskFailed, called, drive
+from leakboard.pipeline.engines import IsDone, Listen, called, drive
 from leakboard.pipeline.resources import QUIET
+from leakboard.pipeline.tasks import Outcome, Task, TaskFailed
 
 METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 """How workers start; elsewhere than on Linux libraries do not survive a fork."""

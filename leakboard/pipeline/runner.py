@@ -202,7 +202,7 @@ def _record_without_trying(run: Run, job: Job) -> None:
 
 
 def _run_tasks(run: Run, pending: Sequence[Job], display: Display, engine: Engine, force: bool) -> None:
-    from leakboard.pipeline.engines import Outcome, Task
+    from leakboard.pipeline.tasks import Outcome, Task
     from leakboard.pipeline.worker import RunFolders, fit_victim, load_dataset, publish_victim, record_failure, run_cell
 
     files = tuple(path.resolve() for path in run.plugin_files)

@@ -9,7 +9,8 @@ import pytest
 
 from leakboard.errors import DataError, RequestError
 from leakboard.pipeline.clusters import Ray, Slurm, _Nodes
-from leakboard.pipeline.engines import Outcome, Task, Waiting, drive
+from leakboard.pipeline.engines import drive
+from leakboard.pipeline.tasks import Outcome, Task, Waiting
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 

@@ -13,8 +13,8 @@ import pytest
 
 from leakboard.logs import log_progress, log_warning
 from leakboard.pipeline import local
-from leakboard.pipeline.engines import Task
 from leakboard.pipeline.local import Local, usable_cores
+from leakboard.pipeline.tasks import Task
 
 WAIT = """        marker = Path(os.environ["TINY_MARKER"])
         if marker.exists():

@@ -8,8 +8,9 @@ import pytest
 from leakboard.data.corpora import detached, load_corpus, save_corpus
 from leakboard.errors import LONGEST, RequestError, one_line, plain
 from leakboard.interfaces import Secret
-from leakboard.pipeline.engines import Hearer, Task
+from leakboard.pipeline.engines import Hearer
 from leakboard.pipeline.local import Local
+from leakboard.pipeline.tasks import Task
 
 
 @pytest.mark.parametrize(

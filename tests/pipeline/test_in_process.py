@@ -15,7 +15,8 @@ from leakboard.board.files import write_files
 from leakboard.errors import StopRun
 from leakboard.logs import PROGRESS, log_progress
 from leakboard.pipeline import runner
-from leakboard.pipeline.engines import Here, Task
+from leakboard.pipeline.engines import Here
+from leakboard.pipeline.tasks import Task
 from leakboard.suite.registry import Registry
 from leakboard.suite.suites import load_suite
 
