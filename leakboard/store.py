@@ -214,10 +214,11 @@ class Store:
 
         Of what is used, that is done with large arrays alone, which can be computed again.
         """
-        for path in [*self.root.glob("*/.*"), *self.root.glob("unfinished/*"), *self.root.glob("arrays/*")]:
+        swept = ("*/.*", "unfinished/*", "reservations/*", "arrays/*")
+        for path in [path for pattern in swept for path in self.root.glob(pattern)]:
             with contextlib.suppress(OSError):
                 if time.time() - path.stat().st_mtime > age:
-                    shutil.rmtree(path, ignore_errors=True)
+                    shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
 
     def has(self, kind: str, readable: str, key: str) -> bool:
         """Return whether an artefact is there (its bytes are checked when it is read)."""

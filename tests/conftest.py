@@ -111,7 +111,7 @@ def _run_here(engine, tasks, is_done, listen):
     """Stand in for the local engine: the same tasks, one after the other, without the seconds that a process costs."""
     from leakboard.pipeline import engines
 
-    return engines.drive(engines._Calls(listen), tasks, 1, 1, 0.0, is_done)
+    return engines.drive(engines._Calls(listen), tasks, 1, 1, 0.0, is_done, listen)
 
 
 @pytest.fixture(scope="session")

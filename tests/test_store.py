@@ -273,6 +273,16 @@ def test_what_interrupted_runs_left_is_swept_up_when_it_is_old(tmp_path):
     assert (old.exists(), new.exists(), path.exists()) == (False, True, True)
 
 
+def test_reservations_that_nobody_touches_are_swept(tmp_path):
+    old, new = (tmp_path / "reservations" / name for name in ("old", "new"))
+    old.parent.mkdir()
+    old.touch()
+    new.touch()
+    os.utime(old, (0, 0))
+    Store(tmp_path).sweep()
+    assert list(old.parent.iterdir()) == [new]
+
+
 def test_an_artefact_tells_what_code_made_it(tmp_path, maker):
     made = Store(tmp_path)
     made.obtain("kind", "readable", KEY, maker, maker.reports.append, {"victims/v": "0f"})

@@ -111,7 +111,7 @@ class _Notes:
         """Show which task runs, and keep its warnings."""
         if event == "warning":
             self.notes.append(f"{name}: {text}")
-        else:
+        elif event != "reserved":
             self.bar.set_description(": ".join(filter(None, (self.kinds[name].partition("(")[0], text))))
 
     def end(self, name: str, seconds: float, failure: str) -> None:

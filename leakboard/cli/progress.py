@@ -38,6 +38,7 @@ class RunProgress:
         )
         self.total = self.live.add_task("run", total=len(kinds), stage="")
         self.lines: dict[str, int] = {}
+        self.has_rivals = False
         return self
 
     def __enter__(self) -> RunProgress:
@@ -48,10 +49,13 @@ class RunProgress:
         self.live.stop()
 
     def listen(self, name: str, event: str, text: str) -> None:
-        """Take in an event of a worker."""
+        """Take in an event of a task."""
         if event == "warning":
             self.print(f"warning: {name}: {text}")
-        elif event == "start":
+        elif event == "reserved" and not self.has_rivals:
+            self.has_rivals = True
+            self.print(f"another run in this folder ({text}) shares the work: what it computes is not computed here")
+        elif event == "start" and name not in self.lines:
             self.lines[name] = self.live.add_task(f"  {name}", total=None, stage="")
         elif name in self.lines:
             self.live.update(self.lines[name], stage=text)  # type: ignore[arg-type]

@@ -24,6 +24,8 @@ from leakboard.errors import RequestError, StopRun
 from leakboard.pipeline.engines import IsDone, Listen, called, drive
 from leakboard.pipeline.tasks import Outcome, Task, TaskFailed
 
+LOOK = 0.5
+"""How often is looked what has ended (seconds)."""
 TRIES = 3
 """How often a task is given to another node, where those before were lost."""
 
@@ -181,7 +183,7 @@ class Ray:
             most = max(int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"])
             if wide := [task.threads for task in tasks if task.threads > most]:
                 raise RequestError(f"threads: {wide[0]} is not allowed: no node has more than {most} cores")
-            yield from drive(_RayNodes(ray, listen), tasks, self.jobs, self.jobs, self.LASTING, is_done)
+            yield from drive(_RayNodes(ray, listen), tasks, self.jobs, self.jobs, self.LASTING, is_done, listen)
         finally:
             if not self._was_open:
                 ray.shutdown()
@@ -207,7 +209,7 @@ class _RayNodes(_Nodes):
         return call.options(**options).remote(list(batch))
 
     def wait(self, running: Sequence[Any]) -> Iterable[Any]:
-        self.ray.wait(list(running), num_returns=1)
+        self.ray.wait(list(running), num_returns=1, timeout=LOOK)
         return list(self.ray.wait(list(running), num_returns=len(running), timeout=0)[0])
 
     def collect(self, batch: Sequence[Task], started: Any) -> Sequence[Outcome | None]:
@@ -229,8 +231,6 @@ class Slurm:
 
     LASTING = 60.0
     """Small tasks are sent together until they may last so long (seconds): a job starts in seconds."""
-    LOOK = 0.5
-    """How often is looked whether a job has ended (seconds)."""
 
     def __init__(self, folder: Path, jobs: int = 100, cluster: str | None = None, **parameters: Any):
         self.folder, self.jobs, self.cluster, self.parameters = folder, jobs, cluster, parameters
@@ -240,17 +240,17 @@ class Slurm:
         submitit = _imported("submitit", "slurm")
         executor = submitit.AutoExecutor(self.folder, cluster=self.cluster)
         executor.update_parameters(**self.parameters)
-        nodes = _SlurmNodes(executor, listen, self.LOOK)
+        nodes = _SlurmNodes(executor, listen)
         try:
-            yield from drive(nodes, tasks, self.jobs, sys.maxsize, self.LASTING, is_done)
+            yield from drive(nodes, tasks, self.jobs, sys.maxsize, self.LASTING, is_done, listen)
         finally:
             nodes.cancel()
 
 
 class _SlurmNodes(_Nodes):
-    def __init__(self, executor: Any, listen: Listen, look: float):
+    def __init__(self, executor: Any, listen: Listen):
         super().__init__(listen)
-        self.executor, self.look = executor, look
+        self.executor = executor
         self.running: list[Any] = []
 
     def start(self, batch: Sequence[Task]) -> Any:
@@ -262,8 +262,8 @@ class _SlurmNodes(_Nodes):
         return self.running[-1]
 
     def wait(self, running: Sequence[Any]) -> Iterable[Any]:
-        while not (ended := [job for job in running if job.done()]):
-            time.sleep(self.look)
+        if not (ended := [job for job in running if job.done()]):
+            time.sleep(LOOK)
         return ended
 
     def collect(self, batch: Sequence[Task], started: Any) -> Sequence[Outcome | None]:

@@ -11,11 +11,13 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, Protocol
 
 from leakboard.errors import StopRun, failure_line, plain
 from leakboard.logs import PROGRESS
+from leakboard.pipeline.reservations import ReservedError
 from leakboard.pipeline.tasks import Outcome, Task, TaskFailed, Waiting
 
 
@@ -41,19 +43,25 @@ class Processes(Protocol):
         """Give tasks to a process, which runs them one after another, and return what stands for them."""
 
     def wait(self, running: Sequence[Any]) -> Iterable[Any]:
-        """Wait until at least one of these has ended, and return those that have."""
+        """Return those of these that have ended; wait for one, but no longer than about a second."""
 
     def collect(self, batch: Sequence[Task], started: Any) -> Sequence[Outcome | None]:
         """Return how each task of a batch ended; None for one whose process was lost, and that may be tried again."""
 
 
 def drive(
-    processes: Processes, tasks: Iterable[Task], jobs: int, cores: int, lasting: float, is_done: IsDone
+    processes: Processes,
+    tasks: Iterable[Task],
+    jobs: int,
+    cores: int,
+    lasting: float,
+    is_done: IsDone,
+    listen: Listen,
 ) -> Generator[Outcome, None, None]:
     """Run tasks in processes, in the order of `Waiting`, and yield their outcomes as they end.
 
     A task whose predecessor failed is not run; its outcome carries the same failure. One whose process was lost is
-    given to another, unless it had ended before that.
+    given to another, unless it had ended before that. One that another run does is tried again later.
 
     Args:
         processes: run them.
@@ -61,7 +69,8 @@ def drive(
         jobs: batches at once.
         cores: threads at once; a task that needs more runs alone.
         lasting: small tasks are taken together until they may last so long (seconds).
-        is_done: whether a task, whose process was lost, had written its result.
+        is_done: whether a task has its result, of a process that was lost or of another run.
+        listen: is told of tasks that another run does.
 
     Raises:
         StopRun: a task could not write, or a dataset is not as asked.
@@ -73,22 +82,37 @@ def drive(
             used = sum(batch[0].threads for batch in running.values())
             if not (batch := waiting.take(cores - used if running else sys.maxsize, lasting)):
                 break
-            running[processes.start(batch)] = batch
+            for task in list(batch):
+                if is_done(task):
+                    batch.remove(task)
+                    yield from waiting.take_in(Outcome(task))
+                elif task.reservation and (holder := task.reservation.holder()):
+                    batch.remove(task)
+                    waiting.postpone(task)
+                    listen(task.name, "reserved", holder)
+            if batch:
+                running[processes.start(batch)] = batch
+        if not running:
+            time.sleep(waiting.pause)
+            continue
         for ended in processes.wait(list(running)):
             batch = running.pop(ended)
             for task, outcome in zip(batch, processes.collect(batch, ended), strict=True):
+                if task.reservation and (outcome is None or outcome.failure):
+                    task.reservation.clear_own()
                 if (outcome is None or outcome.is_lost) and is_done(task):
                     outcome = Outcome(task)
                 if outcome is None:
                     waiting.put_back(task)
-                    continue
-                yield outcome
-                yield from waiting.take_in(outcome)
+                elif outcome.is_reserved:
+                    waiting.postpone(task)
+                else:
+                    yield from waiting.take_in(outcome)
 
 
 IsDone = Callable[[Task], bool]
 Listen = Callable[[str, str, str], None]
-"""Called with a task's name, ``start``, ``progress`` or ``warning``, and a text."""
+"""Called with a task's name, ``start``, ``progress``, ``warning`` or ``reserved``, and a text."""
 
 
 class Here:
@@ -105,7 +129,7 @@ class Here:
         from leakboard.pipeline.resources import settings_given_back
 
         with settings_given_back():
-            yield from drive(_Calls(listen), tasks, 1, 1, 0.0, is_done)
+            yield from drive(_Calls(listen), tasks, 1, 1, 0.0, is_done, listen)
 
 
 class _Calls:
@@ -135,7 +159,10 @@ def called(task: Task, tell: Callable[[str, str], None]) -> Outcome:
     PROGRESS.handlers[:] = [Hearer(tell)]
     start = time.monotonic()
     try:
-        return Outcome(task, attempt(task, partial(tell, "warning")), seconds=time.monotonic() - start)
+        with task.reservation.held() if task.reservation else nullcontext():
+            return Outcome(task, attempt(task, partial(tell, "warning")), seconds=time.monotonic() - start)
+    except ReservedError:
+        return Outcome(task, is_reserved=True)
     except TaskFailed as failure:
         return Outcome(task, failure=failure)
 

@@ -35,8 +35,8 @@ PATIENCE = 10.0
 """Longest time that ending the workers may take (seconds)."""
 GRACE = 1.0
 """Time after which a worker that is gone will not be reported by its pool any more (seconds)."""
-LOOK = 2.0
-"""How often is looked whether a pool has lost its tasks (seconds)."""
+LOOK = 0.5
+"""How often is looked what has ended, and whether a pool has lost its tasks (seconds)."""
 TRIES = 3
 """How often a task is given to new workers, where those before died without beginning it."""
 
@@ -71,7 +71,7 @@ class Local:
     def run(self, tasks: Iterable[Task], is_done: IsDone, listen: Listen) -> Generator[Outcome, None, None]:
         """Run tasks and yield their outcomes."""
         with Workers(self.jobs, listen) as workers:
-            yield from drive(workers, tasks, self.jobs, max(self.jobs, usable_cores()), 0.0, is_done)
+            yield from drive(workers, tasks, self.jobs, max(self.jobs, usable_cores()), 0.0, is_done, listen)
 
 
 class Workers:
@@ -121,18 +121,14 @@ class Workers:
         return future
 
     def wait(self, running: Sequence[Any]) -> Iterable[Any]:
-        """Return the futures that are done, one at least."""
-        while not (done := self._done(running)):
+        """Return the futures that are done; wait for one, but not for long."""
+        if not (done := concurrent.futures.wait(running, LOOK, return_when=concurrent.futures.FIRST_COMPLETED).done):
             for task, future in list(self._given.values()):
                 pool = self._pools.get(bool(task.plugins))
                 if pool is None or not pool.active:  # it broke while the task was on its way to it
                     with contextlib.suppress(concurrent.futures.InvalidStateError):
                         future.set_exception(BrokenProcessPool("its pool broke"))
         return done
-
-    @staticmethod
-    def _done(running: Sequence[Any]) -> Iterable[Any]:
-        return concurrent.futures.wait(running, LOOK, return_when=concurrent.futures.FIRST_COMPLETED).done
 
     def collect(self, batch: Sequence[Task], started: Any) -> Sequence[Outcome | None]:
         """Return how a task ended; None where its process died before it began, and another may begin it."""

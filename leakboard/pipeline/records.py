@@ -75,6 +75,16 @@ def read_record(folder: Path, key: str) -> Record | None:
     return None
 
 
+def is_finished(folder: Path, key: str, since: float) -> bool:
+    """Return whether a cell has an intact result of this identity, written at this time or later (seconds)."""
+    try:
+        written = (folder / RESULT).stat().st_mtime
+    except OSError:
+        return False
+    record = read_record(folder, key) if written >= since else None
+    return record is not None and record.status != "failed"
+
+
 def is_altered(folder: Path) -> bool:
     """Return whether a cell's result is there but its checksum does not match, or it cannot be read."""
     return (folder / RESULT).exists() and _read(folder / RESULT) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
@@ -13,9 +14,9 @@ from typing import Any, Protocol, Self
 
 from leakboard.errors import DataError, RequestError
 from leakboard.pipeline.engines import Engine
-from leakboard.pipeline.records import RESULT, Record, is_altered, write_failure, write_record
+from leakboard.pipeline.records import Record, is_altered, is_finished, write_failure, write_record
 from leakboard.pipeline.results import Result, Results
-from leakboard.store import Store
+from leakboard.store import Store, folder_name
 from leakboard.suite.cells import Cell, Choice
 from leakboard.suite.code import is_foreign
 from leakboard.suite.options import parts
@@ -141,7 +142,7 @@ class Display(Protocol):
     ) -> None: ...
 
     def listen(self, name: str, event: str, text: str) -> None:
-        """Take in an event of a worker: a task's name, ``start``, ``progress`` or ``warning``, and a text."""
+        """Take in an event of a task: its name, ``start``, ``progress``, ``warning`` or ``reserved``, and a text."""
 
     def end(self, name: str, seconds: float, failure: str) -> None:
         """Show that a task has ended."""
@@ -202,11 +203,18 @@ def _record_without_trying(run: Run, job: Job) -> None:
 
 
 def _run_tasks(run: Run, pending: Sequence[Job], display: Display, engine: Engine, force: bool) -> None:
+    from leakboard.pipeline.reservations import Reservation, file_clock
     from leakboard.pipeline.tasks import Outcome, Task
     from leakboard.pipeline.worker import RunFolders, fit_victim, load_dataset, publish_victim, record_failure, run_cell
 
     files = tuple(path.resolve() for path in run.plugin_files)
-    folders = RunFolders(run.store.root.resolve(), run.cells.resolve(), files)
+    since = file_clock(run.cells) if force else 0.0
+    folders = RunFolders(run.store.root.resolve(), run.cells.resolve(), files, since)
+    identity = uuid.uuid4().hex
+
+    def reserved(readable: str, key: str) -> Reservation:
+        return Reservation(folders.store / "reservations" / folder_name(readable, key), identity)
+
     timeout, called = run.suite.file.timeout, run.suite.names.name
     loading: list[Task] = []
     tasks: list[Task] = []
@@ -220,21 +228,26 @@ def _run_tasks(run: Run, pending: Sequence[Job], display: Display, engine: Engin
         for choice, key, of_attacker in ((source.corpus, job.corpus_key, False), (source.other, job.other_key, True)):
             if choice and key not in loads:
                 name = loads[key] = kinds[f"load {choice.label}"] = f"load {choice.label}"
-                call = load_dataset, (job, folders, of_attacker, force)
-                loading.append(Task(name, *call, timeout=timeout, threads=job.threads, plugins=_foreign(choice)))
+                call = load_dataset, (job, folders, of_attacker)
+                load = partial(Task, timeout=timeout, threads=job.threads, plugins=_foreign(choice))
+                loading.append(load(name, *call, reservation=reserved(f"load {choice.name}", key)))
         dataset, encoder = called("dataset", source.label), called("victim", victim.label)
         fitting = f"{dataset} / fit {encoder} / seed {seed}"
         publishing = f"{dataset} / {encoder} / seed {seed}"
         attacking = f"{publishing} / {called('attack', attack.label)}"
         task = partial(Task, timeout=timeout, threads=job.threads, plugins=_foreign(victim))
         if job.fit_key not in fits:
-            tasks.append(task(fitting, fit_victim, (job, folders, force), loads[job.corpus_key]))
+            work = reserved(f"fit {job.victim_slug}", job.fit_key)
+            tasks.append(task(fitting, fit_victim, (job, folders), loads[job.corpus_key], reservation=work))
             fits[job.fit_key], kinds[fitting] = fitting, f"fit {job.fit_label}"
         if job.victim_key not in publications:
-            tasks.append(task(publishing, publish_victim, (job, folders, force), fits[job.fit_key]))
+            work = reserved(f"publish {job.victim_slug}", job.victim_key)
+            tasks.append(task(publishing, publish_victim, (job, folders), fits[job.fit_key], reservation=work))
             publications[job.victim_key], kinds[publishing] = publishing, f"publish {victim.label}"
         plugins = _foreign(victim, attack, *([job.gold.cell.victim] if job.gold else []))
-        tasks.append(task(attacking, run_cell, (job, folders), publications[job.victim_key], plugins=plugins))
+        work = reserved(f"{run.suite.name} {job.victim_slug} {attack.name}", job.key)
+        after = publications[job.victim_key]
+        tasks.append(task(attacking, run_cell, (job, folders), after, plugins=plugins, reservation=work))
         cells[attacking], kinds[attacking] = job, attack.name
 
     def finish(outcome: Outcome) -> str:
@@ -246,11 +259,10 @@ def _run_tasks(run: Run, pending: Sequence[Job], display: Display, engine: Engin
             return failure.reason
         return record_failure(cells[name], folders, failure.reason, failure.lines)
 
-    before = {name: _written(run, job) for name, job in cells.items()}
-
     def is_done(task: Task) -> bool:
-        """Return whether a cell's result was written since the run began; what others leave is looked for anyway."""
-        return task.name in cells and _written(run, cells[task.name]) not in (None, before[task.name])
+        """Return whether a cell has its result, of a process that was lost or of another run."""
+        job = cells.get(task.name)
+        return job is not None and is_finished(folders.cells / job.folder, job.key, folders.since)
 
     named = [replace(task, kind=kinds[task.name]) for task in (*loading, *tasks)]
     with (
@@ -259,14 +271,6 @@ def _run_tasks(run: Run, pending: Sequence[Job], display: Display, engine: Engin
     ):
         for outcome in outcomes:
             progress.end(outcome.task.name, outcome.seconds, finish(outcome))
-
-
-def _written(run: Run, job: Job) -> int | None:
-    """Return when a cell's result was written (nanoseconds); None where it has none."""
-    try:
-        return (run.cells / job.folder / RESULT).stat().st_mtime_ns
-    except OSError:
-        return None
 
 
 def _foreign(*choices: Choice) -> tuple[str, ...]:

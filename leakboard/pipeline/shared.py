@@ -51,10 +51,9 @@ class Shared:
         guesses: Integers = np.load(folder / "guesses.npy", allow_pickle=False)
         return guesses
 
-    def discard_text_guesses(self) -> None:
-        """Remove them from the store, of every kind of secret."""
-        for kind in get_args(SecretKind):
-            self.store.discard(self.store.path("text classifiers", *self._text_classifiers(kind)))
+    def paths_of_text_guesses(self) -> list[Path]:
+        """Return where they are, of every kind of secret."""
+        return [self.store.path("text classifiers", *self._text_classifiers(kind)) for kind in get_args(SecretKind)]
 
     def _text_classifiers(self, kind: SecretKind) -> tuple[str, str]:
         """Return name and identity of the guesses of classifiers trained on the text."""

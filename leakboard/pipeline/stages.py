@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -33,11 +33,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunFolders:
-    """The folders that a run reads and writes, and the files of its own plugins."""
+    """The folders that a run reads and writes, the files of its own plugins, and what it does not take over."""
 
     store: Path
     cells: Path
     plugin_files: tuple[Path, ...]
+    since: float = 0.0
+    """What was written before is made anew (seconds, as `file_clock` has it)."""
 
 
 class Stages:
@@ -174,14 +176,21 @@ class Stages:
 
         return self.obtain("publications", job.victim_slug, job.victim_key, make, job.cell.victim)
 
-    def discard_corpus(self, of_attacker: bool) -> None:
-        """Remove a dataset, the attacker's own or the cell's with what classifiers learned of it, from the store."""
+    def discard_old(self, *paths: Path) -> None:
+        """Remove those of these artefacts that were made before the run, where it takes over none of them."""
+        for path in paths:
+            with suppress(FileNotFoundError):
+                if path.stat().st_mtime < self.folders.since:
+                    self.store.discard(path)
+
+    def discard_old_corpus(self, of_attacker: bool) -> None:
+        """Remove an old dataset, the attacker's own or the cell's with what classifiers learned of it."""
         source, job = self.job.cell.source, self.job
         choice, key = (source.other, job.other_key) if of_attacker else (source.corpus, job.corpus_key)
         assert choice, "a source without regime names another dataset"
-        self.store.discard(self.store.path("corpora", choice.name, key))
+        self.discard_old(self.store.path("corpora", choice.name, key))
         if not of_attacker:
-            self.shared.discard_text_guesses()
+            self.discard_old(*self.shared.paths_of_text_guesses())
 
     def gold(self) -> Any:
         """Return what neighbours of words are compared with; None where they are not."""

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
+
+from leakboard.pipeline.reservations import Reservation
+
+PAUSE, LONGEST_PAUSE = 0.5, 5.0
+"""After how long a task that another run does is tried again, at first and at last (seconds)."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +31,8 @@ class Task:
     """Plugins on its way that are not LeakBoard's own: tasks of other plugins are not run in the same process."""
     kind: str = ""
     """What it is like: tasks of a kind are taken to last equally long."""
+    reservation: Reservation | None = None
+    """Held while it runs, where several runs may have the same task."""
 
 
 class TaskFailed(Exception):
@@ -45,6 +53,8 @@ class Outcome:
     seconds: float = 0.0
     is_lost: bool = False
     """Whether its process ended before it could tell; its result may be written all the same."""
+    is_reserved: bool = False
+    """Whether it was not run, since another run does the same."""
 
 
 class Waiting:
@@ -58,12 +68,14 @@ class Waiting:
         self._then: deque[Task] = deque()
         self._followers: dict[str, list[Task]] = {}
         self._again: set[str] = set()
+        self._postponed: dict[str, tuple[float, Task]] = {}
+        self._pauses: dict[str, float] = {}
         self._ended: dict[str, tuple[float, int]] = {}
         for task in tasks:
             self._followers.setdefault(task.after, []).append(task) if task.after else self._first.append(task)
 
     def __bool__(self) -> bool:
-        return bool(self._first or self._then)
+        return bool(self._first or self._then or self._postponed)
 
     def take(self, threads: int, lasting: float = 0.0) -> list[Task]:
         """Take out the first task that needs no more than so many threads, and small ones like it behind it.
@@ -73,6 +85,10 @@ class Waiting:
             lasting: tasks are taken together until they are expected to last so long (seconds); one that may be killed
                 for its timeout stays alone, and one that is tried again.
         """
+        for name, (due, task) in list(self._postponed.items()):
+            if due <= time.monotonic():
+                del self._postponed[name]
+                self.put_back(task)
         for ready in (self._first, self._then):
             for i, task in enumerate(ready):
                 if task.threads <= threads:
@@ -94,13 +110,24 @@ class Waiting:
         self._again.add(task.name)
         (self._then if task.after else self._first).appendleft(task)
 
+    def postpone(self, task: Task) -> None:
+        """Take in a task that another run does: it comes again after a pause, each longer than the last."""
+        pause = self._pauses[task.name] = min(LONGEST_PAUSE, 1.5 * self._pauses.get(task.name, PAUSE / 1.5))
+        self._postponed[task.name] = time.monotonic() + pause, task
+
+    @property
+    def pause(self) -> float:
+        """How long nothing postponed comes again (seconds)."""
+        return max(0.0, min((due for due, _ in self._postponed.values()), default=0.0) - time.monotonic())
+
     def expected(self, task: Task) -> float:
         """Return how long a task may last, from the ended ones of its kind (seconds); infinity where none has."""
         seconds, count = self._ended.get(task.kind, (float("inf"), 1))
         return seconds / count
 
     def take_in(self, outcome: Outcome) -> Iterator[Outcome]:
-        """Make ready what waited for a task that ended well; yield the same failure for what waited for another."""
+        """Yield a task's outcome, and its failure also for what waited for it; what waited for success is ready."""
+        yield outcome
         if outcome.failure is None and outcome.seconds:
             seconds, count = self._ended.get(outcome.task.kind, (0.0, 0))
             self._ended[outcome.task.kind] = seconds + outcome.seconds, count + 1
@@ -109,9 +136,7 @@ class Waiting:
             self._then.extendleft(reversed(followers))
             return
         for task in followers:
-            not_run = Outcome(task, failure=outcome.failure)
-            yield not_run
-            yield from self.take_in(not_run)
+            yield from self.take_in(Outcome(task, failure=outcome.failure))
 
 
 def _alike(first: Task, second: Task) -> bool:

@@ -1,6 +1,8 @@
 """Suites about training data, end to end: claims by unit, a gold model, users' scores, skipped cells, resumed fits."""
 
+import math
 from collections import Counter
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -195,7 +197,7 @@ class TestResuming:
     def test_an_interrupted_fit_goes_on_and_leaves_nothing_behind(self, bench, tmp_path, monkeypatch):
         job, place = self.place(bench)
         whole = RunFolders(tmp_path / "whole", tmp_path / "cells", ())
-        fit_victim(job, whole, False, print)
+        fit_victim(job, whole, print)
         monkeypatch.setattr(training, "SAVE", -1.0)
         advance, steps = training.Training.advance, []
 
@@ -207,11 +209,11 @@ class TestResuming:
 
         monkeypatch.setattr(training.Training, "advance", stopping)
         with pytest.raises(KeyboardInterrupt):
-            fit_victim(job, place, False, print)
+            fit_victim(job, place, print)
         unfinished = Stages(job, place, print).unfinished
         assert (unfinished / training.STATE).is_file()
         steps.clear()
-        fit_victim(job, place, False, print)
+        fit_victim(job, place, print)
         assert steps == list(range(12, 20))
         assert not unfinished.exists()
         assert self.fitted(place, job) == self.fitted(whole, job)
@@ -221,7 +223,7 @@ class TestResuming:
         unfinished = Stages(job, place, print).unfinished
         unfinished.mkdir(parents=True)
         (unfinished / training.STATE).write_bytes(b"from another life")
-        fit_victim(job, place, True, lambda text: pytest.fail(text))
+        fit_victim(job, replace(place, since=math.inf), lambda text: pytest.fail(text))
         assert not unfinished.exists()
 
     def test_nobody_keeps_state_outside_of_a_run(self):
