@@ -54,7 +54,7 @@ class RunProgress:
             self.print(f"warning: {name}: {text}")
         elif event == "reserved" and not self.has_rivals:
             self.has_rivals = True
-            self.print(f"another run in this folder ({text}) shares the work: what it computes is not computed here")
+            self.print(f"another run in this folder ({text}) shares the work")
         elif event == "start" and name not in self.lines:
             self.lines[name] = self.live.add_task(f"  {name}", total=None, stage="")
         elif name in self.lines:

@@ -1,5 +1,7 @@
-"""A victim that publishes zeros."""
+"""A victim that publishes zeros; a fit may wait for as long as `NOTHING_WAITS` says (seconds)."""
 
+import os
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +16,7 @@ class Zeros(Victim):
     """Nothing but another identity."""
 
     def fit(self, corpus: Corpus, seed: int) -> "FittedZeros":
+        time.sleep(float(os.environ.get("NOTHING_WAITS", "0")))
         return FittedZeros()
 
 
