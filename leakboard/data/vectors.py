@@ -7,27 +7,21 @@ share a prefix and end in a number, as ``e0`` to ``e383``. What is no finite num
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
 
 from leakboard.data.formats import arrow_batches, flat_types, flattened, open_rows
 from leakboard.data.stores import Source, StoreAddress
-from leakboard.errors import RequestError, nearest, one_line
+from leakboard.data.vector_columns import Kind, id_column, no_column, vector_columns
+from leakboard.errors import RequestError, one_line
 from leakboard.interfaces import Floats
 
-Kind = Literal["vector", "number", "other"]
 Read = tuple[Sequence[Any] | None, np.ndarray]
 """Ids as they are written, and numbers (n, d)."""
-
-DIMENSION = re.compile(r"(.*?)(\d+)")
-"""The name of a column that holds one dimension: a prefix and a number."""
-ID = "id"
-"""The column of ids, unless another one is named."""
 
 
 def read_vectors(path: Source, column: str | None = None, id: str | None = None) -> tuple[Sequence[Any] | None, Floats]:
@@ -98,11 +92,11 @@ def _read_npy(path: Path, column: str | None, id: str | None) -> Read:
 
 def _read_npz(path: Path, column: str | None, id: str | None) -> Read:
     with np.load(path, allow_pickle=False) as file:
-        id = _id_column(path, file.files, id)
+        id = id_column(path, file.files, id)
         names = [name for name in file.files if name != id]
         name = names[0] if column is None and len(names) == 1 else column
         if name not in names:
-            raise _no_column(path, name, names, names)
+            raise no_column(path, name, names, names)
         return (file[id].tolist() if id else None), np.asarray(file[name])
 
 
@@ -111,8 +105,8 @@ def _read_rows(path: Source, column: str | None, id: str | None) -> Read:
     if not isinstance(first, dict):
         raise RequestError(f"{path}: row 1: {first}" if first else f"{path}: no rows")
     flat = flattened(first)
-    id = _id_column(path, flat, id)
-    columns = _columns(path, {name: _kind(value) for name, value in flat.items()}, column, id)
+    id = id_column(path, flat, id)
+    columns = vector_columns(path, {name: _kind(value) for name, value in flat.items()}, column, id)
     ids: list[Any] = []
     vectors: list[np.ndarray] = []
     for number, row in enumerate(open_rows(path, [*columns, *([id] if id else [])]), 1):
@@ -181,8 +175,8 @@ def _read_arrow(path: Path, column: str | None, id: str | None) -> Read:
     try:
         schema, _ = arrow_batches(path, None)
         types = flat_types(schema)
-        id = _id_column(path, types, id)
-        columns = _columns(path, {name: _arrow_kind(kind) for name, kind in types.items()}, column, id)
+        id = id_column(path, types, id)
+        columns = vector_columns(path, {name: _arrow_kind(kind) for name, kind in types.items()}, column, id)
         schema, batches = arrow_batches(path, [*columns, *([id] if id else [])])
         table = pyarrow.Table.from_batches(list(batches))
         ids = _arrow_column(table, id).to_pylist() if id else None
@@ -231,60 +225,6 @@ def _from_lists(path: Path, name: str, lists: Any) -> np.ndarray:
 
 def _other_width(path: Source, row: int, width: int, first: int) -> RequestError:
     return RequestError(f"{path}: row {row} has a vector of {width} numbers, row 1 one of {first}")
-
-
-def _id_column(path: Source, names: Sequence[str] | Mapping[str, Any], id: str | None) -> str | None:
-    """Return the column of ids: the one that is asked for, else the one called ``id``, if there is one."""
-    if id is None:
-        return ID if ID in names else None
-    if id not in names:
-        raise RequestError(f"{path}: id {id!r} is not one of {_listed(names)}{nearest(id, names)}")
-    return id
-
-
-def _columns(path: Source, kinds: Mapping[str, Kind], column: str | None, id: str | None) -> list[str]:
-    """Return the columns that hold the vectors: one of lists, or one a dimension in the order of their numbers."""
-    names = [name for name in kinds if name != id]
-    choices = _families([name for name in names if kinds[name] == "number"])
-    choices |= {name: [name] for name in names if kinds[name] == "vector"}
-    if column in choices:
-        return choices[column]
-    if column is None and len(choices) == 1:
-        return next(iter(choices.values()))
-    if column in kinds:
-        raise RequestError(f"{path}: column {column!r} holds no vector in row 1; allowed: a list of numbers")
-    taken = {name for family in choices.values() for name in family}
-    raise _no_column(path, column, [*(name for name in names if name not in taken), *choices], list(choices))
-
-
-def _families(names: Sequence[str]) -> dict[str, list[str]]:
-    """Return the names that share a prefix and end in a number, two or more, by their prefix."""
-    families: dict[str, list[tuple[int, str]]] = {}
-    for name in names:
-        if match := DIMENSION.fullmatch(name):
-            families.setdefault(match[1], []).append((int(match[2]), name))
-    return {prefix: [name for _, name in sorted(found)] for prefix, found in families.items() if len(found) > 1}
-
-
-def _no_column(path: Source, column: str | None, names: Sequence[str], choices: Sequence[str]) -> RequestError:
-    """Return the error of a column that is none, or of none that was named.
-
-    Args:
-        path: where it is looked for.
-        column: that is asked for.
-        names: that there are.
-        choices: those of them that hold vectors.
-    """
-    if column is not None:
-        return RequestError(f"{path}: column {column!r} is not one of {_listed(names)}{nearest(column, names)}")
-    if choices:
-        return RequestError(f"{path}: several columns may hold vectors: {_listed(choices)}; name one by `column`")
-    return RequestError(f"{path}: no column holds vectors" + (f" (there are {_listed(names)})" if names else ""))
-
-
-def _listed(names: Any) -> str:
-    shown = [str(name) for name in names]
-    return ", ".join(shown[:20]) + (f" and {len(shown) - 20} more" if len(shown) > 20 else "")
 
 
 READERS: Mapping[str, Callable[[Path, str | None, str | None], Read]] = {
