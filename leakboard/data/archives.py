@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
+from leakboard.data.memory import check_expanded
 from leakboard.errors import RequestError, one_line
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".bz": bz2.open, ".xz": lzma.open}
@@ -32,12 +33,16 @@ def open_bytes(path: Path, member: str = "") -> Iterator[IO[bytes]]:
         member: of a zip, the file in it; may be left out where there is but one.
 
     Raises:
-        RequestError: no such file or member, or the archive is truncated or damaged (raised while reading, too).
+        RequestError: no such file or member, the archive is truncated or damaged (raised while reading, too), or the
+            file in a zip would expand to more than memory holds (`check_expanded`).
     """
     try:
         if path.suffix.lower() == ".zip":
-            with zipfile.ZipFile(path) as archive, archive.open(_member(path, _plain(path, archive), member)) as stream:
-                yield stream
+            with zipfile.ZipFile(path) as archive:
+                name = _member(path, _plain(path, archive), member)
+                _check(path, archive.getinfo(name))
+                with archive.open(name) as stream:
+                    yield stream
         else:
             with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as stream:
                 yield stream
@@ -71,7 +76,8 @@ def read_members(path: Path, suffix: str) -> Iterator[tuple[str, bytes]]:
     Hidden files, and those that a Macintosh adds to a zip, are passed over.
 
     Raises:
-        RequestError: the archive is truncated or damaged, or holds no such file (raised while reading).
+        RequestError: the archive is truncated or damaged, holds no such file, or one that would expand to more than
+            memory holds (raised while reading).
     """
     try:
         if path.is_dir():
@@ -81,11 +87,17 @@ def read_members(path: Path, suffix: str) -> Iterator[tuple[str, bytes]]:
         else:
             with zipfile.ZipFile(path) as archive:
                 names = _shown(name for name in _plain(path, archive) if name.endswith(suffix))
-                yield from ((name, archive.read(name)) for name in names)
+                for name in names:
+                    _check(path, archive.getinfo(name))
+                    yield name, archive.read(name)
     except _BROKEN as error:
         raise _damaged(path, error) from None
     if not names:
         raise RequestError(f"{path}: no file in it ends in {suffix}")
+
+
+def _check(path: Path, entry: zipfile.ZipInfo) -> None:
+    check_expanded(path, entry.file_size, entry.compress_size)
 
 
 def _damaged(path: Path, error: Exception) -> RequestError:

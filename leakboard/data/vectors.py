@@ -7,14 +7,15 @@ share a prefix and end in a number, as ``e0`` to ``e383``. What is no finite num
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 
 from leakboard.data.formats import arrow_batches, flat_types, flattened, open_rows
+from leakboard.data.memory import check_expanded, free_memory
 from leakboard.data.stores import Source, StoreAddress
 from leakboard.data.vector_columns import Kind, id_column, no_column, vector_columns
 from leakboard.errors import RequestError, one_line
@@ -22,6 +23,9 @@ from leakboard.interfaces import Floats
 
 Read = tuple[Sequence[Any] | None, np.ndarray]
 """Ids as they are written, and numbers (n, d)."""
+
+NO_ARRAY = ("magic string", "Python objects", "pickle")
+"""What NumPy says of a file that holds no array of numbers; it would advise to unpickle it."""
 
 
 def read_vectors(path: Source, column: str | None = None, id: str | None = None) -> tuple[Sequence[Any] | None, Floats]:
@@ -33,7 +37,8 @@ def read_vectors(path: Source, column: str | None = None, id: str | None = None)
         id: column or array of the ids; None: the one called ``id``, and no ids where there is none.
 
     Raises:
-        RequestError: the file is missing or malformed, has no such column, or not one finite vector a row.
+        RequestError: the file is missing or malformed, has no such column, not one finite vector a row, or would
+            expand to more than memory holds.
     """
     if isinstance(path, Path) and path.suffix.lower() not in READERS:
         raise RequestError(f"{path}: unknown format {path.suffix!r} (allowed: {', '.join(READERS)})")
@@ -46,8 +51,9 @@ def read_vectors(path: Source, column: str | None = None, id: str | None = None)
         raise
     except FileNotFoundError:
         raise RequestError(f"{path}: no such file") from None
-    except (OSError, ValueError, EOFError, TypeError, BadZipFile) as error:
-        reason = "no array of numbers" if "pickle" in str(error) else one_line(error)  # not NumPy's advice to unpickle
+    except (OSError, ValueError, EOFError, TypeError, MemoryError, BadZipFile) as error:
+        is_none = any(word in str(error) for word in NO_ARRAY)
+        reason = "no array of numbers" if is_none else one_line(error)
         raise RequestError(f"{path}: cannot be read ({reason})") from None
     if vectors.ndim != 2 or vectors.dtype.kind not in "fiu" or not vectors.shape[1]:
         raise RequestError(
@@ -56,7 +62,7 @@ def read_vectors(path: Source, column: str | None = None, id: str | None = None)
     if ids is not None and len(ids) != len(vectors):
         raise RequestError(f"{path}: {len(ids)} ids of {len(vectors)} vectors")
     with np.errstate(over="ignore"):
-        vectors = vectors.astype(np.float32)
+        vectors = np.asarray(vectors, np.float32)
     finite = np.isfinite(vectors).all(1)
     if not finite.all():
         count = int((~finite).sum())
@@ -87,7 +93,9 @@ def column_names(path: Source) -> Sequence[str]:
 def _read_npy(path: Path, column: str | None, id: str | None) -> Read:
     if column or id:
         raise RequestError(f"{path}: a npy file has no column {column or id!r}")
-    return None, np.load(path, allow_pickle=False)
+    mapped = np.lib.format.open_memmap(path, "r")  # its header claims no more than the file has
+    check_expanded(path, mapped.nbytes)
+    return None, np.array(mapped)
 
 
 def _read_npz(path: Path, column: str | None, id: str | None) -> Read:
@@ -97,7 +105,15 @@ def _read_npz(path: Path, column: str | None, id: str | None) -> Read:
         name = names[0] if column is None and len(names) == 1 else column
         if name not in names:
             raise no_column(path, name, names, names)
+        members = [_member(file, each) for each in (name, id) if each]
+        check_expanded(path, sum(m.file_size for m in members), sum(m.compress_size for m in members))
         return (file[id].tolist() if id else None), np.asarray(file[name])
+
+
+def _member(file: Any, name: str) -> ZipInfo:
+    """Return what the directory of an npz says of an array."""
+    archive: ZipFile = file.zip
+    return archive.getinfo(name if name in archive.namelist() else f"{name}.npy")
 
 
 def _read_rows(path: Source, column: str | None, id: str | None) -> Read:
@@ -178,7 +194,7 @@ def _read_arrow(path: Path, column: str | None, id: str | None) -> Read:
         id = id_column(path, types, id)
         columns = vector_columns(path, {name: _arrow_kind(kind) for name, kind in types.items()}, column, id)
         schema, batches = arrow_batches(path, [*columns, *([id] if id else [])])
-        table = pyarrow.Table.from_batches(list(batches))
+        table = pyarrow.Table.from_batches(list(_within_memory(path, batches)))
         ids = _arrow_column(table, id).to_pylist() if id else None
         arrays = [_arrow_column(table, name) for name in columns]
         if _arrow_kind(types[columns[0]]) == "vector":
@@ -186,6 +202,15 @@ def _read_arrow(path: Path, column: str | None, id: str | None) -> Read:
         return ids, np.stack([array.to_numpy(zero_copy_only=False) for array in arrays], axis=1)
     except pyarrow.ArrowException as error:
         raise ValueError(error) from None
+
+
+def _within_memory(path: Path, batches: Iterable[Any]) -> Iterator[Any]:
+    """Yield batches as long as memory holds them."""
+    size, free = 0, free_memory()
+    for batch in batches:
+        size += batch.nbytes
+        check_expanded(path, size, free=free)
+        yield batch
 
 
 def _arrow_kind(kind: Any) -> Kind:

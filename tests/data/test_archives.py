@@ -7,6 +7,7 @@ import zipfile
 
 import pytest
 
+from leakboard.data import memory
 from leakboard.data.archives import members, open_bytes, read_members
 from leakboard.errors import RequestError
 
@@ -109,3 +110,14 @@ def test_members_of_a_folder_and_of_a_zip_read_alike(tmp_path):
     for name, reason in (("tree.zip", r"no file in it ends in \.csv"), ("missing.zip", "damaged")):
         with pytest.raises(RequestError, match=reason):
             list(read_members(tmp_path / name, ".csv"))
+
+
+def test_a_zip_whose_file_would_not_fit_into_memory_is_refused_unread(tmp_path, monkeypatch):
+    path = zipped(tmp_path / "a.zip", **{"a.txt": TEXT * 1000})
+    monkeypatch.setattr(memory, "free_memory", lambda: 5000)
+    monkeypatch.setattr(zipfile.ZipExtFile, "read", None)
+    message = r"a\.zip: would expand to 0\.0 GiB; allowed: up to 0\.0 GiB, the memory that is free"
+    with pytest.raises(RequestError, match=message), open_bytes(path):
+        pass
+    with pytest.raises(RequestError, match=message):
+        list(read_members(path, ".txt"))

@@ -1,6 +1,9 @@
 """Reading vectors: every format and spelling says the same, and what is no vector is refused with file and row."""
 
+import io
 import json
+import zipfile
+import zlib
 
 import numpy as np
 import pandas as pd
@@ -9,6 +12,7 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
+from leakboard.data import memory
 from leakboard.data.vectors import read_vectors
 from leakboard.errors import RequestError
 
@@ -156,6 +160,9 @@ def test_arrays_without_a_column_that_is_meant_or_without_dimensions_are_refused
     np.save(tmp_path / "flat.npy", np.empty((5, 0), np.float32))
     with pytest.raises(RequestError, match=r"array of shape \(5, 0\); allowed: numbers of shape \(rows, d\), d from 1"):
         read_vectors(tmp_path / "flat.npy")
+    (tmp_path / "none.npz").rename(tmp_path / "archive.npy")
+    with pytest.raises(RequestError, match=r"archive\.npy: cannot be read \(no array of numbers\)$"):
+        read_vectors(tmp_path / "archive.npy")
     np.save(tmp_path / "objects.npy", np.array([[1, "a"], [2, None]], object), allow_pickle=True)
     with pytest.raises(RequestError, match=r"objects\.npy: cannot be read \(no array of numbers\)$"):
         read_vectors(tmp_path / "objects.npy")
@@ -175,3 +182,89 @@ def test_ids_of_another_number_than_the_vectors_are_refused(tmp_path):
     np.savez(tmp_path / "a.npz", id=IDS[:5], v=VECTORS)
     with pytest.raises(RequestError, match="5 ids of 7 vectors"):
         read_vectors(tmp_path / "a.npz")
+
+
+def header(*shape):
+    """Return the first bytes of an npy file of float32."""
+    content = io.BytesIO()
+    np.lib.format.write_array_header_1_0(content, {"descr": "<f4", "fortran_order": False, "shape": shape})
+    return content.getvalue()
+
+
+def zip_bomb(path, rows):
+    """Write an npz whose array ``v`` is so many MiB of zeros, without ever having them, and return its path."""
+    deflate = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    shape = rows, 2**18
+    first = deflate.compress(header(*shape)) + deflate.flush(zlib.Z_FULL_FLUSH)
+    block = deflate.compress(bytes(2**20)) + deflate.flush(zlib.Z_FULL_FLUSH)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("v.npy", first + rows * block + deflate.flush())
+        (entry,) = archive.infolist()
+        entry.compress_type, entry.file_size = zipfile.ZIP_DEFLATED, len(header(*shape)) + rows * 2**20
+    return path
+
+
+@pytest.fixture
+def nothing_expanded(monkeypatch):
+    """Fail where a member of a zip is read."""
+
+    def read(*_):
+        raise AssertionError("expanded")
+
+    monkeypatch.setattr(zipfile.ZipExtFile, "read", read)
+
+
+def test_a_zip_bomb_is_refused_unread(tmp_path, nothing_expanded):
+    path = zip_bomb(tmp_path / "v.npz", 4096)
+    packed = rf"{(path.stat().st_size) / 2**20:.1f} MiB"
+    message = rf"v\.npz: would expand to 4\.0 GiB; allowed: up to 1 GiB, or 500 times the {packed} in the file; uncompr"
+    with pytest.raises(RequestError, match=message):
+        read_vectors(path)
+
+
+def test_what_memory_does_not_hold_is_refused_unread(tmp_path, monkeypatch, nothing_expanded):
+    monkeypatch.setattr(memory, "free_memory", lambda: 2**29)
+    np.savez(tmp_path / "small.npz", v=VECTORS)
+    for path in (zip_bomb(tmp_path / "v.npz", 640), tmp_path / "v.npy"):
+        if path.suffix == ".npy":
+            with path.open("wb") as stream:
+                stream.write(header(640, 2**18))
+                stream.truncate(stream.tell() + 640 * 2**20)  # a hole: no byte of it lies on the disk
+        with pytest.raises(
+            RequestError, match=r"would expand to 0\.6 GiB; allowed: up to 0\.5 GiB, the memory that is"
+        ):
+            read_vectors(path)
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_compressed_columns_are_expanded_as_far_as_memory_holds_them(tmp_path, name, monkeypatch):
+    path = write(tmp_path / name, [{"vector": [0.5] * 32}] * 4000)
+    assert read_vectors(path)[1].shape == (4000, 32)
+    monkeypatch.setattr("leakboard.data.vectors.free_memory", lambda: 2**19)
+    with pytest.raises(
+        RequestError, match=r"would expand to 0\.0 GiB; allowed: up to 0\.0 GiB, the memory that is free"
+    ):
+        read_vectors(path)
+
+
+def test_many_vectors_that_are_meant_are_read_however_they_are_packed(tmp_path, monkeypatch):
+    monkeypatch.setattr(memory, "GIB", 2**16)
+    vectors = np.random.default_rng(2).standard_normal((500, 64)).astype(np.float32)
+    counts = (vectors > 2.3).astype(np.float32)
+    for meant in (vectors, counts):
+        np.savez_compressed(tmp_path / "v.npz", id=np.arange(500), v=meant)
+        np.testing.assert_array_equal(read_vectors(tmp_path / "v.npz")[1], meant)
+    np.savez(tmp_path / "zeros.npz", np.zeros((500, 64)))
+    assert not read_vectors(tmp_path / "zeros.npz")[1].any()
+
+
+@pytest.mark.parametrize("name", ["v.npy", "v.npz"])
+@pytest.mark.parametrize("rows", [1000, 10**12])
+def test_a_header_that_claims_more_than_the_file_has_is_one_line(tmp_path, name, rows):
+    content = header(rows, 100) + bytes(400)
+    (tmp_path / name).write_bytes(content)
+    if name == "v.npz":
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr("v.npy", content)
+    with pytest.raises(RequestError, match=r"^[^\n]*cannot be read \([^\n]*\)$"):
+        read_vectors(tmp_path / name)
