@@ -7,7 +7,6 @@ renamed into place. A crash leaves only a temporary folder; an altered or trunca
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import json
 import math
@@ -23,6 +22,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from leakboard.disk import cannot_be_written
 from leakboard.errors import RequestError, StorageError
 
 T = TypeVar("T")
@@ -36,8 +36,6 @@ SETTLED = 5.0
 """Age (seconds) from which a file's time of change tells whether it changed: clocks of file systems are coarse."""
 
 _CHECKSUMS = "checksums.json"
-_ACCESS = (errno.EACCES, errno.EPERM, errno.ENOTDIR)
-_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 
 
 def digest(identity: Mapping[str, Any]) -> str:
@@ -191,7 +189,7 @@ class Store:
             write_file(temporary / _CHECKSUMS, json.dumps(noted, indent=1, sort_keys=True))
             _move(temporary, path)
         except OSError as error:
-            if not self._is_of_the_store(error):
+            if not cannot_be_written(self.root, error):  # the maker's: network, missing file, a disk of its own
                 raise
             raise StorageError(f"{path}: cannot be written ({error.strerror or error})") from error
         finally:
@@ -244,15 +242,6 @@ class Store:
             return dict(noted["code"]) if noted["key"] == key else {}
         except (OSError, ValueError, KeyError, TypeError):
             return {}
-
-    def _is_of_the_store(self, error: OSError) -> bool:
-        """Return whether an error is the store's (disk full, no access), not the maker's (network, missing file)."""
-        root = os.path.abspath(self.root)
-        names = [name for name in (error.filename, error.filename2) if isinstance(name, str | bytes)]
-        named = [os.path.abspath(os.fsdecode(name)) for name in names]
-        ours = error.errno in _ACCESS and any(os.path.commonpath([root, path]) in (root, path) for path in named)
-        short_write = error.errno is None and "written" in str(error)  # np.save's only word for a full disk
-        return ours or short_write or error.errno in _DISK
 
     @staticmethod
     def _fault(path: Path, key: str) -> str:

@@ -3,15 +3,16 @@
 import errno
 import json
 import os
+import resource
 import shutil
 import time
 
 import numpy as np
 import pytest
 
-from leakboard import store
+from leakboard import disk, store
 from leakboard.errors import StorageError
-from leakboard.store import Store, digest, folder_name, write_file
+from leakboard.store import Store, digest, folder_name, resumable, resume_dir, write_file
 
 KEY = digest({"name": "x"})
 
@@ -132,21 +133,43 @@ def test_a_maker_that_raises_leaves_nothing(error, obtain, maker, tmp_path):
     assert everything(obtain()) == ["about.txt", "checksums.json", "inner", "inner/data.bin"]
 
 
-def fill_disk(folder):
-    with open("/dev/full", "w") as stream:
-        stream.write("x")
+LIMIT = 2**14
+"""Bytes of the largest file that may be written where files are limited."""
 
 
-def short_write(folder):
-    raise OSError("24 requested and 0 written")  # what np.save says
+def save_array(folder):
+    np.save(folder / "array.npy", np.zeros(LIMIT))
+
+
+def save_text(folder):
+    (folder / "text.txt").write_text("x" * 2 * LIMIT)
+
+
+def keep_state(folder):
+    """Write the state of unfinished work, whose folder is the store's too."""
+    with resumable(folder.parent.parent / "unfinished" / "x"):
+        save_array(resume_dir())
 
 
 def lock(folder):
     raise PermissionError(errno.EACCES, "Permission denied", str(folder / "x"))
 
 
-@pytest.mark.parametrize("make", [fill_disk, short_write, lock])
-def test_a_full_disk_keeps_earlier_artefacts(make, obtain, maker, tmp_path):
+def name_no_room(folder):
+    raise OSError(errno.ENOSPC, "No space left on device", str(folder / "x"))
+
+
+@pytest.fixture
+def limited_files():
+    """Let nobody write large files, which is what one sees of a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("make", [save_array, save_text, keep_state, lock, name_no_room])
+def test_a_full_disk_keeps_earlier_artefacts(make, obtain, maker, tmp_path, limited_files):
     path = obtain()
     with pytest.raises(StorageError, match=r"cannot be written"):
         obtain(make, digest({"name": "y"}))
@@ -154,6 +177,60 @@ def test_a_full_disk_keeps_earlier_artefacts(make, obtain, maker, tmp_path):
     assert [p.name for p in path.parent.iterdir()] == [path.name]
     assert obtain() == path
     assert (maker.times, maker.reports) == (1, [])
+
+
+def no_room(folder):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def short_write(folder):
+    raise OSError("24 requested and 0 written")  # what np.save says
+
+
+def no_write(folder):
+    raise OSError(f"Not enough free space to write {2**60} bytes")  # what np.save says of large arrays
+
+
+NO_ROOM = [no_room, short_write]
+
+
+def test_an_array_larger_than_what_is_free_is_stopped_by_it(obtain):
+    with pytest.raises(StorageError, match=r"cannot be written \(Not enough free space"):
+        obtain(no_write)
+
+
+@pytest.mark.parametrize("make", NO_ROOM)
+@pytest.mark.parametrize("fault", ["little is free", "no write"])
+def test_a_maker_without_room_is_stopped_by_a_full_disk(make, fault, obtain, monkeypatch, tmp_path):
+    """Of errors that name no file: they are the store's where the store itself cannot be written."""
+    obtain()
+    usage = shutil.disk_usage(tmp_path)
+    if fault == "little is free":
+        monkeypatch.setattr(disk.shutil, "disk_usage", lambda _: usage._replace(free=disk.LEAST - 1))
+    else:
+        monkeypatch.setattr(disk.os, "fsync", no_room)
+    with pytest.raises(StorageError, match=r"cannot be written"):
+        obtain(make, digest({"name": "y"}))
+
+
+def other_disk(folder):
+    with open("/dev/full", "w") as stream:
+        stream.write("x")
+
+
+def name_another(folder):
+    raise OSError(errno.ENOSPC, "No space left on device", "/scratch/model.bin")
+
+
+def name_locked(folder):
+    raise PermissionError(errno.EACCES, "Permission denied", "/scratch/model.bin")
+
+
+@pytest.mark.parametrize("make", [*NO_ROOM, other_disk, name_another, name_locked])
+def test_a_maker_without_room_elsewhere_fails_alone(make, obtain, tmp_path):
+    with pytest.raises(OSError, match=r"space|written|denied"):
+        obtain(make)
+    assert everything(tmp_path / "store" / "things") == []
 
 
 def test_a_disk_that_fills_up_with_the_checksums_leaves_nothing(obtain, monkeypatch, tmp_path):

@@ -35,6 +35,11 @@ DEFECTS = {
         (FIT, f'        open("/nowhere/w.bin").read()\n{FIT}'),
         "FileNotFoundError: [Errno 2] No such file or directory: '/nowhere/w.bin'",
     ),
+    "no room on a disk of its own": (
+        "hashed",
+        (FIT, f'        open("/dev/full", "wb", 0).write(b"x")\n{FIT}'),
+        "OSError: [Errno 28] No space left on device",
+    ),
     "publishes NaN": (
         "hashed",
         ("        return means +", "        means[2] = np.nan if self.weights.any() else 0\n        return means +"),
