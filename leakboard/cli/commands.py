@@ -150,6 +150,7 @@ def report(
     output.print_sentences(console, opened)
     output.print_comparison(console, opened)
     output.warn_about_missing(console, opened)
+    output.warn_about_costs(console, opened)
     output.warn_about_mixture(console, opened)
     if svg:
         output.save_picture(svg, opened, records)
@@ -181,6 +182,7 @@ def publish(
         paths = submissions.submit(opened, Registry(plugin or ()), submit)
     else:
         paths = [*publishing.publish(opened), *write_published_page(suite)]
+    output.warn_about_costs(console, opened)
     output.print_paths(console, paths)
 
 

@@ -19,7 +19,7 @@ from leakboard.board.leaderboard import leaderboard, skipped
 from leakboard.board.provenance import mixture
 from leakboard.board.summary import corpus_warnings
 from leakboard.pipeline.records import FAILURE, Record
-from leakboard.pipeline.runner import Run
+from leakboard.pipeline.runner import NO_COSTS, Run
 from leakboard.store import write_file
 from leakboard.suite.plan import Job
 
@@ -30,6 +30,12 @@ def warn_about_missing(console: Console, run: Run) -> None:
         console.print(Text(f"warning: {job.folder}: its result does not match its checksum; `run` computes it again"))
     if missing := len(run.unfinished):
         console.print(Text(f"warning: {missing} of {len(run.jobs)} cells have no result or failed; `run` tries them"))
+
+
+def warn_about_costs(console: Console, run: Run) -> None:
+    """Tell which cells' costs are left out because they were altered."""
+    for job in run.without_costs:
+        console.print(Text(f"warning: {job.folder}: {NO_COSTS}"))
 
 
 def warn_about_mixture(console: Console, run: Run) -> None:

@@ -114,16 +114,32 @@ def _interned(value: Any) -> Any:
 
 def write_costs(folder: Path, costs: Sequence[Mapping[str, Any]]) -> None:
     """Write ``costs.json``: what each stage took, and where; beside the result, as it differs from run to run."""
-    write_file(folder / COSTS, json.dumps(costs, indent=1, sort_keys=True) + "\n")
+    content: dict[str, Any] = {"costs": [dict(cost) for cost in costs]}
+    content["checksum"] = digest(content)
+    write_file(folder / COSTS, json.dumps(content, indent=1, sort_keys=True) + "\n")
 
 
 def read_costs(folder: Path) -> list[dict[str, Any]]:
-    """Return what each stage of a cell took; empty where that cannot be read."""
+    """Return what each stage of a cell took; empty where that was altered or not written."""
+    return checked_costs(folder) or []
+
+
+def checked_costs(folder: Path) -> list[dict[str, Any]] | None:
+    """Return what each stage of a cell took, empty where that was not written; None where it was altered.
+
+    Costs of earlier versions are a list without a checksum.
+    """
     try:
-        costs = json.loads((folder / COSTS).read_text("utf-8"))
-        return [dict(cost) for cost in costs]
-    except (OSError, ValueError, TypeError):
+        content = json.loads((folder / COSTS).read_text("utf-8"))
+        if isinstance(content, dict):
+            if content.pop("checksum") != digest(content):
+                return None
+            content = content["costs"]
+        return [dict(cost) for cost in content]
+    except FileNotFoundError:
         return []
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def write_failure(folder: Path, record: Record, traceback: str) -> None:

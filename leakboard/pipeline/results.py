@@ -17,8 +17,8 @@ from leakboard.pipeline.records import (
     PUBLISHED,
     SUBMISSIONS,
     Record,
+    checked_costs,
     published_records,
-    read_costs,
     read_published,
     read_record,
 )
@@ -33,13 +33,14 @@ class Result:
     """A cell's record, what its stages took, and where it was found."""
 
     record: Record
-    read_costs: Callable[[], Sequence[Mapping[str, Any]]]
+    read_costs: Callable[[], Sequence[Mapping[str, Any]] | None]
+    """Returns None where they were altered."""
     origin: Origin
 
     @property
     def costs(self) -> Sequence[Mapping[str, Any]]:
-        """What each stage took; read when it is asked for."""
-        return self.read_costs()
+        """What each stage took, as far as that was not altered; read when it is asked for."""
+        return self.read_costs() or ()
 
     @property
     def is_done(self) -> bool:
@@ -104,7 +105,7 @@ class Results:
         known = self._read.get(folder)
         if known is None or known[0] != changed:
             record = read_record(Path(folder), job.key)
-            known = changed, Result(record, partial(read_costs, Path(folder)), origin) if record else None
+            known = changed, Result(record, partial(checked_costs, Path(folder)), origin) if record else None
             self._read[folder] = known
         return known[1]
 

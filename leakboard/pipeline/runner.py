@@ -27,6 +27,9 @@ from leakboard.suite.suites import Suite
 AGAIN = "published, computed again"
 """Of a cell whose published result is not taken over, since its suite is there to be computed."""
 
+NO_COSTS = "its costs do not match their checksum and are left out; `run --force` measures them again"
+"""Of a cell whose result is kept."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -92,6 +95,12 @@ class Run:
     def altered(self) -> list[Job]:
         """The cells that were asked for and whose result does not match its checksum."""
         return [job for job in self.jobs if is_altered(self.cells / job.folder)]
+
+    @property
+    def without_costs(self) -> list[Job]:
+        """The cells that have a result, but whose costs do not match their checksum and are left out."""
+        jobs = (*self.jobs, *self.others)
+        return [job for job in jobs if (result := self.results.find(job)) and result.read_costs() is None]
 
     def cached(self, job: Job) -> list[str]:
         """Return which parts of a cell are there: its result and where from, publications, victim, corpus."""
@@ -162,6 +171,8 @@ def execute(run: Run, display: Display, engine: Engine, force: bool) -> None:
         display.print(message)
     if not force:
         _tell_of_other_code(run, done, display)
+        for job in run.without_costs:
+            display.print(f"{job.folder}: {NO_COSTS}")
     if not pending:
         return
     for job in [job for job in run.altered if job in pending]:

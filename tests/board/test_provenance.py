@@ -1,10 +1,9 @@
 """What a board's results were computed with: told where it may move numbers, and only there."""
 
-import json
-
 import pytest
 
 from leakboard.board.provenance import mixture
+from leakboard.pipeline.records import read_costs, write_costs
 
 
 def cost(stage="fit", device="cpu", processor="A", **packages):
@@ -34,8 +33,8 @@ def test_environments_that_may_give_other_numbers_are_told(costs, line):
 def test_report_says_so_in_one_line(copied, command_line):
     assert "different environments" not in command_line(*copied.arguments("report"))[1]
     path = next(iter(copied.run.glob("cells/*/costs.json")))
-    costs = json.loads(path.read_text())
+    costs = read_costs(path.parent)
     costs[0]["environment"]["packages"]["torch"] = "0.1"
-    path.write_text(json.dumps(costs))
+    write_costs(path.parent, costs)
     out = command_line(*copied.arguments("report"))[1]
     assert out.count("warning: computed in different environments: torch: 0.1, ") == 1

@@ -119,14 +119,21 @@ def test_an_altered_result_is_computed_again(copied, command_line):
     assert copied.tables() == tables
 
 
-@pytest.mark.parametrize("content", ["[{", "3", "[3]", '{"stage": 1}'])
-def test_unreadable_costs_cost_only_their_rows(content, copied, command_line):
-    tables = copied.tables()
+@pytest.mark.parametrize("content", ["[{", "3", "[3]", '{"stage": 1}', "faster"])
+def test_altered_or_unreadable_costs_cost_only_their_rows(content, copied, command_line):
+    tables, results = copied.tables(), copied.results()
     path = next(path for path in sorted(copied.run.glob("cells/*/costs.json")) if "-ridge-" in path.parent.name)
-    path.write_text(content)
-    assert command_line(*copied.arguments("report"))[0] == 0
-    assert copied.tables() == tables
-    assert len(pd.read_csv(copied.run / "costs.csv")) == 9
+    whole = path.read_text()
+    path.write_text(whole.replace('"seconds": ', '"seconds": 1') if content == "faster" else content)
+    for command in ("report", "run"):
+        code, out, _ = command_line(*copied.arguments(command))
+        assert (code, copied.tables(), copied.results()) == (0, tables, results)
+        assert len(pd.read_csv(copied.run / "costs.csv")) == 9
+        line = f"{path.parent.name}: its costs do not match their checksum and are left out; `run --force` measures"
+        assert out.count(line) == 1
+    code, out, _ = command_line(*copied.arguments("run", "--force"))
+    assert (code, "their checksum" in out) == (0, False)
+    assert len(pd.read_csv(copied.run / "costs.csv")) == 12
 
 
 def test_every_dataset_that_was_read_is_in_the_provenance(bench, command_line):

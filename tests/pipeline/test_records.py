@@ -1,11 +1,21 @@
-"""Published records are read as they were written, and altered ones are not read."""
+"""Records and what they cost are read as they were written, published or not, and altered ones are not read."""
 
 import gzip
+import json
 
 import pytest
 
 from leakboard.metrics.measures import Metric
-from leakboard.pipeline.records import PUBLISHED, Record, pack, published_records, read_published
+from leakboard.pipeline.records import (
+    PUBLISHED,
+    Record,
+    checked_costs,
+    pack,
+    published_records,
+    read_costs,
+    read_published,
+    write_costs,
+)
 
 FIRST, SECOND = "a" * 64, "b" * 64
 COSTS = [{"stage": "attack", "seconds": 1.5}]
@@ -45,3 +55,18 @@ def test_a_leaderboard_without_records_has_none(tmp_path):
     assert published_records(tmp_path) == []
     (tmp_path / PUBLISHED).write_bytes(b"no archive")
     assert published_records(tmp_path) == []
+
+
+def test_altered_costs_are_not_read(tmp_path):
+    assert (checked_costs(tmp_path), read_costs(tmp_path)) == ([], [])
+    write_costs(tmp_path, COSTS)
+    assert (checked_costs(tmp_path), read_costs(tmp_path)) == (COSTS, COSTS)
+    text = (tmp_path / "costs.json").read_text()
+    for altered in (text.replace("1.5", "1.4"), text.replace("attack", "fit"), text[:20], "{}", "[1]", "\x00"):
+        (tmp_path / "costs.json").write_text(altered)
+        assert (checked_costs(tmp_path), read_costs(tmp_path)) == (None, [])
+
+
+def test_costs_of_earlier_versions_have_no_checksum(tmp_path):
+    (tmp_path / "costs.json").write_text(json.dumps(COSTS))
+    assert checked_costs(tmp_path) == COSTS

@@ -2,6 +2,8 @@
 
 import json
 
+from leakboard.pipeline.records import read_costs
+
 
 def test_an_attacker_with_another_dataset_leaves_all_training_texts_to_the_victim(bench, command_line):
     bench.suite(
@@ -21,8 +23,7 @@ def test_the_costs_of_every_stage_are_noted(bench, command_line):
     status, out, _ = command_line(*bench.arguments("run"))
     assert status == 0, out
     (path,) = bench.results()
-    costs = json.loads(path.with_name("costs.json").read_text())
-    assert [cost["stage"] for cost in costs] == ["fit", "publish", "attack"]
+    assert [cost["stage"] for cost in read_costs(path.parent)] == ["fit", "publish", "attack"]
 
 
 def test_neighbours_are_compared_with_those_of_the_gold_words(bench, command_line):
