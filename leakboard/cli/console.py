@@ -18,9 +18,10 @@ from rich.text import Text
 from leakboard.board.leaderboard import leaderboard, skipped
 from leakboard.board.provenance import mixture
 from leakboard.board.summary import corpus_warnings
-from leakboard.pipeline.records import FAILURE, Record
+from leakboard.pipeline.records import FAILURE, Record, in_natural_order
 from leakboard.pipeline.runner import NO_COSTS, Run
 from leakboard.store import write_file
+from leakboard.suite.names import KINDS, natural
 from leakboard.suite.plan import Job
 
 
@@ -65,7 +66,7 @@ MOST = 300
 
 def print_leaderboard(console: Console, run: Run, records: Sequence[Record]) -> None:
     """Print the leaderboard, one table a dataset, and what a reader must be warned of."""
-    ordered = sorted(records, key=lambda r: (r.dataset, r.victim, r.attack, r.seed))
+    ordered = in_natural_order(records)
     names = run.suite.names
     rows = [names.row(row) for row in leaderboard(ordered)]
     console.print(f"\n{run.suite.name}: {run.suite.file.description}", markup=False, highlight=False)
@@ -95,7 +96,7 @@ def print_counts(console: Console, run: Run) -> None:
     for job, record in records:
         if record.status == "failed":
             reasons.setdefault(record.reason, []).append(job)
-    for reason, jobs in sorted(reasons.items(), key=lambda entry: -len(entry[1])):
+    for reason, jobs in sorted(reasons.items(), key=lambda entry: (-len(entry[1]), natural(entry[0]))):
         path = run.cells / jobs[0].folder / FAILURE
         console.print(Text(f"  {len(jobs)} failed: {reason}; traceback of the first: {path}"), soft_wrap=True)
 
@@ -106,10 +107,10 @@ def print_sentences(console: Console, run: Run) -> None:
     if table.empty:
         return
     table["share"] = table["words_right"] / table["words"].clip(lower=1)
-    best = table.loc[table.groupby(["dataset", "victim", "attack"], sort=True)["share"].idxmax()]
+    best = table.loc[table.groupby([*KINDS], sort=False)["share"].idxmax()]
     title = "recovered sentences: the most complete of each attack (all in sentences.csv); [known to the attacker]"
     console.print(Text(f"\n{title}"), style="bold")
-    for row in best.to_dict("records"):
+    for row in sorted(best.to_dict("records"), key=lambda row: [natural(str(row[kind])) for kind in KINDS]):
         head = f"{row['dataset']} / {row['victim']} / {row['attack']}: {row['words_right']} of {row['words']} words"
         console.print(head, markup=False, highlight=False)
         for name in ("text", "recovered"):

@@ -15,6 +15,7 @@ from typing import Any
 from leakboard.errors import plain
 from leakboard.metrics.measures import Metric
 from leakboard.store import digest, finite, numbers, write_file
+from leakboard.suite.names import natural
 
 RESULT, FAILURE, COSTS = "result.json", "failure.json", "costs.json"
 LONGEST = 100_000
@@ -56,6 +57,11 @@ class Record:
             if (metric.name, metric.variable, metric.group) == (name, variable, group) and metric.value is not None:
                 return metric
         return None
+
+
+def in_natural_order(records: Iterable[Record]) -> list[Record]:
+    """Return records as people read them: by dataset, victim and attack, numbers in these by value, and by seed."""
+    return sorted(records, key=lambda r: (natural(r.dataset), natural(r.victim), natural(r.attack), r.seed))
 
 
 def write_record(folder: Path, record: Record) -> None:

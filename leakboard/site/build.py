@@ -17,6 +17,7 @@ from leakboard.site.labels import parse
 from leakboard.site.pages import page
 from leakboard.site.views import counted
 from leakboard.store import write_file
+from leakboard.suite.names import natural
 from leakboard.suite.registry import Registry
 
 DOCUMENTATION = "docs/index.html"
@@ -103,7 +104,7 @@ def _attack_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple
             attacks.setdefault(row["attack_options"], []).append({**row, **place})
     summaries = _summaries("attacks")
     listed = []
-    for options, rows in sorted(attacks.items()):
+    for options, rows in sorted(attacks.items(), key=lambda item: natural(item[0])):
         name = rows[0]["attack"]
         file = f"{slug(options)}.html"
         count = len({(row["board"], row["victim_options"]) for row in rows})

@@ -13,6 +13,7 @@ from leakboard.pipeline.records import Record
 from leakboard.site.content import Board, Row
 from leakboard.site.labels import number, without
 from leakboard.site.views import LOSS, View, keeps_most
+from leakboard.suite.names import natural
 
 Figure = dict[str, Any]
 
@@ -136,7 +137,7 @@ def plug_in_losses(board: Board) -> list[tuple[str, Figure]]:
             panel.setdefault(record.dataset, []).append((epsilon, metric.value))
     datasets = sorted(
         {name for panel in panels.values() for name in panel},
-        key=lambda name: (number(board.label("dataset", name), "dimension") or 1, name),
+        key=lambda name: (number(board.label("dataset", name), "dimension") or 1, natural(name)),
     )
     charts = []
     for title, panel in panels.items():
@@ -165,7 +166,7 @@ def projections(board: Board) -> list[tuple[str, Figure]]:
     charts = []
     for (dataset, victim), rows in board.projections.items():
         figure = go.Figure(layout=layout("", ""))
-        for value in sorted({row["value"] for row in rows}):
+        for value in sorted({row["value"] for row in rows}, key=natural):
             x, y = zip(*((row["x"], row["y"]) for row in rows if row["value"] == value), strict=True)
             name = f"{rows[0]['secret']}: {value}"
             colour = colours.setdefault(name, COLOURS[len(colours) % len(COLOURS)])

@@ -19,7 +19,7 @@ from leakboard.board.leaderboard import leaderboard, skipped
 from leakboard.board.projections import read_projections
 from leakboard.board.submissions import provenance, submissions
 from leakboard.errors import RequestError
-from leakboard.pipeline.records import PUBLISHED, Record, published_records
+from leakboard.pipeline.records import PUBLISHED, Record, in_natural_order, published_records
 from leakboard.suite.names import KINDS, Names
 from leakboard.suite.suites import find_suite, home_of, suite_names
 from leakboard.suite.yaml_files import read_yaml
@@ -116,7 +116,7 @@ def make_board(name: str, description: str, records: Sequence[Record], tables: P
     """
     names = published_names(tables / "leaderboard.csv")
     labels = {(kind, name): label for (kind, label), name in names.names.items()}
-    ordered = sorted(records, key=lambda r: (r.dataset, r.victim, r.attack, r.seed))
+    ordered = in_natural_order(records)
     named = [
         dataclasses.replace(record, **names.row({kind: getattr(record, kind) for kind in KINDS})) for record in ordered
     ]

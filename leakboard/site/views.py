@@ -12,7 +12,7 @@ from leakboard.board.figures import finite, strongest
 from leakboard.board.means import mean
 from leakboard.site.content import AUDIT, Board, Row, slug
 from leakboard.site.labels import parse
-from leakboard.suite.names import KINDS
+from leakboard.suite.names import KINDS, natural
 
 SPECIAL = {
     "words": "words: which word is this vector?",
@@ -80,17 +80,17 @@ def views(board: Board) -> list[View]:
         if row["attack_metric"] == AUDIT and row["dataset"] not in datasets:
             groups.setdefault((row["dataset"], "claim"), []).append(row)
     found = [_view(board, dataset, secrets, rows) for (dataset, secrets), rows in groups.items()]
-    return sorted(found, key=lambda view: (view.dataset, -len(view.rows), view.secrets))
+    return sorted(found, key=lambda view: (natural(view.dataset), -len(view.rows), natural(view.secrets)))
 
 
 def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row]) -> View:
     if secrets == "claim":
         first = {row["victim_options"]: row for row in reversed(rows)}
         chosen = [_victim_row(board, row) for row in first.values()]
-        chosen.sort(key=lambda row: (VERDICTS.index(row["verdict"] or ""), row["victim"]))
+        chosen.sort(key=lambda row: (VERDICTS.index(row["verdict"] or ""), natural(row["victim"])))
     else:
         chosen = [_victim_row(board, dict(row)) for row in strongest(rows, "empirical_privacy")]
-        chosen.sort(key=lambda row: (-row["privacy"], row["victim"]))
+        chosen.sort(key=lambda row: (-row["privacy"], natural(row["victim"])))
         for row in chosen:
             row["rank"] = 1 + sum(_above(other, row) for other in chosen)
             row["last_rank"] = len(chosen) - sum(_above(row, other) for other in chosen)

@@ -7,6 +7,7 @@ Options that are the same in all are told once. The full options stand in a colu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,18 @@ from leakboard.errors import RequestError
 from leakboard.suite.cells import Choice, Source
 
 KINDS = ("dataset", "victim", "attack")
+
+NUMBER = re.compile(r"(\d+(?:\.\d+)?(?:e[-+]?\d+)?)")
+
+
+def natural(text: str) -> tuple[list[str | float], str]:
+    """Return the key by which names are sorted for people: ``k=9`` before ``k=10``, and ``1e-05`` before ``0.1``.
+
+    Published tables are sorted by the names' letters: their bytes stay.
+    """
+    parts: list[str | float] = [*NUMBER.split(text)]
+    parts[1::2] = map(float, parts[1::2])
+    return parts, text
 
 
 @dataclass(frozen=True)

@@ -279,3 +279,18 @@ def test_the_version_is_told_by_every_way_to_call_it(command_line):
     )
     called[-1] = "--help"
     assert "python -m leakboard" in subprocess.run(called, capture_output=True, text=True, check=True).stdout
+
+
+def test_numbers_in_names_are_shown_in_their_order_and_published_in_that_of_letters(bench, command_line):
+    bench.plugin("hashed", "other", (FIT, f'        raise ValueError(f"k={{self.dimensions}}")\n{FIT}'))
+    bench.suite(victims=[{"other": {"grid": {"dimensions": [81, 100, 9]}}}])
+    code, out, _ = command_line(*bench.arguments("run"))
+    assert code == 1
+    shown = [line.strip() for line in out.splitlines() if line.startswith(" other (dimensions=")]
+    assert shown == [f"other (dimensions={k})" for k in (9, 81, 100)]
+    grouped = [line.split("k=")[1].split()[0] for line in out.splitlines() if "1 failed: ValueError: k=" in line]
+    assert grouped == ["9", "81", "100"]
+    assert [victim for victim, _ in bench.leaderboard().index] == [f"other (dimensions={k})" for k in (100, 81, 9)]
+
+
+FIT = "        bare = FittedHashed"

@@ -134,3 +134,12 @@ def test_slugs_differ_where_labels_do():
     assert slug("A (b)") != slug("a-b")
     assert slug("<script>").isascii()
     assert slug("\u202e").startswith("x-")
+
+
+def test_victims_that_differ_in_a_number_stand_in_its_order(tmp_path):
+    """Where nothing else orders them; published tables keep the order of the letters."""
+    names = [f"lsa(k={k})" for k in (8, 9, 80, 81)]
+    board = make_board("b", "", [record(name, f"a{i}") for name in sorted(names) for i in (9, 10)], tmp_path, tmp_path)
+    assert [(row["victim"], row["attack"]) for row in board.rows] == [(n, f"a{i}") for n in names for i in (9, 10)]
+    (view,) = views(board)
+    assert [row["victim"] for row in view.rows] == names

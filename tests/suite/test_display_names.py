@@ -3,6 +3,7 @@
 import pytest
 
 from leakboard.errors import RequestError
+from leakboard.suite.names import natural
 from leakboard.suite.registry import Registry
 from leakboard.suite.suites import load_suite
 
@@ -85,3 +86,10 @@ def test_all_attacks_are_those_on_what_a_victim_publishes(load):
     assert {"attribute_inference", "entity_presence", "ridge", "reconstruction"} <= chosen
     assert not chosen & {"nearest_neighbour", "membership_inference", "canary_audit"}
     assert [attack.name for attack in second.attacks] == ["ridge"]
+
+
+def test_numbers_in_names_are_sorted_by_value():
+    in_order = ["k", "k=8", "k=9", "k=80", "k=81", "k=81, noise=1e-05", "k=81, noise=0.01", "k=81, noise=0.1", "l=1"]
+    by_letters = sorted(in_order)
+    assert by_letters != in_order == sorted(by_letters, key=natural)
+    assert sorted(["a=1.0", "a=1"], key=natural) == sorted(["a=1", "a=1.0"], key=natural)
