@@ -17,7 +17,7 @@ import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import Client, Connection, Listener
 from typing import Any
@@ -79,9 +79,10 @@ class Workers:
 
     def __init__(self, jobs: int, listen: Listen):
         self.jobs, self.listen = jobs, listen
-        prepare_workers()
         self._key = os.urandom(32)
-        self._listener = Listener(authkey=self._key)
+        with _room():
+            prepare_workers()
+            self._listener = Listener(authkey=self._key)
         self._pools: dict[bool, ProcessPool] = {}
         self._given: dict[str, tuple[Task, Any]] = {}
         self._begun: dict[str, Connection] = {}
@@ -146,7 +147,8 @@ class Workers:
         if of_others not in self._pools:
             told = (self._listener.address, self._key, dict(os.environ), os.getcwd())
             context = multiprocessing.get_context(METHOD)
-            self._pools[of_others] = ProcessPool(self.jobs, int(of_others), _enter, told, context)
+            with _room():
+                self._pools[of_others] = ProcessPool(self.jobs, int(of_others), _enter, told, context)
         return self._pools[of_others]
 
     def _discard(self, of_others: bool) -> None:
@@ -180,6 +182,15 @@ class Workers:
         if future and self._begun.get(name) is connection:
             concurrent.futures.wait([future], timeout=GRACE)  # a pool does not see a process that ends with status 0
             future.cancel()
+
+
+@contextlib.contextmanager
+def _room() -> Iterator[None]:
+    """Stop the run where processes have no room for what they begin with: sockets and locks, which are files too."""
+    try:
+        yield
+    except OSError as error:
+        raise StopRun(f"processes cannot be started ({one_line(error)}); what was finished before is kept") from error
 
 
 def _outcome(task: Task, future: Any, has_begun: bool) -> Outcome:

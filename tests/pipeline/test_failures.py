@@ -7,6 +7,9 @@ import pandas as pd
 import pytest
 
 from leakboard import store
+from leakboard.errors import StopRun
+from leakboard.pipeline import local
+from leakboard.pipeline.engines import Task
 
 FIT = "        bare = FittedHashed"
 
@@ -287,3 +290,16 @@ def test_a_class_that_lacks_a_part_fails_before_anything_is_computed(bench, comm
     assert not (bench.out / ".cache").exists()
     (status,) = bench.leaderboard()["status"]
     assert "Hashed does not define fit, which every victim has; did you mean 'fitt'? (other.py:" in status
+
+
+@pytest.mark.parametrize("part", ["Listener", "ProcessPool"])
+def test_processes_without_room_to_begin_end_the_run_with_one_line(part, monkeypatch):
+    """Sockets, temporary folders and locks are files, and a disk may be full before a run begins."""
+
+    def no_room(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(local, part, no_room)
+    line = r"^processes cannot be started \(OSError: \[Errno 28\] No space left on device\); what was finished before"
+    with pytest.raises(StopRun, match=line), local.Workers(1, print) as workers:
+        workers.start([Task("task", print, ())])
