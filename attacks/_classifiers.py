@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from leakboard.interfaces import Floats, Secret
+from leakboard.models import devices
 from leakboard.models.training import shuffled, train
 from leakboard.threats.secrets import KnownTexts
 
@@ -66,7 +67,7 @@ def fit_mlp(
     generator = torch.Generator().manual_seed(seed)
     inputs, targets = _tensors(texts, secrets)
     dev_inputs, dev_targets = _tensors(dev, secrets)
-    network = _Heads(inputs.shape[1], options.hidden, [len(secret.values) for secret in secrets])
+    network = _Heads(inputs.shape[1], options.hidden, [len(secret.values) for secret in secrets]).to(inputs.device)
     optimiser = torch.optim.Adam(network.parameters(), lr=options.learning_rate, fused=True)
 
     def cross_entropy(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -84,7 +85,7 @@ def fit_mlp(
 
     @torch.no_grad()
     def scores(vectors: Floats) -> "Scores":
-        logits = torch.log_softmax(network(torch.from_numpy(np.ascontiguousarray(vectors))), 2).numpy()
+        logits = torch.log_softmax(network(_placed(vectors)), 2).cpu().numpy()
         return {s.name: logits[:, i, : len(s.values)] for i, s in enumerate(secrets)}
 
     return scores
@@ -92,4 +93,8 @@ def fit_mlp(
 
 def _tensors(texts: KnownTexts, secrets: tuple[Secret, ...]) -> tuple[torch.Tensor, torch.Tensor]:
     targets = np.stack([texts.values[secret.name] for secret in secrets], axis=1)
-    return torch.from_numpy(np.ascontiguousarray(texts.vectors)), torch.from_numpy(targets)
+    return _placed(texts.vectors), _placed(targets)
+
+
+def _placed(array: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(np.ascontiguousarray(array)).to(devices.device())

@@ -7,6 +7,7 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from leakboard.interfaces import Floats
+from leakboard.models import devices
 
 PADDING, START, END, UNKNOWN = range(4)
 FIRST = 4
@@ -42,7 +43,7 @@ class LanguageModel(torch.nn.Module):
         self, vectors: torch.Tensor, texts: Sequence[torch.Tensor], reduction: Literal["mean", "sum"] = "mean"
     ) -> torch.Tensor:
         """Return -ln P of the units of coded texts, with their ends, given float32 (n, d)."""
-        padded = pad_sequence(list(texts), batch_first=True, padding_value=PADDING)
+        padded = pad_sequence(list(texts), batch_first=True, padding_value=PADDING).to(vectors.device)
         context, state = self._start(vectors)
         states, _ = self._step(padded[:, :-1], context, state)
         is_unit = padded[:, 1:] != PADDING
@@ -53,8 +54,8 @@ class LanguageModel(torch.nn.Module):
     def write(self, vectors: torch.Tensor, longest: int) -> list[list[int]]:
         """Return the codes of the likeliest units, one after the other, up to the end or the longest text."""
         context, state = self._start(vectors)
-        last = torch.full((len(vectors), 1), START)
-        written, ended = [], torch.zeros(len(vectors), dtype=torch.bool)
+        last = torch.full((len(vectors), 1), START, device=vectors.device)
+        written, ended = [], torch.zeros(len(vectors), dtype=torch.bool, device=vectors.device)
         for _ in range(longest):
             states, state = self._step(last, context, state)
             scores = self.output.log_prob(states[:, 0])
@@ -83,5 +84,5 @@ class LanguageModel(torch.nn.Module):
 def written(model: LanguageModel, vectors: Floats, units: Sequence[str], longest: int) -> Iterator[list[str]]:
     """Yield the units that the model writes for each vector, given those that it knows."""
     for part in torch.from_numpy(vectors).split(TOGETHER):
-        for codes in model.write(part, longest):
+        for codes in model.write(part.to(devices.device()), longest):
             yield [units[code - FIRST] for code in codes]

@@ -8,7 +8,7 @@ guessed above a threshold that is chosen on dev for token F1. It says nothing of
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 import numpy as np
 from pydantic import Field
@@ -44,6 +44,8 @@ class BagOfWords(TextsAttack):
     learning_rate: Annotated[float, Field(gt=0)] = 5e-3
     """Adam's."""
 
+    uses_gpu: ClassVar[bool] = True
+
     @classmethod
     def example(cls, folder: Path) -> Self:
         """Return one epoch of a narrow network."""
@@ -55,15 +57,16 @@ class BagOfWords(TextsAttack):
         from torch.nn.functional import binary_cross_entropy_with_logits
 
         from leakboard.metrics.measures import best_offset
+        from leakboard.models.devices import device
         from leakboard.models.training import shuffled, train
 
         scaling, vectors, dev_vectors = standardised_vectors(view)
         vocabulary = Vocabulary.of([words(text) for text in view.train.texts], self.vocabulary)
-        inputs, dev_inputs = torch.from_numpy(vectors), torch.from_numpy(dev_vectors[:DEV_TEXTS])
+        inputs, dev_inputs = (torch.from_numpy(part).to(device()) for part in (vectors, dev_vectors[:DEV_TEXTS]))
         codes, dev_codes = (_codes(texts, vocabulary) for texts in (view.train.texts, view.dev.texts[:DEV_TEXTS]))
         generator = torch.Generator().manual_seed(seed)
         with seeded(seed):
-            network = self._network(inputs.shape[1], vocabulary)
+            network = self._network(inputs.shape[1], vocabulary).to(device())
             optimiser = torch.optim.Adam(network.parameters(), lr=self.learning_rate)
 
             def loss(batch: list[int]) -> torch.Tensor:
@@ -82,8 +85,8 @@ class BagOfWords(TextsAttack):
                 log_epochs=True,
             )
         with torch.no_grad():
-            margins = network(dev_inputs).numpy().ravel()
-        offset = best_offset(margins, dev_present.numpy().ravel().astype(np.int64))
+            margins = network(dev_inputs).cpu().numpy().ravel()
+        offset = best_offset(margins, dev_present.cpu().numpy().ravel().astype(np.int64))
         return FittedBagOfWords(vocabulary, scaling, network, offset)
 
     def _network(self, dimension: int, vocabulary: Vocabulary) -> "torch.nn.Module":
@@ -109,10 +112,12 @@ def _present(texts: list[list[int]], size: int) -> "torch.Tensor":
     """Return which words each text holds, float32 (texts, size), 0 or 1."""
     import torch
 
+    from leakboard.models.devices import device
+
     present = torch.zeros(len(texts), size)
     for row, codes in enumerate(texts):
         present[row, codes] = 1.0
-    return present
+    return present.to(device())
 
 
 @dataclass(frozen=True)
@@ -127,10 +132,12 @@ class FittedBagOfWords:
         """Return the words of each text, the likeliest first."""
         import torch
 
+        from leakboard.models.devices import device
+
         texts = []
         for part in torch.from_numpy(self.scaling(vectors)).split(DEV_TEXTS):
             with torch.no_grad():
-                scores = self.network(part).numpy() + self.offset
+                scores = self.network(part.to(device())).cpu().numpy() + self.offset
             for row in scores:
                 named = np.flatnonzero(row > 0)
                 texts.append(" ".join(self.vocabulary.units[code] for code in named[np.argsort(-row[named])]))

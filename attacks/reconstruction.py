@@ -9,7 +9,7 @@ is written greedily: the likeliest unit after those before it.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -46,6 +46,8 @@ class Reconstruction(TextsAttack):
     learning_rate: Annotated[float, Field(gt=0)] = 3e-3
     """Adam's."""
 
+    uses_gpu: ClassVar[bool] = True
+
     @classmethod
     def example(cls, folder: Path) -> Self:
         """Return one epoch of a narrow network."""
@@ -56,6 +58,7 @@ class Reconstruction(TextsAttack):
         import torch
 
         from leakboard.attacks._language_model import FIRST, LanguageModel, coded
+        from leakboard.models.devices import device
         from leakboard.models.training import of_like_length, train
 
         scaling, vectors, dev_vectors = standardised_vectors(view)
@@ -64,10 +67,11 @@ class Reconstruction(TextsAttack):
             coded((self._units(text)[: self.longest] for text in texts), vocabulary.units)
             for texts in (view.train.texts, view.dev.texts)
         )
-        inputs, dev_inputs = torch.from_numpy(vectors), torch.from_numpy(dev_vectors)
+        inputs, dev_inputs = (torch.from_numpy(part).to(device()) for part in (vectors, dev_vectors))
         generator = torch.Generator().manual_seed(seed)
         with seeded(seed):
             model = LanguageModel(inputs.shape[1], FIRST + len(vocabulary.units), self.embedding, self.hidden)
+            model.to(device())
 
             def dev_loss() -> float:
                 batches = of_like_length([len(codes) for codes in dev_codes], self.batch_size)

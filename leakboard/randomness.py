@@ -57,11 +57,18 @@ def seed_libraries(seed: int) -> None:
     torch.manual_seed(seed)
 
 
+def cards_in_use() -> list[int]:
+    """Return the CUDA device whose random state there is to keep; none where CUDA was not initialised by now."""
+    import torch
+
+    return [torch.cuda.current_device()] if torch.cuda.is_initialized() else []
+
+
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
     """Give torch's global generator a seed for a while, and its state back: layers and dropout take no generator."""
     import torch
 
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(devices=cards_in_use()):
         torch.manual_seed(seed)
         yield

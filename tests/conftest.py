@@ -92,6 +92,7 @@ def bench(tmp_path):
 def command_line(monkeypatch, capsys):
     """Return a function that calls the command line in this process: exit status, standard output, standard error."""
     from leakboard.cli import commands
+    from leakboard.models import devices
     from leakboard.pipeline import local, stages
 
     def call(*arguments):
@@ -103,6 +104,7 @@ def command_line(monkeypatch, capsys):
         return ended.value.code, captured.out, captured.err
 
     monkeypatch.setattr(local.Local, "run", _run_here)
+    monkeypatch.setattr(devices, "_in_force", "cpu")  # and again after the test
     monkeypatch.chdir(CHECKOUT)
     return call
 

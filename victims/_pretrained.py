@@ -1,7 +1,7 @@
 """Options of victims on a pretrained transformer: which weights, and in which number format."""
 
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Self
 
 from leakboard.interfaces import Victim
 from leakboard.models import checkpoints
@@ -16,6 +16,8 @@ class Pretrained(Victim):
     """Full commit hash of a hub checkpoint."""
     precision: checkpoints.Precision = "auto"
     """Number format of the encoder's products; ``auto`` is bfloat16 where the processor has it."""
+
+    uses_gpu: ClassVar[bool] = True
 
     @classmethod
     def availability(cls) -> str:

@@ -12,7 +12,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field
@@ -70,6 +70,8 @@ class Adversarial(Victim):
     """Longest text that the generator reads (characters)."""
     least_privacy: Annotated[float, Field(gt=0, lt=1)] | None = None
     """Keep the most accurate epoch whose privacy on dev (linear attackers) is at least this; null is the recipe's."""
+
+    uses_gpu: ClassVar[bool] = True
 
     @classmethod
     def example(cls, folder: Path) -> Self:

@@ -9,7 +9,7 @@ makes no privacy claim.
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 from pydantic import Field
 
@@ -41,6 +41,8 @@ class Lstm(TrainableVictim):
     """Adam's."""
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.2
     """Of the word vectors, and of the state before the ReLU layer."""
+
+    uses_gpu: ClassVar[bool] = True
 
     @classmethod
     def example(cls, folder: Path) -> Self:

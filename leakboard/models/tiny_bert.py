@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from leakboard.randomness import seeded
+
 
 def write_tiny_bert(folder: Path, texts: Iterable[str] = ()) -> Path:
     """Write weights and tokenizer of the model, always the same, and return the folder.
@@ -13,7 +15,6 @@ def write_tiny_bert(folder: Path, texts: Iterable[str] = ()) -> Path:
         folder: to write into; it is made where it is missing.
         texts: the vocabulary has their words of two to six letters; other words are split into letters.
     """
-    import torch
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
@@ -28,8 +29,7 @@ def write_tiny_bert(folder: Path, texts: Iterable[str] = ()) -> Path:
     ends = [(token, vocabulary[token]) for token in ("[CLS]", "[SEP]")]
     tokenizer.post_processor = processors.TemplateProcessing("[CLS] $A [SEP]", special_tokens=ends)
     names = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded(0):
         model = BertModel(
             BertConfig(
                 vocab_size=len(vocabulary),

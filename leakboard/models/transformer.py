@@ -18,7 +18,7 @@ import torch
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Coverage, Floats, PublishedWords, Texts
-from leakboard.models import frozen_states
+from leakboard.models import devices, frozen_states
 from leakboard.models.bert_layers import AttentionMask, BertLayers, HiddenStates
 from leakboard.models.checkpoints import Pooling, Precision, has_bfloat16
 from leakboard.models.training import encode_all, of_like_length
@@ -68,7 +68,7 @@ class TransformerEncoder(torch.nn.Module):
         for name in ATTENTION_DROPOUT:
             if hasattr(config, name):
                 setattr(config, name, 0.0)
-        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.device = devices.device()
         self.model: Any = AutoModel.from_pretrained(
             str(folder),
             config=config,
@@ -176,7 +176,7 @@ class TransformerEncoder(torch.nn.Module):
             4 * sum(lengths) * self.dimension,
             lambda: self._lower_states(list(distinct.values())),
         )
-        parts = [None] * len(lengths) if states is None else states.to(self.device).split(lengths)
+        parts = [None] * len(lengths) if states is None else states.split(lengths)
         states_of = dict(zip(distinct, parts, strict=True))
         return [Prepared(encoding, states_of[tuple(encoding.ids)]) for encoding in encodings]
 
@@ -194,7 +194,7 @@ class TransformerEncoder(torch.nn.Module):
 
     @torch.no_grad()
     def _lower_states(self, prepared: Sequence[Prepared]) -> torch.Tensor:
-        """Return what leaves the frozen layers, float32 (tokens, d) on the processor, one text after the other."""
+        """Return what leaves the frozen layers, float32 (tokens, d), one text after the other, in the main memory."""
         lengths = [len(entry) for entry in prepared]
         states = torch.empty((sum(lengths), self.dimension))
         places = states.split(lengths)
@@ -209,7 +209,7 @@ class TransformerEncoder(torch.nn.Module):
         ids, mask = self._padded(prepared)
         kept = [entry.states for entry in prepared if entry.states is not None]
         if len(kept) == len(prepared):
-            return torch.nn.utils.rnn.pad_sequence(kept, batch_first=True), mask
+            return torch.nn.utils.rnn.pad_sequence(kept, batch_first=True).to(self.device), mask
         assert self.parts is not None
         with self._autocast():
             return self.parts.lower(ids, mask).float(), mask

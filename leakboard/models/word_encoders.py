@@ -14,6 +14,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from leakboard.data.words import words
 from leakboard.interfaces import Coverage, Floats
+from leakboard.models import devices
 from leakboard.models.training import encode_all, of_like_length, shuffled
 
 UNKNOWN = "unknownword"
@@ -29,6 +30,7 @@ class _WordEncoder(torch.nn.Module):
 
     def __init__(self, vocabulary: Iterable[str], batch_size: int):
         super().__init__()
+        self.device = devices.device()
         self.rows = {unit: row for row, unit in enumerate(vocabulary, 1)}
         self.batch_size = batch_size
 
@@ -43,6 +45,10 @@ class _WordEncoder(torch.nn.Module):
     def documents(self, texts: Sequence[str]) -> Floats:
         """Return one vector a text, float32 (n, d)."""
         return encode_all(self, texts)
+
+    def _weights(self) -> dict[str, torch.Tensor]:
+        """Return what is saved; on a GPU the matrices of an LSTM share one block of memory."""
+        return {name: value.cpu() for name, value in self.state_dict().items()}
 
     def coverage(self, texts: Sequence[str]) -> Coverage:
         """Return the share of texts without a known word."""
@@ -59,14 +65,12 @@ class BagEncoder(_WordEncoder):
         batch_size: texts a batch.
     """
 
-    device = torch.device("cpu")
-    """Looking up a few rows gains nothing from a GPU."""
-
     def __init__(self, vocabulary: Iterable[str], dimension: int, longest: int, batch_size: int):
         super().__init__(vocabulary, batch_size)
         self.longest = longest
         self.bag = torch.nn.EmbeddingBag(len(self.rows) + 1, dimension, mode="mean", sparse=True)
         torch.nn.init.uniform_(self.bag.weight, -0.5, 0.5)
+        self.to(self.device)
 
     @classmethod
     def of(cls, texts: Sequence[str], dimension: int, longest: int, min_count: int, batch_size: int) -> BagEncoder:
@@ -105,13 +109,13 @@ class BagEncoder(_WordEncoder):
     def forward(self, prepared: Sequence[torch.Tensor]) -> torch.Tensor:
         """Return mean vectors, float32 (batch, d)."""
         sizes = torch.tensor([0, *(len(rows) for rows in prepared[:-1])])
-        return self.bag(torch.cat(list(prepared)), sizes.cumsum(0))
+        return self.bag(torch.cat(list(prepared)).to(self.device), sizes.cumsum(0).to(self.device))
 
     def save(self, folder: Path) -> None:
         """Write n-grams (JSON) and their vectors (safetensors)."""
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "ngrams.json").write_text(json.dumps(list(self.rows)), encoding="utf-8")
-        save_file(self.state_dict(), folder / "vectors.safetensors")
+        save_file(self._weights(), folder / "vectors.safetensors")
 
 
 def _ngrams(text: str, longest: int) -> list[str]:
@@ -132,7 +136,6 @@ class LstmEncoder(_WordEncoder):
 
     def __init__(self, counts: dict[str, int], word_dimension: int, dimension: int, dropout: float, batch_size: int):
         super().__init__(counts, batch_size)
-        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.counts, self.dropout = counts, dropout
         self.words = torch.nn.Embedding(len(counts) + 1, word_dimension)
         self.lstm = torch.nn.LSTM(word_dimension, dimension, batch_first=True)
@@ -191,4 +194,4 @@ class LstmEncoder(_WordEncoder):
         """Write words with their frequencies (JSON), and weights (safetensors)."""
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "words.json").write_text(json.dumps(self.counts), encoding="utf-8")
-        save_file(self.state_dict(), folder / "weights.safetensors")
+        save_file(self._weights(), folder / "weights.safetensors")
