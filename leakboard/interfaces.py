@@ -9,119 +9,31 @@ are its options. The learner and the learned are two types: ``fit`` returns some
 
 from __future__ import annotations
 
-import copy
-import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_type_hints
+from typing import Any, ClassVar, Literal, Self, get_type_hints
 
-import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from leakboard.claims import PrivacyClaim, ReleaseMechanism
+from leakboard.corpus import (  # noqa: F401 (a part of the contract)
+    POSTERIOR,
+    Corpus,
+    Floats,
+    Integers,
+    Secret,
+    SecretKind,
+    Strings,
+    Texts,
+)
 from leakboard.errors import RequestError
 from leakboard.store import load_fields, save_fields
-
-if TYPE_CHECKING:
-    from datasets import DatasetDict
-
-Floats = NDArray[np.float32]
-Integers = NDArray[np.int64]
-Strings = NDArray[np.str_]
 
 Publication = Literal["documents", "words", "releases"]
 """What a victim publishes: one vector a text, one vector a word, or private releases of any vector that it is given."""
 AuxiliaryRegime = Literal["within", "overlap", "disjoint"]
 """How the attacker's own texts overlap with the victim's, where both come from one corpus."""
-SecretKind = Literal["attribute", "entity"]
-POSTERIOR = "posterior:"
-"""Prefix of the columns with the exact probability of each value of a secret given the text, where it is known."""
-
-
-@dataclass(frozen=True)
-class Secret:
-    """A private variable of a text: an attribute (gender), or an entity, whose values are absent and present."""
-
-    name: str
-    values: tuple[str, ...]
-    kind: SecretKind
-
-
-class Texts(list[str]):
-    """Texts in order, with the number of the source row and the id of each (``None`` where there is none)."""
-
-    def __init__(self, texts: Sequence[str], rows: Integers | None = None, ids: Sequence[str] | None = None):
-        super().__init__(texts)
-        self.rows, self.ids = rows, ids
-
-
-@dataclass(frozen=True, eq=False)
-class Corpus:
-    """Texts with a task label and secrets, in splits that no text crosses unless ``checks`` says so.
-
-    ``splits`` maps train, dev and test, or those that a stage may see, to columns ``row`` (int64, place in the source),
-    ``text``, ``label`` (ClassLabel), ``id`` and ``user`` (each optional), one ClassLabel column a secret, one float64
-    column a numeric target, and where it is known ``posterior:<secret>``: the probability of each value given the text.
-    """
-
-    name: str
-    secrets: tuple[Secret, ...]
-    splits: DatasetDict
-    checks: Mapping[str, float] = field(default_factory=dict)
-    """Counts and shares found when the corpus was loaded: copies across splits, conflicting labels, dropped rows."""
-    numeric_targets: tuple[str, ...] = ()
-    """Columns that a regression may predict, as scores of personality; of a user, the same in all of its rows."""
-    _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
-
-    def texts(self, split: str) -> Texts:
-        """Return the texts of a split with their source rows and ids; empty texts where the corpus has none."""
-        part = self.splits[split]
-        texts, ids = (part[name][:] if name in part.column_names else None for name in ("text", "id"))
-        return Texts(texts or [""] * len(part), np.asarray(part["row"][:], dtype=np.int64), ids)
-
-    def column(self, split: str, name: str) -> Integers:
-        """Return a ClassLabel column of a split as int64 (n,)."""
-        if (key := f"{split}: {name}") not in self._kept:
-            self._kept[key] = np.asarray(self.splits[split][name][:], dtype=np.int64)
-        return self._kept[key].copy()  # type: ignore[no-any-return]
-
-    def values(self, name: str) -> tuple[str, ...]:
-        """Return the class names of a ClassLabel column (empty when the corpus has no such column)."""
-        train = self.splits["train"]
-        return tuple(train.features[name].names) if name in train.column_names else ()
-
-    @property
-    def has_texts(self) -> bool:
-        """Whether the texts are known, and not their vectors alone."""
-        return all("text" in part.column_names for part in self.splits.values())
-
-    @property
-    def has_labels(self) -> bool:
-        """Whether the texts carry a task label."""
-        return "label" in self.splits["train"].column_names
-
-    @property
-    def has_users(self) -> bool:
-        """Whether the corpus says who wrote each text."""
-        return "user" in self.splits["train"].column_names
-
-    def only(self, *names: str) -> Corpus:
-        """Return the corpus with just these splits, and without the posteriors, which only scoring may see."""
-        if names not in self._kept:
-            parts = type(self.splits)({name: self.splits[name] for name in names})
-            hidden = {c for part in parts.values() for c in part.column_names if c.startswith(POSTERIOR)}
-            self._kept[names] = parts.remove_columns(sorted(hidden))
-        return dataclasses.replace(
-            self, splits=type(self.splits)({n: copy.copy(p) for n, p in self._kept[names].items()})
-        )
-
-    def with_rows(self, split: str, rows: Sequence[int]) -> Corpus:
-        """Return the corpus with just these rows of a split."""
-        parts = type(self.splits)({**self.splits, split: self.splits[split].select(rows)})
-        return dataclasses.replace(self, splits=parts)
 
 
 @dataclass(frozen=True)
