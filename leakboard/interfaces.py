@@ -58,6 +58,12 @@ class Coverage:
 class Plugin(ABC):  # noqa: B024 (its members have defaults)
     """What datasets, victims and attacks have in common."""
 
+    threads: ClassVar[int | None] = None
+    """Threads of a victim's fit and publication, or of an attack: a part of their identity; None: the suite's."""
+    uses_gpu: ClassVar[bool | None] = None
+    """Whether those stages place tensors on `leakboard.models.devices.device()`, and wait for a free GPU where there is
+    any; None: no, but of an attack where its victim does, which it may ask to encode or train."""
+
     @classmethod
     def availability(cls) -> str:
         """Return one line for ``list``: ``ready``, or what is missing and how to get it."""

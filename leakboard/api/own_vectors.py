@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leakboard.api.report import Report
+    from leakboard.suite.keys import Device
 
 TEST_SHARE = 0.2
 """Share of the rows that attacks are scored on."""
@@ -39,6 +40,7 @@ def evaluate(
     attacks: Attacks = "all",
     out: str | Path | None = None,
     seed: int = 0,
+    device: Device = "auto",
 ) -> Report:
     """Attack vectors, and return how well the secrets of their texts can be guessed.
 
@@ -55,6 +57,7 @@ def evaluate(
         attacks: ``all`` that apply, or entries of a suite.
         out: folder for the files, the suite and the run; None: they live as long as the report does.
         seed: of the split, the attacks and all else that is random.
+        device: where the attacks' networks compute: ``auto`` is CUDA where torch sees it, else the processor.
 
     Raises:
         RequestError: an argument is wrong; one line names it, the row, and what is allowed.
@@ -68,6 +71,7 @@ def evaluate(
     roles = {role: role for role in ("label", "text", "user") if role in frame}  # both files have the rows in order
     table, file = _write(folder, matrix, frame)
     suite = suite_of(table, file, names, **roles, attacks=attacks, seed=seed)
+    suite |= {} if device == "auto" else {"device": device}
     return dataclasses.replace(run_kept(suite, folder), kept=temporary)
 
 

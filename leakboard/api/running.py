@@ -12,6 +12,7 @@ from leakboard.errors import RequestError, nearest
 
 if TYPE_CHECKING:
     from leakboard.api.report import Report
+    from leakboard.suite.keys import Device
 
 KINDS = ("dataset", "victim", "attack")
 
@@ -23,6 +24,7 @@ def run(
     only: Mapping[str, str | Sequence[str]] | None = None,
     seeds: Sequence[int] | None = None,
     jobs: int = 0,
+    device: Device | None = None,
     force: bool = False,
     plugins: Sequence[str | Path] = (),
 ) -> Report:
@@ -35,6 +37,7 @@ def run(
         seeds: instead of the suite's.
         jobs: processes that compute at once. 0 computes in this process, one task after another; then no timeout of the
             suite is enforced. More need a script with ``if __name__ == "__main__":``.
+        device: ``cpu``, ``cuda`` or ``auto``, instead of the suite's.
         force: compute again what is done.
         plugins: files of plugins besides the installed ones.
 
@@ -55,7 +58,7 @@ def run(
     from leakboard.suite.suites import load_suite
 
     registry = Registry([Path(file) for file in plugins])
-    loaded = load_suite(suite, registry)
+    loaded = load_suite(suite, registry).on(device)
     opened = open_run(loaded, loaded.cells(seeds, chosen), Path(out), registry, reuse=not force)
     display = _Notes()
     execute(opened, display, Local(jobs) if jobs else Here(), force)

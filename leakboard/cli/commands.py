@@ -29,6 +29,7 @@ OutFolder = Annotated[Path, typer.Option("--out", help="Folder of runs and of wh
 PluginFiles = Annotated[Optional[list[Path]], typer.Option("--plugin", help="Load one plugin file; repeatable.")]  # noqa: UP045
 Only = Annotated[Optional[list[str]], typer.Option("--only", help="dataset=, victim= or attack= name; repeatable.")]  # noqa: UP045
 Limits = Annotated[Optional[list[str]], typer.Option(help="A limit of every row, as in attack_score=0.6; repeatable.")]  # noqa: UP045
+Device = Annotated[Optional[str], typer.Option(help="auto, cpu or cuda; the suite's if left out.")]  # noqa: UP045
 SuiteName = Annotated[str, typer.Argument(help="A name under leaderboards/, or a YAML file.")]
 
 
@@ -76,6 +77,7 @@ def run(
     jobs: Annotated[Optional[int], typer.Option(min=1, help="Cells at once; as many as cores if left out.")] = None,  # noqa: UP045
     engine: Annotated[str, typer.Option(help="local, ray or slurm.")] = "local",
     address: Annotated[str, typer.Option(help="Of a Ray cluster that is running.")] = "",
+    device: Device = None,
     plugin: PluginFiles = None,
     force: Annotated[bool, typer.Option("--force", help="Compute again what is done.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the cells and what is cached.")] = False,
@@ -91,7 +93,7 @@ def run(
         from leakboard.data.downloads import without_network
 
         with without_network():
-            print_plan(console, _open(suite, out, only, seeds, plugin, reuse=not force))
+            print_plan(console, _open(suite, out, only, seeds, plugin, not force, device))
         return
     from leakboard.board.files import write_files
     from leakboard.board.leaderboard import leaderboard
@@ -102,7 +104,7 @@ def run(
 
     chosen = chosen_engine(console, engine, jobs, address, out)
     try:
-        opened = _open(suite, out, only, seeds, plugin, reuse=not force)
+        opened = _open(suite, out, only, seeds, plugin, not force, device)
         runner.execute(opened, RunProgress(console), chosen, force)
     except KeyboardInterrupt:  # reported here: Typer ends silently on it
         Console(stderr=True).print("interrupted: finished cells are kept; the same command goes on from here")
@@ -192,13 +194,14 @@ def verify(
     cells: Annotated[int, typer.Option(min=1, help="Published cells to compute again, at random.")] = 2,
     tolerance: Annotated[float, typer.Option(min=0, help="Largest difference of a metric that passes.")] = 0.0001,
     seed: Annotated[int, typer.Option(help="Seed of the choice.")] = 0,
+    device: Device = None,
     plugin: PluginFiles = None,
 ) -> None:
-    """Compute some published cells again, from nothing, and compare every metric."""
+    """Compute some published cells again, from nothing, and compare every metric; across devices, the headlines."""
     from leakboard.board import publishing
     from leakboard.cli.progress import RunProgress
 
-    opened = _open(suite, Path("runs"), None, None, plugin)
+    opened = _open(suite, Path("runs"), None, None, plugin, device=device)
     if not publishing.verify(opened, RunProgress(console), cells, tolerance, seed):
         raise typer.Exit(1)
 
@@ -272,7 +275,7 @@ def new(
         console.print(f"wrote {path}", markup=False, highlight=False)
 
 
-def _open(suite, out, only, seeds, plugin, reuse=True):  # type: ignore[no-untyped-def]
+def _open(suite, out, only, seeds, plugin, reuse=True, device=None):  # type: ignore[no-untyped-def]
     from leakboard.pipeline.runner import open_run
     from leakboard.suite.registry import Registry
     from leakboard.suite.suites import load_suite
@@ -282,5 +285,5 @@ def _open(suite, out, only, seeds, plugin, reuse=True):  # type: ignore[no-untyp
     except (OSError, RuntimeError) as error:
         raise RequestError(f"--out {out}: not a folder that can be reached ({error})") from None
     registry = Registry(plugin or ())
-    loaded = load_suite(suite, registry)
+    loaded = load_suite(suite, registry).on(device)
     return open_run(loaded, loaded.cells(read_seeds(seeds), read_only(only)), out, registry, reuse)

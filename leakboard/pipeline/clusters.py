@@ -166,6 +166,11 @@ class Ray:
         """Of all nodes together, when the run began."""
         return int(self._ray.cluster_resources().get("CPU", 1))
 
+    @cached_property
+    def gpus(self) -> int:
+        """Of all nodes together, when the run began; Ray itself gives each to one task at a time."""
+        return int(self._ray.cluster_resources().get("GPU", 0))
+
     @property
     def jobs(self) -> int:
         """Batches in flight: twice as many as cores, so that a core that is free finds its next one there."""
@@ -183,7 +188,8 @@ class Ray:
             most = max(int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"])
             if wide := [task.threads for task in tasks if task.threads > most]:
                 raise RequestError(f"threads: {wide[0]} is not allowed: no node has more than {most} cores")
-            yield from drive(_RayNodes(ray, listen), tasks, self.jobs, self.jobs, self.LASTING, is_done, listen)
+            nodes, jobs = _RayNodes(ray, listen), self.jobs
+            yield from drive(nodes, tasks, jobs, jobs, self.LASTING, is_done, listen, 2 * self.gpus)
         finally:
             if not self._was_open:
                 ray.shutdown()
@@ -196,16 +202,16 @@ class _RayNodes(_Nodes):
         self.ray = ray
         self.call = ray.remote(max_retries=0)(_call_on_ray)
         self.call_and_end = ray.remote(max_retries=0, max_calls=1)(_call_on_ray)
-        """Its process ends with it: what plugins of others change in libraries reaches nobody."""
+        """Its process ends with it: what plugins of others change reaches nobody, and its GPU is free."""
 
     def start(self, batch: Sequence[Task]) -> Any:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         self.begun(batch)
-        options: dict[str, Any] = {"num_cpus": batch[0].threads}
+        options: dict[str, Any] = {"num_cpus": batch[0].threads, "num_gpus": batch[0].gpus}
         if node := self.node_of.get(batch[0].after):
             options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(node, soft=True, _spill_on_unavailable=True)
-        call = self.call_and_end if batch[0].plugins else self.call
+        call = self.call_and_end if batch[0].plugins or batch[0].gpus else self.call
         return call.options(**options).remote(list(batch))
 
     def wait(self, running: Sequence[Any]) -> Iterable[Any]:
@@ -231,6 +237,8 @@ class Slurm:
 
     LASTING = 60.0
     """Small tasks are sent together until they may last so long (seconds): a job starts in seconds."""
+    gpus = None
+    """Slurm tells nobody before a job asks: one is asked for where the suite says ``device: cuda``."""
 
     def __init__(self, folder: Path, jobs: int = 100, cluster: str | None = None, **parameters: Any):
         self.folder, self.jobs, self.cluster, self.parameters = folder, jobs, cluster, parameters
@@ -238,27 +246,30 @@ class Slurm:
     def run(self, tasks: Iterable[Task], is_done: IsDone, listen: Listen) -> Generator[Outcome, None, None]:
         """Run tasks and yield their outcomes."""
         submitit = _imported("submitit", "slurm")
-        executor = submitit.AutoExecutor(self.folder, cluster=self.cluster)
-        executor.update_parameters(**self.parameters)
-        nodes = _SlurmNodes(executor, listen)
+        executors = [submitit.AutoExecutor(self.folder, cluster=self.cluster) for _ in range(2)]
+        for executor, gpus in zip(executors, ({}, {"gpus_per_node": 1}), strict=True):
+            executor.update_parameters(**self.parameters, **gpus)
+        nodes = _SlurmNodes(executors, listen)
         try:
-            yield from drive(nodes, tasks, self.jobs, sys.maxsize, self.LASTING, is_done, listen)
+            yield from drive(nodes, tasks, self.jobs, sys.maxsize, self.LASTING, is_done, listen, sys.maxsize)
         finally:
             nodes.cancel()
 
 
 class _SlurmNodes(_Nodes):
-    def __init__(self, executor: Any, listen: Listen):
+    def __init__(self, executors: Sequence[Any], listen: Listen):
         super().__init__(listen)
-        self.executor = executor
+        self.executors = executors
+        """One for tasks without a GPU, and one for those with."""
         self.running: list[Any] = []
 
     def start(self, batch: Sequence[Task]) -> Any:
         self.begun(batch)
         timeout = batch[0].timeout
         minutes = DAY if timeout is None else math.ceil(timeout / 60) + STARTING
-        self.executor.update_parameters(cpus_per_task=batch[0].threads, timeout_min=minutes)
-        self.running.append(self.executor.submit(call_batch, list(batch)))
+        executor = self.executors[batch[0].gpus]
+        executor.update_parameters(cpus_per_task=batch[0].threads, timeout_min=minutes)
+        self.running.append(executor.submit(call_batch, list(batch)))
         return self.running[-1]
 
     def wait(self, running: Sequence[Any]) -> Iterable[Any]:

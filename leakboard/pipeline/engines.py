@@ -12,11 +12,13 @@ import time
 import traceback
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
 from leakboard.errors import StopRun, failure_line, plain
 from leakboard.logs import PROGRESS
+from leakboard.models.devices import cards
 from leakboard.pipeline.reservations import ReservedError
 from leakboard.pipeline.tasks import Outcome, Task, TaskFailed, Waiting
 
@@ -27,6 +29,10 @@ class Engine(Protocol):
     @property
     def jobs(self) -> int:
         """How many tasks run at once, as far as is known."""
+
+    @property
+    def gpus(self) -> int | None:
+        """How many tasks may use a GPU at once; None where that is not known before one is asked for."""
 
     def run(self, tasks: Iterable[Task], is_done: IsDone, listen: Listen) -> Generator[Outcome, None, None]:
         """Run tasks and yield their outcomes as they end.
@@ -57,6 +63,7 @@ def drive(
     lasting: float,
     is_done: IsDone,
     listen: Listen,
+    gpus: int = 0,
 ) -> Generator[Outcome, None, None]:
     """Run tasks in processes, in the order of `Waiting`, and yield their outcomes as they end.
 
@@ -71,6 +78,7 @@ def drive(
         lasting: small tasks are taken together until they may last so long (seconds).
         is_done: whether a task has its result, of a process that was lost or of another run.
         listen: is told of tasks that another run does.
+        gpus: tasks that use one at once; each is told which it has.
 
     Raises:
         StopRun: a task could not write, or a dataset is not as asked.
@@ -80,7 +88,9 @@ def drive(
     while waiting or running:
         while len(running) < jobs:
             used = sum(batch[0].threads for batch in running.values())
-            if not (batch := waiting.take(cores - used if running else sys.maxsize, lasting)):
+            taken = {batch[0].card for batch in running.values() if batch[0].gpus}
+            free = (cores - used, gpus - len(taken)) if running else (sys.maxsize, sys.maxsize)
+            if not (batch := waiting.take(free[0], lasting, free[1])):
                 break
             for task in list(batch):
                 if is_done(task):
@@ -90,6 +100,9 @@ def drive(
                     batch.remove(task)
                     waiting.postpone(task)
                     listen(task.name, "reserved", holder)
+            if batch and batch[0].gpus:
+                card = min(set(range(len(taken) + 1)) - taken)
+                batch = [replace(task, card=card) for task in batch]
             if batch:
                 running[processes.start(batch)] = batch
         if not running:
@@ -123,6 +136,11 @@ class Here:
     """
 
     jobs = 1
+
+    @property
+    def gpus(self) -> int:
+        """Tasks run one after another."""
+        return min(1, cards())
 
     def run(self, tasks: Iterable[Task], is_done: IsDone, listen: Listen) -> Generator[Outcome, None, None]:
         """Run tasks and yield their outcomes."""

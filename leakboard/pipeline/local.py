@@ -19,12 +19,14 @@ import traceback
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
+from functools import cached_property
 from multiprocessing.connection import Client, Connection, Listener
 from typing import Any
 
 from pebble import ProcessExpired, ProcessPool
 
 from leakboard.errors import StopRun, one_line
+from leakboard.models import devices
 from leakboard.pipeline.engines import IsDone, Listen, called, drive
 from leakboard.pipeline.resources import QUIET
 from leakboard.pipeline.tasks import Outcome, Task, TaskFailed
@@ -68,10 +70,16 @@ class Local:
     def __init__(self, jobs: int):
         self.jobs = jobs
 
+    @cached_property
+    def gpus(self) -> int:
+        """Those of this machine: a task that uses one has it alone."""
+        return devices.cards()
+
     def run(self, tasks: Iterable[Task], is_done: IsDone, listen: Listen) -> Generator[Outcome, None, None]:
         """Run tasks and yield their outcomes."""
         with Workers(self.jobs, listen) as workers:
-            yield from drive(workers, tasks, self.jobs, max(self.jobs, usable_cores()), 0.0, is_done, listen)
+            cores = max(self.jobs, usable_cores())
+            yield from drive(workers, tasks, self.jobs, cores, 0.0, is_done, listen, self.gpus)
 
 
 class Workers:
@@ -242,6 +250,7 @@ def _call(task: Task) -> tuple[Any, float]:
 
     with contextlib.suppress(OSError):  # where the task before left this process in another
         os.chdir(_folder)
+    devices.choose_card(task.card)
     tell("start")
     try:
         outcome = called(task, tell)

@@ -14,8 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leakboard.logs import PROGRESS
+from leakboard.models import devices
 from leakboard.models.checkpoints import has_bfloat16
 from leakboard.pipeline.environment import environment
+from leakboard.randomness import cards_in_use
+from leakboard.suite.plan import Needs
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
@@ -23,6 +26,36 @@ if TYPE_CHECKING:
 
 QUIET = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
 """The environment of a worker: libraries that it loads later show no progress bars of their own."""
+
+
+def provide(needs: Needs, device: devices.Kind) -> None:
+    """Put in force what a stage needs: its threads, and where it uses a GPU this device, elsewhere the processor.
+
+    Raises:
+        StopRun: torch sees no such device.
+    """
+    limit_threads(needs.threads)
+    devices.use(device if needs.uses_gpu else "cpu")
+
+
+@contextmanager
+def provided(needs: Needs, device: devices.Kind = "cpu") -> Iterator[None]:
+    """Put in force what a stage inside another needs, and give the other what it had.
+
+    Raises:
+        StopRun: torch sees no such device.
+    """
+    import torch
+
+    before = torch.get_num_threads(), devices.kind()
+    if before == (needs.threads, device if needs.uses_gpu else "cpu"):
+        yield
+        return
+    provide(needs, device)
+    try:
+        yield
+    finally:
+        provide(Needs(before[0], uses_gpu=True), before[1])
 
 
 def limit_threads(threads: int) -> None:
@@ -72,8 +105,8 @@ def silence_libraries() -> None:
 def settings_given_back() -> Iterator[None]:
     """Give this process back, in the end, what stages change of it.
 
-    That is the numbers of threads, the global random states, the libraries' progress bars, the filters of warnings and
-    who hears of progress.
+    That is the numbers of threads, the device, the global random states, the libraries' progress bars, the filters of
+    warnings and who hears of progress.
     """
     import random
 
@@ -91,7 +124,10 @@ def settings_given_back() -> Iterator[None]:
         end.enter_context(threadpoolctl.threadpool_limits(limits=None))
         end.callback(random.setstate, random.getstate())
         end.callback(np.random.set_state, np.random.get_state())
-        end.enter_context(torch.random.fork_rng())
+        end.callback(devices.use, devices.kind())
+        for library in (torch.backends.cuda.matmul, torch.backends.cudnn):
+            end.callback(setattr, library, "allow_tf32", library.allow_tf32)
+        end.enter_context(torch.random.fork_rng(devices=cards_in_use()))
         if not datasets.are_progress_bars_disabled():
             end.callback(datasets.enable_progress_bars)
         if not huggingface_hub.utils.are_progress_bars_disabled():
@@ -104,27 +140,44 @@ def settings_given_back() -> Iterator[None]:
 
 
 @contextmanager
-def measured(stage: str, threads: int) -> Iterator[dict[str, Any]]:
-    """Measure a stage: seconds, and the peak of the process's memory (MiB) where the system lets it be reset."""
+def measured(stage: str, needs: Needs, device: devices.Kind = "cpu") -> Iterator[dict[str, Any]]:
+    """Put in force what a stage needs, and measure what it takes: seconds, and the peak of the process's memory (MiB).
+
+    The system may not let the peak be reset. The device is the GPU where anything was placed on it; what the stage
+    leaves unused there is given back.
+
+    Raises:
+        StopRun: torch sees no such device.
+    """
     import torch
 
     cost: dict[str, Any] = {}
-    with suppress(OSError):  # resets the peak on Linux
-        Path("/proc/self/clear_refs").write_text("5")
-    if torch.cuda.is_initialized():
-        torch.cuda.reset_peak_memory_stats()
-    start = time.perf_counter()
-    yield cost
-    used = torch.cuda.is_initialized() and torch.cuda.max_memory_allocated() > 0
-    cost |= {
-        "stage": stage,
-        "seconds": round(time.perf_counter() - start, 3),
-        "peak_memory_mib": _peak_memory(),
-        "device": torch.cuda.get_device_name(0) if used else "cpu",
-        "threads": threads,
-        "auto_precision": "bfloat16" if has_bfloat16(torch.device("cuda" if used else "cpu")) else "float32",
-        "environment": environment(),
-    }
+    with provided(needs, device):
+        with suppress(OSError):  # resets the peak on Linux
+            Path("/proc/self/clear_refs").write_text("5")
+        before = _placed_on_gpu()
+        start = time.perf_counter()
+        try:
+            yield cost
+        finally:
+            if used := _placed_on_gpu() > before:
+                torch.cuda.empty_cache()  # the next to use this card is another process
+        cost |= {
+            "stage": stage,
+            "seconds": round(time.perf_counter() - start, 3),
+            "peak_memory_mib": _peak_memory(),
+            "device": torch.cuda.get_device_name() if used else "cpu",
+            "threads": needs.threads,
+            "auto_precision": "bfloat16" if has_bfloat16(torch.device("cuda" if used else "cpu")) else "float32",
+            "environment": environment(),
+        }
+
+
+def _placed_on_gpu() -> int:
+    """Return how often this process has taken memory of its GPU so far."""
+    import torch
+
+    return torch.cuda.memory_stats().get("allocation.all.allocated", 0) if torch.cuda.is_initialized() else 0
 
 
 def _peak_memory() -> int:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -16,10 +15,8 @@ from leakboard.errors import DataError, RequestError
 from leakboard.pipeline.engines import Engine
 from leakboard.pipeline.records import Record, is_altered, is_finished, write_failure, write_record
 from leakboard.pipeline.results import Result, Results
-from leakboard.store import Store, folder_name
-from leakboard.suite.cells import Cell, Choice
-from leakboard.suite.code import is_foreign
-from leakboard.suite.options import parts
+from leakboard.store import Store
+from leakboard.suite.cells import Cell
 from leakboard.suite.plan import Identities, Job, plan
 from leakboard.suite.registry import Registry
 from leakboard.suite.suites import Suite
@@ -214,52 +211,20 @@ def _record_without_trying(run: Run, job: Job) -> None:
 
 
 def _run_tasks(run: Run, pending: Sequence[Job], display: Display, engine: Engine, force: bool) -> None:
-    from leakboard.pipeline.reservations import Reservation, file_clock
+    from leakboard.pipeline.reservations import file_clock
+    from leakboard.pipeline.schedule import Schedule, chosen_device
+    from leakboard.pipeline.stages import RunFolders
     from leakboard.pipeline.tasks import Outcome, Task
-    from leakboard.pipeline.worker import RunFolders, fit_victim, load_dataset, publish_victim, record_failure, run_cell
+    from leakboard.pipeline.worker import record_failure
 
     files = tuple(path.resolve() for path in run.plugin_files)
+    device = chosen_device(run.suite.file.device, pending, engine)
     since = file_clock(run.cells) if force else 0.0
-    folders = RunFolders(run.store.root.resolve(), run.cells.resolve(), files, since)
-    identity = uuid.uuid4().hex
-
-    def reserved(readable: str, key: str) -> Reservation:
-        return Reservation(folders.store / "reservations" / folder_name(readable, key), identity)
-
-    timeout, called = run.suite.file.timeout, run.suite.names.name
-    loading: list[Task] = []
-    tasks: list[Task] = []
-    kinds: dict[str, str] = {}
-    loads: dict[str, str] = {}
-    fits: dict[str, str] = {}
-    publications: dict[str, str] = {}
-    cells: dict[str, Job] = {}
+    folders = RunFolders(run.store.root.resolve(), run.cells.resolve(), files, device, since)
+    schedule = Schedule(run.suite, folders)
     for job in pending:
-        source, victim, attack, seed = job.cell.source, job.cell.victim, job.cell.attack, job.cell.seed
-        for choice, key, of_attacker in ((source.corpus, job.corpus_key, False), (source.other, job.other_key, True)):
-            if choice and key not in loads:
-                name = loads[key] = kinds[f"load {choice.label}"] = f"load {choice.label}"
-                call = load_dataset, (job, folders, of_attacker)
-                load = partial(Task, timeout=timeout, threads=job.threads, plugins=_foreign(choice))
-                loading.append(load(name, *call, reservation=reserved(f"load {choice.name}", key)))
-        dataset, encoder = called("dataset", source.label), called("victim", victim.label)
-        fitting = f"{dataset} / fit {encoder} / seed {seed}"
-        publishing = f"{dataset} / {encoder} / seed {seed}"
-        attacking = f"{publishing} / {called('attack', attack.label)}"
-        task = partial(Task, timeout=timeout, threads=job.threads, plugins=_foreign(victim))
-        if job.fit_key not in fits:
-            work = reserved(f"fit {job.victim_slug}", job.fit_key)
-            tasks.append(task(fitting, fit_victim, (job, folders), loads[job.corpus_key], reservation=work))
-            fits[job.fit_key], kinds[fitting] = fitting, f"fit {job.fit_label}"
-        if job.victim_key not in publications:
-            work = reserved(f"publish {job.victim_slug}", job.victim_key)
-            tasks.append(task(publishing, publish_victim, (job, folders), fits[job.fit_key], reservation=work))
-            publications[job.victim_key], kinds[publishing] = publishing, f"publish {victim.label}"
-        plugins = _foreign(victim, attack, *([job.gold.cell.victim] if job.gold else []))
-        work = reserved(f"{run.suite.name} {job.victim_slug} {attack.name}", job.key)
-        after = publications[job.victim_key]
-        tasks.append(task(attacking, run_cell, (job, folders), after, plugins=plugins, reservation=work))
-        cells[attacking], kinds[attacking] = job, attack.name
+        schedule.add(job)
+    cells, kinds = schedule.cells, {task.name: task.kind for task in schedule.tasks}
 
     def finish(outcome: Outcome) -> str:
         """Return the failure of a task in one line, recorded for a cell; empty when it went well."""
@@ -275,21 +240,9 @@ def _run_tasks(run: Run, pending: Sequence[Job], display: Display, engine: Engin
         job = cells.get(task.name)
         return job is not None and is_finished(folders.cells / job.folder, job.key, folders.since)
 
-    named = [replace(task, kind=kinds[task.name]) for task in (*loading, *tasks)]
     with (
         display.begin(kinds, engine.jobs) as progress,
-        closing(engine.run(named, is_done, progress.listen)) as outcomes,
+        closing(engine.run(schedule.tasks, is_done, progress.listen)) as outcomes,
     ):
         for outcome in outcomes:
             progress.end(outcome.task.name, outcome.seconds, finish(outcome))
-
-
-def _foreign(*choices: Choice) -> tuple[str, ...]:
-    """Return those of these plugins, and of what they are made of, that are not LeakBoard's own."""
-    found: set[str] = set()
-    waiting = [(choice.name, choice.plugin) for choice in choices]
-    while waiting:
-        name, plugin = waiting.pop()
-        found |= {f"{plugin.__leakboard_kind__}/{name}"} if is_foreign(type(plugin)) else set()
-        waiting += parts(plugin).values()
-    return tuple(sorted(found))

@@ -15,6 +15,7 @@ from typing import Any, get_args
 
 from leakboard.interfaces import Corpus, FittedVictim, Integers, SecretKind, Victim
 from leakboard.logs import log_progress
+from leakboard.pipeline.resources import provided
 from leakboard.store import Store, digest
 from leakboard.suite import revisions
 from leakboard.suite.options import label
@@ -45,7 +46,8 @@ class Shared:
 
         def make(folder: Path) -> None:
             log_progress("training classifiers on the text")
-            np.save(folder / "guesses.npy", baselines.from_text(whole, secrets, seed=0))
+            with provided(self.job.own_needs):
+                np.save(folder / "guesses.npy", baselines.from_text(whole, secrets, seed=0))
 
         folder = self.store.obtain("text classifiers", *self._text_classifiers(kind), make, self.warn)
         guesses: Integers = np.load(folder / "guesses.npy", allow_pickle=False)
@@ -57,8 +59,8 @@ class Shared:
 
     def _text_classifiers(self, kind: SecretKind) -> tuple[str, str]:
         """Return name and identity of the guesses of classifiers trained on the text."""
-        revision = revisions.TEXT_CLASSIFIERS
-        key = digest({"corpus": self.job.corpus_key, "kind": kind, "revision": revision, "threads": self.job.threads})
+        revision, threads = revisions.TEXT_CLASSIFIERS, self.job.own_needs.threads
+        key = digest({"corpus": self.job.corpus_key, "kind": kind, "revision": revision, "threads": threads})
         return f"{self.job.cell.source.corpus.name}-{kind}", key
 
     def arrays(self) -> AbstractContextManager[None]:
@@ -85,7 +87,7 @@ class Shared:
             "corpus": job.other_key or [job.corpus_key, job.cell.source.regime, job.cell.seed],
             "users": corpus.has_users,
             "seed": seed,
-            "threads": job.threads,
+            "threads": job.attack_needs.threads,
             "fit": revisions.FIT,
         }
 

@@ -14,14 +14,15 @@ from leakboard.data.corpora import load_corpus, save_corpus
 from leakboard.errors import DataError, NotApplicable, RequestError, StopRun, one_line, plain
 from leakboard.interfaces import Corpus, FittedVictim, Victim
 from leakboard.logs import log_progress
+from leakboard.models import devices
 from leakboard.pipeline.applicability import why_no_attack, why_no_fit
 from leakboard.pipeline.records import Record, read_costs, write_costs
-from leakboard.pipeline.resources import limit_threads, measured, silence_libraries
+from leakboard.pipeline.resources import measured, provide, provided, silence_libraries
 from leakboard.pipeline.shared import Shared
 from leakboard.randomness import Streams
 from leakboard.store import Store, digest
 from leakboard.suite.cells import Choice
-from leakboard.suite.plan import Job
+from leakboard.suite.plan import Job, Needs
 from leakboard.suite.registry import Registry
 from leakboard.workspace import resumable
 
@@ -33,11 +34,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunFolders:
-    """The folders that a run reads and writes, the files of its own plugins, and what it does not take over."""
+    """The folders that a run reads and writes, the files of its own plugins, and what else holds for all of it."""
 
     store: Path
     cells: Path
     plugin_files: tuple[Path, ...]
+    device: devices.Kind = "cpu"
+    """Of the stages that may use a GPU."""
     since: float = 0.0
     """What was written before is made anew (seconds, as `file_clock` has it)."""
 
@@ -45,8 +48,8 @@ class RunFolders:
 class Stages:
     """The stages of one job; each takes what it needs from the stage before, or from the store."""
 
-    def __init__(self, job: Job, folders: RunFolders, warn: Callable[[str], None]):
-        limit_threads(job.threads)
+    def __init__(self, job: Job, folders: RunFolders, warn: Callable[[str], None], needs: Needs):
+        provide(needs, folders.device)
         silence_libraries()
         self.job, self.folders, self.warn = job, folders, warn
         self.store = Store(folders.store)
@@ -120,13 +123,11 @@ class Stages:
         """Return where the fitted victim is saved."""
         from leakboard.pipeline.fitting import fit
 
-        job = self.job
-
-        unfinished = self.unfinished
+        job, unfinished = self.job, self.unfinished
 
         def make(folder: Path) -> None:
             log_progress("fitting the victim")
-            with self._stage("fit") as cost, resumable(unfinished), self._own_files():
+            with self._stage("fit", job.needs) as cost, resumable(unfinished), self._own_files():
                 fit(self.victim.training_config(), self.sides()[0], self.streams()).save(folder)
             write_costs(folder, [cost])
 
@@ -140,9 +141,9 @@ class Stages:
         return Shared(self.job, self.store, self.warn, self.whole, lambda: [side for side in self.sides() if side])
 
     @contextmanager
-    def _stage(self, name: str) -> Iterator[dict[str, Any]]:
-        """Measure a stage, and share the arrays that it makes of the cell's texts."""
-        with measured(name, self.job.threads) as cost, self.shared.arrays():
+    def _stage(self, name: str, needs: Needs) -> Iterator[dict[str, Any]]:
+        """Give a stage what it needs, measure it, and share the arrays that it makes of the cell's texts."""
+        with measured(name, needs, self.folders.device) as cost, self.shared.arrays():
             yield cost
 
     @contextmanager
@@ -168,9 +169,10 @@ class Stages:
         job = self.job
 
         def make(folder: Path) -> None:
-            fitted = self.fitted()
+            saved = self.fitted_folder()
             log_progress("publishing")
-            with self._stage("publish") as cost, self._own_files():
+            with self._stage("publish", job.needs) as cost, self._own_files():
+                fitted = self.victim.load(saved)
                 save_publications(publish(self.victim, fitted, self.sides()[0], self.streams()), folder)
             write_costs(folder, [cost])
 
@@ -200,7 +202,8 @@ class Stages:
         job = self.job.gold
         if job is None:
             return None
-        words = load_publications(Stages(job, self.folders, self.warn).publications()).words
+        with provided(job.needs, self.folders.device):
+            words = load_publications(Stages(job, self.folders, self.warn, job.needs).publications()).words
         if words is None:
             raise RequestError(f"gold: {job.cell.victim.label} publishes no words")
         return Gold(words, job.conditions.queries)
@@ -213,7 +216,8 @@ class Stages:
         gold_key = self.job.gold.victim_key if self.job.gold else ""
         kept = _kept(publications, written.st_ino, written.st_mtime_ns, gold_key, self.job.conditions.queries)
         if "metrics" not in kept:
-            kept["metrics"] = tuple(victim_metrics(side, gold))
+            with provided(self.job.own_needs):
+                kept["metrics"] = tuple(victim_metrics(side, gold))
         return kept["metrics"]
 
     def attacked(self) -> tuple[Record, list[dict[str, Any]]]:
@@ -250,7 +254,7 @@ class Stages:
         gold = self.gold()
         log_progress("attacking")
         try:
-            with self._stage("attack") as cost:
+            with self._stage("attack", job.attack_needs) as cost:
                 result = evaluate_attack(attack, side, self._of_victim(folder, side, gold))
         except NotApplicable as error:
             return record_of(job, "skipped", one_line(error), checks=corpus.checks), []

@@ -27,6 +27,10 @@ class Task:
     """Longest time that it may take (seconds)."""
     threads: int = 1
     """Threads that it uses."""
+    gpus: int = 0
+    """GPUs that it uses: 1 or none."""
+    card: int = 0
+    """Number of the GPU that it has, among the machine's."""
     plugins: tuple[str, ...] = ()
     """Plugins on its way that are not LeakBoard's own: tasks of other plugins are not run in the same process."""
     kind: str = ""
@@ -77,13 +81,14 @@ class Waiting:
     def __bool__(self) -> bool:
         return bool(self._first or self._then or self._postponed)
 
-    def take(self, threads: int, lasting: float = 0.0) -> list[Task]:
-        """Take out the first task that needs no more than so many threads, and small ones like it behind it.
+    def take(self, threads: int, lasting: float = 0.0, gpus: int = 0) -> list[Task]:
+        """Take out the first task that needs no more than so many threads and GPUs, and small ones like it behind it.
 
         Args:
             threads: that are free.
             lasting: tasks are taken together until they are expected to last so long (seconds); one that may be killed
                 for its timeout stays alone, and one that is tried again.
+            gpus: that are free.
         """
         for name, (due, task) in list(self._postponed.items()):
             if due <= time.monotonic():
@@ -91,7 +96,7 @@ class Waiting:
                 self.put_back(task)
         for ready in (self._first, self._then):
             for i, task in enumerate(ready):
-                if task.threads <= threads:
+                if task.threads <= threads and task.gpus <= gpus:
                     del ready[i]
                     return [task, *self._like(task, ready, i, lasting - self.expected(task))]
         return []
@@ -141,5 +146,5 @@ class Waiting:
 
 def _alike(first: Task, second: Task) -> bool:
     """Return whether one process may run two tasks one after another."""
-    same = all(getattr(first, name) == getattr(second, name) for name in ("after", "plugins", "threads"))
+    same = all(getattr(first, name) == getattr(second, name) for name in ("after", "plugins", "threads", "gpus"))
     return same and first.timeout is None and second.timeout is None

@@ -17,7 +17,7 @@ def load_dataset(job: Job, folders: RunFolders, of_attacker: bool, warn: Callabl
     Raises:
         StopRun: it is not as the suite asks, or the store cannot be written.
     """
-    stages = Stages(job, folders, warn)
+    stages = Stages(job, folders, warn, job.own_needs)
     stages.discard_old_corpus(of_attacker)
     stages.other() if of_attacker else stages.whole()
 
@@ -27,7 +27,7 @@ def fit_victim(job: Job, folders: RunFolders, warn: Callable[[str], None]) -> No
 
     What is cached is checked by its checksums.
     """
-    stages = Stages(job, folders, warn)
+    stages = Stages(job, folders, warn, job.needs)
     if stages.why_not_applicable():
         return
     stages.discard_old(stages.store.path("victims", job.victim_slug, job.fit_key), stages.unfinished)
@@ -36,7 +36,7 @@ def fit_victim(job: Job, folders: RunFolders, warn: Callable[[str], None]) -> No
 
 def publish_victim(job: Job, folders: RunFolders, warn: Callable[[str], None]) -> None:
     """Publish with a job's fitted victim, unless the store has what it publishes."""
-    stages = Stages(job, folders, warn)
+    stages = Stages(job, folders, warn, job.needs)
     if stages.why_not_applicable():
         return
     stages.discard_old(stages.store.path("publications", job.victim_slug, job.victim_key))
@@ -49,7 +49,7 @@ def run_cell(job: Job, folders: RunFolders, warn: Callable[[str], None]) -> str:
     if is_finished(folder, job.key, folders.since):
         return ""
     try:
-        stages = Stages(job, folders, warn)
+        stages = Stages(job, folders, warn, job.attack_needs)
         record, costs = stages.attacked()
     except StopRun:
         raise

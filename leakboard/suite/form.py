@@ -23,9 +23,19 @@ def complaint(cls: type, kind: str) -> str:
     if missing := sorted(getattr(cls, "__abstractmethods__", ())):
         own = [name for name in vars(cls) if not name.startswith("_")]
         return f"{cls.__name__} does not define {missing[0]}, which every {kind[:-1]} has{nearest(missing[0], own)}"
+    if complaint := _about_needs(cls):
+        return complaint
     if kind == "victims":
         return _about_publications(cls)
     return _about_threat(cls) if kind == "attacks" else ""
+
+
+def _about_needs(cls: Any) -> str:
+    if not (cls.threads is None or (type(cls.threads) is int and cls.threads > 0)):
+        return f"threads = {cls.threads!r}: allowed is a whole number from 1, or None"
+    if not (cls.uses_gpu is None or type(cls.uses_gpu) is bool):
+        return f"uses_gpu = {cls.uses_gpu!r}: allowed is True, False or None"
+    return ""
 
 
 def _about_publications(cls: Any) -> str:

@@ -12,6 +12,8 @@ from leakboard.interfaces import AuxiliaryRegime
 Seeds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
 Entries = Annotated[list[str | dict[str, Any]], Field(min_length=1)]
 REGIMES = get_args(AuxiliaryRegime)
+Device = Literal["auto", "cpu", "cuda"]
+DEVICES = get_args(Device)
 
 
 class SuiteFile(BaseModel):
@@ -31,6 +33,8 @@ class SuiteFile(BaseModel):
     """On every victim whose entry gives none of its own; ``all``: whatever attacks what it publishes."""
     threads: Annotated[int, Field(ge=1)] = 1
     """Threads of every cell: part of the suite, since sums in another order give other bits."""
+    device: Device = "auto"
+    """Where networks compute: ``auto`` is CUDA where torch sees it, else the processor. No part of an identity."""
     timeout: Annotated[float, Field(gt=0)] | None = None
     """Longest time that loading a dataset, fitting a victim, or one attack may take (seconds)."""
     reuse: bool = True

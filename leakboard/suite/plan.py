@@ -19,6 +19,14 @@ from leakboard.suite.suites import Suite
 
 
 @dataclass(frozen=True)
+class Needs:
+    """What a stage is to have of the machine."""
+
+    threads: int = 1
+    uses_gpu: bool = False
+
+
+@dataclass(frozen=True)
 class Job:
     """A cell with the identities of everything on its way; plain data that can be sent to another process."""
 
@@ -35,6 +43,9 @@ class Job:
     """The victim as it is trained."""
     victim_key: str = ""
     """Identity of what it publishes."""
+    needs: Needs = field(default_factory=Needs)
+    """Of fitting the victim, and of publishing."""
+    attack_needs: Needs = field(default_factory=Needs)
     fingerprint: str = ""
     """The dataset's, for the provenance."""
     other_fingerprint: str = ""
@@ -57,9 +68,9 @@ class Job:
         return folder_name(f"{cell.source.corpus.name}-{cell.victim.name}-{cell.attack.name}-s{cell.seed}", self.key)
 
     @property
-    def threads(self) -> int:
-        """Of every stage."""
-        return self.conditions.threads
+    def own_needs(self) -> Needs:
+        """Of what is no plugin's stage: loading, scoring the victim, classifiers of the text."""
+        return Needs(self.conditions.threads)
 
     @property
     def victim_slug(self) -> str:
@@ -142,6 +153,11 @@ class Identities:
         identity |= {"threat": threat.name, "scoring": threat.revision, "utility": revisions.UTILITY}
         if conditions.text_classifier and threat.beside_text_classifiers:
             identity["text_classifiers"] = revisions.TEXT_CLASSIFIERS
+        declares_gpu = _declared(attack.plugin, "uses_gpu")
+        uses_gpu = job.needs.uses_gpu if declares_gpu is None else declares_gpu
+        needs_of_attack = Needs(_declared(attack.plugin, "threads") or conditions.threads, uses_gpu)
+        if {job.needs.threads, needs_of_attack.threads} != {conditions.threads}:
+            identity["threads"] = [conditions.threads, needs_of_attack.threads]
         gold = None
         if conditions.gold and "words" in publishes:
             gold = self.of_publication(replace(cell, victim=conditions.gold), conditions)
@@ -150,6 +166,7 @@ class Identities:
             job,
             cell=cell,
             key=digest(identity),
+            attack_needs=needs_of_attack,
             code={**(gold.code if gold else {}), **job.code, **attack.code},
             undeclared=(*job.undeclared, *attack.undeclared, *(gold.undeclared if gold else ())),
             gold=gold,
@@ -168,13 +185,14 @@ class Identities:
         corpus, other = (self.of_plugin(choice) if choice else None for choice in (source.corpus, source.other))
         assert corpus is not None
         trained = victim.plugin.training_config()
+        threads = _declared(trained, "threads") or conditions.threads
         loaded = corpus_key(corpus)
         fit = {
             "corpus": loaded,
             "auxiliary": source.regime,
             "victim": _content(cell.victim.name, trained, victim.content["fingerprint"]),
             "seed": cell.seed,
-            "threads": conditions.threads,
+            "threads": threads,
             "fit": revisions.FIT,
         }
         fit_key = digest(fit)
@@ -189,6 +207,7 @@ class Identities:
             fit_key=fit_key,
             fit_label=options.label(cell.victim.name, trained),
             victim_key=digest(published),
+            needs=Needs(threads, bool(_declared(victim.plugin, "uses_gpu"))),
             fingerprint=corpus.content["fingerprint"],
             other_fingerprint=other.content["fingerprint"] if other else "",
             code={name: value for plugin in plugins for name, value in plugin.code.items()},
@@ -219,6 +238,14 @@ def _content(name: str, plugin: Any, fingerprint: str = "") -> dict[str, Any]:
     revision = code.revision(type(plugin))
     declared = {"code": code.package_digest(type(plugin))} if revision is None else {"revision": revision}
     return {"name": name, "options": changed, "fingerprint": fingerprint, **declared}
+
+
+def _declared(plugin: Any, need: str) -> Any:
+    """Return what a plugin declares to need, or where it says nothing the most that its parts do; None for nothing."""
+    if (own := getattr(plugin, need)) is not None:
+        return own
+    of_parts = [_declared(part, need) for _, part in options.parts(plugin).values()]
+    return max((value for value in of_parts if value is not None), default=None)
 
 
 def _undeclared(name: str, plugin: Any) -> list[str]:

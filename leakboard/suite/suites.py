@@ -20,7 +20,7 @@ from leakboard.store import digest, file_checksum
 from leakboard.suite import options
 from leakboard.suite.cells import Cell, Choice, Conditions, Source
 from leakboard.suite.files import FOLDER, relative_to
-from leakboard.suite.keys import REGIMES, Entries, Seeds, SuiteFile
+from leakboard.suite.keys import DEVICES, REGIMES, Entries, Seeds, SuiteFile
 from leakboard.suite.names import Names, display_names
 from leakboard.suite.registry import BrokenPlugin, Registry
 from leakboard.suite.yaml_files import read_yaml
@@ -50,6 +50,16 @@ class Suite:
     def home(self) -> Path:
         """Where it is published."""
         return home_of(self.path)
+
+    def on(self, device: str | None) -> Suite:
+        """Return the suite with another device than it names; None leaves it.
+
+        Raises:
+            RequestError: it is none of ``auto``, ``cpu`` and ``cuda``.
+        """
+        if device not in (None, *DEVICES):
+            raise RequestError(f"device: {device!r} is not one of {', '.join(DEVICES)}{nearest(device, DEVICES)}")
+        return replace(self, file=self.file.model_copy(update={"device": device} if device else {}))
 
     def cells(self, seeds: Sequence[int] | None = None, only: Mapping[str, Sequence[str]] | None = None) -> list[Cell]:
         """Return the cells in order: all attacks on one fitted victim stand together.

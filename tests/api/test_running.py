@@ -43,6 +43,14 @@ def test_seeds_and_only_choose_cells(run):
     assert {(record.victim, record.seed) for record in report.records} == {("hashed(noise=1.0)", 3)}
 
 
+def test_a_device_is_chosen_for_a_suite_that_names_another(run, monkeypatch):
+    monkeypatch.setattr("leakboard.pipeline.engines.cards", lambda: 0)
+    with pytest.raises(RequestError, match="device: cuda is not allowed here: torch sees no CUDA device"):
+        run(device="cuda")
+    report = run(SUITE | {"device": "cuda"}, device="cpu")
+    assert report.costs["device"].tolist() == ["cpu"] * 3
+
+
 def test_failures_are_told(run, bench):
     bench.plugin("hashed", "broken", ("        bare = FittedHashed", '        raise KeyError("gone")\n        bare ='))
     report = run(SUITE | {"victims": ["broken"]})
@@ -57,6 +65,8 @@ def test_failures_are_told(run, bench):
         ({"only": {"victim": "hased"}}, r"victim=hased: no such cell"),
         ({"seeds": [-1]}, "seeds: -1 is not allowed"),
         ({"jobs": 1.5}, "jobs: 1.5 is not allowed"),
+        ({"device": "gpu"}, "device: 'gpu' is not one of auto, cpu, cuda"),
+        ({"suite": {**SUITE, "device": "gpu"}}, "suite: device"),
         ({"suite": {**SUITE, "attacks": ["rigde"]}}, r"suite: attacks\[0\]: no attack is named 'rigde'"),
         ({"suite": "dem"}, "no suite 'dem'"),
     ],

@@ -31,6 +31,18 @@ CASES = {
         "    def publish_document(",
         "does not define publish_documents, but publishes = ('documents',); did you mean 'publish_document'?",
     ),
+    "threads that are none": (
+        "hashed",
+        FIT,
+        "    threads = 0\n\n" + FIT,
+        "threads = 0: allowed is a whole number from 1",
+    ),
+    "a text for yes": (
+        "ridge",
+        FIT,
+        '    uses_gpu = "yes"\n\n' + FIT,
+        "uses_gpu = 'yes': allowed is True, False or None",
+    ),
     "no fit": ("ridge", FIT, "    def train(", "does not define fit, which every attack has"),
     "no base class": ("hashed", "(Victim):", ":", "Hashed does not derive from Victim"),
     "another base class": ("ridge", "(SecretsAttack)", "(Attack)", "Ridge has no threat"),

@@ -126,6 +126,63 @@ class TestConditions:
 DECLARED = "@victim(revision=1)\nclass"
 
 
+class TestThreads:
+    """Those that a plugin declares stand in the keys of its own stages, instead of the suite's."""
+
+    @pytest.fixture
+    def declared(self, monkeypatch):
+        """Return a function that gives the keys where the tiny victim and attack declare threads."""
+
+        def keyed(jobs, victim=None, attack=None, **content):
+            job = jobs(**content)[0]
+            for choice, threads in ((job.cell.victim, victim), (job.cell.attack, attack)):
+                monkeypatch.setattr(type(choice.plugin), "threads", threads)
+            again = Identities().of_cell(job.cell, job.conditions)
+            return {name: getattr(again, name) for name in KEYS}
+
+        return keyed
+
+    def test_of_a_victim(self, jobs, declared):
+        assert changed(declared(jobs), declared(jobs, victim=2)) == ["fit_key", "victim_key", "key"]
+
+    def test_of_an_attack(self, jobs, declared):
+        assert changed(declared(jobs), declared(jobs, attack=2)) == ["key"]
+
+    def test_stand_for_the_suites(self, jobs, declared):
+        """A fit with two threads is the same fit, whoever asked for them."""
+        own, suites = declared(jobs, victim=2), declared(jobs, threads=2)
+        assert changed(own, suites) == ["key"]  # the attack has one thread here, and two there
+        assert changed(declared(jobs, victim=2, attack=2, threads=2), suites) == []
+
+    def test_each_choice_of_threads_in_force_has_a_key_of_its_own(self, jobs, declared):
+        keys = {
+            (threads, victim or threads, attack or threads, declared(jobs, victim, attack, threads=threads)["key"])
+            for victim in (None, 1, 2, 3)
+            for attack in (None, 1, 2, 3)
+            for threads in (1, 2)
+        }
+        assert len(keys) == len({key for *_, key in keys}) == 2 * 3 * 3  # of suite, victim and attack
+
+    def test_of_a_part_are_the_whole_plugins(self, jobs, monkeypatch):
+        from leakboard.victims.lstm import Lstm
+
+        given = {"victims": [{"adversarial": {"method": "multidetasking"}}]}
+        before = jobs(**given)[0]
+        monkeypatch.setattr(Lstm, "threads", 2)
+        after = jobs(**given)[0]
+        assert (before.needs.threads, after.needs.threads) == (1, 2)
+        assert after.fit_key != before.fit_key
+        monkeypatch.setattr(type(after.cell.victim.plugin), "threads", 3)
+        assert jobs(**given)[0].needs.threads == 3
+
+    def test_a_device_changes_no_key(self, keys):
+        assert changed(keys(), keys(device="cuda")) == []
+
+    def test_a_defence_uses_a_gpu_where_its_encoder_does(self, jobs):
+        given = [{"dpnr": {"epsilon": 1.0, "encoder": name}} for name in ("lstm", "embedding_bag")]
+        assert [job.needs.uses_gpu for job in jobs(victims=given)] == [True, False]
+
+
 @pytest.fixture
 def declared(bench):
     """Write a variant of the tiny victim that declares revision 1."""

@@ -210,7 +210,7 @@ class TestResuming:
         monkeypatch.setattr(training.Training, "advance", stopping)
         with pytest.raises(KeyboardInterrupt):
             fit_victim(job, place, print)
-        unfinished = Stages(job, place, print).unfinished
+        unfinished = Stages(job, place, print, job.needs).unfinished
         assert (unfinished / training.STATE).is_file()
         steps.clear()
         fit_victim(job, place, print)
@@ -220,7 +220,7 @@ class TestResuming:
 
     def test_force_starts_anew(self, bench):
         job, place = self.place(bench)
-        unfinished = Stages(job, place, print).unfinished
+        unfinished = Stages(job, place, print, job.needs).unfinished
         unfinished.mkdir(parents=True)
         (unfinished / training.STATE).write_bytes(b"from another life")
         fit_victim(job, replace(place, since=math.inf), lambda text: pytest.fail(text))
