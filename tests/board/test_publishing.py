@@ -52,14 +52,15 @@ def test_verify_agrees_with_what_was_published(published, command_line):
     assert "DIFFERS" not in out
 
 
-def tamper(bench, change):
-    """Change the metrics of one published record, as if they had been computed so."""
+def tamper(bench, change, device="cpu"):
+    """Change the metrics of one published record, as if they had been computed so, on some device."""
     wanted = [json.loads(line)["key"] for line in lines_of(bench)]
     entries = read_published(bench.folder / "tiny", wanted).values()
     changed = []
     for record, costs in entries:
         if (record.victim, record.attack, record.seed) == ("hashed", "ridge", 1):
             record = dataclasses.replace(record, metrics=[m for metric in record.metrics for m in change(metric)])
+            costs = [cost | {"device": device} if cost["stage"] == "fit" else cost for cost in costs]
         changed.append((record, costs))
     (bench.folder / "tiny" / PUBLISHED).write_bytes(pack(changed))
 
@@ -85,6 +86,33 @@ def test_verify_finds_what_was_changed(change, published, command_line):
     (line,) = [line for line in out.splitlines() if line.startswith("DIFFERS")]
     assert "letters / hashed / ridge / seed 1" in line
     assert remark in line
+
+
+def shifted(headline, other):
+    """Return what shifts the values of a record, and the ends of their intervals."""
+
+    def change(metric):
+        shift = headline if (metric.name, metric.variable) == ("attack_score", "") else other
+        moved = {
+            part: value + shift for part in ("value", "low", "high") if (value := getattr(metric, part)) is not None
+        }
+        return [dataclasses.replace(metric, **moved)]
+
+    return change
+
+
+@pytest.mark.parametrize(("headline", "agrees"), [(0.04, True), (-0.04, True), (0.06, False)])
+def test_across_devices_the_headlines_are_compared_within_a_tolerance(headline, agrees, published, command_line):
+    remark = "(published from NVIDIA H100, cpu, computed on cpu: headlines alone, within 0.05)"
+    tamper(published, shifted(headline, 0.03), "NVIDIA H100")
+    code, out, _ = command_line(*published.arguments("verify", "--cells", 8))
+    assert code == (0 if agrees else 1), out
+    (line,) = [line for line in out.splitlines() if "H100" in line]
+    assert line.startswith("agrees: letters" if agrees else "DIFFERS: letters")
+    assert f"difference {abs(headline):.6f} in attack_score" in line
+    assert line.endswith(remark)
+    tamper(published, shifted(-headline, 0.0), "cpu")  # as it was, but for the other metrics' shift
+    assert command_line(*published.arguments("verify", "--cells", 8))[0] == 1
 
 
 def test_verify_of_what_is_not_published_is_one_line(bench, command_line):
