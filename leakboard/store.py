@@ -35,6 +35,8 @@ INFINITE = "Infinity"  # as it is written in strict JSON
 SETTLED = 5.0
 """Age (seconds) from which a file's time of change tells whether it changed: clocks of file systems are coarse."""
 
+ARRAYS = "arrays"
+"""Kind of the artefacts that are large, and soon computed again."""
 _CHECKSUMS = "checksums.json"
 
 
@@ -221,19 +223,6 @@ class Store:
     def has(self, kind: str, readable: str, key: str) -> bool:
         """Return whether an artefact is there (its bytes are checked when it is read)."""
         return (self.path(kind, readable, key) / _CHECKSUMS).is_file()
-
-    def array(self, readable: str, key: str, make: Callable[[], Any], report: Callable[[str], None]) -> Any:
-        """Return an array, memory-mapped, computed by ``make()`` if it is not there or not intact.
-
-        Raises:
-            StorageError: the store cannot be written, or the disk is full.
-        """
-        import numpy as np
-
-        path = self.obtain("arrays", readable, key, lambda folder: np.save(folder / "array.npy", make()), report)
-        with contextlib.suppress(OSError):
-            os.utime(path)
-        return np.load(path / "array.npy", mmap_mode="c", allow_pickle=False)
 
     def made_by(self, kind: str, readable: str, key: str) -> dict[str, str]:
         """Return what code an artefact was made by; empty where it is not there or does not tell."""

@@ -12,7 +12,8 @@ import pytest
 
 from leakboard import disk, store
 from leakboard.errors import StorageError
-from leakboard.store import Store, digest, folder_name, resumable, resume_dir, write_file
+from leakboard.store import Store, digest, folder_name, write_file
+from leakboard.workspace import resumable, resume_dir
 
 KEY = digest({"name": "x"})
 
@@ -314,29 +315,14 @@ def test_another_process_may_mend_a_damaged_artefact_first(tmp_path):
     assert not list(path.parent.glob(".*"))
 
 
-def test_an_array_is_computed_once_and_swept_up_when_nobody_has_used_it_for_a_week(tmp_path, maker):
-    store_, made = Store(tmp_path), []
-
-    def make():
-        made.append(1)
-        return np.arange(6.0, dtype=np.float32).reshape(2, 3)
-
-    def array():
-        return store_.array("states", "f" * 64, make, maker.reports.append)
-
-    assert array().tolist() == array().tolist() == [[0, 1, 2], [3, 4, 5]]
-    assert (len(made), isinstance(array(), np.memmap)) == (1, True)
-    (path,) = (tmp_path / "arrays").iterdir()
-    week = 7 * 86_400
-    for age, times in ((week - 600, 1), (week + 600, 2)):
-        os.utime(path, (time.time() - age,) * 2)
+def test_arrays_that_nobody_has_used_for_a_week_are_swept_up(tmp_path, maker):
+    store_, week = Store(tmp_path), 7 * 86_400
+    paths = {kind: store_.obtain(kind, "a thing", KEY, maker, maker.reports.append) for kind in ("arrays", "victims")}
+    for age, is_kept in ((week - 600, True), (week + 600, False)):
+        for path in paths.values():
+            os.utime(path, (time.time() - age,) * 2)
         store_.sweep()
-        array()
-        assert len(made) == times
-    os.utime(path, (0, 0))
-    array()  # which is a use
-    store_.sweep()
-    assert path.is_dir()
+        assert (paths["arrays"].exists(), paths["victims"].exists()) == (is_kept, True)
 
 
 def test_what_interrupted_runs_left_is_swept_up_when_it_is_old(tmp_path):

@@ -6,8 +6,11 @@ layers, the vectors that a mechanism is given), and the models that attackers tr
 
 from __future__ import annotations
 
+import os
+import time
+import uuid
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,12 +18,16 @@ from typing import Any, get_args
 
 from leakboard.interfaces import Corpus, FittedVictim, Integers, SecretKind, Victim
 from leakboard.logs import log_progress
+from leakboard.pipeline.reservations import Reservation, ReservedError
 from leakboard.pipeline.resources import provided
-from leakboard.store import Store, digest
+from leakboard.store import ARRAYS, Store, digest, folder_name
 from leakboard.suite import revisions
 from leakboard.suite.options import label
 from leakboard.suite.plan import Job
 from leakboard.workspace import Sharing, digest_of_texts, sharing
+
+PAUSE = 0.5
+"""How often is looked whether another process has made what this one waits for (seconds)."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +56,7 @@ class Shared:
             with provided(self.job.own_needs):
                 np.save(folder / "guesses.npy", baselines.from_text(whole, secrets, seed=0))
 
-        folder = self.store.obtain("text classifiers", *self._text_classifiers(kind), make, self.warn)
+        folder = self._obtain("text classifiers", *self._text_classifiers(kind), make)
         guesses: Integers = np.load(folder / "guesses.npy", allow_pickle=False)
         return guesses
 
@@ -68,8 +75,16 @@ class Shared:
         return sharing(Sharing(self._array, lru_cache(self._texts)))
 
     def _array(self, kind: str, identity: Mapping[str, Any], make: Callable[[], Any]) -> Any:
+        import numpy as np
+
+        def save(folder: Path) -> None:
+            np.save(folder / "array.npy", make())
+
         readable = f"{self.job.cell.source.corpus.name}-{kind}"
-        return self.store.array(readable, digest({"kind": kind, **identity}), make, self.warn)
+        folder = self._obtain(ARRAYS, readable, digest({"kind": kind, **identity}), save)
+        with suppress(OSError):
+            os.utime(folder)  # arrays that nobody uses any more are swept up
+        return np.load(folder / "array.npy", mmap_mode="c", allow_pickle=False)
 
     def _texts(self) -> frozenset[str]:
         return frozenset(digest_of_texts(side.texts(split)) for side in self.sides() for split in side.splits)
@@ -95,4 +110,13 @@ class Shared:
             log_progress("training the attacker's own model")
             trained.fit(corpus, seed).save(folder)
 
-        return recipe.load(self.store.obtain("shadows", job.victim_slug, digest(identity), make, self.warn))
+        return recipe.load(self._obtain("shadows", job.victim_slug, digest(identity), make))
+
+    def _obtain(self, kind: str, readable: str, key: str, make: Callable[[Path], None]) -> Path:
+        """Return the folder of an artefact; where another process is making it, wait for that."""
+        work = Reservation(self.store.root / "reservations" / folder_name(f"{kind} {readable}", key), uuid.uuid4().hex)
+        while not self.store.has(kind, readable, key):
+            with suppress(ReservedError), work.held():
+                return self.store.obtain(kind, readable, key, make, self.warn)
+            time.sleep(PAUSE)
+        return self.store.obtain(kind, readable, key, make, self.warn)

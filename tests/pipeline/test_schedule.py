@@ -11,6 +11,7 @@ from leakboard.models import devices
 from leakboard.pipeline import local
 from leakboard.pipeline.engines import Here, Outcome, Task, drive
 from leakboard.pipeline.local import Local
+from leakboard.pipeline.records import read_costs
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 FIT = "    def fit("
@@ -63,9 +64,7 @@ class TestThreads:
         status, out, err = command_line(*bench.arguments("run"))
         assert status == 0, out + err
         threads = {
-            json.loads(path.read_text())["attack"]: [
-                cost["threads"] for cost in json.loads(path.with_name("costs.json").read_text())
-            ]
+            json.loads(path.read_text())["attack"]: [cost["threads"] for cost in read_costs(path.parent)]
             for path in bench.results()
         }
         assert threads == {"ridge": [2, 2, 1], "my_ridge": [2, 2, 3]}
@@ -160,7 +159,7 @@ class TestCards:
     @pytest.mark.parametrize("gpus", [1, 2])
     def test_are_not_shared(self, gpus):
         processes = Recording()
-        outcomes = list(drive(processes, self.TASKS, 6, 6, 0.0, lambda task: False, gpus))
+        outcomes = list(drive(processes, self.TASKS, 6, 6, 0.0, lambda task: False, print, gpus))
         assert len(outcomes) == 8
         assert max(map(len, processes.together)) == gpus
         for together in processes.together:

@@ -1,8 +1,14 @@
 """What cells share is computed once, whichever process asks: states of frozen layers, inputs of releases, shadows."""
 
 import functools
+import os
+import threading
+import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import yaml
 
@@ -11,7 +17,9 @@ from leakboard.models import frozen_states
 from leakboard.models.bert_layers import BertLayers
 from leakboard.models.transformer import TransformerEncoder
 from leakboard.pipeline.fitting import victim_and_attacker_corpus
+from leakboard.pipeline.shared import Shared
 from leakboard.pipeline.stages import Stages
+from leakboard.store import Store
 from leakboard.suite.registry import Registry
 from leakboard.suite.suites import find_suite, load_suite
 from leakboard.victims.word2vec import Word2Vec
@@ -121,6 +129,36 @@ def test_attacks_that_train_the_same_model_share_it(seeds, models, monkeypatch, 
     assert len(table) == 2
     assert not table["status"].str.startswith("failed").any()
     assert len(fitted) == models
+
+
+def test_one_process_makes_what_two_ask_for(tmp_path):
+    """The other waits; what is swept up once nobody uses it is used whenever it is read."""
+    made, together = [], threading.Barrier(2)
+    job = SimpleNamespace(cell=SimpleNamespace(source=SimpleNamespace(corpus=SimpleNamespace(name="c"))))
+    shared = Shared(job, Store(tmp_path), pytest.fail, list, list)
+
+    def make():
+        made.append(threading.get_ident())
+        together.wait(60)
+        return np.arange(3.0, dtype=np.float32)
+
+    def obtain():
+        return shared._array("states", {"layers": "a"}, make).tolist()
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(obtain)
+        while not made:
+            time.sleep(0.01)
+        second = pool.submit(obtain)
+        while not second.running():
+            time.sleep(0.01)
+        together.wait(60)
+        assert first.result(60) == second.result(60) == [0, 1, 2]
+    (path,) = (tmp_path / "arrays").iterdir()
+    os.utime(path, (0, 0))
+    obtain()
+    assert time.time() - path.stat().st_mtime < 3600
+    assert len(made) == 1
 
 
 def small(name, encoder):
