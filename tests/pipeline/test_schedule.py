@@ -189,3 +189,35 @@ def which(folder, warn):
     while len(list(folder.iterdir())) < 2:
         time.sleep(0.01)
     return devices._card
+
+
+def test_words_that_others_are_compared_with_are_published_before(bench, command_line, monkeypatch):
+    """They are a task of their own, so that no attack trains a victim; of one fit there is one task."""
+    seen = {}
+
+    def run(engine, tasks, is_done, listen):
+        seen.update({task.name: task.after for task in tasks})
+        yield from ()
+
+    monkeypatch.setattr(local.Local, "run", run)
+    bench.suite(
+        datasets=["generated_reviews"],
+        victims=[{"word2vec": {"vector_size": 8}}, {"word2vec": {"vector_size": 9}}],
+        gold={"word2vec": {"vector_size": 8}},
+        attacks=["membership_inference"],
+        seeds=[3],
+    )
+    _, out, err = command_line(*bench.arguments("run"))
+    assert not err, out
+    corpus = "generated_reviews"
+    fits = [f"{corpus} / fit word2vec (vector_size={size}) / seed 3" for size in (8, 9)]
+    publications = [name.replace("fit ", "") for name in fits]
+    assert seen == {
+        f"load {corpus}": "",
+        fits[0]: f"load {corpus}",
+        publications[0]: fits[0],
+        f"{publications[0]} / membership_inference": publications[0],
+        fits[1]: publications[0],
+        publications[1]: fits[1],
+        f"{publications[1]} / membership_inference": publications[1],
+    }
