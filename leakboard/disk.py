@@ -39,6 +39,21 @@ def cannot_be_written(folder: Path, error: OSError) -> bool:
     return bool(of_numpy or error.errno in FULL) and _is_full(folder, needed)
 
 
+def is_cut_short(path: Path) -> bool:
+    """Return whether a file of NumPy lacks its end, which `np.save` loses in silence where a disk fills up with it."""
+    import numpy as np
+
+    try:
+        np.load(path, mmap_mode="r", allow_pickle=False)
+    except EOFError:
+        return True
+    except ValueError as error:
+        return "mmap length" in str(error) or "EOF" in str(error)
+    except OSError:  # a file system that maps nothing into memory
+        return False
+    return False
+
+
 def _real(name: str | bytes) -> str:
     return os.path.realpath(os.fsdecode(name))
 

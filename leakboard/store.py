@@ -22,7 +22,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from leakboard.disk import cannot_be_written
+from leakboard.disk import cannot_be_written, is_cut_short
 from leakboard.errors import RequestError, StorageError
 
 T = TypeVar("T")
@@ -186,6 +186,8 @@ class Store:
             temporary.mkdir(parents=True)
             make(temporary)
             files = {str(f.relative_to(temporary)): f for f in _files(temporary)}
+            if cut := [name for name, f in files.items() if f.suffix == ".npy" and is_cut_short(f)]:
+                raise StorageError(f"{path}: cannot be written ({', '.join(cut)} lacks its end: the disk is full)")
             sums = {name: _checksum(f) for name, f in files.items()}
             noted = {"key": key, "files": sums, "stats": {n: _stat(f) for n, f in files.items()}, "code": dict(code)}
             write_file(temporary / _CHECKSUMS, json.dumps(noted, indent=1, sort_keys=True))
