@@ -1,4 +1,4 @@
-"""Fifty random moments at which something is killed, damaged or started twice: the tables have the same bytes.
+"""Fifty random moments: something is killed, damaged, started twice, or the disk is full. The tables stay the same.
 
 What is done is printed (``pytest -s``). Nothing of this is in the product: processes are found by their parents.
 """
@@ -6,6 +6,7 @@ What is done is printed (``pytest -s``). Nothing of this is in the product: proc
 import contextlib
 import os
 import random
+import resource
 import shutil
 import signal
 import time
@@ -34,6 +35,16 @@ def descendants(pid):
         grown = bool(more)
         found |= more
     return sorted(found - {pid})
+
+
+def wait_for_a_moment(process, bench, rng):
+    """Wait for some time or, as often, for some finished cells: a slow machine is not among them for long."""
+    time_of, count = time.monotonic() + rng.uniform(0.5, LATEST), rng.randrange(8)
+    if rng.random() < 0.5:
+        time.sleep(time_of - time.monotonic())
+    else:
+        while process.poll() is None and len(computed(bench)) < count:
+            time.sleep(0.01)
 
 
 def kill_runner(process, bench, rng):
@@ -81,7 +92,19 @@ def start_twice(process, bench, rng):
     return "a second run begins in the same folder"
 
 
-HAPPENINGS = (kill_runner, kill_worker, kill_worker, interrupt, flip_a_bit, flip_a_bit, start_twice)
+def fill_disk(process, bench, rng):
+    """Let no process of the run write beyond some size of a file: what it sees is what a full disk shows it."""
+    size = rng.choice((0, 1_000, 10_000))
+    for _ in range(2):  # one may be born meanwhile
+        for pid in (process.pid, *descendants(process.pid)):
+            with contextlib.suppress(ProcessLookupError):
+                resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+    return f"the disk is full: no file grows beyond {size} bytes"
+
+
+HAPPENINGS = (
+    kill_runner, kill_worker, kill_worker, interrupt, flip_a_bit, flip_a_bit, start_twice, fill_disk, fill_disk
+)  # fmt: skip
 
 
 def is_gone(group):
@@ -97,12 +120,13 @@ def is_gone(group):
 
 
 def ended(process):
-    """Wait for a process, and for what it started."""
-    process.communicate(timeout=120)
+    """Wait for a process, and for what it started; return its last line on standard error."""
+    errors = process.communicate(timeout=120)[1].splitlines()
     end = time.monotonic() + 20
     while not is_gone(process.pid):
         assert time.monotonic() < end, "something is left running"
         time.sleep(0.05)
+    return errors[-1] if errors else ""
 
 
 def computed(bench):
@@ -115,34 +139,43 @@ def computed(bench):
 
 
 @pytest.mark.slow
-def test_fifty_moments_change_no_byte(bench, command_line):
+def test_fifty_moments_change_no_byte(bench):
     bench.suite(seeds=[0, 1], victims=VICTIMS)
     whole, bench.out = bench.out, bench.folder / "whole"
-    assert command_line(*bench.arguments("run"))[0] == 0
+    process = bench.process("run", "--jobs", 1)
+    ended(process)
+    assert process.returncode == 0
     expected, bench.out = bench.tables(), whole
-    rng, lives = random.Random(0), 1
+    rng, lives, known, is_damaged = random.Random(0), 1, {}, False
     for number in range(1, MOMENTS + 1):
         bench.second = None
         process = bench.process("run", "--jobs", 2)
-        time.sleep(rng.uniform(0.5, LATEST))
+        wait_for_a_moment(process, bench, rng)
         before = computed(bench)
+        assert known.items() <= before.items(), "a finished cell was lost or computed again"
         happening = rng.choice(HAPPENINGS)
         done = happening(process, bench, rng)
         if happening is not kill_runner and rng.random() < 0.5:
             process.kill()
             done += ", and then the runner is killed"
-        for run in filter(None, (process, bench.second)):
-            ended(run)
-        print(f"moment {number}: {len(before)} of 8 cells, {done}; status {process.returncode}", flush=True)
-        if happening is not flip_a_bit:
-            now = computed(bench)
-            assert all(now.get(path) == content for path, content in before.items()), (
-                "a finished cell was lost or changed"
+        error, *_ = [ended(run) for run in filter(None, (process, bench.second))]
+        print(f"moment {number}: {len(before)} of 8 cells, {done}; status {process.returncode} {error}", flush=True)
+        if happening is fill_disk:
+            assert (
+                process.returncode in (0, -signal.SIGKILL)
+                or "what was finished before is kept" in error
+                or "cannot be written" in error
             )
+        if happening is flip_a_bit:
+            known, is_damaged = {}, True
+        else:
+            now = computed(bench)
+            assert before.items() <= now.items(), "a finished cell was lost or changed"
+            known = {} if is_damaged else now
         if process.returncode == 0 and happening is not flip_a_bit:  # which the next run finds
             assert bench.tables() == expected
             shutil.rmtree(bench.out)
-            lives += 1
+            lives, known, is_damaged = lives + 1, {}, False
     process = bench.process("run", "--jobs", 2)
     ended(process)
     assert process.returncode == 0
