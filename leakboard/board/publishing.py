@@ -80,7 +80,8 @@ def verify(run: Run, display: runner.Display, count: int, tolerance: float, seed
 
     Where a GPU computed a stage, then or now, the headlines alone are compared, within `ACROSS_DEVICES`.
 
-    Of a submission, what agrees is written beside it as verified; what was so before is forgotten where a cell differs.
+    Of a submission, what agrees in every metric is written beside it as verified; what was so before is forgotten where
+    a cell differs.
 
     Raises:
         RequestError: the suite has no published cells.
@@ -95,13 +96,28 @@ def verify(run: Run, display: runner.Display, count: int, tolerance: float, seed
         again = dataclasses.replace(run, jobs=jobs, others=(), out=Path(folder), reuse=False)
         runner.execute(again, display, Local(usable_cores()), force=False)
         compared = {job.key: _compare(display, again, job, result, tolerance) for job, result in chosen}
-    agree = {key: largest for key, largest in compared.items() if largest is not None}
+    good = all(entry.agrees for entry in compared.values())
     if is_submission(run.suite.home):
-        if len(agree) == len(compared):
-            display.print(f"wrote {record_verified(run.suite.home, agree)}")
-        else:
+        whole = {key: entry.largest for key, entry in compared.items() if not entry.by_headlines}
+        if good and whole:
+            display.print(f"wrote {record_verified(run.suite.home, whole)}")
+        elif not good:
             forget_verified(run.suite.home)
-    return len(agree) == len(compared)
+        if good and len(whole) < len(compared):
+            count = len(compared) - len(whole)
+            display.print(f"{count} cells were compared by their headlines alone: they stay self-reported")
+    return good
+
+
+@dataclasses.dataclass(frozen=True)
+class _Compared:
+    """How a cell that was computed again compares with the published one."""
+
+    agrees: bool
+    largest: float
+    """Difference of a metric."""
+    by_headlines: bool
+    """Whether those alone were compared."""
 
 
 def _cell_key(job: Job) -> tuple[str, str, str, str]:
@@ -109,8 +125,8 @@ def _cell_key(job: Job) -> tuple[str, str, str, str]:
     return cell.source.label, cell.victim.label, cell.attack.label, str(cell.seed)
 
 
-def _compare(display: runner.Display, run: Run, job: Job, result: Result, tolerance: float) -> float | None:
-    """Return the largest difference of a metric; None where the two records do not agree."""
+def _compare(display: runner.Display, run: Run, job: Job, result: Result, tolerance: float) -> _Compared:
+    """Compare a published record with that of the same cell, computed again."""
     record, published = run.record(job), result.record
     computed, expected = (_values(entry) if entry else {} for entry in (record, published))
     missing = len({name[:3] for name in computed.keys() ^ expected.keys()})
@@ -128,7 +144,7 @@ def _compare(display: runner.Display, run: Run, job: Job, result: Result, tolera
     verdict = "agrees" if good else "DIFFERS"
     devices = f" (published from {there}, computed on {here}: headlines alone, within {tolerance})" if across else ""
     display.print(f"{verdict}: {job.cell.label}: largest difference {largest:.6f}{where}{gone}{devices}")
-    return largest if good else None
+    return _Compared(good, largest, bool(across))
 
 
 def _values(record: Record) -> dict[tuple[str, str, str, str], float]:
