@@ -18,7 +18,6 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from leakboard.errors import RequestError
@@ -65,7 +64,10 @@ def missing(has_file: Callable[[str], bool] | None = None) -> str:
     """
     if importlib.util.find_spec("nltk") is None:
         return f"persons need NLTK: pip install nltk, then python -m nltk.downloader {' '.join(MODELS)}"
-    version = importlib.metadata.version("nltk")
+    try:
+        version = importlib.metadata.version("nltk")
+    except importlib.metadata.PackageNotFoundError:  # it lies on the path, and was not installed
+        return "NLTK tells no version: pip install 'nltk>=3.9'"
     if tuple(map(int, re.findall(r"\d+", version)[:2])) < OLDEST:
         return f"NLTK {version} reads its models as pickles: pip install 'nltk>=3.9'"
     absent = [package for package, files in MODELS.items() if not all(map(has_file or _is_there, files))]
@@ -171,7 +173,7 @@ def folders() -> list[str]:
 def _is_there(file: str) -> bool:
     """Return whether a file of a package is in one of the folders, or the package as a ZIP archive."""
     archive = "/".join(file.split("/")[:2]) + ".zip"
-    return any(Path(folder, part).exists() for folder in folders() for part in (file, archive))
+    return any(os.path.exists(os.path.join(folder, part)) for folder in folders() for part in (file, archive))
 
 
 def _is_found(file: str) -> bool:
