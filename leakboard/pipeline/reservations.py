@@ -29,6 +29,8 @@ from leakboard.errors import StorageError
 
 TOUCH = 5.0
 """How often a holder touches its reservation (seconds)."""
+UNKNOWN = "unknown"
+"""Instead of when a process began: it runs, and the system tells no more of it."""
 ABANDONED = 60.0
 """A reservation that was not touched for so long is abandoned (seconds)."""
 
@@ -120,7 +122,7 @@ class Reservation:
         try:
             it: dict[str, Any] = json.loads(content)
             holder = f"{it['host']}, process {it['process']}"
-            is_gone = it["machine"] == _machine() != "" and it["started"] != _started(it["process"])
+            is_gone = it["machine"] == _machine() != "" and _started(it["process"]) not in (it["started"], UNKNOWN)
             if it["run"] == self.run or is_gone:
                 return holder, True
         except (ValueError, KeyError, TypeError):  # it is being written, or damaged
@@ -193,4 +195,11 @@ def _started(process: int) -> str:
         state, *fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
         return "" if state in "ZX" else fields[18]
     except OSError:
+        pass
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
         return ""
+    except OSError:  # of another user, whose processes the system hides
+        pass
+    return UNKNOWN

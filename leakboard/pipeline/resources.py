@@ -55,7 +55,8 @@ def provided(needs: Needs, device: devices.Kind = "cpu") -> Iterator[None]:
     try:
         yield
     finally:
-        provide(Needs(before[0], uses_gpu=True), before[1])
+        limit_threads(before[0])
+        devices.use(before[1])
 
 
 def limit_threads(threads: int) -> None:

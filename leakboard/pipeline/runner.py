@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -211,7 +211,7 @@ def _record_without_trying(run: Run, job: Job) -> None:
 
 
 def _run_tasks(run: Run, pending: Sequence[Job], display: Display, engine: Engine, force: bool) -> None:
-    from leakboard.pipeline.reservations import file_clock
+    from leakboard.pipeline.reservations import ReservedError, file_clock
     from leakboard.pipeline.schedule import Schedule, chosen_device
     from leakboard.pipeline.stages import RunFolders
     from leakboard.pipeline.tasks import Outcome, Task
@@ -233,7 +233,9 @@ def _run_tasks(run: Run, pending: Sequence[Job], display: Display, engine: Engin
             return str(outcome.value or "") if name in cells else ""
         if name not in cells:
             return failure.reason
-        return record_failure(cells[name], folders, failure.reason, failure.lines)
+        with suppress(ReservedError), outcome.task.reservation.held() if outcome.task.reservation else nullcontext():
+            return record_failure(cells[name], folders, failure.reason, failure.lines)
+        return failure.reason
 
     def is_done(task: Task) -> bool:
         """Return whether a cell has its result, of a process that was lost or of another run."""

@@ -93,7 +93,7 @@ class Waiting:
         for name, (due, task) in list(self._postponed.items()):
             if due <= time.monotonic():
                 del self._postponed[name]
-                self.put_back(task)
+                (self._then if task.after else self._first).appendleft(task)
         for ready in (self._first, self._then):
             for i, task in enumerate(ready):
                 if task.threads <= threads and task.gpus <= gpus:

@@ -61,7 +61,10 @@ def run_cell(job: Job, folders: RunFolders, warn: Callable[[str], None]) -> str:
 
 
 def record_failure(job: Job, folders: RunFolders, reason: str, lines: str) -> str:
-    """Record that a cell failed, unless another run has its result; return the reason, or nothing."""
+    """Record that a cell failed, unless another run has its result; return the reason, or nothing.
+
+    Whoever calls this holds the cell's reservation, lest another run's result be written meanwhile, and removed.
+    """
     if is_finished(folders.cells / job.folder, job.key, folders.since):
         return ""
     write_failure(folders.cells / job.folder, record_of(job, "failed", reason), lines)
