@@ -37,7 +37,8 @@ SETTLED = 5.0
 
 ARRAYS = "arrays"
 """Kind of the artefacts that are large, and soon computed again."""
-_CHECKSUMS = "checksums.json"
+CHECKSUMS = "checksums.json"
+"""Of an artefact's files, beside them."""
 
 
 def digest(identity: Mapping[str, Any]) -> str:
@@ -190,7 +191,7 @@ class Store:
                 raise StorageError(f"{path}: cannot be written ({', '.join(cut)} lacks its end: the disk is full)")
             sums = {name: _checksum(f) for name, f in files.items()}
             noted = {"key": key, "files": sums, "stats": {n: _stat(f) for n, f in files.items()}, "code": dict(code)}
-            write_file(temporary / _CHECKSUMS, json.dumps(noted, indent=1, sort_keys=True))
+            write_file(temporary / CHECKSUMS, json.dumps(noted, indent=1, sort_keys=True))
             _move(temporary, path)
         except OSError as error:
             if not cannot_be_written(self.root, error):  # the maker's: network, missing file, a disk of its own
@@ -216,20 +217,23 @@ class Store:
 
         Of what is used, that is done with large arrays alone, which can be computed again.
         """
-        swept = ("*/.*", "unfinished/*", "reservations/*", "arrays/*")
+        swept = ("*/.*", "unfinished/*", "reservations/*", f"{ARRAYS}/*")
         for path in [path for pattern in swept for path in self.root.glob(pattern)]:
             with contextlib.suppress(OSError):
                 if time.time() - path.stat().st_mtime > age:
-                    shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
+                    self.discard(path) if path.is_dir() else path.unlink()
 
-    def has(self, kind: str, readable: str, key: str) -> bool:
-        """Return whether an artefact is there (its bytes are checked when it is read)."""
-        return (self.path(kind, readable, key) / _CHECKSUMS).is_file()
+    def has(self, kind: str, readable: str, key: str, since: float = 0.0) -> bool:
+        """Return whether an artefact is there, made at this time or later (its bytes are checked when it is read)."""
+        try:
+            return (self.path(kind, readable, key) / CHECKSUMS).stat().st_mtime >= since
+        except OSError:
+            return False
 
     def made_by(self, kind: str, readable: str, key: str) -> dict[str, str]:
         """Return what code an artefact was made by; empty where it is not there or does not tell."""
         try:
-            noted = json.loads((self.path(kind, readable, key) / _CHECKSUMS).read_text("utf-8"))
+            noted = json.loads((self.path(kind, readable, key) / CHECKSUMS).read_text("utf-8"))
             return dict(noted["code"]) if noted["key"] == key else {}
         except (OSError, ValueError, KeyError, TypeError):
             return {}
@@ -237,7 +241,7 @@ class Store:
     @staticmethod
     def _fault(path: Path, key: str) -> str:
         try:
-            noted = json.loads((path / _CHECKSUMS).read_text("utf-8"))
+            noted = json.loads((path / CHECKSUMS).read_text("utf-8"))
             if noted["key"] != key:
                 return "belongs to another identity"
             present = {str(f.relative_to(path)) for f in _files(path)}
@@ -256,7 +260,7 @@ def _beside(path: Path) -> Path:
 
 
 def _files(folder: Path) -> list[Path]:
-    return sorted(p for p in folder.rglob("*") if p.is_file() and p.name != _CHECKSUMS)
+    return sorted(p for p in folder.rglob("*") if p.is_file() and p.name != CHECKSUMS)
 
 
 def _stat(path: Path) -> list[int]:
@@ -269,5 +273,5 @@ def _move(source: Path, target: Path) -> None:
     try:
         os.rename(source, target)
     except OSError:
-        if not (target / _CHECKSUMS).is_file():
+        if not (target / CHECKSUMS).is_file():
             raise

@@ -11,26 +11,26 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from leakboard.interfaces import Corpus, FittedVictim, Integers, SecretKind, Victim
 from leakboard.logs import log_progress
+from leakboard.models import devices
 from leakboard.pipeline.reservations import Reservation, ReservedError
 from leakboard.pipeline.resources import provided
 from leakboard.store import ARRAYS, Store, digest, folder_name
 from leakboard.suite import revisions
-from leakboard.suite.options import label
-from leakboard.suite.plan import Job
+from leakboard.suite.plan import Job, identity_of
 from leakboard.workspace import Sharing, digest_of_texts, sharing
 
 PAUSE = 0.5
 """How often is looked whether another process has made what this one waits for (seconds)."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Shared:
     """What a job shares with others."""
 
@@ -41,6 +41,10 @@ class Shared:
     """Returns the cell's dataset."""
     sides: Callable[[], Sequence[Corpus]]
     """Returns the victim's part of it, and the attacker's."""
+    since: float = 0.0
+    """What was made before is made anew (seconds)."""
+    waited: float = field(default=0.0, init=False)
+    """How long this job has waited for other processes (seconds)."""
 
     def text_guesses(self, kind: SecretKind) -> Integers:
         """Return the guesses of classifiers trained on the text, int64 (n, secrets of the kind)."""
@@ -59,10 +63,6 @@ class Shared:
         folder = self._obtain("text classifiers", *self._text_classifiers(kind), make)
         guesses: Integers = np.load(folder / "guesses.npy", allow_pickle=False)
         return guesses
-
-    def paths_of_text_guesses(self) -> list[Path]:
-        """Return where they are, of every kind of secret."""
-        return [self.store.path("text classifiers", *self._text_classifiers(kind)) for kind in get_args(SecretKind)]
 
     def _text_classifiers(self, kind: SecretKind) -> tuple[str, str]:
         """Return name and identity of the guesses of classifiers trained on the text."""
@@ -90,19 +90,18 @@ class Shared:
         return frozenset(digest_of_texts(side.texts(split)) for side in self.sides() for split in side.splits)
 
     def shadow(self, recipe: Victim, corpus: Corpus, seed: int) -> FittedVictim:
-        """Return a model that is trained by a victim's recipe on all of the attacker's own texts.
+        """Return a model that is trained by a victim's recipe on the attacker's own texts.
 
-        Attacks whose recipe, texts and seed are the same share one; it is saved and loaded as fitted victims are.
+        Attacks whose recipe, texts and seed are the same share one; it is saved and loaded as fitted victims are. What
+        texts an attacker has may depend on its options, so that they are told by their content.
         """
         job, trained, name = self.job, recipe.training_config(), self.job.cell.victim.name
         identity = {
-            "recipe": label(name, trained),
-            "fingerprint": trained.fingerprint(),
-            "code": job.code[f"victims/{name}"],
-            "corpus": job.other_key or [job.corpus_key, job.cell.source.regime, job.cell.seed],
-            "users": corpus.has_users,
+            "recipe": identity_of(name, trained, trained.fingerprint()),
+            "texts": digest({split: part.to_dict() for split, part in corpus.splits.items()}),
             "seed": seed,
             "threads": job.attack_needs.threads,
+            "device": devices.kind(),
             "fit": revisions.FIT,
         }
 
@@ -113,10 +112,17 @@ class Shared:
         return recipe.load(self._obtain("shadows", job.victim_slug, digest(identity), make))
 
     def _obtain(self, kind: str, readable: str, key: str, make: Callable[[Path], None]) -> Path:
-        """Return the folder of an artefact; where another process is making it, wait for that."""
+        """Return the folder of an artefact; where another process is making it, wait for that.
+
+        One that was made before the run, where it takes over none of these, is made anew.
+        """
         work = Reservation(self.store.root / "reservations" / folder_name(f"{kind} {readable}", key), uuid.uuid4().hex)
-        while not self.store.has(kind, readable, key):
+        code = {name: made for name, made in self.job.code.items() if not name.startswith("attacks/")}
+        while not self.store.has(kind, readable, key, self.since):
             with suppress(ReservedError), work.held():
-                return self.store.obtain(kind, readable, key, make, self.warn)
+                if not self.store.has(kind, readable, key, self.since):
+                    self.store.discard(self.store.path(kind, readable, key))
+                return self.store.obtain(kind, readable, key, make, self.warn, code)
             time.sleep(PAUSE)
-        return self.store.obtain(kind, readable, key, make, self.warn)
+            self.waited += PAUSE
+        return self.store.obtain(kind, readable, key, make, self.warn, code)

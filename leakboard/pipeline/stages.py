@@ -20,7 +20,7 @@ from leakboard.pipeline.records import Record, read_costs, write_costs
 from leakboard.pipeline.resources import measured, provide, provided, silence_libraries
 from leakboard.pipeline.shared import Shared
 from leakboard.randomness import Streams
-from leakboard.store import Store, digest
+from leakboard.store import CHECKSUMS, Store, digest, file_checksum
 from leakboard.suite.cells import Choice
 from leakboard.suite.plan import Job, Needs
 from leakboard.suite.registry import Registry
@@ -138,13 +138,16 @@ class Stages:
     @cached_property
     def shared(self) -> Shared:
         """What cells on the corpus share beside artefacts of their victims."""
-        return Shared(self.job, self.store, self.warn, self.whole, lambda: [side for side in self.sides() if side])
+        sides = lambda: [side for side in self.sides() if side]  # noqa: E731
+        return Shared(self.job, self.store, self.warn, self.whole, sides, self.folders.since)
 
     @contextmanager
     def _stage(self, name: str, needs: Needs) -> Iterator[dict[str, Any]]:
-        """Give a stage what it needs, measure it, and share the arrays that it makes of the cell's texts."""
+        """Give a stage what it needs, measure it, and share the arrays that it makes; waiting for others is no cost."""
+        before = self.shared.waited
         with measured(name, needs, self.folders.device) as cost, self.shared.arrays():
             yield cost
+        cost["seconds"] = round(cost["seconds"] - (self.shared.waited - before), 3)
 
     @contextmanager
     def _own_files(self) -> Iterator[None]:
@@ -186,13 +189,11 @@ class Stages:
                     self.store.discard(path)
 
     def discard_old_corpus(self, of_attacker: bool) -> None:
-        """Remove an old dataset, the attacker's own or the cell's with what classifiers learned of it."""
+        """Remove an old dataset: the attacker's own, or the cell's."""
         source, job = self.job.cell.source, self.job
         choice, key = (source.other, job.other_key) if of_attacker else (source.corpus, job.corpus_key)
         assert choice, "a source without regime names another dataset"
         self.discard_old(self.store.path("corpora", choice.name, key))
-        if not of_attacker:
-            self.discard_old(*self.shared.paths_of_text_guesses())
 
     def gold(self) -> Any:
         """Return what neighbours of words are compared with; None where they are not."""
@@ -245,7 +246,7 @@ class Stages:
             fitted=lru_cache(self.fitted),
             published=published,
             streams=self.streams(job.cell.attack.name),
-            identity=job.victim_key,
+            identity=lambda: file_checksum(self.fitted_folder() / CHECKSUMS),
             train=self.shared.shadow,
             victim_share=VICTIMS_SHARE.get(job.cell.source.regime or "", 1.0),
             external_auxiliary=job.cell.source.other is not None,

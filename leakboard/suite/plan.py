@@ -190,7 +190,7 @@ class Identities:
         fit = {
             "corpus": loaded,
             "auxiliary": source.regime,
-            "victim": _content(cell.victim.name, trained, victim.content["fingerprint"]),
+            "victim": identity_of(cell.victim.name, trained, victim.content["fingerprint"]),
             "seed": cell.seed,
             "threads": threads,
             "fit": revisions.FIT,
@@ -226,15 +226,15 @@ def _identified(choice: Choice) -> Identified:
         fingerprint = plugin.fingerprint()
     except RequestError as error:
         raise RequestError(f"{choice.kind}: {choice.name}: {error}") from None
-    content = _content(choice.name, plugin, fingerprint)
+    content = identity_of(choice.name, plugin, fingerprint)
     named = {f"{choice.kind}/{choice.name}": code.file_digest(type(plugin))}
     return Identified(plugin, content, digest(content), named, tuple(_undeclared(choice.name, plugin)))
 
 
-def _content(name: str, plugin: Any, fingerprint: str = "") -> dict[str, Any]:
+def identity_of(name: str, plugin: Any, fingerprint: str = "") -> dict[str, Any]:
     """Return what identifies a plugin; parts that are plugins stand in it whether they are the default or not."""
     changed = options.differing(plugin)
-    changed |= {key: _content(inner, part) for key, (inner, part) in options.parts(plugin).items()}
+    changed |= {key: identity_of(inner, part) for key, (inner, part) in options.parts(plugin).items()}
     revision = code.revision(type(plugin))
     declared = {"code": code.package_digest(type(plugin))} if revision is None else {"revision": revision}
     return {"name": name, "options": changed, "fingerprint": fingerprint, **declared}

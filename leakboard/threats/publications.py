@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from leakboard.claims import PrivacyClaim
 from leakboard.interfaces import Coverage, FittedVictim, Floats, Integers, PublishedWords, Texts, Victim
+from leakboard.models import devices
 from leakboard.workspace import shared_array
 
 KEPT = 8
@@ -40,8 +41,8 @@ class Publisher:
 
     victim: Victim
     fitted: Callable[[], FittedVictim]
-    identity: str = ""
-    """The fitted victim's."""
+    identity: Callable[[], str] = str
+    """Returns what tells the fitted victim from others."""
     kept: dict[tuple[str, ...], NDArray[Any] | None] = field(default_factory=dict)
 
     def __call__(self, texts: Texts, rng: np.random.Generator) -> Floats:
@@ -61,6 +62,7 @@ class Publisher:
 
     def _inputs(self, fitted: FittedVictim, texts: tuple[str, ...]) -> NDArray[Any] | None:
         """Return the fixed vectors of distinct texts, shared with other attacks; None where they are random."""
+        import torch
 
         def make() -> NDArray[Any]:
             if (vectors := fitted.inputs(Texts(texts))) is None:
@@ -68,7 +70,8 @@ class Publisher:
             return vectors
 
         try:
-            shared = shared_array("inputs", {"victim": self.identity}, texts, make)
+            identity = {"victim": self.identity(), "threads": torch.get_num_threads(), "device": devices.kind()}
+            shared = shared_array("inputs", identity, texts, make)
             return make() if shared is None else shared
         except _AreRandom:
             return None

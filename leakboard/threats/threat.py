@@ -46,8 +46,8 @@ class VictimSide:
     published: Publications
     streams: Streams
     """Of the cell's random draws."""
-    identity: str = ""
-    """Of what is published: names what attacks on it share."""
+    identity: Callable[[], str] = str
+    """Returns what tells the fitted victim from others, for what attacks on it share."""
     train: Callable[[Victim, Corpus, int], FittedVictim] = fit_recipe
     """Trains a recipe on the attacker's corpus with a seed; a run shares the result between attacks."""
     victim_share: float = 1.0

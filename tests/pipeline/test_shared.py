@@ -131,10 +131,44 @@ def test_attacks_that_train_the_same_model_share_it(seeds, models, monkeypatch, 
     assert len(fitted) == models
 
 
+def test_models_of_attacks_with_other_texts_are_not_shared(tmp_path):
+    """A membership attack leaves its candidates out of its own texts: the options say which these are."""
+    units = (("document", 40), ("user", 10))
+    attacks = [{"membership_inference": {"unit": unit, "candidates": count}} for unit, count in units]
+    suite = {"datasets": [CORPUS], "seeds": [0], "victims": [{"word2vec": {"epochs": 3, "vector_size": 8}}]}
+    together = leakboard.run(suite | {"attacks": attacks}, out=tmp_path / "together").table
+    again = leakboard.run(suite | {"attacks": attacks[::-1]}, out=tmp_path / "again").table
+    assert len(list((tmp_path / "together" / ".cache" / "shadows").iterdir())) == 2
+    alone = [leakboard.run(suite | {"attacks": [one]}, out=tmp_path / str(i)).table for i, one in enumerate(attacks)]
+    expected = sorted(table["attack_score"].item() for table in alone)
+    assert sorted(together["attack_score"]) == sorted(again["attack_score"]) == expected
+
+
+def test_force_makes_anew_what_is_shared(suite, tmp_path):
+    """What has declared no other revision may have changed all the same: code, libraries, the device."""
+    suite |= {"victims": suite["victims"][1:2], "seeds": [0]}
+    attack = {"nearest_neighbour": {"align": "anchors", "anchors": 5}}
+    suite["victims"].append({"word2vec": {"epochs": 1, "vector_size": 8, "attacks": [attack]}})
+
+    def made():
+        folders = [path for kind in ("arrays", "shadows") for path in (tmp_path / ".cache" / kind).iterdir()]
+        return {path.name: (path / "checksums.json").stat().st_mtime_ns for path in folders}
+
+    leakboard.run(suite, out=tmp_path)
+    before = made()
+    leakboard.run(suite, out=tmp_path, force=True)
+    after = made()
+    inputs = {name for name in before if "inputs" in name}  # of the victim as it was fitted before
+    assert len(inputs) == 3
+    assert len(before) == 7
+    assert set(after) - set(before) != set()
+    assert all(after[name] > before[name] for name in set(before) - inputs)
+
+
 def test_one_process_makes_what_two_ask_for(tmp_path):
     """The other waits; what is swept up once nobody uses it is used whenever it is read."""
     made, together = [], threading.Barrier(2)
-    job = SimpleNamespace(cell=SimpleNamespace(source=SimpleNamespace(corpus=SimpleNamespace(name="c"))))
+    job = SimpleNamespace(code={}, cell=SimpleNamespace(source=SimpleNamespace(corpus=SimpleNamespace(name="c"))))
     shared = Shared(job, Store(tmp_path), pytest.fail, list, list)
 
     def make():
@@ -147,10 +181,10 @@ def test_one_process_makes_what_two_ask_for(tmp_path):
 
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(obtain)
-        while not made:
+        while not (made or first.done()):
             time.sleep(0.01)
         second = pool.submit(obtain)
-        while not second.running():
+        while not (second.running() or second.done()):
             time.sleep(0.01)
         together.wait(60)
         assert first.result(60) == second.result(60) == [0, 1, 2]
