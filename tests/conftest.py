@@ -21,9 +21,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 """Tests run side by side; threads that wait for each other on shared cores are slower than one."""
 
 
-def pytest_xdist_auto_num_workers(config):
-    """Run one test more at once than there are cores: many wait for programs that start."""
-    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else None
+def pytest_collection_modifyitems(items):
+    """Begin with the tests on a Ray cluster: at the end idle processes would take some over, each with a cluster."""
+    items.sort(key=lambda item: item.path.name != "test_clusters.py")
 
 
 @pytest.fixture(scope="session")

@@ -37,6 +37,7 @@ def run(written, bench, command_line):
     return call
 
 
+@pytest.mark.slow  # their programs start anew
 def test_the_written_tests_pass(written):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(written / "tests")]
     done = subprocess.run(

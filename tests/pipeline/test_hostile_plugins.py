@@ -48,6 +48,7 @@ def answer(warn):
     return "good"
 
 
+@pytest.mark.slow  # workers start anew
 def test_a_plugins_own_interrupt_fails_its_task_alone():
     tasks = [Task("odd", interrupt, ()), Task("good", answer, ())]
     outcomes = {o.task.name: o for o in Local(1).run(tasks, lambda task: False, lambda *event: None)}

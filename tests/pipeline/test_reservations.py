@@ -193,6 +193,7 @@ def die(warn):
     os._exit(1)
 
 
+@pytest.mark.slow  # workers start anew
 def test_it_is_removed_when_the_tasks_process_is_killed(tmp_path):
     work = [Reservation(tmp_path / name, "mine") for name in ("dies", "slow")]
     given = [Task("dies", die, (), reservation=work[0])]
