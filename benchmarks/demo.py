@@ -48,7 +48,7 @@ def main() -> None:
             nonlocal peak
             while not done.is_set():
                 peak = max(peak, resident(process.pid))
-                time.sleep(0.5)
+                time.sleep(1.0)
 
         watcher = threading.Thread(target=watch)
         watcher.start()

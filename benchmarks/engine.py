@@ -11,11 +11,13 @@ core busy besides.
 import argparse
 import json
 import math
+import multiprocessing
 import os
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from _sides import busy, seconds, verdict
@@ -72,7 +74,8 @@ def main() -> None:
     arguments = parser.parse_args()
     first, second, memory = {}, {}, {}
     with busy(arguments.busy):
-        scored = scoring()
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:  # whose memory no run inherits
+            scored = pool.submit(scoring).result()
         print(f"  scoring alone: {scored:.1f} ms a cell on one core")
         for cells in arguments.cells:
             with tempfile.TemporaryDirectory() as folder:
