@@ -8,17 +8,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     Make = Callable[[], NDArray[np.float32]]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -36,13 +38,18 @@ _sharing: ContextVar[Sharing | None] = ContextVar("arrays that other work needs 
 
 
 @contextmanager
-def resumable(folder: Path) -> Iterator[None]:
-    """Let the work inside keep its state in ``folder``, which is made when it is first asked for."""
-    token = _unfinished.set(folder)
+def in_force(variable: ContextVar[T], value: T) -> Iterator[None]:
+    """Give a variable a value for the work inside."""
+    token = variable.set(value)
     try:
         yield
     finally:
-        _unfinished.reset(token)
+        variable.reset(token)
+
+
+def resumable(folder: Path) -> AbstractContextManager[None]:
+    """Let the work inside keep its state in ``folder``, which is made when it is first asked for."""
+    return in_force(_unfinished, folder)
 
 
 def resume_dir() -> Path | None:
@@ -55,14 +62,9 @@ def resume_dir() -> Path | None:
     return folder
 
 
-@contextmanager
-def sharing(how: Sharing) -> Iterator[None]:
+def sharing(how: Sharing) -> AbstractContextManager[None]:
     """Let the work inside share arrays."""
-    token = _sharing.set(how)
-    try:
-        yield
-    finally:
-        _sharing.reset(token)
+    return in_force(_sharing, how)
 
 
 def shared_array(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -78,15 +78,16 @@ class Schedule:
         after = self._load(job, cell.source.corpus, job.corpus_key, of_attacker=False)
         if gold and gold.fit_key != job.fit_key:
             after = self._published(gold)
-        for key, readable, name, call, kind in (
+        for key, readable, name, call, label in (
             (job.fit_key, "fit", f"{dataset} / fit {encoder} / seed {cell.seed}", fit_victim, job.fit_label),
             (job.victim_key, "publish", f"{dataset} / {encoder} / seed {cell.seed}", publish_victim, cell.victim.label),
         ):
             if key not in self._names:
                 self._names[key] = name
                 reserved = self._reserved(f"{readable} {job.victim_slug}", key)
-                added = task(name=name, call=call, arguments=(job, self.folders), after=after, reservation=reserved)
-                self._others.append(replace(added, kind=f"{readable} {kind}"))
+                arguments, kind = (job, self.folders), f"{readable} {label}"
+                added = task(name=name, call=call, arguments=arguments, after=after, kind=kind, reservation=reserved)
+                self._others.append(added)
             after = self._names[key]
         return after
 

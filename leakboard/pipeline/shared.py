@@ -1,7 +1,7 @@
 """What cells on one corpus share beside their victims: computed once, whichever process, attack or suite asks first.
 
 These are the guesses of classifiers on the text, arrays that are made of whole splits (the states that leave frozen
-layers, the vectors that a mechanism is given), and the models that attackers train on all of their own texts.
+layers, the vectors that a mechanism is given), and the models that attackers train on their own texts.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Shared:
     warn: Callable[[str], None]
     whole: Callable[[], Corpus]
     """Returns the cell's dataset."""
-    sides: Callable[[], Sequence[Corpus]]
-    """Returns the victim's part of it, and the attacker's."""
+    sides: Callable[[], Sequence[Corpus | None]]
+    """Returns the victim's part of it, and the attacker's; None where that is another dataset."""
     since: float = 0.0
     """What was made before is made anew (seconds)."""
     waited: float = field(default=0.0, init=False)
@@ -87,7 +87,7 @@ class Shared:
         return np.load(folder / "array.npy", mmap_mode="c", allow_pickle=False)
 
     def _texts(self) -> frozenset[str]:
-        return frozenset(digest_of_texts(side.texts(split)) for side in self.sides() for split in side.splits)
+        return frozenset(digest_of_texts(side.texts(split)) for side in self.sides() if side for split in side.splits)
 
     def shadow(self, recipe: Victim, corpus: Corpus, seed: int) -> FittedVictim:
         """Return a model that is trained by a victim's recipe on the attacker's own texts.

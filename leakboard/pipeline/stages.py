@@ -138,8 +138,7 @@ class Stages:
     @cached_property
     def shared(self) -> Shared:
         """What cells on the corpus share beside artefacts of their victims."""
-        sides = lambda: [side for side in self.sides() if side]  # noqa: E731
-        return Shared(self.job, self.store, self.warn, self.whole, sides, self.folders.since)
+        return Shared(self.job, self.store, self.warn, self.whole, self.sides, self.folders.since)
 
     @contextmanager
     def _stage(self, name: str, needs: Needs) -> Iterator[dict[str, Any]]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import WrapValidator
+
+from leakboard.workspace import in_force
 
 FOLDER: ContextVar[Path] = ContextVar("folder", default=Path())
 """What file names of options that are being read are relative to; at first the working folder."""
@@ -54,11 +56,6 @@ else:
 """The type of an option that names a file, or a glob of files."""
 
 
-@contextmanager
-def relative_to(folder: Path) -> Iterator[None]:
+def relative_to(folder: Path) -> AbstractContextManager[None]:
     """Read options whose file names are relative to a folder."""
-    token = FOLDER.set(folder)
-    try:
-        yield
-    finally:
-        FOLDER.reset(token)
+    return in_force(FOLDER, folder)

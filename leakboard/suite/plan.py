@@ -7,11 +7,12 @@ plugin without a revision is identified by its code.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from leakboard.errors import RequestError, failure_line
+from leakboard.interfaces import Plugin
 from leakboard.store import digest, folder_name
 from leakboard.suite import code, options, revisions
 from leakboard.suite.cells import Cell, Choice, Conditions
@@ -153,9 +154,9 @@ class Identities:
         identity |= {"threat": threat.name, "scoring": threat.revision, "utility": revisions.UTILITY}
         if conditions.text_classifier and threat.beside_text_classifiers:
             identity["text_classifiers"] = revisions.TEXT_CLASSIFIERS
-        declares_gpu = _declared(attack.plugin, "uses_gpu")
-        uses_gpu = job.needs.uses_gpu if declares_gpu is None else declares_gpu
-        needs_of_attack = Needs(_declared(attack.plugin, "threads") or conditions.threads, uses_gpu)
+        declares_gpu = _declared(attack.plugin, lambda plugin: plugin.uses_gpu)
+        uses_gpu = job.needs.uses_gpu if declares_gpu is None else bool(declares_gpu)
+        needs_of_attack = Needs(_declared(attack.plugin, lambda plugin: plugin.threads) or conditions.threads, uses_gpu)
         if {job.needs.threads, needs_of_attack.threads} != {conditions.threads}:
             identity["threads"] = [conditions.threads, needs_of_attack.threads]
         gold = None
@@ -185,7 +186,7 @@ class Identities:
         corpus, other = (self.of_plugin(choice) if choice else None for choice in (source.corpus, source.other))
         assert corpus is not None
         trained = victim.plugin.training_config()
-        threads = _declared(trained, "threads") or conditions.threads
+        threads = _declared(trained, lambda plugin: plugin.threads) or conditions.threads
         loaded = corpus_key(corpus)
         fit = {
             "corpus": loaded,
@@ -207,7 +208,7 @@ class Identities:
             fit_key=fit_key,
             fit_label=options.label(cell.victim.name, trained),
             victim_key=digest(published),
-            needs=Needs(threads, bool(_declared(victim.plugin, "uses_gpu"))),
+            needs=Needs(threads, bool(_declared(victim.plugin, lambda plugin: plugin.uses_gpu))),
             fingerprint=corpus.content["fingerprint"],
             other_fingerprint=other.content["fingerprint"] if other else "",
             code={name: value for plugin in plugins for name, value in plugin.code.items()},
@@ -240,9 +241,9 @@ def identity_of(name: str, plugin: Any, fingerprint: str = "") -> dict[str, Any]
     return {"name": name, "options": changed, "fingerprint": fingerprint, **declared}
 
 
-def _declared(plugin: Any, need: str) -> Any:
+def _declared(plugin: Plugin, need: Callable[[Plugin], int | None]) -> int | None:
     """Return what a plugin declares to need, or where it says nothing the most that its parts do; None for nothing."""
-    if (own := getattr(plugin, need)) is not None:
+    if (own := need(plugin)) is not None:
         return own
     of_parts = [_declared(part, need) for _, part in options.parts(plugin).values()]
     return max((value for value in of_parts if value is not None), default=None)
