@@ -60,9 +60,12 @@ class Corpus:
 
     def texts(self, split: str) -> Texts:
         """Return the texts of a split with their source rows and ids; empty texts where the corpus has none."""
-        part = self.splits[split]
-        texts, ids = (part[name][:] if name in part.column_names else None for name in ("text", "id"))
-        return Texts(texts or [""] * len(part), np.asarray(part["row"][:], dtype=np.int64), ids)
+        if (key := f"texts of {split}") not in self._kept:
+            part = self.splits[split]
+            texts, ids = (part[name][:] if name in part.column_names else None for name in ("text", "id"))
+            self._kept[key] = texts or [""] * len(part), np.asarray(part["row"][:], dtype=np.int64), ids
+        texts, rows, ids = self._kept[key]
+        return Texts(texts, rows.copy(), ids and list(ids))
 
     def column(self, split: str, name: str) -> Integers:
         """Return a ClassLabel column of a split as int64 (n,)."""

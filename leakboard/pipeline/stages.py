@@ -56,6 +56,8 @@ class Stages:
         self.registry = registry_of(folders.plugin_files)
         self.other_code: dict[str, str] = {}
         """Digests of plugins' files where a part of the job came from the store and was made by other ones."""
+        self._obtained: dict[tuple[str, str], Path] = {}
+        """Folders of artefacts by kind and key: each is checked once, however many stages ask for it."""
 
     @cached_property
     def victim(self) -> Victim:
@@ -79,12 +81,14 @@ class Stages:
 
     def obtain(self, kind: str, readable: str, key: str, make: Callable[[Path], None], *by: Choice) -> Path:
         """Return the folder of an artefact that these plugins make, from the store if it is there."""
+        if (known := self._obtained.get((kind, key))) is not None:
+            return known
         names = [f"{choice.kind}/{choice.name}" for choice in by]
         made_by = {name: self.job.code[name] for name in names}
         path = self.store.obtain(kind, readable, key, make, self.warn, made_by)
         made_by = self.store.made_by(kind, readable, key)
         self.other_code |= {name: code for name, code in made_by.items() if code != self.job.code.get(name)}
-        return path
+        return self._obtained.setdefault((kind, key), path)
 
     def whole(self) -> Corpus:
         """Return the cell's dataset."""
