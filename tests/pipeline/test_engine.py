@@ -239,10 +239,8 @@ INTERRUPTIONS = {
 }
 
 
-@pytest.mark.parametrize(
-    "case",
-    [case if case == "kill -9 of the parent" else pytest.param(case, marks=pytest.mark.slow) for case in INTERRUPTIONS],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("case", INTERRUPTIONS)
 def test_an_interrupted_run_goes_on_to_the_same_bytes(case, sleepy, command_line, monkeypatch):
     """Whatever the number of jobs, and the seed of hashes in the process that began."""
     number, kill, expected = INTERRUPTIONS[case]
