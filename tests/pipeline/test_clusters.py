@@ -1,6 +1,7 @@
 """Ray on a real cluster of two nodes, and Slurm through submitit's local executor: the same bytes as one process."""
 
 import os
+import re
 import threading
 import time
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from leakboard.errors import DataError, RequestError
-from leakboard.pipeline.clusters import Ray, Slurm, _Nodes
+from leakboard.pipeline.clusters import STARTING, Ray, Slurm, _Nodes, _SlurmNodes
 from leakboard.pipeline.engines import drive
 from leakboard.pipeline.tasks import Outcome, Task, Waiting
 
@@ -225,6 +226,25 @@ def test_slurm_through_submitits_local_executor(tmp_path, monkeypatch):
     assert outcomes["bad"].failure.reason == "ValueError: odd data"
     assert outcomes["dies once"].value == "alive"
     assert ("good", "warning", "about 5") in heard
+
+
+@pytest.mark.parametrize(("gpus", "asked"), [(0, {}), (1, {"gpus-per-node": "1"})])
+def test_a_batch_file_asks_slurm_for_what_its_tasks_need(gpus, asked, tmp_path, monkeypatch):
+    """Batch files are written where programs stand that only look like Slurm's."""
+    submitit = pytest.importorskip("submitit", reason="no submitit: the extra slurm has it")
+    for name, line in {"sbatch": "echo Submitted batch job 7", "srun": "", "scancel": "", "sacct": ""}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    executor = submitit.AutoExecutor(tmp_path / "jobs", cluster="slurm")
+    executor.update_parameters(slurm_partition="lab", **({"gpus_per_node": 1} if gpus else {}))
+    nodes = _SlurmNodes([executor] * 2, lambda *told: None)
+    nodes.start([Task("fit", answer, (5,), threads=2, gpus=gpus, timeout=600)])
+    written = next((tmp_path / "jobs").glob("*.sh")).read_text()
+    lines = dict(re.findall(r"^#SBATCH --([a-z-]+)=(.*)$", written, re.MULTILINE))
+    ours = {key: lines.get(key) for key in ("cpus-per-task", "time", "partition", "nodes", "gpus-per-node")}
+    expected = {"cpus-per-task": "2", "time": str(10 + STARTING), "partition": "lab", "nodes": "1"}
+    assert ours == {"gpus-per-node": None} | expected | asked
 
 
 def test_small_tasks_of_a_kind_are_sent_together():
