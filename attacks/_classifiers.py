@@ -1,7 +1,7 @@
 """The classifiers of the portfolio: logistic regression a secret, and an MLP with a head for each."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,16 +9,19 @@ import torch
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
+from leakboard.attacks._members import Scores, Trained
 from leakboard.interfaces import Floats, Secret
 from leakboard.models import devices
 from leakboard.models.training import shuffled, train
 from leakboard.threats.secrets import KnownTexts
 
 if TYPE_CHECKING:
-    from leakboard.attacks._portfolio import PortfolioAttack, Scores
+    from leakboard.attacks._portfolio import PortfolioAttack
 
 
-def fit_logistic(train: KnownTexts, secrets: tuple[Secret, ...]) -> tuple[Callable[[Floats], "Scores"], str]:
+def fit_logistic(
+    train: KnownTexts, dev: KnownTexts, secrets: tuple[Secret, ...], options: "PortfolioAttack", seed: int
+) -> Trained:
     """Return the scores of a logistic regression a secret, and a remark where one did not converge."""
     models: dict[str, LogisticRegression] = {}
     with warnings.catch_warnings(record=True) as caught:
@@ -27,7 +30,7 @@ def fit_logistic(train: KnownTexts, secrets: tuple[Secret, ...]) -> tuple[Callab
             if len(np.unique(train.values[secret.name])) > 1:
                 models[secret.name] = LogisticRegression(max_iter=200).fit(train.vectors, train.values[secret.name])
 
-    def scores(vectors: Floats) -> "Scores":
+    def scores(vectors: Floats) -> Scores:
         result = {}
         for secret in secrets:
             result[secret.name] = full = np.full((len(vectors), len(secret.values)), -30.0, np.float32)
@@ -39,7 +42,7 @@ def fit_logistic(train: KnownTexts, secrets: tuple[Secret, ...]) -> tuple[Callab
         return result
 
     stopped = any(issubclass(entry.category, ConvergenceWarning) for entry in caught)
-    return scores, " (stopped at 200 iterations)" if stopped else ""
+    return Trained(scores, " (stopped at 200 iterations)" if stopped else "")
 
 
 class _Heads(torch.nn.Module):
@@ -62,7 +65,7 @@ class _Heads(torch.nn.Module):
 
 def fit_mlp(
     texts: KnownTexts, dev: KnownTexts, secrets: tuple[Secret, ...], options: "PortfolioAttack", seed: int
-) -> Callable[[Floats], "Scores"]:
+) -> Trained:
     """Return the log-probabilities of a network that was stopped at its best epoch on dev."""
     generator = torch.Generator().manual_seed(seed)
     inputs, targets = _tensors(texts, secrets)
@@ -84,11 +87,11 @@ def fit_mlp(
     )
 
     @torch.no_grad()
-    def scores(vectors: Floats) -> "Scores":
+    def scores(vectors: Floats) -> Scores:
         logits = torch.log_softmax(network(_placed(vectors)), 2).cpu().numpy()
         return {s.name: logits[:, i, : len(s.values)] for i, s in enumerate(secrets)}
 
-    return scores
+    return Trained(scores)
 
 
 def _tensors(texts: KnownTexts, secrets: tuple[Secret, ...]) -> tuple[torch.Tensor, torch.Tensor]:

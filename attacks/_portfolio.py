@@ -2,11 +2,12 @@
 
 The attacker of DPNR (Lyu, He and Li 2020) and Coavoux et al. (2018) is one MLP on the published vectors. A defence must
 not profit from vectors that are merely badly scaled for it, so the portfolio tries an MLP and logistic regression on
-raw, standardised and per-vector normalised inputs, and keeps what does best on dev. Where the victim adds noise, whose
-law is public, they are also given vectors that were denoised (`_denoising`).
+raw, standardised and per-vector normalised inputs, and keeps what does best on dev. Nor must it profit from one kind of
+classifier: the ensemble adds neighbours, a kernel machine and trees, and weighs them all on dev (`_ensemble`). Where
+the victim adds noise, whose law is public, they are also given vectors that were denoised (`_denoising`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -15,39 +16,26 @@ import numpy as np
 from pydantic import Field
 
 from leakboard.attacks._denoising import Inputs, Scaling, plain_scalings, shrinkage
+from leakboard.attacks._ensemble import Ensemble, stacked
+from leakboard.attacks._members import Family, Member, Scores, Trainer
 from leakboard.interfaces import Floats, Integers, Secret, Texts
 from leakboard.logs import log_progress
-from leakboard.randomness import seeded
 from leakboard.suite.options import Count, shared
 from leakboard.threats.secrets import KnownTexts, SecretGuesses, SecretsAttack, SecretsView
 
-Portfolio = Literal["best", "mlp", "logistic"]
+Portfolio = Literal["best", "ensemble", "mlp", "logistic"]
 
 DENOISED: tuple[Inputs, ...] = ("centred", "above minimum")
 """Inputs that remove a shift of the whole vector."""
 
-Scores = dict[str, Floats]
-"""For each secret float32 (n, values): log-probabilities."""
 Measure = Callable[[Scores, Mapping[str, Integers]], float]
 
 
 @dataclass(frozen=True)
-class Member:
-    """A trained classifier of the portfolio."""
-
-    name: str
-    scaling: Scaling
-    scores: Callable[[Floats], Scores]
-
-    def __call__(self, vectors: Floats) -> Scores:
-        return self.scores(self.scaling(vectors))
-
-
-@dataclass(frozen=True)
 class FittedPortfolio:
-    """The member that did best on dev, with the offsets that turn its scores into guesses."""
+    """The member that did best on dev, or all of them, with the offset that turns scores into guesses."""
 
-    member: Member
+    attacker: Member | Ensemble
     offset: float
     """Added to the score of an entity's presence."""
     secrets: tuple[Secret, ...]
@@ -55,7 +43,7 @@ class FittedPortfolio:
 
     def __call__(self, vectors: Floats) -> SecretGuesses:
         """Guess the secrets of published vectors, float32 (n, d); several of a text, (n, m, d), are averaged first."""
-        scores = self.member(vectors.mean(1) if vectors.ndim == 3 else vectors)
+        scores = self.attacker(vectors.mean(1) if vectors.ndim == 3 else vectors)
         return SecretGuesses({s.name: _shift(scores[s.name], self.offset) for s in self.secrets}, self.details)
 
 
@@ -68,7 +56,8 @@ class PortfolioAttack(SecretsAttack):
     """Which classifiers are tried, and the MLP's recipe: two layers, ReLU, one head a secret, stopped early on dev."""
 
     portfolio: Portfolio = "best"
-    """``best`` on dev of MLP and logistic regression on all inputs; ``mlp``: the papers' alone; ``logistic``."""
+    """``best`` on dev of MLP and logistic regression on all inputs; ``mlp``: the papers' alone; ``logistic``;
+    ``ensemble``: these, neighbours, a kernel machine and trees, stacked on dev."""
     inputs: Inputs | None = None
     """What they are given; null tries all that apply, the last three where the victim adds noise (``mlp``: raw)."""
     queries: Count = 1
@@ -99,38 +88,35 @@ def fit_portfolio(
     offsets: Callable[[Scores, Mapping[str, Integers]], float],
     seed: int,
 ) -> FittedPortfolio:
-    """Train the members on the attacker's own vectors and keep the best on dev.
+    """Train the members on the attacker's own vectors, and keep the best on dev or stack them all.
 
     Args:
-        options: ``best`` of all; ``mlp`` the papers' attacker, on raw inputs; ``logistic`` on all scalings.
+        options: which members, on which inputs.
         view: what the attacker knows.
         measure: score on dev, higher is better.
-        offsets: finds the offset of a member's presence scores on dev.
-        seed: of the MLP's weights and batches.
+        offsets: finds the offset of presence scores on dev.
+        seed: of the members' random draws.
     """
-    from leakboard.attacks._classifiers import fit_logistic, fit_mlp
-
-    secrets = view.secrets
     train = _repeated(view, view.train, options.queries, options.observations)
     dev = _repeated(view, view.dev, 1, options.observations)
-    fitted: list[tuple[float, float, Member]] = []
-    for scaling in _scalings(options, view, train):
-        inputs = (_scaled(train, scaling), _scaled(dev, scaling))
-        for model in ("mlp", "logistic") if options.portfolio == "best" else (options.portfolio,):
-            name = f"{model} on {scaling.name} inputs"
-            log_progress(name)
-            with seeded(seed):
-                if model == "mlp":
-                    scores, remark = fit_mlp(*inputs, secrets, options, seed), ""
-                else:
-                    scores, remark = fit_logistic(inputs[0], secrets)
-            member = Member(name + remark, scaling, scores)
-            on_dev = member(dev.vectors)
-            offset = offsets(on_dev, dev.values)
-            shifted = {name: _shift(value, offset) for name, value in on_dev.items()}
-            fitted.append((measure(shifted, dev.values), offset, member))
-    best, offset, member = max(fitted, key=lambda entry: entry[0])
-    return FittedPortfolio(member, offset, secrets, f"{member.name}, {best:.4f} on dev")
+    trainer = Trainer(train, dev, view.secrets, options, seed)
+    scalings = _scalings(options, view, train)
+    attackers: Sequence[Member | Ensemble]
+    if options.portfolio == "ensemble":
+        attackers = [stacked(trainer, scalings)]
+    else:
+        families: tuple[Family, ...] = ("mlp", "logistic") if options.portfolio == "best" else (options.portfolio,)
+        attackers = trainer.members((family, scaling) for scaling in scalings for family in families)
+    if not attackers:
+        raise trainer.error
+    fitted = []
+    for attacker in attackers:
+        offset = offsets(attacker.on_dev, dev.values)
+        shifted = {secret: _shift(scores, offset) for secret, scores in attacker.on_dev.items()}
+        fitted.append((measure(shifted, dev.values), offset, attacker))
+    best, offset, attacker = max(fitted, key=lambda entry: entry[0])
+    details = "; ".join([f"{attacker.name}, {best:.4f} on dev", *trainer.failed])
+    return FittedPortfolio(attacker, offset, view.secrets, details)
 
 
 def _repeated(view: SecretsView, first: KnownTexts, queries: int, observations: int) -> KnownTexts:
@@ -163,7 +149,3 @@ def _scalings(options: PortfolioAttack, view: SecretsView, train: KnownTexts) ->
         again = _repeated(view, once, 1, options.observations).vectors
         scalings.append(shrinkage(train.vectors[: len(again)], again))
     return [scaling for scaling in scalings if requested in (None, scaling.name)]
-
-
-def _scaled(texts: KnownTexts, scaling: Scaling) -> KnownTexts:
-    return KnownTexts(texts.texts, scaling(texts.vectors), texts.values)

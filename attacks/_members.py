@@ -1,0 +1,123 @@
+"""The members of the portfolio: classifiers of a family, trained on vectors that are scaled in one way."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from leakboard.attacks._denoising import Scaling
+from leakboard.errors import RequestError, failure_line
+from leakboard.interfaces import Floats, Secret
+from leakboard.logs import log_progress
+from leakboard.randomness import seeded
+from leakboard.threats.secrets import KnownTexts
+
+if TYPE_CHECKING:
+    from leakboard.attacks._portfolio import PortfolioAttack
+
+Family = Literal["mlp", "logistic", "neighbours", "kernel", "trees"]
+Scores = dict[str, Floats]
+"""For each secret float32 (n, values): log-probabilities, or what is like them up to a scale."""
+Scorer = Callable[[Floats], Scores]
+
+
+CHEAP: Sequence[Family] = ("logistic", "neighbours", "kernel")
+"""Families that are tried on all inputs."""
+NETWORKS = 3
+"""Inputs that a network is trained on: those on which the cheap families do best."""
+
+
+class Trained(NamedTuple):
+    """What a family makes of known texts."""
+
+    scores: Scorer
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A trained classifier of the portfolio."""
+
+    name: str
+    inputs: "Scaling | Rotated"
+    """How vectors are scaled for it."""
+    scores: Scorer
+    on_dev: Scores
+
+    def __call__(self, vectors: Floats) -> Scores:
+        return self.scores(self.inputs(vectors))
+
+
+@dataclass(frozen=True)
+class Rotated:
+    """Scaled vectors along their principal axes: what splits coordinates, as trees do, sees others there."""
+
+    scaling: Scaling
+    axes: Floats
+    """float32 (d, d): a column an axis."""
+
+    @classmethod
+    def of(cls, scaling: Scaling, vectors: Floats) -> "Rotated":
+        """Take the axes from vectors, float32 (n, d)."""
+        scaled = scaling(vectors).astype(np.float64)
+        return cls(scaling, np.linalg.eigh(np.atleast_2d(np.cov(scaled, rowvar=False)))[1].astype(np.float32))
+
+    @property
+    def name(self) -> str:
+        """The name in reports."""
+        return f"rotated {self.scaling.name}"
+
+    def __call__(self, vectors: Floats) -> Floats:
+        return self.scaling(vectors) @ self.axes
+
+
+class Trainer:
+    """Trains members on the attacker's texts, and notes which could not be trained, and why."""
+
+    def __init__(
+        self, train: KnownTexts, dev: KnownTexts, secrets: tuple[Secret, ...], options: "PortfolioAttack", seed: int
+    ):
+        self.train, self.dev, self.secrets, self.options, self.seed = train, dev, secrets, options, seed
+        self.failed: list[str] = []
+
+    def members(self, asked: Iterable[tuple[Family, Scaling | Rotated]]) -> list[Member]:
+        """Return a member for each family and scaling, without those that fail."""
+        members: list[Member] = []
+        for family, scaling in asked:
+            name = f"{family} on {scaling.name} inputs"
+            log_progress(name)
+            try:
+                members.append(self._member(name, family, scaling))
+            except Exception as error:  # numbers that a library refuses, or a lack of memory: others may do
+                self.failed.append(f"{name} left out ({failure_line(error)})")
+        return members
+
+    @property
+    def error(self) -> RequestError:
+        """What to raise where no member could be trained."""
+        return RequestError(f"no classifier can be trained on these vectors: {'; '.join(self.failed)}")
+
+    def _member(self, name: str, family: Family, scaling: Scaling | Rotated) -> Member:
+        train, dev = (KnownTexts(part.texts, scaling(part.vectors), part.values) for part in (self.train, self.dev))
+        with seeded(self.seed):
+            scores, remark = _fit(family)(train, dev, self.secrets, self.options, self.seed)
+        on_dev = scores(dev.vectors)
+        if not all(np.isfinite(values).all() for values in on_dev.values()):
+            raise ValueError("its scores are not finite")
+        return Member(name + remark, scaling, scores, on_dev)
+
+
+def _fit(
+    family: Family,
+) -> Callable[[KnownTexts, KnownTexts, tuple[Secret, ...], "PortfolioAttack", int], Trained]:
+    from leakboard.attacks import _classifiers, _ordinary
+
+    families: Mapping[Family, Callable[..., Trained]] = {
+        "mlp": _classifiers.fit_mlp,
+        "logistic": _classifiers.fit_logistic,
+        "neighbours": _ordinary.fit_neighbours,
+        "kernel": _ordinary.fit_kernel,
+        "trees": _ordinary.fit_trees,
+    }
+    return families[family]

@@ -1,0 +1,218 @@
+"""The ensemble of classifiers: each family finds what it is there for, and pooling weighs by what helps on dev."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy import optimize
+from test_attacks import AGE, GENDER, SMALL, accuracies, entities, exclusive_or, linear, micro_f1, noise, world
+
+from leakboard.attacks import _members, _ordinary
+from leakboard.attacks._denoising import Scaling
+from leakboard.attacks._ensemble import pooled
+from leakboard.attacks._members import Rotated, Trainer
+from leakboard.attacks.attribute_inference import AttributeInference
+from leakboard.attacks.entity_presence import EntityPresence
+from leakboard.errors import RequestError
+from leakboard.interfaces import Secret
+
+ENSEMBLE = {"portfolio": "ensemble", **SMALL}
+
+
+def trained(family, view, scaling=None):
+    (member,) = Trainer(view.train, view.dev, view.secrets, AttributeInference(**SMALL), 0).members(
+        [(family, scaling or Scaling("raw"))]
+    )
+    return member
+
+
+def accuracy(member, vectors, truth, name="gender"):
+    return float(np.mean(member(vectors)[name].argmax(1) == truth[name]))
+
+
+def copies(codes, rng):
+    """Each vector is one of 40, whose secrets are a coin's; a line through them finds little."""
+    places = np.random.default_rng(5).normal(size=(40, 8))
+    chosen = rng.integers(0, 40, len(codes["gender"]))
+    codes["gender"][:] = np.random.default_rng(6).integers(0, 2, 40)[chosen]
+    return places[chosen]
+
+
+class TestFamilies:
+    @pytest.mark.parametrize("family", ["neighbours", "kernel", "trees", "mlp"])
+    def test_a_curved_signal(self, family):
+        view, vectors, truth = world(exclusive_or, [GENDER])
+        assert accuracy(trained(family, view), vectors, truth) > 0.93
+
+    @pytest.mark.parametrize("family", ["neighbours", "trees"])
+    def test_copies_of_known_texts(self, family):
+        view, vectors, truth = world(copies, [GENDER])
+        assert accuracy(trained(family, view), vectors, truth) == 1
+
+    @pytest.mark.parametrize("family", ["neighbours", "kernel", "trees"])
+    def test_far_from_all_known_texts_the_scores_are_finite(self, family):
+        view, vectors, _ = world(linear, [GENDER, AGE])
+        scores = trained(family, view)(vectors + 1e6)
+        assert all(np.isfinite(values).all() for values in scores.values())
+
+    def test_neighbours_that_are_far_leave_the_shares_of_all_texts(self):
+        view, vectors, _ = world(linear, [GENDER])
+        shares = np.bincount(view.values["gender"]) / 400
+        far = np.exp(trained("neighbours", view)(vectors + 1e4)["gender"])
+        assert np.allclose(far, shares, atol=1e-4)
+
+    def test_trees_see_other_coordinates_after_a_rotation(self):
+        """A difference of two coordinates is one coordinate along the principal axes."""
+
+        def slanted(codes, rng):
+            vectors = rng.normal(size=(len(codes["gender"]), 8))
+            common = 20 * rng.normal(size=len(vectors))
+            vectors[:, 0] += common
+            vectors[:, 1] += common + 3 * codes["gender"]
+            return vectors
+
+        view, vectors, truth = world(slanted, [GENDER])
+        plain, rotated = (trained("trees", view, s) for s in (Scaling("raw"), Rotated.of(Scaling("raw"), view.vectors)))
+        assert accuracy(rotated, vectors, truth) > accuracy(plain, vectors, truth) + 0.1
+
+    def test_leaves_are_bounded_where_secrets_have_many_values(self, monkeypatch):
+        monkeypatch.setattr(_ordinary, "VALUES_IN_LEAVES", 2 * _ordinary.TREES * 5 * 20)
+        grown = []
+        from sklearn.ensemble import ExtraTreesClassifier
+
+        fit = ExtraTreesClassifier.fit
+        monkeypatch.setattr(ExtraTreesClassifier, "fit", lambda self, *given: grown.append(fit(self, *given)) or self)
+        secret = Secret("author", tuple("abcde"), "attribute")
+        view, vectors, _ = world(noise, [secret], sizes=(200, 50, 20))
+        trained("trees", view)(vectors)
+        assert max(tree.get_n_leaves() for tree in grown[0].estimators_) == 20
+
+
+def test_the_kernel_machine_is_least_squares_in_the_kernels_space():
+    """With all known texts as landmarks, and no penalty to speak of, its scores on them are their own values."""
+    view, _, _ = world(noise, [GENDER], sizes=(60, 30, 1))
+    view = dataclasses.replace(view, dev=view.train)
+    scores = trained("kernel", view)(view.vectors)["gender"]
+    assert np.allclose(scores, np.eye(2)[view.values["gender"]], atol=0.01)
+
+
+class TestPool:
+    def logits(self, seed=0, n=300, values=3):
+        rng = np.random.default_rng(seed)
+        truth = rng.integers(0, values, n)
+        return truth, [2.0 * np.eye(values)[truth] * k + rng.normal(size=(n, values)) for k in (1.0, 0.5, 0.0)]
+
+    def test_a_member_that_knows_nothing_counts_for_nothing(self):
+        truth, (good, fair, idle) = self.logits()
+        pool = pooled([good, fair, idle], truth)
+        assert pool.shares[0] > pool.shares[1] > 0.1
+        assert pool.shares[2] < 0.1
+        assert pool.loss < min(pooled([member], truth).loss for member in (good, fair, idle))
+
+    def test_a_member_that_is_wrong_on_purpose_gets_no_weight(self):
+        truth, (good, *_) = self.logits()
+        assert pooled([good, -good], truth).shares[1] == pytest.approx(0, abs=1e-3)
+
+    @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+    def test_the_scale_and_shift_of_a_members_scores_do_not_matter(self, scale):
+        truth, members = self.logits()
+        plain = pooled(members, truth)(members)
+        scaled = [scale * (member + 3.0) for member in members]
+        assert np.allclose(pooled(scaled, truth)(scaled), plain, atol=1e-3)
+
+    def test_against_a_general_minimiser(self):
+        """One member: least log-loss, with half the squares of weight and shifts added, by Nelder and Mead."""
+        truth, (good, *_) = self.logits(values=2)
+        pool = pooled([good], truth)
+        centred = (good - good.mean()) / good.std()
+
+        def logs(weight, shifts, scores):
+            logits = weight * scores + shifts
+            return logits - np.log(np.exp(logits).sum(1, keepdims=True))
+
+        def loss(p, scores, centre):
+            return -logs(p[0], p[1:], scores)[np.arange(300), truth].sum() + ((p - centre) ** 2).sum() / 2
+
+        options = {"xatol": 1e-10, "fatol": 1e-12, "maxiter": 10_000}
+        first = optimize.minimize(loss, np.ones(3), (centred, np.zeros(3)), "Nelder-Mead", options=options).x
+        calibrated = first[0] * centred + first[1:]
+        second = optimize.minimize(loss, [1.0, 0, 0], (calibrated, [1.0, 0, 0]), "Nelder-Mead", options=options).x
+        assert np.allclose(pool([good]), logs(second[0], second[1:], calibrated), atol=1e-3)
+
+    def test_without_dev_to_speak_of_members_count_alike(self):
+        truth, members = self.logits(n=4)
+        shares = pooled([members[0], members[0] + 0.0], truth).shares
+        assert shares[0] == pytest.approx(shares[1], abs=1e-4)
+
+
+class TestEnsemble:
+    def test_it_is_no_worse_than_each_family_that_finds_something(self):
+        for vectors_of in (linear, exclusive_or, copies):
+            view, vectors, truth = world(vectors_of, [GENDER])
+            single = max(accuracy(trained(f, view), vectors, truth) for f in ("logistic", "mlp", "neighbours", "trees"))
+            assert accuracies(AttributeInference(**ENSEMBLE), view, vectors, truth)["gender"] > single - 0.02
+
+    def test_independent_vectors_give_nothing_away(self):
+        view, vectors, truth = world(noise, [GENDER], sizes=(400, 200, 4000))
+        found = accuracies(AttributeInference(**ENSEMBLE), view, vectors, truth)["gender"]
+        assert abs(found - 0.5) < 4 * 0.5 / np.sqrt(4000)
+
+    def test_entities(self):
+        secrets, vectors = entities(6.0)
+        assert micro_f1(EntityPresence(**ENSEMBLE), *world(vectors, secrets)) > 0.97
+
+    def test_same_seed_same_guesses(self):
+        view, vectors, _ = world(linear, [GENDER, AGE], sizes=(100, 50, 80))
+        first, second = (AttributeInference(**ENSEMBLE).fit(view, 3)(vectors) for _ in range(2))
+        assert first.details == second.details
+        assert all(np.array_equal(first.scores[name], second.scores[name]) for name in first.scores)
+        assert all(scores.dtype == np.float32 for scores in first.scores.values())
+
+    def test_a_member_that_fails_is_left_out_and_named(self, monkeypatch):
+        def fails(*given):
+            raise ValueError("no such luck")
+
+        monkeypatch.setattr(_ordinary, "fit_trees", fails)
+        view, vectors, truth = world(linear, [GENDER])
+        guesses = AttributeInference(**ENSEMBLE).fit(view, 0)(vectors)
+        assert "trees on raw inputs left out (ValueError: no such luck" in guesses.details
+        assert np.mean(guesses.scores["gender"].argmax(1) == truth["gender"]) > 0.95
+
+    def test_where_all_fail_that_is_said(self, monkeypatch):
+        monkeypatch.setattr(_members, "_fit", lambda family: lambda *given: 1 / 0)
+        view, *_ = world(linear, [GENDER], sizes=(50, 20, 10))
+        with pytest.raises(RequestError, match="no classifier can be trained on these vectors: mlp on raw inputs left"):
+            AttributeInference(**SMALL).fit(view, 0)
+        with pytest.raises(RequestError, match="no classifier can be trained"):
+            AttributeInference(**ENSEMBLE).fit(view, 0)
+
+
+def one_class(codes, rng):
+    codes["gender"][:] = 1
+    return noise(codes, rng)
+
+
+def many(codes, rng):
+    return np.eye(1000)[codes["author"]][:, :50] + 0.01 * rng.normal(size=(len(codes["author"]), 50))
+
+
+@pytest.mark.parametrize(
+    ("vectors_of", "secret", "sizes"),
+    [
+        pytest.param(one_class, GENDER, (50, 20, 10), id="one class"),
+        pytest.param(lambda codes, rng: np.ones((len(codes["gender"]), 4)), GENDER, (50, 20, 10), id="constant"),
+        pytest.param(linear, GENDER, (10, 5, 20), id="ten texts"),
+        pytest.param(linear, GENDER, (10, 1, 20), id="one dev text"),
+        pytest.param(
+            many, Secret("author", tuple(map(str, range(1000))), "attribute"), (200, 40, 20), id="a thousand values"
+        ),
+    ],
+)
+def test_odd_secrets_and_vectors_give_a_result(vectors_of, secret, sizes):
+    view, vectors, _ = world(vectors_of, [secret], sizes=sizes)
+    guesses = AttributeInference(**ENSEMBLE).fit(view, 0)(vectors)
+    scores = guesses.scores[secret.name]
+    assert scores.shape == (sizes[2], len(secret.values))
+    assert np.isfinite(scores).all()
+    if vectors_of is one_class:
+        assert (scores.argmax(1) == 1).all()
