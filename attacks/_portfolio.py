@@ -40,11 +40,14 @@ class FittedPortfolio:
     """Added to the score of an entity's presence."""
     secrets: tuple[Secret, ...]
     details: str
+    scores_on_dev: Mapping[str, float]
+    """Of all secrets (``""``), and of each."""
 
     def __call__(self, vectors: Floats) -> SecretGuesses:
         """Guess the secrets of published vectors, float32 (n, d); several of a text, (n, m, d), are averaged first."""
         scores = self.attacker(vectors.mean(1) if vectors.ndim == 3 else vectors)
-        return SecretGuesses({s.name: _shift(scores[s.name], self.offset) for s in self.secrets}, self.details)
+        shifted = {secret.name: _shift(scores[secret.name], self.offset) for secret in self.secrets}
+        return SecretGuesses(shifted, self.details, self.scores_on_dev)
 
 
 def _shift(scores: Floats, offset: float) -> Floats:
@@ -113,10 +116,11 @@ def fit_portfolio(
     for attacker in attackers:
         offset = offsets(attacker.on_dev, dev.values)
         shifted = {secret: _shift(scores, offset) for secret, scores in attacker.on_dev.items()}
-        fitted.append((measure(shifted, dev.values), offset, attacker))
-    best, offset, attacker = max(fitted, key=lambda entry: entry[0])
-    details = "; ".join([f"{attacker.name}, {best:.4f} on dev", *trainer.failed])
-    return FittedPortfolio(attacker, offset, view.secrets, details)
+        measured = {secret: measure({secret: shifted[secret]}, dev.values) for secret in shifted}
+        fitted.append(({"": measure(shifted, dev.values)} | measured, offset, attacker))
+    on_dev, offset, attacker = max(fitted, key=lambda entry: entry[0][""])
+    details = "; ".join([f"{attacker.name}, {on_dev['']:.4f} on dev", *trainer.failed])
+    return FittedPortfolio(attacker, offset, view.secrets, details, on_dev)
 
 
 def _repeated(view: SecretsView, first: KnownTexts, queries: int, observations: int) -> KnownTexts:

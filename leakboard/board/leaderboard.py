@@ -11,6 +11,7 @@ from leakboard.pipeline.records import Record
 from leakboard.suite.names import KINDS
 
 PRIVACY = ("empirical_privacy", "privacy_best_constant", "privacy_text_classifier", "privacy_bayes", "privacy_label")
+ON_NEW_TEXTS = ("attack_score_new", "empirical_privacy_new")
 
 BEYOND = "better than the best possible attacker: what is told apart leaks otherwise, or there is a bug"
 """Said of an attack on generated data whose interval lies beyond what the texts themselves give away."""
@@ -97,7 +98,7 @@ def _leaderboard_rows(records: Sequence[Record], bounds: Mapping[tuple[str, floa
 
 def _privacy(done: Sequence[Record], secret: str = "") -> Row:
     """Return the columns on the privacy of all secrets together, or of one."""
-    row: Row = {name: mean(done, name, "value", secret) for name in PRIVACY}
+    row: Row = {name: mean(done, name, "value", secret) for name in (*PRIVACY, *ON_NEW_TEXTS)}
     row |= {f"empirical_privacy_{end}": mean(done, "empirical_privacy", end, secret) for end in ("low", "high")}
     row["empirical_privacy_sd"] = deviation(done, "empirical_privacy", secret)
     return row

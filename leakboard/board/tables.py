@@ -26,7 +26,8 @@ LEADERBOARD = (
     "empirical_privacy, empirical_privacy_low, empirical_privacy_high, privacy_best_constant, "
     "privacy_text_classifier, privacy_bayes, fairness_gap, fairness_variable, epsilon_claimed, epsilon_proved, "
     "epsilon_audited, delta, privacy_unit, verdict, status, privacy_label, task_accuracy_sd, empirical_privacy_sd, "
-    "test_copies, observations, secret, dataset_options, victim_options, attack_options"
+    "test_copies, observations, secret, dataset_options, victim_options, attack_options, "
+    "attack_score_new, empirical_privacy_new"
 )
 SKIPPED = "dataset, victim, attack, reason"
 CELLS = "dataset, victim, attack, seed, metric, variable, group, value, low, high, n, status, details"

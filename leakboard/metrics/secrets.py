@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leakboard.data.corpora import posterior
 from leakboard.errors import RequestError
@@ -40,17 +42,41 @@ def secret_metrics(
     attack, constant = score(guessed, truth, units), score(_constant(corpus, secrets), truth, units)
     metrics = [attack.metric("attack_score"), remaining_privacy(attack, constant)]
     metrics += _privacy_without_vectors(corpus, secrets, text_guesses)
+    new = _without_copy(corpus)
+    metrics += _on_new_texts(attack, constant, new)
     for column, secret in enumerate(secrets):
         metrics += _by_secret(secret, scores[secret.name], guessed[:, column], truth[:, column], units)
         of_text = None if text_guesses is None else text_guesses[:, [column]]
         left = _privacy_without_vectors(corpus, [secret], of_text, secret.name)
         guesses = (guessed[:, [column]], _constant(corpus, [secret]))
-        ratios = (score(codes, truth[:, [column]], units) for codes in guesses)
-        metrics += [_privacy_of_secret(secret.name, *ratios), *left]
+        attack, constant = (score(codes, truth[:, [column]], units) for codes in guesses)
+        metrics += [_privacy_of_secret(secret.name, attack, constant), *left]
+        metrics += _on_new_texts(attack, constant, new, secret.name)
     if kind == "entity":
         f1 = [micro_f1(guessed[:, [c]], truth[:, [c]]).value for c in range(len(secrets))]
         metrics.append(Metric("attack_f1_macro", float(np.mean(f1)), n=len(truth)))
     return metrics
+
+
+def _without_copy(corpus: Corpus) -> NDArray[np.bool_] | None:
+    """Return which test texts do not stand in train, bool (n,); None where none does, or texts are unknown."""
+    if not corpus.has_texts or not corpus.checks.get("test_copies"):
+        return None
+    known = set(corpus.texts("train"))
+    new = np.array([text not in known for text in corpus.texts("test")])
+    return new if new.any() and not new.all() else None
+
+
+def _on_new_texts(attack: Ratio, constant: Ratio, new: NDArray[np.bool_] | None, variable: str = "") -> list[Metric]:
+    """Return score and privacy over the test texts that do not stand in train: what neighbours cannot look up."""
+    if new is None:
+        return []
+    attack, constant = attack.within(new), constant.within(new)
+    privacy = remaining_privacy(attack, constant)
+    return [
+        attack.metric("attack_score_new", variable),
+        dataclasses.replace(privacy, name="empirical_privacy_new", variable=variable),
+    ]
 
 
 def _constant(corpus: Corpus, secrets: Sequence[Secret]) -> Codes:

@@ -9,8 +9,8 @@ al. 2018). It is not membership inference: the answer says nothing about who was
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from leakboard.claims import PrivacyClaim
 from leakboard.errors import RequestError
 from leakboard.interfaces import Attack, Corpus, Floats, Integers, Secret, SecretKind, Texts
+from leakboard.metrics.measures import Metric
 from leakboard.metrics.secrets import SCORES, secret_metrics
 from leakboard.threats.oracle import Oracle
 from leakboard.threats.publications import Publications
@@ -75,6 +76,8 @@ class SecretGuesses:
     scores: Mapping[str, Floats]
     """float32 (n, values) a secret; higher is more likely, the guess is the argmax."""
     details: str = ""
+    on_dev: Mapping[str, float] = field(default_factory=dict)
+    """What the attacker scored on dev, on all secrets (``""``) and on each: by this attacks may be chosen."""
 
 
 Guesser = Callable[[Floats], Mapping[str, Floats] | SecretGuesses]
@@ -119,10 +122,15 @@ class SecretsThreat(Threat["SecretsAttack"]):
             secrets=tuple(secret.name for secret in secrets),
             attack_metric=SCORES[attack.kind][0],
             test_size=len(vectors),
-            metrics=secret_metrics(side.corpus, secrets, scores, text_guesses),
+            metrics=[*secret_metrics(side.corpus, secrets, scores, text_guesses), *_on_dev(guesses, secrets)],
             details=guesses.details,
             claim=release_claim(side, attack.observations),
         )
+
+
+def _on_dev(guesses: SecretGuesses, secrets: Sequence[Secret]) -> list[Metric]:
+    names = ("", *(secret.name for secret in secrets))
+    return [Metric("attack_score_dev", float(guesses.on_dev[n]), n) for n in names if n in guesses.on_dev]
 
 
 class SecretsAttack(Attack):

@@ -234,3 +234,40 @@ def test_an_attack_that_fails_leaves_doubt(attributes):
         left = found["empirical_privacy", name, ""]
         assert left.value == found["privacy_best_constant", name, ""].value
         assert left.high - left.low > 0.1
+
+
+class TestNewTexts:
+    """A third of the test texts stand in train; the attack looks those up and knows nothing of the others."""
+
+    @pytest.fixture
+    def copied(self, make_corpus):
+        rng = np.random.default_rng(2)
+        splits = {
+            split: {"text": texts, "age": rng.integers(0, 2, len(texts)), "gender": rng.integers(0, 2, len(texts))}
+            for split, texts in (
+                ("train", [f"known {i}" for i in range(60)]),
+                ("dev", [f"dev {i}" for i in range(10)]),
+                ("test", [f"known {i}" for i in range(30)] + [f"new {i}" for i in range(60)]),
+            )
+        }
+        return make_corpus(splits, [("age", ("a", "b"), "attribute"), ("gender", ("f", "m"), "attribute")])
+
+    def test_by_hand(self, copied):
+        truth = baselines.truth(copied, "test", copied.secrets)
+        guessed = truth.copy()
+        guessed[30:, 0] = 0
+        guesses = {"age": one_hot(guessed[:, 0], 2), "gender": one_hot(guessed[:, 1], 2)}
+        found = named(secret_metrics(copied, copied.secrets, guesses, None))
+        right = np.mean(truth[30:, 0] == 0)
+        assert found["attack_score_new", "age", ""].value == pytest.approx(right)
+        assert found["attack_score_new", "", ""].value == pytest.approx((right + 1) / 2)
+        assert found["attack_score_new", "", ""].n == 60
+        constant = baselines.best_constant(baselines.truth(copied, "train", copied.secrets), "attribute")
+        of_constant = np.mean(truth[30:, 0] == constant[0])
+        assert found["empirical_privacy_new", "age", ""].value == pytest.approx(1 - max(right, of_constant))
+        assert found["empirical_privacy_new", "gender", ""].value == 0
+        assert found["attack_score", "", ""].value > found["attack_score_new", "", ""].value
+
+    def test_without_copies_there_is_nothing_to_tell(self, attributes):
+        found = named(secret_metrics(attributes, attributes.secrets, random_guesses(attributes), None))
+        assert not [name for name, *_ in found if name.endswith("_new")]

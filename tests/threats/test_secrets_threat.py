@@ -50,6 +50,12 @@ def test_scores_may_come_with_a_word_on_how_they_came_about(plain):
     assert (plainly.details, told.details) == ("", "blindly")
 
 
+def test_what_the_attacker_scored_on_dev_is_told(plain):
+    guesses = Answers(lambda shown: SecretGuesses({"colour": zeros(shown)}, on_dev={"": 0.75, "colour": 0.5}))
+    found = {m.variable: m.value for m in evaluate_attack(guesses, plain).metrics if m.name == "attack_score_dev"}
+    assert found == {"": 0.75, "colour": 0.5}
+
+
 @pytest.mark.parametrize(
     ("answer", "complaint"),
     [
