@@ -1,8 +1,9 @@
 """A stacked ensemble: for each secret the members' log-probabilities, weighted by what helps on dev.
 
 Stacking with weights that are not negative (Wolpert 1992; Breiman 1996) in the log-odds: each member is calibrated by
-a scale and a shift of each value, and the calibrated ones are added with weights that minimise the log-loss on dev. A
-prior draws the weights towards equal ones, so that a small dev decides little.
+a scale, and the calibrated ones are added with weights that minimise the log-loss on dev. A prior draws the weights
+towards equal ones, so that a small dev decides little. Nothing is shifted: how frequent each value is, members know
+from train, and a dev of a few authors would tell them wrong.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,17 +19,15 @@ from leakboard.interfaces import Floats, Integers
 Array = NDArray[np.float64]
 
 STRENGTH = 1.0
-"""Of the prior on the weights and shifts."""
+"""Of the prior on the weights."""
 
 
 @dataclass(frozen=True)
 class Pool:
-    """Weights of the members, and a shift of each value, for one secret."""
+    """Weights of the members for one secret."""
 
     weights: Array
     """float64 (members,), from 0: with the members' calibration in them."""
-    shifts: Array
-    """float64 (values,)."""
     shares: Array
     """float64 (members,): how much of the scores' spread on dev is each member's; they add up to 1."""
     loss: float
@@ -36,7 +35,7 @@ class Pool:
 
     def __call__(self, scores: Sequence[Floats]) -> Floats:
         """Return log-probabilities, float32 (n, values), of the members' scores, each float32 (n, values)."""
-        return _log_softmax(np.tensordot(self.weights, np.stack(scores), 1) + self.shifts).astype(np.float32)
+        return _log_softmax(np.tensordot(self.weights, np.stack(scores), 1)).astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ def stacked(trainer: Trainer, scalings: Sequence[Scaling]) -> Ensemble:
         raise trainer.error
     pools = {name: pooled([member.on_dev[name] for member in members], truth[name]) for name in truth}
     counting = [i for i in range(len(members)) if any(pool.weights[i] > 0 for pool in pools.values())] or [0]
-    kept = {name: Pool(p.weights[counting], p.shifts, p.shares[counting], p.loss) for name, p in pools.items()}
+    kept = {name: Pool(p.weights[counting], p.shares[counting], p.loss) for name, p in pools.items()}
     return Ensemble([members[i] for i in counting], kept)
 
 
@@ -91,44 +90,34 @@ def pooled(scores: Sequence[Floats], truth: Integers) -> Pool:
         scores: of each member on dev, float32 (n, values): log-probabilities, or what is like them up to a scale.
         truth: int64 (n,).
     """
-    calibrated, scales = [], []
-    for member in scores:
-        centred = member.astype(np.float64) - member.mean(dtype=np.float64)
-        scale = 1 / (float(centred.std()) or 1.0)
-        weight, shifts, _ = _fitted(scale * centred[None], truth, np.zeros(1))
-        calibrated.append(weight * scale * centred + shifts)
-        scales.append((float(weight[0]) * scale, shifts - weight * scale * float(member.mean(dtype=np.float64))))
-    equal = np.full(len(scores), 1 / len(scores))
-    counts, shifts, loss = _fitted(np.stack(calibrated), truth, equal)
-    weights = counts * [scale for scale, _ in scales]
-    shifts = shifts + sum(count * own for count, (_, own) in zip(counts, scales, strict=True))
-    spread = counts * [np.ptp(member, axis=1).std() for member in calibrated]
-    return Pool(weights, shifts, spread / (spread.sum() or 1.0), loss)
+    odds = np.stack(scores).astype(np.float64)
+    odds -= odds.mean(2, keepdims=True)
+    units = [1 / (float(member.std()) or 1.0) for member in odds]
+    scales = np.array(
+        [u * _weights(u * member[None], truth, np.zeros(1))[0] for u, member in zip(units, odds, strict=True)]
+    )
+    calibrated = odds * scales[:, None, None]
+    counts = _weights(calibrated, truth, np.full(len(scores), 1 / len(scores)))
+    loss = -_log_softmax(np.tensordot(counts, calibrated, 1))[np.arange(len(truth)), truth].mean()
+    spread = counts * calibrated.std((1, 2))
+    return Pool(counts * scales, spread / (spread.sum() or 1.0), float(loss))
 
 
-def _fitted(members: Array, truth: Integers, prior: Array) -> tuple[Array, Array, float]:
-    """Return weights and shifts of least penalised log-loss, and the mean log-loss, of members (m, n, values)."""
+def _weights(members: Array, truth: Integers, prior: Array) -> Array:
+    """Return the weights from 0 of least log-loss of members (m, n, values), drawn towards a prior, float64 (m,)."""
     from scipy import optimize
 
-    m, n, values = members.shape
-    rows = np.arange(n)
-    own = members[:, rows, truth].sum(1)
-    seen = np.bincount(truth, minlength=values)
-    strength = STRENGTH * np.concatenate([np.full(m, float(m)), np.ones(values)])
-    centre = np.concatenate([prior, np.zeros(values)])
+    m, rows = len(members), np.arange(len(truth))
+    right = members[:, rows, truth].sum(1)
 
-    def objective(parameters: Array) -> tuple[float, Array]:
-        logs = _log_softmax(np.tensordot(parameters[:m], members, 1) + parameters[m:])
-        chances, away = np.exp(logs), parameters - centre
-        loss = -logs[rows, truth].sum()
-        slopes = np.concatenate([(members * chances).sum((1, 2)) - own, chances.sum(0) - seen])
-        return loss + float(strength @ away**2) / 2, slopes + strength * away
+    def objective(weights: Array) -> tuple[float, Array]:
+        logs = _log_softmax(np.tensordot(weights, members, 1))
+        away = weights - prior
+        loss = -logs[rows, truth].sum() + STRENGTH * m * (away @ away) / 2
+        return float(loss), (members * np.exp(logs)).sum((1, 2)) - right + STRENGTH * m * away
 
-    bounds = [(0.0, None)] * m + [(None, None)] * values
-    start = np.concatenate([np.maximum(prior, 1 / m), np.zeros(values)])
-    found = optimize.minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds).x
-    logs = _log_softmax(np.tensordot(found[:m], members, 1) + found[m:])
-    return found[:m], found[m:], -float(logs[rows, truth].mean())
+    start = np.maximum(prior, 1 / m)
+    return optimize.minimize(objective, start, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * m).x
 
 
 def _log_softmax(logits: Array) -> Array:

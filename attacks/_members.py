@@ -16,13 +16,13 @@ from leakboard.threats.secrets import KnownTexts
 if TYPE_CHECKING:
     from leakboard.attacks._portfolio import PortfolioAttack
 
-Family = Literal["mlp", "logistic", "neighbours", "kernel", "trees"]
+Family = Literal["mlp", "logistic", "ridge", "neighbours", "kernel", "trees"]
 Scores = dict[str, Floats]
 """For each secret float32 (n, values): log-probabilities, or what is like them up to a scale."""
 Scorer = Callable[[Floats], Scores]
 
 
-CHEAP: Sequence[Family] = ("logistic", "neighbours", "kernel")
+CHEAP: Sequence[Family] = ("logistic", "ridge", "neighbours", "kernel")
 """Families that are tried on all inputs."""
 NETWORKS = 3
 """Inputs that a network is trained on: those on which the cheap families do best."""
@@ -116,6 +116,7 @@ def _fit(
     families: Mapping[Family, Callable[..., Trained]] = {
         "mlp": _classifiers.fit_mlp,
         "logistic": _classifiers.fit_logistic,
+        "ridge": _ordinary.fit_ridge,
         "neighbours": _ordinary.fit_neighbours,
         "kernel": _ordinary.fit_kernel,
         "trees": _ordinary.fit_trees,

@@ -1,10 +1,11 @@
-"""The ordinary classifiers of the portfolio: neighbours, a kernel machine and forests.
+"""The ordinary classifiers of the portfolio: ridge regression, neighbours, a kernel machine and forests.
 
 None of them minds how the vectors came about, and none takes longer than a network. Neighbours and trees also find
 texts that stand, word by word or nearly, among the attacker's own.
 """
 
 import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,7 +27,7 @@ PRIORS = (0.03, 0.3, 3.0)
 LANDMARKS = 1_000
 """Known texts that span the kernel machine's functions."""
 PENALTIES = 10.0 ** np.arange(-4, 5)
-"""Of the kernel machine, as multiples of its features' mean variance."""
+"""Of ridge regression, as multiples of its inputs' mean variance."""
 TREES = 200
 VALUES_IN_LEAVES = 50_000_000
 """Most numbers in the leaves of a forest: 400 MB."""
@@ -76,13 +77,19 @@ def fit_neighbours(
     return Trained(scores)
 
 
+def fit_ridge(
+    train: KnownTexts, dev: KnownTexts, secrets: tuple[Secret, ...], options: "PortfolioAttack", seed: int
+) -> Trained:
+    """Return least squares with a penalty on the weights (Hoerl and Kennard 1970), the best line of few texts."""
+    return Trained(_least_squares(lambda vectors: vectors.astype(np.float64), train, dev, secrets))
+
+
 def fit_kernel(
     train: KnownTexts, dev: KnownTexts, secrets: tuple[Secret, ...], options: "PortfolioAttack", seed: int
 ) -> Trained:
-    """Return least squares on the functions of a Gaussian kernel at known texts (Williams and Seeger 2001).
+    """Return ridge regression on the functions of a Gaussian kernel at known texts (Williams and Seeger 2001).
 
-    The kernel's width is half the median squared distance of the texts. One eigendecomposition serves all secrets and
-    penalties; that of least squared error on dev is taken, for each secret its own.
+    The kernel's width is half the median squared distance of the texts.
     """
     from scipy import linalg
 
@@ -96,28 +103,45 @@ def fit_kernel(
     basis = axes[:, kept] / np.sqrt(weights[kept])
 
     def features(vectors: Floats) -> NDArray[np.float64]:
-        return np.exp(-rate * _squared_distances(vectors.astype(np.float64), landmarks)) @ basis
+        return np.asarray(np.exp(-rate * _squared_distances(vectors.astype(np.float64), landmarks)) @ basis)
+
+    return Trained(_least_squares(features, train, dev, secrets))
+
+
+def _least_squares(
+    features: Callable[[Floats], NDArray[np.float64]],
+    train: KnownTexts,
+    dev: KnownTexts,
+    secrets: tuple[Secret, ...],
+) -> Callable[[Floats], Scores]:
+    """Return penalised least squares of every value's indicator; of each secret the penalty of least error on dev.
+
+    One eigendecomposition serves all secrets and penalties.
+    """
+    from scipy import linalg
 
     known = features(train.vectors)
     centre = known.mean(0)
     known -= centre
     variances, axes = linalg.eigh(known.T @ known)
+    penalties = PENALTIES * max(variances.mean(), 1e-12)
     on_dev = (features(dev.vectors) - centre) @ axes
-    solved: dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
-    for secret in secrets:
+
+    def solved(secret: Secret) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         values = np.eye(len(secret.values))
         targets, truth = (values[part.values[secret.name]] for part in (train, dev))
         share = targets.mean(0)
         products = axes.T @ (known.T @ (targets - share))
-        penalties = PENALTIES * max(variances.mean(), 1e-12)
         solutions = [products / (np.maximum(variances, 0) + penalty)[:, None] for penalty in penalties]
-        solved[secret.name] = min(solutions, key=lambda s: float(((on_dev @ s + share - truth) ** 2).sum())), share
+        return min(solutions, key=lambda solution: float(((on_dev @ solution + share - truth) ** 2).sum())), share
+
+    found = {secret.name: solved(secret) for secret in secrets}
 
     def scores(vectors: Floats) -> Scores:
         of_axes = (features(vectors) - centre) @ axes
-        return {name: (of_axes @ solution + share).astype(np.float32) for name, (solution, share) in solved.items()}
+        return {name: (of_axes @ solution + share).astype(np.float32) for name, (solution, share) in found.items()}
 
-    return Trained(scores)
+    return scores
 
 
 def _squared_distances(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:

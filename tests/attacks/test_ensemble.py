@@ -114,30 +114,34 @@ class TestPool:
         assert pooled([good, -good], truth).shares[1] == pytest.approx(0, abs=1e-3)
 
     @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-    def test_the_scale_and_shift_of_a_members_scores_do_not_matter(self, scale):
+    def test_the_scale_of_a_members_scores_does_not_matter(self, scale):
         truth, members = self.logits()
         plain = pooled(members, truth)(members)
         scaled = [scale * (member + 3.0) for member in members]
         assert np.allclose(pooled(scaled, truth)(scaled), plain, atol=1e-3)
 
-    def test_against_a_general_minimiser(self):
-        """One member: least log-loss, with half the squares of weight and shifts added, by Nelder and Mead."""
+    def test_how_frequent_a_value_is_on_dev_does_not_matter(self):
+        """A dev in which one value is rarer than in train teaches no threshold."""
         truth, (good, *_) = self.logits(values=2)
-        pool = pooled([good], truth)
-        centred = (good - good.mean()) / good.std()
+        few = np.flatnonzero((truth == 0) | (np.arange(300) % 10 == 0))
+        guesses = [pooled([good[rows]], truth[rows])([good]).argmax(1) for rows in (np.arange(300), few)]
+        assert np.array_equal(*guesses)
 
-        def logs(weight, shifts, scores):
-            logits = weight * scores + shifts
-            return logits - np.log(np.exp(logits).sum(1, keepdims=True))
+    def test_against_a_general_minimiser(self):
+        """One member: least log-loss with half the square of the weight's distance from its prior added, by Brent."""
+        truth, (good, *_) = self.logits(values=2)
+        odds = good - good.mean(1, keepdims=True)
 
-        def loss(p, scores, centre):
-            return -logs(p[0], p[1:], scores)[np.arange(300), truth].sum() + ((p - centre) ** 2).sum() / 2
+        def logs(weight, scores):
+            return weight * scores - np.log(np.exp(weight * scores).sum(1, keepdims=True))
 
-        options = {"xatol": 1e-10, "fatol": 1e-12, "maxiter": 10_000}
-        first = optimize.minimize(loss, np.ones(3), (centred, np.zeros(3)), "Nelder-Mead", options=options).x
-        calibrated = first[0] * centred + first[1:]
-        second = optimize.minimize(loss, [1.0, 0, 0], (calibrated, [1.0, 0, 0]), "Nelder-Mead", options=options).x
-        assert np.allclose(pool([good]), logs(second[0], second[1:], calibrated), atol=1e-3)
+        def loss(weight, scores, prior):
+            return -logs(weight, scores)[np.arange(300), truth].sum() + (weight - prior) ** 2 / 2
+
+        unit = odds / odds.std()
+        calibrated = optimize.minimize_scalar(loss, args=(unit, 0.0), tol=1e-10).x * unit
+        second = optimize.minimize_scalar(loss, args=(calibrated, 1.0), tol=1e-10).x
+        assert np.allclose(pooled([good], truth)([good]), logs(second, calibrated), atol=1e-3)
 
     def test_without_dev_to_speak_of_members_count_alike(self):
         truth, members = self.logits(n=4)

@@ -1,0 +1,84 @@
+"""The ensemble against a dozen classifiers of scikit-learn with their defaults, on the published vectors of a suite.
+
+    python benchmarks/attack_strength.py SUITE [--out runs] [--dataset NAME ...] [--victim NAME ...] [--without SVC ...]
+
+Every victim of the suite is fitted with seed 0, or taken from the store of ``--out``. All classifiers see standardised
+vectors and are scored as the attacks are; for entities each chooses its threshold on dev. What is done is kept: the
+same command goes on. For each set of vectors the best ordinary classifier on test stands beside the ensemble, and what
+the ensemble takes beside scikit-learn's MLP. The best of a dozen on few texts is also the luckiest: the last lines
+compare each classifier with the ensemble over all sets.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import leakboard
+
+leakboard.__path__.append(str(Path(__file__).parent / "strength"))
+
+from _sides import verdict  # noqa: E402
+
+from leakboard.attacks._ordinary_classifiers import CLASSIFIERS  # noqa: E402 (workers read this file first, too)
+from leakboard.suite.registry import Registry  # noqa: E402
+from leakboard.suite.suites import load_suite  # noqa: E402
+
+OURS = "ensemble"
+BAR = 0.005
+"""By how much another may be better."""
+
+
+def suite_of(name: str, without: list[str]) -> dict[str, object]:
+    """Return the suite's datasets and victims, each with our attacks instead of its own."""
+    suite = load_suite(name, Registry()).file.model_dump(exclude_unset=True)
+    victims = [{k: v for k, v in entry.items() if k not in ("seeds", "attacks")} for entry in suite["victims"]]
+    ours = [{plugin: {"portfolio": "ensemble"}, "name": f"{OURS} {plugin}"} for plugin in PLUGINS.values()]
+    theirs = [
+        {plugin: {"classifier": classifier}, "name": f"{classifier} {PLUGINS[plugin]}"}
+        for plugin in PLUGINS
+        for classifier in CLASSIFIERS
+        if classifier not in without
+    ]
+    kept = {key: suite[key] for key in ("datasets", "threads") if key in suite}
+    return {**kept, "seeds": [0], "text_classifier": False, "victims": victims, "attacks": [*ours, *theirs]}
+
+
+PLUGINS = {"ordinary_attributes": "attribute_inference", "ordinary_entities": "entity_presence"}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("suite")
+    parser.add_argument("--out", default="runs")
+    parser.add_argument("--jobs", type=int, default=2)
+    for kind in ("dataset", "victim"):
+        parser.add_argument(f"--{kind}", nargs="*", default=[])
+    parser.add_argument("--without", nargs="*", default=[])
+    arguments = parser.parse_args()
+    only = {kind: getattr(arguments, kind) for kind in ("dataset", "victim") if getattr(arguments, kind)}
+    suite = suite_of(arguments.suite, arguments.without)
+    out = Path(arguments.out)
+    path = out / f"{Path(arguments.suite).stem}_strength.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(suite))
+    report = leakboard.run(path, out=out, only=only, jobs=arguments.jobs)
+    costs = report.costs[report.costs["stage"] == "attack"].set_index(["dataset", "victim", "attack"])["seconds"]
+    rows = report.table[~report.table["secret"].astype(bool)]
+    rows = rows.assign(kind=rows["attack"].str.split().str[-1], classifier=rows["attack"].str.split().str[0])
+    scores = rows.pivot_table(index=["dataset", "victim", "kind"], columns="classifier", values="attack_score")
+    ratios = []
+    for (dataset, victim, kind), row in scores.iterrows():
+        theirs = row.drop(OURS)
+        took = [costs[dataset, victim, f"{name} {kind}"] for name in (OURS, "MLP")]
+        ratios.append(took[0] / took[1])
+        found = f"ours {row[OURS]:.3f}, {theirs.idxmax()} {theirs.max():.3f}: {row[OURS] - theirs.max():+.3f}"
+        print(f"{dataset} / {victim} / {kind}: {found}, {ratios[-1]:.1f} times an MLP's {took[1]:.1f} s")
+    mean = scores.sub(scores[OURS], axis=0).drop(columns=OURS).mean().sort_values()
+    print("mean difference from ours: " + ", ".join(f"{name} {value:+.3f}" for name, value in mean.items()))
+    verdict("attack_strength_worst_set", (scores.drop(columns=OURS).max(axis=1) - scores[OURS]).max(), BAR, True)
+    verdict("attack_strength_mean_of_the_best", mean.max(), BAR, True)
+    verdict("attack_strength_longest", max(ratios), 6.0, True)
+
+
+if __name__ == "__main__":
+    main()
