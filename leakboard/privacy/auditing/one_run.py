@@ -29,7 +29,7 @@ about ln(r / ln(1 / error)), so many canaries are needed to refute a large epsil
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+Bound = Callable[[int, int, int, float], float]
+"""Maps canaries, guesses, right guesses and an error to a lower bound on epsilon that is wrong so often at most."""
 
 ERROR = 0.05
 """Probability that a bound may be wrong."""
@@ -77,7 +79,9 @@ def p_value(canaries: int, guesses: int, right: int, epsilon: float, delta: floa
     """
     from scipy import special, stats
 
-    _check(canaries, guesses, right, delta, group)
+    check_counts(canaries, guesses, right, group)
+    if not 0 <= delta <= 1:
+        raise ValueError(f"delta={delta!r} is not allowed: a number from 0 to 1")
     if not 0 <= epsilon < math.inf:
         raise ValueError(f"epsilon={epsilon!r} is not allowed: a number from 0, not infinite")
     q = special.expit(group * epsilon)
@@ -117,7 +121,7 @@ def one_run_bound(
     """
     from scipy import optimize
 
-    _check_error(error)
+    check_error(error)
 
     def excess(epsilon: float) -> float:
         return p_value(canaries, guesses, right, epsilon, delta, group=group) - error
@@ -166,7 +170,7 @@ def audit_scores(
     *,
     group: int = 1,
 ) -> OneRunBound:
-    """Return the largest bound over several numbers of guesses, each with an equal share of the error (Bonferroni).
+    """Return the largest `one_run_bound` over several numbers of guesses (`largest_bound`).
 
     Args:
         scores: float (m,), higher where a canary is more likely included; made without the coins.
@@ -179,7 +183,29 @@ def audit_scores(
     Raises:
         ValueError: an array is of a wrong shape or not finite, a number is out of range, or no share makes a guess.
     """
-    _check_error(error)
+
+    def bound(canaries: int, guesses: int, right: int, error: float) -> float:
+        return one_run_bound(canaries, guesses, right, delta, error, group=group)
+
+    return largest_bound(scores, included, bound, error, shares)
+
+
+def largest_bound(
+    scores: Array, included: Array, bound: Bound, error: float = ERROR, shares: Sequence[float] = SHARES
+) -> OneRunBound:
+    """Return the largest bound over several numbers of guesses, each with an equal share of the error (Bonferroni).
+
+    Args:
+        scores: float (m,), higher where a canary is more likely included; made without the coins.
+        included: bool or 0 and 1 (m,), the coins.
+        bound: maps canaries, guesses, right guesses and an error to a lower bound on epsilon.
+        error: probability that the result may be wrong.
+        shares: of the canaries that are guessed, each above 0 and at most 1, chosen before the coins were seen.
+
+    Raises:
+        ValueError: an array is of a wrong shape or not finite, a number is out of range, or no share makes a guess.
+    """
+    check_error(error)
     coins = np.asarray(included)
     if coins.shape != np.shape(scores) or not np.isin(coins, (0, 1)).all():
         raise ValueError(f"coins of shape {coins.shape} are not one bool for each of {np.shape(scores)} scores")
@@ -190,23 +216,31 @@ def audit_scores(
         raise ValueError(f"shares={tuple(shares)!r} of {len(coins)} canaries make no guess")
     truth = np.where(coins, 1, -1)
 
-    def bound(count: int) -> OneRunBound:
+    def of(count: int) -> OneRunBound:
         right = int(np.count_nonzero(guess(scores, count) == truth))
-        epsilon = one_run_bound(len(coins), count, right, delta, error / len(counts), group=group)
+        epsilon = bound(len(coins), count, right, error / len(counts))
         return OneRunBound(epsilon, 1 - error, len(coins), count, right, len(counts))
 
-    return max(map(bound, counts), key=lambda result: result.epsilon)
+    return max(map(of, counts), key=lambda result: result.epsilon)
 
 
-def _check(canaries: int, guesses: int, right: int, delta: float, group: int) -> None:
+def check_counts(canaries: int, guesses: int, right: int, group: int) -> None:
+    """Refuse counts that cannot be.
+
+    Raises:
+        ValueError: names them.
+    """
     if not 0 <= right <= guesses <= canaries:
         raise ValueError(f"{right} right of {guesses} guesses of {canaries} canaries are not possible counts")
-    if not 0 <= delta <= 1:
-        raise ValueError(f"delta={delta!r} is not allowed: a number from 0 to 1")
     if group < 1:
         raise ValueError(f"group={group!r} is not allowed: a canary is at least 1 privacy unit")
 
 
-def _check_error(error: float) -> None:
+def check_error(error: float) -> None:
+    """Refuse an error that is no probability of being wrong.
+
+    Raises:
+        ValueError: names it.
+    """
     if not 0 < error < 1:
         raise ValueError(f"error={error!r} is not allowed: a number between 0 and 1")
