@@ -8,10 +8,11 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from leakboard.attacks.canary_audit import CanaryAudit
+from leakboard.attacks.canary_audit import CanaryAudit, pairs_with_partners
 from leakboard.attacks.membership_inference import MembershipInference
 from leakboard.data.words import words
 from leakboard.datasets.generated_reviews import GeneratedReviews
+from leakboard.errors import NotApplicable
 from leakboard.interfaces import FittedVictim, PublishedWords, Texts, Victim
 from leakboard.models.skip_gram.tables import Workspace
 from leakboard.pipeline.attacking import evaluate_attack
@@ -102,8 +103,15 @@ class TestCanaries:
         assert result.attack_metric == "epsilon"
         assert found["canaries"].value == result.test_size >= 50
 
-    def test_a_table_that_never_saw_them_proves_nothing(self, corpora):
-        found, _ = evaluated(CanaryAudit(unit="document", shadows=4), UNTRAINED, corpora)
+    def test_training_without_noise_is_caught_by_more_of_them_with_partners(self, corpora):
+        audit = CanaryAudit(unit="document", canaries=300, shadows=4, repeats=10, partners=5)
+        found, _ = evaluated(audit, TRAINED, corpora)
+        assert found["canaries"].value == 300  # of pairs of rare words there are 123
+        assert found["attack_score"].value > 1.5
+
+    @pytest.mark.parametrize("partners", [0, 5])
+    def test_a_table_that_never_saw_them_proves_nothing(self, partners, corpora):
+        found, _ = evaluated(CanaryAudit(unit="document", shadows=4, partners=partners), UNTRAINED, corpora)
         assert found["attack_score"].value < 0.5
 
     @pytest.mark.slow
@@ -161,6 +169,40 @@ class Memory(FittedVictim):
     def publish_words(self, texts, rng):
         vectors = np.array([[1 + self.counts[word], 1.0] for word in self.vocabulary], np.float32)
         return PublishedWords(list(self.vocabulary), vectors)
+
+
+class TestPartners:
+    WORDS: ClassVar = [f"word{i}" for i in range(40)]
+
+    def chosen(self, partners, canaries):
+        return pairs_with_partners(self.WORDS, partners, canaries, np.random.default_rng(0))
+
+    def test_the_rarest_words_meet_the_most_frequent(self):
+        pairs = self.chosen(5, 20)
+        assert {word for word, _ in pairs} == set(self.WORDS[:20])
+        assert Counter(partner for _, partner in pairs) == dict.fromkeys(self.WORDS[-5:], 4)
+
+    def test_few_words_serve_again_with_other_partners(self):
+        pairs = self.chosen(5, 100)
+        assert len(set(pairs)) == 100
+        assert {word for word, _ in pairs[:35]} == {word for word, _ in pairs[35:70]} == set(self.WORDS[:35])
+        assert len(self.chosen(5, 1000)) == len(set(self.chosen(5, 1000))) == 35 * 5
+
+    @pytest.mark.parametrize("partners", [40, 100])
+    def test_where_all_are_partners_no_word_is_left(self, partners):
+        with pytest.raises(NotApplicable, match=f"40 published words make no 10 pairs with {partners} of them"):
+            self.chosen(partners, 1000)
+
+    def test_few_words_make_canaries_enough_to_refute_an_epsilon_above_2(self, make_corpus):
+        splits = {split: {"text": [" ".join(self.WORDS)] * 2, "s": [0] * 2} for split in ("train", "dev", "test")}
+        corpus = make_corpus(splits, [("s", ("a",), "attribute")])
+        most = {}
+        for partners in (0, 5):
+            audit = CanaryAudit(shadows=4, partners=partners)
+            most[partners] = evaluated(audit, Memory(tuple(self.WORDS)), (corpus, corpus))[0][
+                "audit_largest_bound"
+            ].value
+        assert most[0] < 0.5 < 2 < most[5]
 
 
 def test_canaries_in_a_perfect_memory_prove_as_much_as_their_number_can(make_corpus):
