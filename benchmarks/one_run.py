@@ -14,7 +14,7 @@ import numpy as np
 from _sides import verdict
 
 from leakboard.privacy.auditing.one_run import ERROR, SHARES, audit_scores, largest_bound, one_run_bound
-from leakboard.privacy.auditing.one_run_curve import epsilon_if_gaussian
+from leakboard.privacy.auditing.one_run_curve import epsilon_bound, epsilon_if_gaussian
 from leakboard.privacy.mechanisms.textbook import gaussian_scale
 
 DELTA, EPSILON, TARGET = 1e-5, 8.0, 1.3
@@ -58,6 +58,11 @@ def main() -> None:
     sides |= {f"noise of epsilon {EPSILON:g}, {m} canaries": noisy(m, arguments.audits) for m in NOISY}
     for name, (general, gaussian) in sides.items():
         print(f"{name:34} any training {general:6.2f}, Gaussian noise {gaussian:6.2f}")
+    for delta in (1e-5, 1e-4, 1e-3):
+        bounds = [bound(*COUNTS["all right, 500 canaries"], delta, error) for bound in (one_run_bound, epsilon_bound)]
+        print(
+            "all right, 500 canaries, any training, delta {:g}: {:.2f}, by both theorems {:.2f}".format(delta, *bounds)
+        )
     for name in ("None-DP on AG, attacker disjoint", f"noise of epsilon {EPSILON:g}, 500 canaries"):
         general, gaussian = sides[name]
         verdict(name.replace(" ", "_").replace(",", ""), gaussian / general, TARGET)

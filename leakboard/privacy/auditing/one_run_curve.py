@@ -25,7 +25,7 @@ The right side grows with every P, so from P_v = p and nothing above v it gives 
 hold wherever P[W >= v] is p or more. A p for which P_0 exceeds 1 is impossible.
 
 What a refusal proves. A curve whose p-value is below an error is refuted at that error: the training is not f-private.
-For f of (epsilon, delta) (`approximate_curve`) that is a bound on epsilon, and it assumes nothing. For a curve of a
+For f of (epsilon, delta) (`approximate_curve`, `epsilon_bound`) it bounds epsilon and assumes nothing. For a curve of a
 family, Gaussian noise or the sampled Gaussian of private gradient descent, it says only that there is less noise than
 that curve's; `epsilon_if_gaussian` and `epsilon_if_sampled_gaussian` are lower bounds on epsilon only where the curve
 of the training is of that family. They are larger than `one_run_bound` because they assume more.
@@ -40,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakboard.privacy.accounting import accountant
-from leakboard.privacy.auditing.one_run import ERROR, TOLERANCE, check_counts, check_error
+from leakboard.privacy.auditing.one_run import ERROR, TOLERANCE, check_counts, check_error, one_run_bound
 from leakboard.privacy.mechanisms.textbook import gaussian_epsilon
 
 RESOLUTION = 1e-9
@@ -150,6 +150,33 @@ def largest_refuted(
         middle = (low + high) / 2
         low, high = (middle, high) if refuted(middle) else (low, middle)
     return low
+
+
+def epsilon_bound(
+    canaries: int, guesses: int, right: int, delta: float, error: float = ERROR, *, group: int = 1
+) -> float:
+    """Return the largest epsilon that is refuted at ``error`` by this theorem or by `one_run_bound`'s; 0 where none is.
+
+    Both bound the same probability, so the smaller of their p-values is one too: the error is not shared. This theorem
+    is the tighter where canaries times delta is not small, the other one by a little where it is.
+
+    Args:
+        canaries: m, each included by a fair coin of its own.
+        guesses: r, a number that was fixed without looking at the coins.
+        right: v, how many of these guesses are right.
+        delta: of the claim, for one privacy unit.
+        error: probability that the bound may be wrong, between 0 and 1.
+        group: privacy units that one canary is made of.
+
+    Raises:
+        ValueError: a number is out of range.
+    """
+    other = one_run_bound(canaries, guesses, right, delta, error, group=group)
+
+    def family(epsilon: float) -> Curve:
+        return approximate_curve(epsilon, delta)
+
+    return max(other, largest_refuted(canaries, guesses, right, family, error, group=group))
 
 
 def epsilon_if_gaussian(

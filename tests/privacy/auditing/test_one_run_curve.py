@@ -9,9 +9,11 @@ import pytest
 from scipy import optimize, stats
 
 from leakboard.privacy.accounting import accountant
+from leakboard.privacy.auditing import one_run
 from leakboard.privacy.auditing.one_run import SHARES, largest_bound, one_run_bound
 from leakboard.privacy.auditing.one_run_curve import (
     approximate_curve,
+    epsilon_bound,
     epsilon_if_gaussian,
     epsilon_if_sampled_gaussian,
     gaussian_curve,
@@ -103,6 +105,18 @@ class TestPValue:
                 accuracy = optimize.brentq(beyond, 0.5, 1 - 1e-15) if beyond(1 - 1e-15) > 0 else 1.0
                 assert bound >= chance * stats.binom(guesses, accuracy).sf(v - 1) - 1e-9
 
+    @pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.02), (1.0, 0.001), (1.0, 0.02)])
+    def test_no_known_leak_beats_it(self, epsilon, delta):
+        """Leaks of each coin and, with probability delta m / k, of a random k of them: delta for each coin."""
+        m, q = 20, 1 / (1 + math.exp(-epsilon))
+        for v in range(1, m + 1):
+            bound = p_value(m, m, v, approximate_curve(epsilon, delta))
+            assert bound >= stats.binom(m, q + delta * (1 - q)).sf(v - 1) - 1e-9
+            for k in range(1, m + 1):
+                share = min(1.0, delta * m / k)
+                leaking = share * stats.binom(m - k, q).sf(v - k - 1) + (1 - share) * stats.binom(m, q).sf(v - 1)
+                assert bound >= leaking - 1e-9
+
     def test_abstentions_cost(self):
         """The same guesses of more canaries prove less."""
         values = [p_value(m, 20, 18, gaussian_curve(0.7)) for m in (20, 40, 200)]
@@ -152,12 +166,25 @@ class TestBounds:
         assert epsilon_if_gaussian(100, 100, 50, 1e-5) == epsilon_if_gaussian(100, 4, 4, 1e-5) == 0
         assert epsilon_if_sampled_gaussian(100, 100, 50, 1e-5, steps=3, sampling_probability=0.5) == 0
 
-    def test_of_epsilon_and_delta_it_is_no_larger_than_the_bound_that_is_made_for_them(self):
-        """And equal where all guesses are right, but for what delta costs there."""
+    def test_of_pure_privacy_it_is_no_larger_than_the_bound_that_is_made_for_it(self):
+        """And equal where all guesses are right."""
+        family = partial(approximate_curve, delta=0.0)
         for right in (100, 90):
-            family = partial(approximate_curve, delta=0.0)
             assert largest_refuted(100, 100, right, family) <= one_run_bound(100, 100, right, 0.0) + 2e-6
         assert largest_refuted(100, 100, 100, family) == pytest.approx(one_run_bound(100, 100, 100, 0.0), abs=3e-6)
+
+    @pytest.mark.parametrize("delta", [0.0, 1e-6, 1e-4, 1e-3])
+    @pytest.mark.parametrize("counts", [(500, 450, 450), (500, 450, 440), (123, 62, 62)])
+    def test_either_theorem_may_refute_an_epsilon(self, counts, delta):
+        """What both leave alone is left alone, what one of them refutes is refuted; the larger delta, the less."""
+        bound, other = epsilon_bound(*counts, delta), one_run_bound(*counts, delta)
+        assert other <= bound <= epsilon_bound(*counts, 0.0)
+        assert min(by_both(*counts, bound, delta)) <= 0.05 < min(by_both(*counts, bound * 1.001, delta))
+
+    def test_it_loses_little_to_delta(self):
+        assert epsilon_bound(500, 450, 450, 1e-3) > 1.4 * one_run_bound(500, 450, 450, 1e-3)
+        assert epsilon_bound(500, 450, 450, 1e-3) > 0.99 * epsilon_bound(500, 450, 450, 0.0)
+        assert 0 < epsilon_bound(90, 80, 79, 1e-3, group=2) < epsilon_bound(90, 80, 79, 1e-3) / 2
 
     @pytest.mark.parametrize(("m", "r", "v"), [(500, 450, 450), (500, 450, 440), (123, 62, 62), (1000, 100, 97)])
     def test_where_noise_is_gaussian_it_is_half_as_large_again(self, m, r, v):
@@ -254,3 +281,7 @@ class TestAudit:
 
 def epsilon_if_gaussian_at(m, r, v, error, *, delta):
     return epsilon_if_gaussian(m, r, v, delta, error)
+
+
+def by_both(m, r, v, epsilon, delta):
+    return p_value(m, r, v, approximate_curve(epsilon, delta)), one_run.p_value(m, r, v, epsilon, delta)
