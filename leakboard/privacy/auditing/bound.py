@@ -3,7 +3,14 @@
 Theorem. If releases of neighbours x and x' are (epsilon, delta)-private, then P(E | x) <= e**epsilon P(E | x') + delta
 for every event E. So epsilon >= ln((p - delta) / q) for any event with P(E | x) >= p and P(E | x') <= q. With p and q
 Clopper-Pearson bounds, each at half of the error, from draws that the choice of the event did not see, that holds with
-the stated confidence, and it is never infinite: q is never 0.
+the stated confidence, and it is never infinite: q is never 0. The draws must be independent of each other.
+
+Theorem for coins (Steinke, Nasr and Jagielski 2023, theorem 5.2 with delta = 0). Let a fair coin of its own decide of
+every row whether it is x or x', and let all that is released be epsilon-private for changing one row. Whoever guesses
+some of the coins from all that is released has more right guesses than v with no more probability than a sum of as many
+coins with P(right) = e**epsilon / (1 + e**epsilon): given the releases and the other coins, no coin's odds exceed
+e**epsilon. So with r rows in the event, v of them x, epsilon >= ln(s / (1 - s)) for the Clopper-Pearson bound s below
+the share v / r. This holds however the releases depend on each other; it needs the claim for the call as a whole.
 """
 
 from __future__ import annotations
@@ -31,10 +38,57 @@ def lower_bound(true_positives: int, false_positives: int, draws: int, delta: fl
 
 def lower_bounds(true_positives: Array, false_positives: Array, draws: int, delta: float, error: float) -> Array:
     """Return `lower_bound` of each count, float64 like the counts."""
+    p, q = low(true_positives, draws, error / 2), high(false_positives, draws, error / 2)
+    return np.maximum(_log_ratio(p - delta, q), 0.0)
+
+
+def bounds_of_tosses(
+    true_positives: Array, false_positives: Array, tosses: tuple[float, float], delta: float, error: float
+) -> Array:
+    """Return the bound of each count of rows in an event, float64 like the counts; coins decided which rows are x.
+
+    With delta = 0 by the theorem for coins, whatever depends on what; else as `lower_bounds`, for independent rows.
+
+    Args:
+        true_positives: rows of x in the event.
+        false_positives: rows of x' in the event.
+        tosses: rows of x and of x' in all.
+        delta: the claim's.
+        error: probability that a bound may be wrong.
+    """
+    return np.maximum(logs_of_tosses(true_positives, false_positives, tosses, delta, error), 0.0)
+
+
+def logs_of_tosses(
+    true_positives: Array, false_positives: Array, tosses: tuple[float, float], delta: float, error: float
+) -> Array:
+    """Return what `bounds_of_tosses` does, below 0 too: so events that prove nothing yet can be compared.
+
+    Expected counts, which are no whole numbers, may be put in.
+    """
+    if delta > 0:
+        p, q = low(true_positives, tosses[0], error / 2), high(false_positives, tosses[1], error / 2)
+        return _log_ratio(p - delta, q)
+    share = low(true_positives, np.add(true_positives, false_positives), error)
+    return _log_ratio(share, 1 - share)
+
+
+def low(counts: Array, draws: Array | float, error: float) -> Array:
+    """Return the Clopper-Pearson bound below a probability, float64 like the counts; wrong with probability error."""
     from scipy import stats
 
-    low = stats.beta.ppf(error / 2, np.maximum(true_positives, 1), draws - true_positives + 1)
-    high = stats.beta.ppf(1 - error / 2, false_positives + 1, np.maximum(draws - false_positives, 1))
-    p, q = np.where(true_positives > 0, low, 0.0), np.where(false_positives < draws, high, 1.0)
+    bounds = stats.beta.ppf(error, np.maximum(counts, 1), draws - counts + 1)
+    return np.where(counts > 0, bounds, 0.0)
+
+
+def high(counts: Array, draws: Array | float, error: float) -> Array:
+    """Return the Clopper-Pearson bound above a probability, float64 like the counts; wrong with probability error."""
+    from scipy import stats
+
+    bounds = stats.beta.ppf(1 - error, counts + 1, np.maximum(draws - counts, 1))
+    return np.where(counts < draws, bounds, 1.0)
+
+
+def _log_ratio(p: Array, q: Array) -> Array:
     with np.errstate(divide="ignore"):
-        return np.maximum(np.log(np.maximum(p - delta, 0.0)) - np.log(q), 0.0)
+        return np.log(np.maximum(p, 0.0)) - np.log(q)

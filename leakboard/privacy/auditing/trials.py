@@ -85,3 +85,26 @@ def releases(
         if not np.isfinite(outputs).all():
             raise ValueError("the mechanism released NaN or infinity")
         yield outputs
+
+
+def tosses(
+    release: Callable[[Array, np.random.Generator], Array],
+    inputs: tuple[Array, Array],
+    draws: int,
+    generator: np.random.Generator,
+) -> Iterator[tuple[Array, Array]]:
+    """Yield ``draws`` releases in chunks, float (n, d), and of each whether it is of the first input, bool (n,).
+
+    A fair coin of its own decides of every row of a call which input it is: what all rows share tells nothing of it.
+
+    Raises:
+        ValueError: a release is not finite.
+    """
+    first, second = inputs
+    rows = min(draws, max(1, VALUES // len(first)) if first.dtype != object else CHUNK)
+    for start in range(0, draws, rows):
+        coins = generator.random(min(rows, draws - start)) < 0.5
+        outputs = release(np.where(coins[:, None], first, second), generator)
+        if not np.isfinite(outputs).all():
+            raise ValueError("the mechanism released NaN or infinity")
+        yield outputs, coins

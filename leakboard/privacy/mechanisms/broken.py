@@ -20,7 +20,9 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True, config=CHECKED)
-class _Control(MechanismDefaults):
+class Control(MechanismDefaults):
+    """A mechanism that claims epsilon for any two vectors of the unit cube."""
+
     epsilon: Positive
 
     sound = False
@@ -35,7 +37,7 @@ class _Control(MechanismDefaults):
         return self.epsilon if self.sound else math.inf
 
 
-class Copy(_Control):
+class Copy(Control):
     """Broken: publishes the vector as it is (Habernal 2022, NoPrivacyMechanism)."""
 
     def release(self, values: Array, rng: np.random.Generator) -> Array:
@@ -43,7 +45,7 @@ class Copy(_Control):
         return values.copy()
 
 
-class DpTextSampler(_Control):
+class DpTextSampler(Control):
     """Broken: the noise of DPText (Beigi et al. 2019), an inverse distribution function fed from the wrong interval.
 
     -b sgn(u) ln(1 - 2|u|) asks for u in (-1/2, 1/2); with u in (0, 1) half of the draws are NaN and the others
@@ -57,7 +59,7 @@ class DpTextSampler(_Control):
         return values + values.shape[-1] / self.epsilon * noise
 
 
-class DpTextSamplerWithoutNan(_Control):
+class DpTextSamplerWithoutNan(Control):
     """Broken: as `DpTextSampler`, but NaN is drawn again, so that the noise is exponential."""
 
     def release(self, values: Array, rng: np.random.Generator) -> Array:
@@ -65,7 +67,7 @@ class DpTextSamplerWithoutNan(_Control):
         return values + rng.exponential(values.shape[-1] / self.epsilon, values.shape)
 
 
-class AdeptSensitivity(_Control):
+class AdeptSensitivity(Control):
     """Broken for d > 1: Laplace noise for a sensitivity of 1 whatever d is (ADePT, as in Habernal 2022)."""
 
     def release(self, values: Array, rng: np.random.Generator) -> Array:
@@ -84,7 +86,7 @@ class AdeptSensitivity(_Control):
         return dimensions * self.epsilon
 
 
-class HalfScale(_Control):
+class HalfScale(Control):
     """Broken: Laplace noise of half the scale."""
 
     def release(self, values: Array, rng: np.random.Generator) -> Array:
@@ -100,7 +102,7 @@ class HalfScale(_Control):
         return 2 * self.epsilon
 
 
-class SharedDraw(_Control):
+class SharedDraw(Control):
     """Broken for d > 1: one Laplace number for a whole row, as DPNR's released code draws it.
 
     Differences between coordinates are published as they are.
@@ -115,7 +117,7 @@ class SharedDraw(_Control):
         return self.epsilon if dimensions == 1 else math.inf
 
 
-class FixedSeed(_Control):
+class FixedSeed(Control):
     """Broken: noise from a fixed seed is known to everybody, who may subtract it."""
 
     def release(self, values: Array, rng: np.random.Generator) -> Array:
@@ -123,7 +125,20 @@ class FixedSeed(_Control):
         return values + laplace_noise(values[0], values.shape[-1] / self.epsilon, np.random.default_rng(0))
 
 
-class RandomBits(_Control):
+class Averaged(Control):
+    """Broken: the mean of two correct releases, which spend epsilon each."""
+
+    def release(self, values: Array, rng: np.random.Generator) -> Array:
+        """Return the values plus the mean of two Lap(d/epsilon)."""
+        scale = values.shape[-1] / self.epsilon
+        return values + (laplace_noise(values, scale, rng) + laplace_noise(values, scale, rng)) / 2
+
+    def proved(self, dimensions: int) -> float:
+        """Return twice what is claimed (composition)."""
+        return 2 * self.epsilon
+
+
+class RandomBits(Control):
     """Sound: coin flips, whatever the input (Habernal 2022, CompletelyRandomMechanism)."""
 
     sound = True
@@ -137,7 +152,7 @@ class RandomBits(_Control):
         return 0.0
 
 
-class HalvedOutput(_Control):
+class HalvedOutput(Control):
     """Sound: a correct Laplace release, halved afterwards (Habernal's sixth, named a wrong sensitivity there).
 
     What is done to a private release cannot make it less private.
@@ -154,5 +169,5 @@ class HalvedOutput(_Control):
         return laplace_log_ratio(2 * outputs, first, second, outputs.shape[-1] / self.epsilon)
 
 
-BROKEN = (Copy, DpTextSampler, DpTextSamplerWithoutNan, AdeptSensitivity, HalfScale, SharedDraw, FixedSeed)
+BROKEN = (Copy, DpTextSampler, DpTextSamplerWithoutNan, AdeptSensitivity, HalfScale, Averaged, SharedDraw, FixedSeed)
 SOUND = (RandomBits, HalvedOutput)

@@ -1,0 +1,62 @@
+"""Bounds by coins: as tight as the theorem allows, and valid where releases of a call depend on each other."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from leakboard.privacy.auditing.bound import bounds_of_tosses, logs_of_tosses, lower_bound
+from leakboard.privacy.auditing.trials import counts, tosses
+from leakboard.privacy.mechanisms.broken import Copy
+from leakboard.privacy.mechanisms.broken_calls import SharedAndOwn
+
+INPUTS = np.zeros(1), np.ones(1)
+
+
+@pytest.mark.parametrize(("right", "wrong"), [(40, 3), (1, 0), (700, 300), (1000, 0)])
+def test_so_many_right_guesses_have_just_the_probability_of_the_error(right, wrong):
+    bound = float(bounds_of_tosses(np.array(right), np.array(wrong), (1000, 1000), 0.0, 0.05))
+    if bound > 0:
+        assert stats.binom(right + wrong, special.expit(bound)).sf(right - 1) == pytest.approx(0.05)
+    else:
+        assert stats.binom(right + wrong, 0.5).sf(right - 1) >= 0.05
+
+
+def test_with_a_delta_it_is_the_bound_of_two_samples():
+    found = float(bounds_of_tosses(np.array(300), np.array(20), (1000, 1000), 0.01, 0.05))
+    assert found == pytest.approx(lower_bound(300, 20, 1000, 0.01, 0.05))
+
+
+def test_events_that_prove_nothing_can_be_compared():
+    logs = logs_of_tosses(np.array([50, 500]), np.array([50, 500]), (1000, 1000), 0.0, 0.05)
+    assert (logs < 0).all()
+    assert logs[0] < logs[1]
+    assert (bounds_of_tosses(np.array([0, 50]), np.array([0, 50]), (1000, 1000), 0.0, 0.05) == 0).all()
+
+
+def test_coins_are_fair_independent_and_decide():
+    chunks = list(tosses(Copy(1.0).release, INPUTS, 600_000, np.random.default_rng(0)))
+    outputs, coins = (np.concatenate(part) for part in zip(*chunks, strict=True))
+    assert len(chunks) > 1
+    assert (outputs[:, 0] == ~coins).all()
+    assert abs(coins.mean() - 0.5) < 4 * 0.5 / math.sqrt(600_000)
+    assert abs(np.mean(coins[1:] == coins[:-1]) - 0.5) < 4 * 0.5 / math.sqrt(600_000)
+
+
+def test_what_all_rows_of_a_call_share_is_no_false_alarm():
+    """Of a sound mechanism whose rows depend on each other; two samples, each of a call of its own, raise alarms."""
+    mechanism, rng, n, alarms = SharedAndOwn(0.5), np.random.default_rng(1), 500, {"coins": 0, "samples": 0}
+
+    def holds(outputs):
+        return outputs[:, 0] < 0.5
+
+    for _ in range(200):
+        hits, misses = counts(mechanism.release, INPUTS, holds, n, rng)
+        alarms["samples"] += lower_bound(hits, misses, n, 0.0, 0.05) > 0.5
+        ((outputs, coins),) = tosses(mechanism.release, INPUTS, 2 * n, rng)
+        shown = holds(outputs)
+        counted = np.array((shown & coins).sum()), np.array((shown & ~coins).sum())
+        alarms["coins"] += float(bounds_of_tosses(*counted, (n, n), 0.0, 0.05)) > 0.5
+    assert alarms["coins"] <= stats.binom(200, 0.05).ppf(0.999)
+    assert alarms["samples"] > 40
