@@ -120,9 +120,9 @@ def _best_event(
     """Return the event of one pair, either way round, that promises most on draws of its own."""
     sides = (pair.first, pair.second)
     learned = [np.concatenate(list(releases(mechanism.release, x, min(LEARNED, draws), generator))) for x in sides]
-    statistics = _statistics(mechanism, pair, *learned)
+    statistics = statistics_of(mechanism, pair, *learned)
     if digits is not None:
-        statistics = {name: _rounded(score, np.concatenate(learned), digits) for name, score in statistics.items()}
+        statistics = {name: rounded(score, np.concatenate(learned), digits) for name, score in statistics.items()}
     scores: dict[str, list[Array]] = {name: [] for name in statistics}
     for values in sides:
         parts: dict[str, list[Array]] = {name: [] for name in statistics}
@@ -156,14 +156,14 @@ def _best_threshold(pair: Pair, statistic: str, score: Score, first: Array, seco
     return Event(pair, statistic, score, float(candidates[best]), above, float(promises[above][best]))
 
 
-def _statistics(mechanism: Mechanism, pair: Pair, first: Array, second: Array) -> dict[str, Score]:
+def statistics_of(mechanism: Mechanism, pair: Pair, first: Array, second: Array) -> dict[str, Score]:
     """Return the statistics that may tell the pair apart; a learned one is fitted on releases of its own."""
     statistics: dict[str, Score] = {
         "sum": lambda outputs: outputs.sum(1),
         "mean above the minimum": lambda outputs: outputs.mean(1) - outputs.min(1),
         "smallest coordinate": lambda outputs: outputs.min(1),
         "largest coordinate": lambda outputs: outputs.max(1),
-        "learned classifier": _classifier(first, second),
+        "learned classifier": fisher(first, second),
     }
     one, other = mechanism.vector_of(pair.first), mechanism.vector_of(pair.second)
     if one is None or other is None:
@@ -181,7 +181,7 @@ def _statistics(mechanism: Mechanism, pair: Pair, first: Array, second: Array) -
     return statistics
 
 
-def _classifier(first: Array, second: Array) -> Score:
+def fisher(first: Array, second: Array) -> Score:
     """Return the discriminant of Fisher (1936) with a shrunken covariance (Ledoit and Wolf 2004)."""
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
@@ -195,7 +195,7 @@ def _classifier(first: Array, second: Array) -> Score:
     return lambda outputs: outputs[:, varying] @ model.coef_[0]
 
 
-def _rounded(score: Score, outputs: Array, digits: int) -> Score:
+def rounded(score: Score, outputs: Array, digits: int) -> Score:
     """Return a score in whole steps of 10**-digits of its spread over these outputs."""
     spread = float(np.std(score(outputs))) or 1.0
     step = 2.0 ** np.ceil(np.log2(spread)) * 10.0**-digits

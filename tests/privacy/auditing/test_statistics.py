@@ -1,0 +1,90 @@
+"""Learned statistics and thresholds: they find what the sum does not, and no lucky threshold wins."""
+
+import numpy as np
+import pytest
+from scipy import special
+
+from leakboard.privacy.auditing.densities import learned_scores
+from leakboard.privacy.auditing.thresholds import best_threshold, most_possible
+
+N = 20_000
+
+
+def auc(first, second):
+    ranks = np.argsort(np.argsort(np.concatenate([first, second])))
+    return (ranks[: len(first)].mean() - (len(first) - 1) / 2) / len(second)
+
+
+def test_tables_come_close_to_the_exact_ratio():
+    """Of Laplace noise in eight dimensions, where the sum does not."""
+    rng, d = np.random.default_rng(0), 8
+    sides = [rng.laplace(value, 2, (2 * N, d)) for value in (0.0, 1.0)]
+    learned = learned_scores(sides[0][:N], sides[1][:N], np.ones(d))
+
+    def exact(outputs):
+        return (np.abs(outputs - 1) - np.abs(outputs)).sum(1)
+
+    best = auc(*(exact(side[N:]) for side in sides))
+    for name, score in learned.items():
+        assert best - 0.012 < auc(*(score(side[N:]) for side in sides)) < best + 0.005, name
+    assert auc(*(-side[N:].sum(1) for side in sides)) < best - 0.015
+
+
+def test_coordinates_of_different_noise_have_tables_of_their_own():
+    rng = np.random.default_rng(1)
+    sides = [rng.normal(value, [1, 4, 4, 4], (2 * N, 4)) for value in (0.0, 1.0)]
+    learned = learned_scores(sides[0][:N], sides[1][:N], None)
+    apart, together = (
+        auc(*(learned[name](side[N:]) for side in sides))
+        for name in ("density ratios of the coordinates", "density ratio of all coordinates")
+    )
+    assert apart > together + 0.02
+
+
+def test_trees_find_a_scale_that_a_row_shares():
+    """Rows that are noisy by turns: how far a row lies out says how much its sum tells."""
+    rng, d = np.random.default_rng(2), 16
+    sides = [value + rng.normal(0, 1, (2 * N, d)) * rng.choice([0.5, 20], (2 * N, 1)) for value in (0.0, 1.0)]
+    learned = learned_scores(sides[0][:N], sides[1][:N], np.ones(d))
+    certain = [np.mean(learned["boosted trees"](side[N:]) > 2) for side in sides]
+    assert certain[0] > 0.4
+    assert certain[1] < 0.02
+
+
+def test_releases_that_do_not_vary_have_scores():
+    learned = learned_scores(np.zeros((200, 2)), np.zeros((200, 2)), None)
+    assert all(np.isfinite(score(np.zeros((3, 2)))).all() for score in learned.values())
+
+
+class TestThresholds:
+    """The best event is found on either side; luck is not taken for it."""
+
+    def test_of_normal_scores_close_to_the_best_there_is(self):
+        rng, fresh = np.random.default_rng(3), 100_000
+        found = best_threshold(rng.normal(1, 1, N), rng.normal(0, 1, N), fresh, 0.0, 0.05)
+        grid = np.linspace(0, 6, 500)
+        p, q = special.ndtr(1 - grid), special.ndtr(-grid)
+        z = 1.645 * np.sqrt(1 / (p * fresh) + 1 / (q * fresh))
+        reached = np.interp(found.value, grid, np.log(p / q) - z)
+        assert found.above
+        assert reached > 0.85 * np.max((np.log(p / q) - z)[q * fresh > 20])
+        assert best_threshold(rng.normal(-1, 1, N), rng.normal(0, 1, N), fresh, 0.0, 0.05).above is False
+
+    def test_an_atom_is_parted_from_what_lies_next_to_it(self):
+        rng = np.random.default_rng(4)
+        second = rng.integers(1, 40, N).astype(float)
+        first = np.where(rng.random(N) < 0.01, 0.0, rng.integers(1, 40, N))
+        found = best_threshold(first, second, N, 0.0, 0.05)
+        assert found.holds(np.array([0.0, 1.0])).tolist() == [True, False]
+
+    def test_scores_that_tell_nothing_promise_nothing(self):
+        rng = np.random.default_rng(5)
+        promises = [best_threshold(*rng.normal(size=(2, 2000)), 10**6, 0.0, 0.05).promise for _ in range(50)]
+        assert np.mean(np.array(promises) > 0.3) < 0.2
+
+    @pytest.mark.parametrize(("shift", "hopeless"), [(0, True), (0.2, False)])
+    def test_what_no_event_can_refute_is_seen(self, shift, hopeless):
+        rng = np.random.default_rng(6)
+        first, second = (rng.random((2, N)) < [[0.5 + shift], [0.5]]).astype(float)
+        assert (most_possible(first, second, 0.0, 1e-3) < 0.2) == hopeless
+        assert most_possible(*rng.normal(size=(2, N)), 0.0, 1e-3) > 1  # tails are open
