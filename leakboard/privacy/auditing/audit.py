@@ -1,23 +1,44 @@
 """A lower bound on a mechanism's epsilon, at a stated confidence, from attacking it while it runs.
 
-The event is chosen on one half of the draws (`leakboard.privacy.auditing.events`) and tested on the other half, which
-knows nothing of the choice (`leakboard.privacy.auditing.bound`, with the theorem). So the bound holds with the stated
-confidence however many thresholds, statistics and pairs the choice was made from.
+First single rows (`audit`): neighbours are two inputs of a row. The draws come in rounds, each larger than all before.
+An event is chosen on the rounds before (`leakboard.privacy.auditing.choosing`) and tested on fresh tosses, which know
+nothing of the choice (`leakboard.privacy.auditing.bound`, with the theorems). So a round's bound holds with its share
+of the error however many thresholds, statistics and pairs the choice was made from, and all rounds' together with the
+whole error: the audit may stop after any. It does when the claim is refuted, or when no event can refute it. Then whole
+calls (`leakboard.privacy.auditing.calls`), where the claim is not refuted yet.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from leakboard.privacy.auditing.bound import lower_bound
-from leakboard.privacy.auditing.events import DIGITS, Pair, choose_event
-from leakboard.privacy.auditing.trials import Mechanism, counts
+from leakboard.privacy.auditing.bound import bounds_of_tosses
+from leakboard.privacy.auditing.calls import audit_calls
+from leakboard.privacy.auditing.choosing import Candidate, candidates, scored
+from leakboard.privacy.auditing.curve import TradeOff, curve_thresholds, trade_off_bound
+from leakboard.privacy.auditing.events import DIGITS, Pair
+from leakboard.privacy.auditing.thresholds import Threshold, most_possible
+from leakboard.privacy.auditing.trials import Mechanism
 
 DRAWS = 100_000
-"""Releases of either input."""
+"""Releases of either input of an audit that is not in rounds."""
+BUDGET = 100_000_000
+"""Numbers that an audit draws at most, all coordinates of all releases."""
+MOST = 5_000_000
+"""Releases of either input that an audit draws at most, where vectors are short."""
+CHOSEN = 50_000
+"""Releases of either input that the first event is chosen on."""
+GROWTH = 3
+"""A round draws so many times what was drawn before it."""
+KEPT = 2
+"""Statistics of the best pair that later rounds choose from."""
+CALLS_ERROR = 0.2
+"""Share of the error that the audit of whole calls gets."""
+HOPELESS = 1e-3
+"""Error of the bounds by which an audit ends because no event can refute the claim. No bound rests on it."""
 
 
 @dataclass(frozen=True)
@@ -34,27 +55,137 @@ class Bound:
     """Share of the first input's releases in the event."""
     second: float
     draws: int
-    """Releases of either input that the bound rests on."""
+    """Releases of either input that the bound rests on, about: coins decide which input is released."""
+    trade_off: TradeOff | None = None
+    """The curve of the best statistic on single rows, with mu and Renyi divergences; at ``confidence`` by itself."""
 
 
 def audit(
     mechanism: Mechanism,
     pairs: Sequence[Pair],
     generator: np.random.Generator,
-    draws: int = DRAWS,
+    draws: int | None = None,
     confidence: float = 0.95,
     digits: int | None = DIGITS,
+    *,
+    budget: int = BUDGET,
+    calls: int = 0,
 ) -> Bound:
-    """Return a lower bound on a mechanism's epsilon from ``draws`` releases of each input.
+    """Return a lower bound on a mechanism's epsilon.
 
-    Every pair gets its share of the first half of the draws; the second half tests the best event.
+    Args:
+        mechanism: what is audited.
+        pairs: neighbours; the first rounds share their draws among them.
+        generator: of coins and noise.
+        draws: releases of either input, half to choose and half to test; None: rounds, as far as the budget goes.
+        confidence: of the bound.
+        digits: of a score that count; None: all.
+        budget: numbers that are drawn at most, where ``draws`` is None.
+        calls: calls that test single rows among others (`leakboard.privacy.auditing.calls.CALLS`); 0 for none.
 
     Raises:
         ValueError: fewer than 100 draws a pair, no pair, or releases that are not finite.
     """
-    event = choose_event(mechanism, pairs, generator, draws // 2, digits)
-    tested = draws - draws // 2
-    first, second = counts(mechanism.release, (event.pair.first, event.pair.second), event.holds, tested, generator)
-    epsilon = lower_bound(first, second, tested, mechanism.delta, 1 - confidence)
-    shares = (first / tested, second / tested)
-    return Bound(epsilon, confidence, event.pair.name, event.statistic, event.description, *shares, tested)
+    error = 1 - confidence
+    shared = CALLS_ERROR * error if calls else 0.0
+    plan = rounds(draws, budget, len(pairs[0].first) if pairs else 1)
+    bound = _audit_rows(mechanism, pairs, generator, plan, error - shared, confidence, digits)
+    if not calls or bound.epsilon > mechanism.epsilon:
+        return bound
+    found = audit_calls(mechanism, pairs, generator, calls, shared, digits)
+    if found.epsilon <= bound.epsilon:
+        return bound
+    return Bound(
+        found.epsilon,
+        confidence,
+        found.pair,
+        found.statistic,
+        found.event,
+        found.first,
+        found.second,
+        found.draws,
+        bound.trade_off,
+    )
+
+
+def rounds(draws: int | None, budget: int, dimension: int) -> list[int]:
+    """Return the releases of either input of each round; the first is for choosing alone."""
+    if draws is not None:
+        return [draws // 2, draws - draws // 2]
+    total = min(budget // (2 * dimension), MOST)
+    sizes = [min(CHOSEN, total // 2)]
+    while (left := total - sum(sizes)) > 0:
+        size = GROWTH * sum(sizes)
+        sizes.append(size if left >= 2 * size else left)
+    return sizes
+
+
+def _errors(tests: int, error: float) -> list[float]:
+    """Return each round's share of the error: half for the last, the rest in equal parts."""
+    return [error] if tests == 1 else [error / 2 / (tests - 1)] * (tests - 1) + [error / 2]
+
+
+def _audit_rows(
+    mechanism: Mechanism,
+    pairs: Sequence[Pair],
+    generator: np.random.Generator,
+    sizes: Sequence[int],
+    error: float,
+    confidence: float,
+    digits: int | None,
+) -> Bound:
+    """Return the largest bound of all rounds; the trade-off curve is of the last one that ran."""
+    errors, delta = _errors(len(sizes) - 1, error), mechanism.delta
+    wholes = _errors(len(sizes) - 1, 1 - confidence)
+    kept = candidates(mechanism, pairs, generator, sizes[0], sizes[-1], errors[-1], digits)[:KEPT]
+    best = curve = None
+    for left, size, share, whole in zip(reversed(range(len(errors))), sizes[1:], errors, wholes, strict=True):
+        thresholds = [candidate.threshold(size, delta, share) for candidate in kept]
+        chosen = int(np.argmax([threshold.promise for threshold in thresholds]))
+        candidate, threshold = kept[chosen], thresholds[chosen]
+        scored_by = {c.statistic: c.score for c in (kept if left else [candidate])}
+        scores = scored(mechanism, candidate.pair, scored_by, 2 * size, generator)
+        fresh = scores[candidate.statistic]
+        bound = _tested(candidate, threshold, fresh, delta, share, confidence)
+        curve = _curve(candidate, threshold, fresh, whole)
+        best = bound if best is None or bound.epsilon > best.epsilon else best
+        if not left or best.epsilon > mechanism.epsilon:
+            break
+        kept = [c.grown(*scores[c.statistic]) for c in kept]
+        if _hopeless(kept, mechanism):
+            break
+    assert best is not None, "there is a round of tests"
+    return replace(best, trade_off=curve)
+
+
+def _tested(
+    candidate: Candidate,
+    threshold: Threshold,
+    scores: tuple[np.ndarray, np.ndarray],
+    delta: float,
+    error: float,
+    confidence: float,
+) -> Bound:
+    """Return what the counts of an event in fresh scores prove."""
+    hits, misses = (int(np.count_nonzero(threshold.holds(side))) for side in scores)
+    sizes = len(scores[0]), len(scores[1])
+    epsilon = float(bounds_of_tosses(np.array(hits), np.array(misses), sizes, delta, error))
+    event, shares = candidate.event(threshold), (hits / max(1, sizes[0]), misses / max(1, sizes[1]))
+    return Bound(epsilon, confidence, event.pair.name, event.statistic, event.description, *shares, sum(sizes) // 2)
+
+
+def _curve(candidate: Candidate, threshold: Threshold, scores: tuple[np.ndarray, np.ndarray], error: float) -> TradeOff:
+    """Return the trade-off curve of fresh scores; its thresholds are fixed on the scores before."""
+    sign = 1 if threshold.above else -1
+    grid = curve_thresholds(sign * candidate.first, sign * candidate.second)
+    return trade_off_bound(sign * scores[0], sign * scores[1], grid, error)
+
+
+def _hopeless(kept: Sequence[Candidate], mechanism: Mechanism) -> bool:
+    """Return whether no threshold of any statistic can refute the claim, as far as one sees."""
+    delta, claimed = mechanism.delta, mechanism.epsilon
+    return all(
+        most_possible(*sides, delta, HOPELESS) <= claimed
+        for candidate in kept
+        for sides in ((candidate.first, candidate.second), (candidate.second, candidate.first))
+    )

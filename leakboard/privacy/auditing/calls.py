@@ -1,0 +1,233 @@
+"""Whole calls: does what is released of one row tell of another row, of the same call or of another?
+
+Rows that are sound one by one may give each other away: noise drawn once for all rows of a call, a seed that serves two
+calls, a scale that is read off the other rows. Here neighbours are two sequences of calls that differ in one row; all
+other rows are public. In every call a fair coin decides whether one row is x or x'; the others are x. The coins are
+guessed from all that was released.
+
+Theorem. The calls of a mechanism, one after the other, are one mechanism on all their rows. If a row is released once
+and the claim is epsilon, this mechanism is epsilon-private for changing that row with the others fixed, and any event
+of the whole output counts: groups of rows need no theorem of their own. So the theorem of
+`leakboard.privacy.auditing.one_run` bounds the number of right guesses, with the rows for canaries. It asks that the
+coins are independent, and nothing of the releases: calls may share seeds or state. Clopper-Pearson bounds over calls
+would need independent calls, which is just what fails there.
+
+What is proved is about the process that ran. Where a seed was drawn once for all calls and kept secret, it is refuted
+that this process releases each row with the claimed epsilon. A claim with delta pays 2 m delta times a density of the
+number of right guesses for m calls, so a large delta is refuted only by nearly all guesses right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from leakboard.privacy.auditing.events import DIGITS, Array, Pair, fisher
+from leakboard.privacy.auditing.one_run import OneRunBound, audit_scores, guess
+from leakboard.privacy.auditing.trials import Mechanism
+
+ROWS = 4
+"""Rows of a call."""
+CALLS = 4_000
+"""Calls that are tested; half as many choose the statistic of each pair."""
+FEATURES = 600
+"""Most numbers that a classifier is learned from."""
+
+
+@dataclass(frozen=True)
+class Calls:
+    """Calls one after the other, and the row of each that a coin decided."""
+
+    pair: Pair
+    released: Array
+    """Float (n, `ROWS`, d)."""
+    positions: Array
+    """Row of each call that a coin decided, int (n,): 1 and 2 in turn, so that one call tells a row's noise in the
+    next."""
+
+    @property
+    def decided(self) -> Array:
+        """The rows that coins decided, float (n, d)."""
+        return self._rows(0)
+
+    @property
+    def others(self) -> Array:
+        """The noise of the public rows, float (n, `ROWS` - 1, d), as far as it was added."""
+        rows = [self._rows(step) for step in range(1, ROWS)]
+        others: Array = np.stack(rows, axis=1) - self.pair.first
+        return others
+
+    def _rows(self, step: int) -> Array:
+        rows: Array = self.released[np.arange(len(self.released)), (self.positions + step) % ROWS]
+        return rows
+
+    def noises(self) -> Iterator[Array]:
+        """Yield what may have been the noise of the decided rows, float (n, d).
+
+        The noise of the other rows of the call; of the same row in the calls before and after it; and in the call
+        whose first row came out nearest, of those where the row was public.
+        """
+        last, residuals, others = len(self.released) - 1, self.released - self.pair.first, self.others
+        calls = np.arange(last + 1)
+        yield from (others[:, i] for i in range(ROWS - 1))
+        for call in (np.maximum(calls - 1, 0), np.minimum(calls + 1, last), self._alike()):
+            yield residuals[call, self.positions]
+
+    def _alike(self) -> Array:
+        """Return for each call that of the other position whose first row came out nearest, int (n,)."""
+        keys = self.released[:, 0, 0]
+        alike = np.empty(len(keys), int)
+        for position in (1, 2):
+            own, other = (np.flatnonzero(test) for test in (self.positions == position, self.positions != position))
+            order = other[np.argsort(keys[other], kind="stable")]
+            place = np.searchsorted(keys[order], keys[own])
+            before, after = order[np.maximum(place - 1, 0)], order[np.minimum(place, len(order) - 1)]
+            nearer = np.abs(keys[before] - keys[own]) < np.abs(keys[after] - keys[own])
+            alike[own] = np.where(nearer, before, after)
+        return alike
+
+
+Statistic = Callable[[Calls], Array]
+
+
+@dataclass(frozen=True)
+class CallsTest:
+    """A statistic of calls, and the pair between whose inputs it tells."""
+
+    pair: Pair
+    name: str
+    statistic: Statistic
+    digits: int | None
+    promise: float
+    """The bound on the calls that it was chosen from."""
+
+    def score(self, calls: Calls) -> Array:
+        """Return a number a call, higher where its coin likelier said the first input, float64 (n,)."""
+        scores = self.statistic(calls)
+        if self.digits is None:
+            return scores
+        step = (float(np.std(scores)) or 1.0) * 10.0**-self.digits
+        rounded: Array = np.rint(scores / step) * step
+        return rounded
+
+
+@dataclass(frozen=True)
+class CallsBound:
+    """What the guesses of coins prove, in the terms of `leakboard.privacy.auditing.audit.Bound`."""
+
+    epsilon: float
+    pair: str
+    statistic: str
+    event: str
+    first: float
+    """Share of the calls with the first input that are guessed to be of it."""
+    second: float
+    """Share of the calls with the second input that are guessed to be of the first."""
+    draws: int
+    """Calls."""
+
+
+def audit_calls(
+    mechanism: Mechanism,
+    pairs: Sequence[Pair],
+    generator: np.random.Generator,
+    calls: int,
+    error: float,
+    digits: int | None = DIGITS,
+) -> CallsBound:
+    """Return the bound of the statistic and pair that look best on calls of their own.
+
+    Args:
+        mechanism: what is audited.
+        pairs: neighbours, vectors.
+        generator: of coins and noise.
+        calls: that are tested.
+        error: probability that the bound may be wrong.
+        digits: of a score that count; None: all.
+
+    Raises:
+        ValueError: releases that are not finite.
+    """
+    test = choose_test(mechanism, pairs, generator, calls, digits)
+    tested, coins = run_calls(mechanism, test.pair, calls, generator)
+    scores = test.score(tested)
+    return _described(audit_scores(scores, coins, mechanism.delta, error), test, scores, coins)
+
+
+def choose_test(
+    mechanism: Mechanism,
+    pairs: Sequence[Pair],
+    generator: np.random.Generator,
+    calls: int,
+    digits: int | None = DIGITS,
+) -> CallsTest:
+    """Return the statistic and pair that look best on calls of their own, half as many as ``calls`` for each pair.
+
+    Either input of each pair is tried as the public rows.
+    """
+    tests = []
+    for pair in [way for own in pairs for way in (own, own.swapped())]:
+        learned, chosen = (run_calls(mechanism, pair, max(8, calls // 4), generator) for _ in range(2))
+        for name, statistic in _statistics(*learned).items():
+            test = CallsTest(pair, name, statistic, digits, 0.0)
+            looked = audit_scores(test.score(chosen[0]), chosen[1], mechanism.delta)
+            tests.append((looked.right / looked.guesses, replace(test, promise=looked.epsilon)))
+    return max(tests, key=lambda entry: (entry[1].promise, entry[0]))[1]
+
+
+def run_calls(mechanism: Mechanism, pair: Pair, calls: int, generator: np.random.Generator) -> tuple[Calls, Array]:
+    """Return calls of a mechanism, and for each whether its coin said the first input, bool (n,)."""
+    coins = generator.random(calls) < 0.5
+    positions = 1 + np.arange(calls) % 2
+    released = np.empty((calls, ROWS, len(pair.first)))
+    for call, (coin, position) in enumerate(zip(coins, positions, strict=True)):
+        rows = np.tile(pair.first, (ROWS, 1))
+        rows[position] = pair.first if coin else pair.second
+        released[call] = mechanism.release(rows, generator)
+    if not np.isfinite(released).all():
+        raise ValueError("the mechanism released NaN or infinity")
+    return Calls(pair, released, positions), coins
+
+
+def _statistics(calls: Calls, coins: Array) -> Mapping[str, Statistic]:
+    """Return scores, higher or lower for the first input; the learned one is fitted on these calls."""
+    one, other = calls.pair.first, calls.pair.second
+    direction = one - other
+    statistics: dict[str, Statistic] = {
+        "row less the likeliest noise": lambda calls: _less_noise(calls.decided, calls.noises(), one, other),
+        "row less the mean noise": lambda calls: (calls.decided - calls.others.mean(1)) @ direction,
+        "size of the other rows' noise": lambda calls: np.abs(calls.others).sum((1, 2)),
+        "size of the other rows' noise, negative": lambda calls: -np.abs(calls.others).sum((1, 2)),
+        "other rows along the difference": lambda calls: calls.others.sum(1) @ direction,
+    }
+    if ROWS * len(one) <= FEATURES:
+        score = fisher(_features(calls)[coins], _features(calls)[~coins])
+        statistics["learned classifier of the rows"] = lambda calls: -score(_features(calls))
+    return statistics
+
+
+def _features(calls: Calls) -> Array:
+    """Return all rows of a call, the decided one first, float (n, `ROWS` d)."""
+    return np.concatenate([calls.decided, calls.others.reshape(len(calls.released), -1)], axis=1)
+
+
+def _less_noise(rows: Array, noises: Iterable[Array], one: Array, other: Array) -> Array:
+    """Return how much nearer a row less noise is to the first input, float64 (n,), for the noise that fits best."""
+    fits, result = np.full(len(rows), np.inf), np.zeros(len(rows))
+    for noise in noises:
+        near, far = (np.abs(rows - noise - vector).sum(1) for vector in (one, other))
+        fit = np.minimum(near, far)
+        result = np.where(fit < fits, far - near, result)
+        fits = np.minimum(fit, fits)
+    return result
+
+
+def _described(bound: OneRunBound, test: CallsTest, scores: Array, coins: Array) -> CallsBound:
+    guesses = guess(scores, bound.guesses) == 1
+    first, second = (float(guesses[side].mean()) if side.any() else 0.0 for side in (coins, ~coins))
+    where = f"{test.pair.name}: one row of {ROWS} in a call, beside rows like the first"
+    counted = f"{bound.right} right guesses of {bound.guesses}"
+    event = f"{test.name}: {counted}, the highest and the lowest of {len(scores)} calls"
+    return CallsBound(bound.epsilon, where, test.name, event, first, second, len(scores))

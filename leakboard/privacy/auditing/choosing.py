@@ -1,0 +1,121 @@
+"""Choosing what to test: of all pairs and statistics those whose best event promises most on fresh tosses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from leakboard.privacy.auditing.densities import learned_scores
+from leakboard.privacy.auditing.events import FEWEST, Array, Event, Pair, Score, rounded, statistics_of
+from leakboard.privacy.auditing.thresholds import Threshold, best_threshold
+from leakboard.privacy.auditing.trials import Mechanism, tosses
+
+LEARNED = 50_000
+"""Releases of either input that statistics are learned from."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A statistic of a pair, with its scores so far of the pair's first and second input, float64 (n,) and (m,)."""
+
+    pair: Pair
+    statistic: str
+    score: Score
+    first: Array
+    second: Array
+
+    def threshold(self, fresh: int, delta: float, error: float) -> Threshold:
+        """Return the threshold that promises most on ``fresh`` tosses of either input."""
+        return best_threshold(self.first, self.second, fresh, delta, error)
+
+    def event(self, threshold: Threshold) -> Event:
+        """Return the event of a threshold."""
+        return Event(self.pair, self.statistic, self.score, threshold.value, threshold.above, threshold.promise)
+
+    def grown(self, first: Array, second: Array) -> Candidate:
+        """Return it with further scores."""
+        sides = (np.concatenate(part) for part in ((self.first, first), (self.second, second)))
+        return Candidate(self.pair, self.statistic, self.score, *sides)
+
+
+def candidates(
+    mechanism: Mechanism,
+    pairs: Sequence[Pair],
+    generator: np.random.Generator,
+    draws: int,
+    fresh: int,
+    error: float,
+    digits: int | None,
+) -> list[Candidate]:
+    """Return statistics of the pair, one way round, whose best event promises most; the best statistic first.
+
+    Args:
+        mechanism: what is audited.
+        pairs: neighbours.
+        generator: of coins and noise.
+        draws: releases of either input to choose by, shared by the pairs.
+        fresh: releases of either input that will test the event.
+        error: that the test's bound may have.
+        digits: of a score that count; None: all.
+
+    Raises:
+        ValueError: fewer than 50 draws a pair, no pair, or releases that are not finite.
+    """
+    if not pairs or draws // len(pairs) < FEWEST:
+        request = f"not {draws} draws for {len(pairs)} pairs"
+        raise ValueError(f"an event is chosen on at least {FEWEST} draws for each pair, and one pair, {request}")
+    found = [
+        (candidate.threshold(fresh, mechanism.delta, error).promise, candidate)
+        for pair in pairs
+        for candidate in _of_pair(mechanism, pair, generator, draws // len(pairs), digits)
+    ]
+    found.sort(key=lambda entry: -entry[0])
+    best = found[0][1].pair
+    return [candidate for _, candidate in found if candidate.pair is best]
+
+
+def _of_pair(
+    mechanism: Mechanism, pair: Pair, generator: np.random.Generator, draws: int, digits: int | None
+) -> list[Candidate]:
+    """Return every statistic of a pair, either way round, with scores of tosses of its own."""
+    learned = _sides(tosses(mechanism.release, (pair.first, pair.second), 2 * min(LEARNED, draws), generator))
+    statistics = statistics_of(mechanism, pair, *learned)
+    one, other = mechanism.vector_of(pair.first), mechanism.vector_of(pair.second)
+    size = min(map(len, learned))
+    direction = None if one is None or other is None else other - one
+    statistics |= learned_scores(learned[0][:size], learned[1][:size], direction)
+    if digits is not None:
+        statistics = {name: rounded(score, np.concatenate(learned), digits) for name, score in statistics.items()}
+    scores = scored(mechanism, pair, statistics, 2 * draws, generator)
+    swapped = pair.swapped()
+    return [
+        Candidate(way, name, statistics[name], *sides)
+        for name, (first, second) in scores.items()
+        for way, sides in ((pair, (first, second)), (swapped, (second, first)))
+    ]
+
+
+def scored(
+    mechanism: Mechanism, pair: Pair, scores: Mapping[str, Score], draws: int, generator: np.random.Generator
+) -> dict[str, tuple[Array, Array]]:
+    """Return by name the scores of the first and of the second input in ``draws`` tosses, float64 (n,) and (m,)."""
+    parts: dict[str, list[Array]] = {name: [] for name in scores}
+    coins: list[Array] = []
+    for outputs, chunk in tosses(mechanism.release, (pair.first, pair.second), draws, generator):
+        coins.append(chunk)
+        for name, score in scores.items():
+            parts[name].append(score(outputs))
+    is_first = np.concatenate(coins)
+    whole = {name: np.concatenate(chunks) for name, chunks in parts.items()}
+    return {name: (found[is_first], found[~is_first]) for name, found in whole.items()}
+
+
+def _sides(tossed: Iterable[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Return the releases of the first and of the second input, float (n, d) and (m, d)."""
+    chunks = list(tossed)
+    return (
+        np.concatenate([outputs[coins] for outputs, coins in chunks]),
+        np.concatenate([outputs[~coins] for outputs, coins in chunks]),
+    )

@@ -1,0 +1,89 @@
+"""Audits of whole calls: rows that give each other away are caught, and only they."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from leakboard.privacy.auditing.audit import audit
+from leakboard.privacy.auditing.calls import ROWS, audit_calls, run_calls
+from leakboard.privacy.auditing.events import corners
+from leakboard.privacy.mechanisms.broken import HalvedOutput, RandomBits
+from leakboard.privacy.mechanisms.broken_calls import BROKEN_CALLS, SOUND_CALLS, SeedUsedTwice, SharedByRows
+from leakboard.privacy.mechanisms.textbook import DiscreteLaplace, Gaussian, Laplace
+
+PAIRS = corners(2)[:1]
+SOUND = (HalvedOutput(1.0), RandomBits(1.0), *(control(1.0) for control in SOUND_CALLS))
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+@pytest.mark.parametrize("control", BROKEN_CALLS, ids=lambda control: control.__name__)
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 5.0])
+def test_rows_that_give_each_other_away_are_caught(control, epsilon):
+    assert audit_calls(control(epsilon), PAIRS, rng(), 3000, 0.05).epsilon > epsilon
+
+
+@pytest.mark.parametrize("control", BROKEN_CALLS, ids=lambda control: control.__name__)
+def test_row_by_row_they_look_sound(control):
+    assert audit(control(1.0), PAIRS, rng(), 2000, confidence=0.999).epsilon <= 1.0
+    assert audit(control(1.0), PAIRS, rng(), 2000, calls=500).epsilon > 1.0
+
+
+@pytest.mark.parametrize("mechanism", SOUND, ids=lambda mechanism: type(mechanism).__name__)
+def test_sound_ones_are_left_alone(mechanism):
+    found = audit_calls(mechanism, corners(2), rng(1), 1000, 0.001)
+    assert found.epsilon <= mechanism.epsilon
+
+
+def test_a_delta_that_is_small_leaves_the_verdict():
+    class Shared(SharedByRows):
+        delta = 1e-5
+
+    assert audit_calls(Shared(1.0), PAIRS, rng(), 1000, 0.05).epsilon > 3
+
+
+def test_calls_out_of_step_with_the_seeds_are_caught_too():
+    mechanism = SeedUsedTwice(1.0)
+    mechanism.release(np.zeros((1, 2)), rng())
+    assert audit_calls(mechanism, PAIRS, rng(), 500, 0.05).epsilon > 1
+
+
+def test_only_the_decided_row_depends_on_the_coin():
+    class Kept(HalvedOutput):
+        def release(self, values, rng):
+            return values
+
+    calls, coins = run_calls(Kept(1.0), PAIRS[0], 50, rng())
+    assert calls.released.shape == (50, ROWS, 2)
+    assert calls.decided.tolist() == [[0.0, 0.0] if coin else [1.0, 1.0] for coin in coins]
+    assert not calls.others.any()
+    assert calls.positions.tolist() == [1, 2] * 25
+
+
+def test_releases_that_are_not_finite_are_refused():
+    class Broken(HalvedOutput):
+        def release(self, values, rng):
+            return values * np.nan
+
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        audit_calls(Broken(1.0), PAIRS, rng(), 10, 0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        *SOUND,
+        Laplace(epsilon=1.0, sensitivity=2.0),
+        DiscreteLaplace(epsilon=1.0, sensitivity=2.0, grid=0.125),
+        Gaussian(epsilon=1.0, delta=0.01, sensitivity=2**0.5),
+    ],
+    ids=lambda mechanism: type(mechanism).__name__,
+)
+def test_of_a_thousand_audits_no_more_than_the_error_is_wrong(mechanism):
+    """Rows and calls together."""
+    generator, audits = rng(7), 1000
+    bounds = [audit(mechanism, PAIRS, generator, 400, calls=60).epsilon for _ in range(audits)]
+    assert sum(bound > mechanism.epsilon for bound in bounds) <= stats.binom(audits, 0.05).ppf(0.999)
