@@ -1,8 +1,8 @@
 """Audit of a mechanism that is given as a function: is it as private as it claims to be?
 
 Two neighbouring inputs are released many times; an event that tells their releases apart better than the claim allows
-refutes the claim (`leakboard.privacy.auditing.audit`, with the theorem). A low bound proves nothing: this audit failed
-to find more.
+refutes the claim (`leakboard.privacy.auditing.audit`, with the theorems). Inputs are rows by themselves, then a row
+among the other rows of calls, which may give it away. A low bound proves nothing: this audit failed to find more.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from leakboard.errors import RequestError
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
+    from leakboard.privacy.auditing.curve import TradeOff
     from leakboard.privacy.auditing.events import Pair
 
 Array = NDArray[Any]
@@ -56,7 +57,10 @@ class Audit:
     second: float
     """Share of the second input's releases in the event."""
     draws: int
-    """Releases of either input that the bound rests on."""
+    """Releases of either input that the bound rests on, about: coins decide which input is released."""
+    trade_off: TradeOff | None = None
+    """An upper bound on the trade-off of errors for single rows, with lower bounds on mu of Gaussian privacy and on
+    Renyi divergences; at ``confidence`` by itself."""
 
     @property
     def verdict(self) -> Literal["violated", "not refuted"]:
@@ -77,7 +81,7 @@ class Audit:
         """Return the trade-off of the errors of a test that a claim allows, with what this audit reached."""
         from leakboard.board.trade_off import trade_off
 
-        return trade_off(self.epsilon, self.delta, self.second, 1 - self.first)
+        return trade_off(self.epsilon, self.delta, self.second, 1 - self.first, self.trade_off)
 
     def __repr__(self) -> str:
         return self.summary
@@ -93,30 +97,34 @@ def audit(
     delta: float = 0.0,
     dimension: int,
     pairs: Sequence[tuple[Any, Any]] | None = None,
-    draws: int = 100_000,
+    draws: int | None = None,
+    budget: int = 100_000_000,
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Audit:
     """Return a lower bound on the epsilon of a mechanism, from releasing neighbouring inputs many times.
 
     Args:
-        release: maps vectors, float64 (n, d), and a NumPy generator to their releases, (n, d); each row is released by
-            itself, with noise of its own.
+        release: maps vectors, float64 (n, d), and a NumPy generator to their releases, (n, d). The claim is about one
+            row, the other rows of its call and all other calls being public: rows that share their noise, and seeds
+            that serve two calls, break it.
         epsilon: what is claimed for one release.
         delta: what is claimed for one release.
         dimension: width d of the vectors.
         pairs: neighbouring vectors, (d,) each, by the claim. None: corners of the unit cube, for a mechanism that
             claims epsilon for any two vectors whose coordinates lie in [0, 1].
         draws: releases of either input: half to choose an event on, half to test it. No bound exceeds
-            ln(draws / 7.4): to refute a claim of 10 takes at least 165,000.
+            ln(draws / 6): to refute a claim of 10 takes at least 132,000. None: rounds, each larger than all before,
+            until the claim is refuted, nothing can refute it, or ``budget`` is spent.
+        budget: numbers that are drawn at most where ``draws`` is None, all coordinates of all releases.
         confidence: of the bound.
         seed: of the noise.
 
     Raises:
-        RequestError: an argument is wrong, or what is released is no float array (n, d), not finite, or has the same
-            noise in every row of a call.
+        RequestError: an argument is wrong, or what is released is no float array (n, d), or not finite.
     """
     from leakboard.privacy.auditing import audit as auditing
+    from leakboard.privacy.auditing import calls
     from leakboard.privacy.auditing.events import corners
 
     for name, value in {"epsilon": epsilon, "delta": delta, "confidence": confidence}.items():
@@ -127,17 +135,21 @@ def audit(
     _check("dimension", dimension, type(dimension) is int and dimension >= 1, "a whole number from 1")
     _check("confidence", confidence, 0.5 <= confidence < 1, "a number from 0.5, below 1")
     neighbours = corners(dimension) if pairs is None else _pairs(pairs, dimension)
-    fewest = 100 * len(neighbours)
-    _check("draws", draws, type(draws) is int and draws >= fewest, f"at least {fewest} for {len(neighbours)} pairs")
+    fewest, count = 100 * len(neighbours), len(neighbours)
+    good = draws is None or (type(draws) is int and draws >= fewest)
+    _check("draws", draws, good, f"at least {fewest} for {count} pairs, or None for as many as the budget allows")
+    least = 2 * dimension * fewest
+    good = type(budget) is int and budget >= least
+    _check("budget", budget, good, f"at least {least} numbers for {count} pairs in {dimension} dimensions")
     mechanism = _Function(release, epsilon, delta)
     _try(mechanism, neighbours[0].first, seed)
     try:
-        bound = auditing.audit(mechanism, neighbours, np.random.default_rng(seed), draws, confidence)
+        rng = np.random.default_rng(seed)
+        bound = auditing.audit(mechanism, neighbours, rng, draws, confidence, budget=budget, calls=calls.CALLS)
     except ValueError as error:
         raise RequestError(f"release: {error}") from None
-    return Audit(
-        bound.epsilon, epsilon, delta, confidence, bound.pair, bound.event, bound.first, bound.second, bound.draws
-    )
+    found = {name: getattr(bound, name) for name in ("pair", "event", "first", "second", "draws", "trade_off")}
+    return Audit(bound.epsilon, epsilon, delta, confidence, **found)
 
 
 @dataclass(frozen=True)
@@ -158,15 +170,11 @@ class _Function(MechanismDefaults):
 
 
 def _try(mechanism: _Function, values: Array, seed: int) -> None:
-    """Refuse a mechanism whose rows share their noise: its releases are no independent draws, and no bound holds."""
-    rng = np.random.default_rng(seed)
+    """Refuse what does not release vectors, in words of the user's."""
     try:
-        first, second = (mechanism.release(np.tile(values, (TRIED, 1)), rng) for _ in range(2))
+        mechanism.release(np.tile(values, (TRIED, 1)), np.random.default_rng(seed))
     except ValueError as error:
         raise RequestError(f"release: {error}") from None
-    alike = all((released == released[0]).all() for released in (first, second))
-    if alike and not np.array_equal(first[0], second[0]):
-        raise RequestError("release: all rows of a call get the same noise; draw it with the shape of the vectors")
 
 
 def _pairs(pairs: Sequence[tuple[Any, Any]], dimension: int) -> list[Pair]:

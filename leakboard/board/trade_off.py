@@ -16,6 +16,8 @@ from leakboard.board.figures import COLOURS, layout
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
+    from leakboard.privacy.auditing.curve import TradeOff
+
 
 def least_false_negatives(epsilon: float, delta: float, false_positives: np.ndarray) -> np.ndarray:
     """Return the least false negative rate that a claim allows for each false positive rate, float64 (n,)."""
@@ -23,8 +25,18 @@ def least_false_negatives(epsilon: float, delta: float, false_positives: np.ndar
     return np.maximum(0.0, np.maximum(above, below))
 
 
-def trade_off(epsilon: float, delta: float, false_positives: float, false_negatives: float) -> Figure:
-    """Return the curve of what a claim allows, and the point of a test: below the curve it refutes the claim."""
+def trade_off(
+    epsilon: float, delta: float, false_positives: float, false_negatives: float, bound: TradeOff | None = None
+) -> Figure:
+    """Return the curve of what a claim allows, and the point of a test: below the curve it refutes the claim.
+
+    Args:
+        epsilon: what is claimed.
+        delta: what is claimed.
+        false_positives: rate of the test.
+        false_negatives: rate of the test.
+        bound: a curve that an audit proves the mechanism's not to lie above; None for none.
+    """
     import plotly.graph_objects as go
 
     rates = np.concatenate([[0.0], np.logspace(-5, 0, 200)])
@@ -43,4 +55,12 @@ def trade_off(epsilon: float, delta: float, false_positives: float, false_negati
         marker={"color": COLOURS[4], "size": 10},
         name="this audit; below the line the claim is refuted",
     )
+    if bound is not None:
+        figure.add_scatter(
+            x=bound.false_positives,
+            y=bound.false_negatives,
+            mode="lines",
+            line={"color": COLOURS[4], "dash": "dot"},
+            name=f"the release's own lies here or below ({100 * bound.confidence:.0f} % confidence)",
+        )
     return figure

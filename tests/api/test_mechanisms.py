@@ -65,11 +65,15 @@ def test_the_same_seed_gives_the_same_audit():
     ("release", "options", "message"),
     [
         (lambda v, rng: v[:, :2], {}, r"release: it gives float64 of shape \(64, 2\) for vectors of shape \(64, 4\)"),
-        (lambda v, rng: v + rng.laplace(size=4), {}, "release: all rows of a call get the same noise"),
         (lambda v, rng: v * np.nan, {}, "release: the mechanism released NaN or infinity"),
         (correct, {"delta": 1.0}, "delta: 1.0 is not allowed: a number from 0, below 1"),
         (correct, {"dimension": 0}, "dimension: 0 is not allowed"),
         (correct, {"draws": 299}, "draws: 299 is not allowed: at least 300 for 3 pairs"),
+        (
+            correct,
+            {"draws": None, "budget": 2000},
+            "budget: 2000 is not allowed: at least 2400 numbers",
+        ),
         (correct, {"pairs": [([0, 0], [1, 1])]}, r"pairs\[0\]: .* is not allowed: two vectors of 4 finite numbers"),
         (correct, {"pairs": []}, "pairs: .* at least one"),
         (correct, {"pairs": 5}, "pairs: 5 is not allowed: pairs, of two vectors of 4 finite numbers each"),
@@ -88,8 +92,15 @@ def test_a_mechanism_without_noise_is_audited():
     assert audit(lambda values, rng: values).verdict == "violated"
 
 
+def test_rows_that_share_their_noise_are_violated():
+    found = audit(lambda values, rng: values + rng.laplace(0, DIMENSION, DIMENSION))
+    assert found.verdict == "violated"
+    assert "one row of 4 in a call" in found.summary
+
+
 def test_the_plot_shows_the_point_below_the_curve_of_a_violated_claim():
-    curve, point = audit(too_little_noise).plot().data
+    curve, point, bound = audit(too_little_noise).plot().data
     allowed = np.interp(point.x[0], curve.x, curve.y)
     assert point.y[0] < allowed
+    assert (np.interp(bound.x, curve.x, curve.y) > bound.y).any()
     assert least_false_negatives(math.log(2), 0.0, np.array([0.0, 0.25, 0.5, 1.0])) == pytest.approx([1, 0.5, 0.25, 0])
