@@ -17,16 +17,21 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from leakboard.claims import MechanismDefaults, ReleaseUnit
+from leakboard.claims import MechanismDefaults, ReleaseMechanism, ReleaseUnit
 from leakboard.errors import RequestError
 from leakboard.interfaces import Texts
 from leakboard.logs import log_progress
-from leakboard.privacy.auditing.audit import DRAWS
+from leakboard.metrics.claims import ERROR
+from leakboard.privacy.auditing.audit import DRAWS, rounds
+from leakboard.privacy.auditing.calls import CALLS, ROWS, CallsTest, choose_test
+from leakboard.privacy.auditing.choosing import confirmed, refined_event
 from leakboard.privacy.auditing.events import FEWEST, Event, Pair, choose_event, corners, normalised_corners
 from leakboard.privacy.auditing.sanity import published_repeats
 from leakboard.suite.options import Count, attack
-from leakboard.threats.releases import Distinguisher, ReleaseAudit, ReleasesView
+from leakboard.threats.releases import CallsDistinguisher, Distinguisher, ReleaseAudit, ReleasesView
 
+CONFIRMED = 10_000
+"""Releases of either input that an event of single rows is confirmed by before it is preferred to calls."""
 RANDOM_DRAWS = 2_000
 """Releases of a text that is not one release of a fixed vector, but encoded by itself each time."""
 
@@ -56,14 +61,19 @@ class DpAudit(ReleaseAudit):
     """Pairs of sentences that are audited (of those furthest apart)."""
     repeats: Annotated[int, Field(ge=0)] | Literal["published"] = 0
     """Releases of either input for the sanity check; 0 leaves it out, ``published`` is Habernal's number."""
+    budget: Annotated[int, Field(ge=100_000)] | None = None
+    """Numbers drawn to audit corners, all coordinates of all releases, instead of ``draws``. Statistics are learned."""
+    batches: bool = False
+    """Audit corners also as one row among others in calls of the mechanism, whose rows may give each other away.
+    Statistics are learned."""
 
     @classmethod
     def example(cls, folder: Path) -> Self:
         """Return an audit by few draws."""
         return cls(draws=2000, sentences=20)
 
-    def fit(self, view: ReleasesView, seed: int) -> Distinguisher:
-        """Choose the event that promises most, on half of the draws."""
+    def fit(self, view: ReleasesView, seed: int) -> Distinguisher | CallsDistinguisher:
+        """Choose the event that promises most, on draws of its own."""
         rng = np.random.default_rng(seed)
         mechanism, claim = view.mechanism, view.claim
         neighbours = PAIRS[claim.unit](mechanism.dimension, np.float32)
@@ -73,16 +83,38 @@ class DpAudit(ReleaseAudit):
         events: list[tuple[Event, int]] = []
         if self.pairs in ("corners", "both"):
             log_progress("corners of the domain")
-            draws = self.draws // 2
-            events.append((choose_event(mechanism, neighbours, rng, draws), self.draws - draws))
+            events.append(self._of_corners(view, neighbours, rng))
         if self.pairs in ("sentences", "both") and claim.unit in ("word", "document"):
             events.append(self._of_sentences(view, rng))
         if not events:
             raise RequestError(f"dp_audit: pairs: {self.pairs!r} are no neighbours for a claim about one {claim.unit}")
         event, draws = max(events, key=lambda entry: entry[0].promise)
+        if self.batches and self.pairs != "sentences":
+            test = self._of_calls(mechanism, neighbours, event, rng)
+            if test is not None:
+                return CallsDistinguisher(test, CALLS, f"{test.pair.name}, one row of {ROWS} in a call: {test.name}")
         first, second = (_plain(values) for values in (event.pair.first, event.pair.second))
         repeats = published_repeats(mechanism.dimension) if self.repeats == "published" else self.repeats
         return Distinguisher(first, second, event.holds, draws, repeats, f"{event.pair.name}: {event.description}")
+
+    def _of_corners(self, view: ReleasesView, neighbours: list[Pair], rng: np.random.Generator) -> tuple[Event, int]:
+        """Return the best event of corners, and how many draws test it."""
+        if self.budget is None and not self.batches:
+            draws = self.draws // 2
+            return choose_event(view.mechanism, neighbours, rng, draws), self.draws - draws
+        sizes = rounds(self.draws if self.budget is None else None, self.budget or 0, view.mechanism.dimension)
+        return refined_event(view.mechanism, neighbours, rng, sizes, ERROR), sizes[-1]
+
+    def _of_calls(
+        self, mechanism: ReleaseMechanism, neighbours: list[Pair], event: Event, rng: np.random.Generator
+    ) -> CallsTest | None:
+        """Return the test of calls that promises most, or None where the event of single rows does better."""
+        log_progress("calls of several rows")
+        test = choose_test(mechanism, neighbours, rng, CALLS)
+        if event.pair.first.dtype == object:
+            return test if test.promise > event.promise else None
+        bound = confirmed(mechanism, event, CONFIRMED, rng, ERROR)
+        return test if test.promise > bound and bound <= mechanism.epsilon else None
 
     def _of_sentences(self, view: ReleasesView, rng: np.random.Generator) -> tuple[Event, int]:
         """Return the best event of the worst neighbouring sentences, and how many draws test it.

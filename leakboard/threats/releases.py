@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 
 from leakboard.claims import ReleaseClaim, ReleaseMechanism, ReleaseUnit, TrainingClaim
 from leakboard.interfaces import Attack, Corpus, Texts
-from leakboard.metrics.claims import bound_metrics, sanity_metric
+from leakboard.metrics.claims import bound_metrics, canary_metrics, sanity_metric
+from leakboard.metrics.measures import Metric
+from leakboard.privacy.auditing.calls import CallsTest, run_calls
 from leakboard.privacy.auditing.trials import counts
 from leakboard.threats.oracle import Oracle
 from leakboard.threats.publications import Publications, Publisher
@@ -58,6 +60,19 @@ class Distinguisher:
     details: str = ""
 
 
+@dataclass(frozen=True)
+class CallsDistinguisher:
+    """A way to tell from calls of the victim's mechanism which input one row of each had, beside rows of the first.
+
+    LeakBoard tosses the coins, makes the calls, and counts the right guesses (`leakboard.privacy.auditing.calls`).
+    """
+
+    test: CallsTest
+    """Its pair are vectors of the unit cube, float (d,)."""
+    calls: int
+    details: str = ""
+
+
 class ReleasesThreat(Threat["ReleaseAudit"]):
     """Audit of what is published."""
 
@@ -86,22 +101,38 @@ class ReleasesThreat(Threat["ReleaseAudit"]):
         auxiliary = attacker_corpus(side)
         oracle = Oracle(side, auxiliary)
         event = attack.fit(ReleasesView(claim, auxiliary, oracle), side.streams.seed_for("attack"))
-        expect(event, Distinguisher, "releases")
         rng = side.streams.stream(f"audit {side.streams.label}")
+        if isinstance(event, CallsDistinguisher):
+            metrics = _of_calls(event, oracle.mechanism, claim, rng)
+            return _result(metrics, event.calls, event.details, claim)
+        expect(event, Distinguisher, "releases")
         inputs, release = _released(event, oracle.mechanism, side.publish, claim.unit)
         hits, misses = counts(release, inputs, event.holds, event.draws, rng)
         metrics = bound_metrics(hits, misses, event.draws, claim.delta)
         if event.repeats and claim.unit != "coordinate":  # zeros and ones differ in all coordinates
             metrics.append(sanity_metric(oracle.mechanism, event.repeats, rng))
-        return AttackResult(
-            secrets=("claim",),
-            attack_metric="epsilon",
-            test_size=event.draws,
-            metrics=metrics,
-            details=event.details,
-            claim=claim,
-            audited=Audited(claim.unit, claim.delta),
-        )
+        return _result(metrics, event.draws, event.details, claim)
+
+
+def _result(metrics: list[Metric], tested: int, details: str, claim: ReleaseClaim) -> AttackResult:
+    return AttackResult(
+        secrets=("claim",),
+        attack_metric="epsilon",
+        test_size=tested,
+        metrics=metrics,
+        details=details,
+        claim=claim,
+        audited=Audited(claim.unit, claim.delta),
+    )
+
+
+def _of_calls(
+    event: CallsDistinguisher, mechanism: ReleaseMechanism, claim: ReleaseClaim, rng: np.random.Generator
+) -> list[Metric]:
+    """Return the bound that guesses of coins prove; a call stands where an audit of training has a canary."""
+    _checked_vectors(event.test.pair.first, event.test.pair.second, mechanism.dimension, claim.unit)
+    calls, coins = run_calls(mechanism, event.test.pair, event.calls, rng)
+    return canary_metrics(event.test.score(calls), coins, claim.delta, group=1)
 
 
 class ReleaseAudit(Attack):
@@ -110,7 +141,7 @@ class ReleaseAudit(Attack):
     threat: ClassVar = ReleasesThreat()
 
     @abstractmethod
-    def fit(self, view: ReleasesView, seed: int) -> Distinguisher:
+    def fit(self, view: ReleasesView, seed: int) -> Distinguisher | CallsDistinguisher:
         """Choose neighbouring inputs and the event that tells them apart."""
 
 
@@ -122,7 +153,7 @@ def _released(
 ) -> tuple[tuple[NDArray[Any], NDArray[Any]], Release]:
     """Return the two inputs as arrays, and what releases rows of them."""
     if not (isinstance(event.first, str) and isinstance(event.second, str)):
-        return _checked_vectors(event, mechanism.dimension, unit), mechanism.release
+        return _checked_vectors(event.first, event.second, mechanism.dimension, unit), mechanism.release
     _check_texts(event.first, event.second, unit)
 
     def release(values: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
@@ -145,13 +176,15 @@ def _check_texts(first: str, second: str, unit: ReleaseUnit) -> None:
         raise ValueError(f"the audited texts differ in {differing} words; the claim is about one {unit}")
 
 
-def _checked_vectors(event: Distinguisher, dimension: int, unit: ReleaseUnit) -> tuple[NDArray[Any], NDArray[Any]]:
+def _checked_vectors(
+    one: NDArray[Any] | str, other: NDArray[Any] | str, dimension: int, unit: ReleaseUnit
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return two vectors that the claim calls neighbours.
 
     Raises:
         ValueError: they are of another width, outside the cube, or differ in more than the claim says.
     """
-    first, second = np.array(event.first), np.array(event.second)
+    first, second = np.array(one), np.array(other)
     for vector in (first, second):
         if vector.shape != (dimension,) or not ((vector >= 0) & (vector <= 1)).all():
             raise ValueError(f"an audited vector of shape {vector.shape} is not one of [0, 1]^{dimension}")

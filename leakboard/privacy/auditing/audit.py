@@ -17,7 +17,7 @@ import numpy as np
 
 from leakboard.privacy.auditing.bound import bounds_of_tosses
 from leakboard.privacy.auditing.calls import audit_calls
-from leakboard.privacy.auditing.choosing import Candidate, candidates, scored
+from leakboard.privacy.auditing.choosing import KEPT, Candidate, candidates, scored
 from leakboard.privacy.auditing.curve import TradeOff, curve_thresholds, trade_off_bound
 from leakboard.privacy.auditing.events import DIGITS, Pair
 from leakboard.privacy.auditing.thresholds import Threshold, most_possible
@@ -33,8 +33,6 @@ CHOSEN = 50_000
 """Releases of either input that the first event is chosen on."""
 GROWTH = 3
 """A round draws so many times what was drawn before it."""
-KEPT = 2
-"""Statistics of the best pair that later rounds choose from."""
 CALLS_ERROR = 0.2
 """Share of the error that the audit of whole calls gets."""
 HOPELESS = 1e-3

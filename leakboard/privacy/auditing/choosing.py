@@ -7,13 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from leakboard.privacy.auditing.bound import bounds_of_tosses
 from leakboard.privacy.auditing.densities import learned_scores
-from leakboard.privacy.auditing.events import FEWEST, Array, Event, Pair, Score, rounded, statistics_of
+from leakboard.privacy.auditing.events import DIGITS, FEWEST, Array, Event, Pair, Score, rounded, statistics_of
 from leakboard.privacy.auditing.thresholds import Threshold, best_threshold
 from leakboard.privacy.auditing.trials import Mechanism, tosses
 
 LEARNED = 50_000
 """Releases of either input that statistics are learned from."""
+KEPT = 2
+"""Statistics of the best pair that later rounds choose from."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,38 @@ def candidates(
     found.sort(key=lambda entry: -entry[0])
     best = found[0][1].pair
     return [candidate for _, candidate in found if candidate.pair is best]
+
+
+def refined_event(
+    mechanism: Mechanism, pairs: Sequence[Pair], generator: np.random.Generator, sizes: Sequence[int], error: float
+) -> Event:
+    """Return the event that promises most on ``sizes[-1]`` releases of either input, chosen on all sizes before.
+
+    The pair and `KEPT` of its statistics are chosen on the first size, the threshold on all. ``error`` is the test's.
+
+    Raises:
+        ValueError: fewer than 50 draws a pair, no pair, or releases that are not finite.
+    """
+    kept = candidates(mechanism, pairs, generator, sizes[0], sizes[-1], error, DIGITS)[:KEPT]
+    for size in sizes[1:-1]:
+        scores = scored(mechanism, kept[0].pair, {c.statistic: c.score for c in kept}, 2 * size, generator)
+        kept = [candidate.grown(*scores[candidate.statistic]) for candidate in kept]
+    events = [c.event(c.threshold(sizes[-1], mechanism.delta, error)) for c in kept]
+    return max(events, key=lambda event: event.promise)
+
+
+def confirmed(mechanism: Mechanism, event: Event, draws: int, generator: np.random.Generator, error: float) -> float:
+    """Return the bound of an event on ``draws`` fresh tosses of either input.
+
+    An event that was chosen on rows which depend on each other may promise what it does not keep.
+    """
+    counted, tossed = np.zeros(2, np.int64), np.zeros(2, np.int64)
+    for outputs, coins in tosses(mechanism.release, (event.pair.first, event.pair.second), 2 * draws, generator):
+        holds = event.holds(outputs)
+        counted += [np.count_nonzero(holds & coins), np.count_nonzero(holds & ~coins)]
+        tossed += [np.count_nonzero(coins), np.count_nonzero(~coins)]
+    sizes = int(tossed[0]), int(tossed[1])
+    return float(bounds_of_tosses(counted[0], counted[1], sizes, mechanism.delta, error))
 
 
 def _of_pair(
