@@ -33,7 +33,7 @@ def test_a_release_with_too_little_noise_is_violated():
     assert found.summary.startswith(
         f"epsilon is at least {found.epsilon_lower:.3g} (95 % confidence), more than the cl"
     )
-    assert "zeros and ones" in found.summary
+    assert found.pair in found.summary
     assert found.event in found.summary
 
 

@@ -103,9 +103,13 @@ def _table(first: Array, second: Array, monotone: bool) -> tuple[Array, Array, A
         share = isotonic_regression(share, sample_weight=total, increasing=rising)
     middles = np.concatenate([[both[0]], (edges[1:] + edges[:-1]) / 2, [both[-1]]]) if len(edges) else both[:1]
     inner = np.quantile(both, [1e-4, 1 - 1e-4]) if len(both) > 1e4 else both[[0, -1]]
-    step = max((inner[1] - inner[0]) / CELLS, 1e-300)
+    step = float(inner[1] - inner[0]) / CELLS or 1.0
     centres = inner[0] + step * (np.arange(CELLS) + 0.5)
-    return np.asarray(inner[0]), np.asarray(step), np.interp(centres, middles, np.log(share) - np.log1p(-share))
+    return (
+        np.asarray(inner[0], np.float64),
+        np.asarray(step),
+        np.interp(centres, middles, np.log(share) - np.log1p(-share)),
+    )
 
 
 def _trees(first: Array, second: Array, direction: Array, scores: list[Score]) -> Score:

@@ -54,12 +54,10 @@ def best_threshold(first: Array, second: Array, fresh: int, delta: float, error:
     """
     first, second = np.sort(first), np.sort(second)
     candidates = _candidates(np.sort(np.concatenate([first, second])))
-    ways = [
-        (True, _rates(first, candidates), _rates(second, candidates)),
-        (False, _rates(-first[::-1], -candidates, False), _rates(-second[::-1], -candidates, False)),
-    ]
     found = []
-    for above, p, q in ways:
+    for above in (True, False):
+        p = _counted(first, candidates, above) / len(first)
+        q = np.maximum(_counted(second, candidates, above) / len(second), _tail(second, candidates, above))
         less = p - CAUTION * np.sqrt(p / len(first))
         more = q + CAUTION * np.sqrt(q / len(second))
         counts = (np.maximum(less, 0.0) * fresh, np.minimum(more, 1.0) * fresh)
@@ -101,15 +99,12 @@ def _candidates(both: Array) -> Array:
     return np.unique(both[np.concatenate([ranks, starts[atoms], starts[following]])])
 
 
-def _rates(scores: Array, candidates: Array, inclusive: bool = True) -> Array:
-    """Return the shares of sorted scores at or above each candidate (above it, if not inclusive), float64 (k,)."""
-    n = len(scores)
-    k = min(TAIL, n // 4)
-    above = n - np.searchsorted(scores, candidates, "left" if inclusive else "right")
-    last = scores[n - k :]
+def _tail(scores: Array, candidates: Array, above: bool) -> Array:
+    """Return the shares of an exponential tail beyond the last sorted scores, float64 (k,); 0 before them."""
+    ordered, beyond = (scores, candidates) if above else (-scores[::-1], -candidates)
+    n, k = len(ordered), min(TAIL, len(ordered) // 4)
+    last = ordered[n - k :]
     excess = float((last - last[0]).mean()) if k else 0.0
     if excess <= 0:
-        return above / n
-    with np.errstate(over="ignore"):
-        fallen = k / n * np.exp(-(candidates - last[0]) / excess)
-    return np.where(above < k, fallen, above / n)
+        return np.zeros(len(candidates))
+    return np.where(beyond > last[0], k / n * np.exp(-np.maximum(beyond - last[0], 0.0) / excess), 0.0)

@@ -15,6 +15,9 @@ VALUES = 1 << 18
 CHUNK = 8_192
 """Releases of a text held at once."""
 
+FEWEST_CALLS = 16
+"""Calls that tosses are spread over, at least: no event is chosen by what the rows of one call happen to share."""
+
 
 class Mechanism(Protocol):
     """Anything that releases vectors and claims a privacy for it.
@@ -101,7 +104,8 @@ def tosses(
         ValueError: a release is not finite.
     """
     first, second = inputs
-    rows = min(draws, max(1, VALUES // len(first)) if first.dtype != object else CHUNK)
+    most = max(1, VALUES // len(first)) if first.dtype != object else CHUNK
+    rows = min(most, -(-draws // FEWEST_CALLS))
     for start in range(0, draws, rows):
         coins = generator.random(min(rows, draws - start)) < 0.5
         outputs = release(np.where(coins[:, None], first, second), generator)

@@ -52,8 +52,9 @@ def test_trees_find_a_scale_that_a_row_shares():
 
 
 def test_releases_that_do_not_vary_have_scores():
-    learned = learned_scores(np.zeros((200, 2)), np.zeros((200, 2)), None)
-    assert all(np.isfinite(score(np.zeros((3, 2)))).all() for score in learned.values())
+    zeros = np.zeros((200, 2), np.float32)
+    learned = learned_scores(zeros, zeros, None)
+    assert all(np.isfinite(score(zeros[:3])).all() for score in learned.values())
 
 
 class TestThresholds:

@@ -54,7 +54,8 @@ def test_what_all_rows_of_a_call_share_is_no_false_alarm():
     for _ in range(200):
         hits, misses = counts(mechanism.release, INPUTS, holds, n, rng)
         alarms["samples"] += lower_bound(hits, misses, n, 0.0, 0.05) > 0.5
-        ((outputs, coins),) = tosses(mechanism.release, INPUTS, 2 * n, rng)
+        chunks = tosses(mechanism.release, INPUTS, 2 * n, rng)
+        outputs, coins = (np.concatenate(part) for part in zip(*chunks, strict=True))
         shown = holds(outputs)
         counted = np.array((shown & coins).sum()), np.array((shown & ~coins).sum())
         alarms["coins"] += float(bounds_of_tosses(*counted, (n, n), 0.0, 0.05)) > 0.5
