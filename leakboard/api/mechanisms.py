@@ -116,7 +116,8 @@ def audit(
         draws: releases of either input: half to choose an event on, half to test it. No bound exceeds
             ln(draws / 6): to refute a claim of 10 takes at least 132,000. None: rounds, each larger than all before,
             until the claim is refuted, nothing can refute it, or ``budget`` is spent.
-        budget: numbers that are drawn at most where ``draws`` is None, all coordinates of all releases.
+        budget: numbers that are drawn at most where ``draws`` is None, all coordinates of all releases; statistics are
+            learned from further ones.
         confidence: of the bound.
         seed: of the noise.
 

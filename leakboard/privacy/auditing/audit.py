@@ -5,7 +5,7 @@ An event is chosen on the rounds before (`leakboard.privacy.auditing.choosing`) 
 nothing of the choice (`leakboard.privacy.auditing.bound`, with the theorems). So a round's bound holds with its share
 of the error however many thresholds, statistics and pairs the choice was made from, and all rounds' together with the
 whole error: the audit may stop after any. It does when the claim is refuted, or when no event can refute it. Then whole
-calls (`leakboard.privacy.auditing.calls`), where the claim is not refuted yet.
+calls (`leakboard.privacy.auditing.calls`), with a share of the error of their own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from leakboard.privacy.auditing.trials import Mechanism
 DRAWS = 100_000
 """Releases of either input of an audit that is not in rounds."""
 BUDGET = 100_000_000
-"""Numbers that an audit draws at most, all coordinates of all releases."""
+"""Numbers that an audit of rows draws at most, all coordinates of all releases, beside those it learns from."""
 MOST = 5_000_000
 """Releases of either input that an audit draws at most, where vectors are short."""
 CHOSEN = 50_000
@@ -78,7 +78,7 @@ def audit(
         draws: releases of either input, half to choose and half to test; None: rounds, as far as the budget goes.
         confidence: of the bound.
         digits: of a score that count; None: all.
-        budget: numbers that are drawn at most, where ``draws`` is None.
+        budget: numbers that are drawn at most to choose and test, where ``draws`` is None.
         calls: calls that test single rows among others (`leakboard.privacy.auditing.calls.CALLS`); 0 for none.
 
     Raises:
@@ -88,22 +88,12 @@ def audit(
     shared = CALLS_ERROR * error if calls else 0.0
     plan = rounds(draws, budget, len(pairs[0].first) if pairs else 1)
     bound = _audit_rows(mechanism, pairs, generator, plan, error - shared, confidence, digits)
-    if not calls or bound.epsilon > mechanism.epsilon:
+    if not calls:
         return bound
     found = audit_calls(mechanism, pairs, generator, calls, shared, digits)
     if found.epsilon <= bound.epsilon:
         return bound
-    return Bound(
-        found.epsilon,
-        confidence,
-        found.pair,
-        found.statistic,
-        found.event,
-        found.first,
-        found.second,
-        found.draws,
-        bound.trade_off,
-    )
+    return Bound(confidence=confidence, trade_off=bound.trade_off, **vars(found))
 
 
 def rounds(draws: int | None, budget: int, dimension: int) -> list[int]:

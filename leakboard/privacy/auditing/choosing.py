@@ -14,7 +14,9 @@ from leakboard.privacy.auditing.thresholds import Threshold, best_threshold
 from leakboard.privacy.auditing.trials import Mechanism, tosses
 
 LEARNED = 50_000
-"""Releases of either input that statistics are learned from."""
+"""Releases of either input that statistics are learned from, at most."""
+LEARNED_NUMBERS = 4_000_000
+"""Numbers of either input that statistics are learned from, at most: wide vectors have fewer releases."""
 KEPT = 2
 """Statistics of the best pair that later rounds choose from."""
 
@@ -115,7 +117,8 @@ def _of_pair(
     mechanism: Mechanism, pair: Pair, generator: np.random.Generator, draws: int, digits: int | None
 ) -> list[Candidate]:
     """Return every statistic of a pair, either way round, with scores of tosses of its own."""
-    learned = _sides(tosses(mechanism.release, (pair.first, pair.second), 2 * min(LEARNED, draws), generator))
+    size = min(LEARNED, draws, max(FEWEST, LEARNED_NUMBERS // len(pair.first)))
+    learned = _sides(tosses(mechanism.release, (pair.first, pair.second), 2 * size, generator))
     statistics = statistics_of(mechanism, pair, *learned)
     one, other = mechanism.vector_of(pair.first), mechanism.vector_of(pair.second)
     size = min(map(len, learned))
