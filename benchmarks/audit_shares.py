@@ -3,7 +3,9 @@
     python benchmarks/audit_shares.py [--draws 100000] [--seeds 2] [--only laplace]
 
 For each kind of noise, dimension and epsilon: the bound that the exact ratio attains on as many tested draws, with the
-best of its thresholds; the bound of the audit, and its share; the seconds of an audit.
+best of its thresholds; that of the event that the audit chose on as many again, and its share; the seconds of choosing.
+Both bounds are at the expected counts, from rates over many more draws: a single audit's counts vary by more than the
+shares do, for the best events are rare.
 """
 
 import argparse
@@ -15,15 +17,17 @@ from _sides import seconds, verdict
 from scipy import special
 
 from leakboard.claims import MechanismDefaults
-from leakboard.privacy.auditing.audit import audit
+from leakboard.privacy.auditing.audit import rounds
 from leakboard.privacy.auditing.bound import bounds_of_tosses
-from leakboard.privacy.auditing.events import corners
+from leakboard.privacy.auditing.choosing import refined_event
+from leakboard.privacy.auditing.events import Event, corners
+from leakboard.privacy.auditing.trials import counts
 
 DIMENSIONS, EPSILONS = (2, 8, 64), (0.5, 1.0, 5.0)
 CUT = 2.0
 """Truncated noise stays within as many scales."""
 KNOWN = 1_000_000
-"""Releases of either input from which the exact ratio's rates are taken."""
+"""Releases of either input from which rates are taken."""
 
 Draw = Callable[[np.random.Generator, tuple[int, ...], float], np.ndarray]
 LogDensity = Callable[[np.ndarray, float], np.ndarray]
@@ -72,8 +76,7 @@ class Noise(MechanismDefaults):
     name: str
     dimension: int
     claimed: float
-    epsilon: float = 1e9
-    """So that no audit ends early."""
+    epsilon: float = 0.0
     delta: float = 0.0
 
     @property
@@ -105,6 +108,20 @@ def attained(noise: Noise, draws: int) -> float:
     return float(np.max(bounds_of_tosses(p * draws, q * draws, (draws, draws), 0.0, 0.05)))
 
 
+def chosen(noise: Noise, draws: int, seed: int) -> Event:
+    """Return the event that an audit chooses on half of its draws to be tested on the other half."""
+    sizes = rounds(draws, 0, noise.dimension)
+    return refined_event(noise, corners(noise.dimension), np.random.default_rng(seed), sizes, 0.05)
+
+
+def expected(noise: Noise, event: Event, draws: int) -> float:
+    """Return the bound of an event at its expected counts among ``draws`` of either input."""
+    known = KNOWN if noise.dimension < 64 else KNOWN // 4
+    inputs = event.pair.first, event.pair.second
+    counted = np.array(counts(noise.release, inputs, event.holds, known, np.random.default_rng(8)))
+    return float(bounds_of_tosses(*(counted * draws / known), (draws, draws), 0.0, 0.05))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=100_000)
@@ -117,15 +134,13 @@ def main() -> None:
     for name in [arguments.only] if arguments.only else NOISES:
         for d in DIMENSIONS:
             for epsilon in EPSILONS:
-                noise, found = Noise(name, d, epsilon), []
+                noise, found, tested = Noise(name, d, epsilon), [], arguments.draws - arguments.draws // 2
 
-                def run(noise: Noise = noise, d: int = d, found: list = found) -> None:
-                    rng = np.random.default_rng(len(found))
-                    found.append(audit(noise, corners(d), rng, arguments.draws))
+                def choose(noise: Noise = noise, found: list = found) -> None:
+                    found.append(chosen(noise, arguments.draws, len(found)))
 
-                times = [seconds(run) for _ in range(arguments.seeds)]
-                exact = attained(noise, arguments.draws - arguments.draws // 2)
-                mean = float(np.mean([bound.epsilon for bound in found]))
+                times = [seconds(choose) for _ in range(arguments.seeds)]
+                exact, mean = attained(noise, tested), np.mean([expected(noise, event, tested) for event in found])
                 share = mean / exact if exact > 0 else 1.0
                 least = min(least, share)
                 columns = [name, d, epsilon, f"{exact:.2f}", f"{mean:.2f}", f"{100 * share:.0f} %"]

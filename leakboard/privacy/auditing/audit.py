@@ -17,7 +17,7 @@ import numpy as np
 
 from leakboard.privacy.auditing.bound import bounds_of_tosses
 from leakboard.privacy.auditing.calls import audit_calls
-from leakboard.privacy.auditing.choosing import KEPT, Candidate, candidates, scored
+from leakboard.privacy.auditing.choosing import Candidate, candidates, scored
 from leakboard.privacy.auditing.curve import TradeOff, curve_thresholds, trade_off_bound
 from leakboard.privacy.auditing.events import DIGITS, Pair
 from leakboard.privacy.auditing.thresholds import Threshold, most_possible
@@ -125,7 +125,7 @@ def _audit_rows(
     """Return the largest bound of all rounds; the trade-off curve is of the last one that ran."""
     errors, delta = _errors(len(sizes) - 1, error), mechanism.delta
     wholes = _errors(len(sizes) - 1, 1 - confidence)
-    kept = candidates(mechanism, pairs, generator, sizes[0], sizes[-1], errors[-1], digits)[:KEPT]
+    kept = candidates(mechanism, pairs, generator, sizes[0], sizes[-1], errors[-1], digits)
     best = curve = None
     for left, size, share, whole in zip(reversed(range(len(errors))), sizes[1:], errors, wholes, strict=True):
         thresholds = [candidate.threshold(size, delta, share) for candidate in kept]

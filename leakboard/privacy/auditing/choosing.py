@@ -54,13 +54,15 @@ def candidates(
     error: float,
     digits: int | None,
 ) -> list[Candidate]:
-    """Return statistics of the pair, one way round, whose best event promises most; the best statistic first.
+    """Return `KEPT` statistics of the pair, one way round, whose best event promises most; the best statistic first.
+
+    Half of the draws choose them, shared by the pairs; the other half are of that pair alone, for the threshold.
 
     Args:
         mechanism: what is audited.
         pairs: neighbours.
         generator: of coins and noise.
-        draws: releases of either input to choose by, shared by the pairs.
+        draws: releases of either input to choose by.
         fresh: releases of either input that will test the event.
         error: that the test's bound may have.
         digits: of a score that count; None: all.
@@ -71,14 +73,27 @@ def candidates(
     if not pairs or draws // len(pairs) < FEWEST:
         request = f"not {draws} draws for {len(pairs)} pairs"
         raise ValueError(f"an event is chosen on at least {FEWEST} draws for each pair, and one pair, {request}")
-    found = [
-        (candidate.threshold(fresh, mechanism.delta, error).promise, candidate)
-        for pair in pairs
-        for candidate in _of_pair(mechanism, pair, generator, draws // len(pairs), digits)
-    ]
-    found.sort(key=lambda entry: -entry[0])
-    best = found[0][1].pair
-    return [candidate for _, candidate in found if candidate.pair is best]
+    found = _sorted(
+        [own for pair in pairs for own in _of_pair(mechanism, pair, generator, draws // 2 // len(pairs), digits)],
+        mechanism.delta,
+        fresh,
+        error,
+    )
+    kept = [candidate for candidate in found if candidate.pair is found[0].pair][:KEPT]
+    return _sorted(_more(kept, mechanism, draws - draws // 2, generator), mechanism.delta, fresh, error)
+
+
+def _sorted(found: list[Candidate], delta: float, fresh: int, error: float) -> list[Candidate]:
+    promises = [candidate.threshold(fresh, delta, error).promise for candidate in found]
+    return [found[i] for i in np.argsort(-np.array(promises), kind="stable")]
+
+
+def _more(
+    kept: Sequence[Candidate], mechanism: Mechanism, draws: int, generator: np.random.Generator
+) -> list[Candidate]:
+    """Return statistics of one pair with scores of further draws."""
+    scores = scored(mechanism, kept[0].pair, {c.statistic: c.score for c in kept}, 2 * draws, generator)
+    return [candidate.grown(*scores[candidate.statistic]) for candidate in kept]
 
 
 def refined_event(
@@ -91,10 +106,9 @@ def refined_event(
     Raises:
         ValueError: fewer than 50 draws a pair, no pair, or releases that are not finite.
     """
-    kept = candidates(mechanism, pairs, generator, sizes[0], sizes[-1], error, DIGITS)[:KEPT]
+    kept = candidates(mechanism, pairs, generator, sizes[0], sizes[-1], error, DIGITS)
     for size in sizes[1:-1]:
-        scores = scored(mechanism, kept[0].pair, {c.statistic: c.score for c in kept}, 2 * size, generator)
-        kept = [candidate.grown(*scores[candidate.statistic]) for candidate in kept]
+        kept = _more(kept, mechanism, size, generator)
     events = [c.event(c.threshold(sizes[-1], mechanism.delta, error)) for c in kept]
     return max(events, key=lambda event: event.promise)
 

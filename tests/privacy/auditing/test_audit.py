@@ -68,7 +68,7 @@ class Constant(MechanismDefaults):
 
 
 def test_a_constant_release_proves_nothing():
-    assert audit(Constant(), corners(3), rng(), draws=1000).epsilon == 0
+    assert audit(Constant(), corners(3), rng(), draws=1000, confidence=0.999).epsilon == 0
 
 
 class TestFalseAlarms:
@@ -112,7 +112,7 @@ class TestPower:
     @pytest.mark.parametrize("control", SOUND, ids=lambda control: control.__name__)
     @pytest.mark.parametrize("dimensions", [1, 2, 8])
     def test_no_sound_control_is(self, control, dimensions):
-        assert audit(control(1.0), corners(dimensions), rng(), DRAWS).epsilon <= 1.0
+        assert audit(control(1.0), corners(dimensions), rng(), DRAWS, confidence=0.999).epsilon <= 1.0
 
     @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
     def test_a_correct_laplace_reaches_most_of_its_epsilon(self, epsilon):
@@ -216,7 +216,7 @@ class TestDefaults:
         inputs = np.zeros(1), np.ones(1)
         assert Silent().log_ratio(np.zeros((1, 1)), *inputs) is None
         assert Silent().vector_of(inputs[1]) is inputs[1]
-        assert 0.5 < audit(Silent(), corners(1), rng(), draws=20_000).epsilon <= 1.0
+        assert 0.5 < audit(Silent(), corners(1), rng(), draws=20_000, confidence=0.999).epsilon <= 1.0
 
     def test_every_mechanism_has_what_audits_ask(self):
         for mechanism in (

@@ -90,7 +90,7 @@ class TestEnds:
         assert self.numbers(control) < 100_000
 
     def test_at_the_end_of_the_budget(self):
-        learned = 2 * 1000
+        learned = 2 * 500
         assert self.numbers(HalvedOutput) == 400_000 + learned
 
 
