@@ -13,6 +13,7 @@ from mkdocs.structure.files import File, Files
 
 import leakboard
 import leakboard.site
+from leakboard.board.best_known import BEST_KNOWN
 from leakboard.board.columns import meaning
 from leakboard.board.reference import COMPARISON
 from leakboard.board.tables import CELLS, COST, FAIRNESS, LEADERBOARD, SENTENCE, SKIPPED
@@ -25,6 +26,10 @@ from leakboard.suite.registry import Registry
 
 FILES: Mapping[str, tuple[str, str]] = {
     "leaderboard.csv": (LEADERBOARD, "One row a dataset, victim and attack, and one for each secret."),
+    "best_known.csv": (
+        BEST_KNOWN,
+        "One row a dataset, victim and secret: the strongest attack on it.",
+    ),
     "skipped.csv": (SKIPPED, "What cannot meet, and why."),
     "fairness.csv": (FAIRNESS, "One row a dataset, victim, secret and group."),
     "comparison.csv": (COMPARISON, "One row a published number of a paper, beside ours."),

@@ -52,8 +52,20 @@ LEADERBOARD: Mapping[str, str] = {
     "attack_score_new": "`attack_score` over the test texts that do not occur in train; empty where all or none do.",
     "empirical_privacy_new": "`empirical_privacy` over these texts: what no attacker can look up.",
 }
+SHARED = (
+    *("secret", "secrets", "observations", "attack_metric", "attack_score", "empirical_privacy"),
+    *("empirical_privacy_low", "empirical_privacy_high", "privacy_best_constant", "privacy_text_classifier"),
+    *("privacy_bayes", "attack_score_new", "empirical_privacy_new"),
+)
+"""Columns of `LEADERBOARD` that ``best_known.csv`` has, too."""
 COLUMNS: Mapping[str, Mapping[str, str]] = {
     "leaderboard.csv": LEADERBOARD,
+    "best_known.csv": {
+        **{name: LEADERBOARD[name] for name in SHARED},
+        "attack": "The strongest attack on the secret; its scores stand in the row.",
+        "attacks": "How many attacks on the secret, with as many publications of a text, it was chosen from.",
+        "chosen_on": "`dev` where all of them say what they scored on their own dev texts, else `test`.",
+    },
     "skipped.csv": {"reason": "Why this attack does not apply to this victim or dataset."},
     "fairness.csv": {
         "variable": "The secret whose values make the groups.",

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from leakboard.board.best_known import BEST_KNOWN, best_known
 from leakboard.board.fairness import fairness
 from leakboard.board.leaderboard import leaderboard, skipped
 from leakboard.board.means import Row
@@ -93,6 +94,7 @@ def table_rows(
     done = [record for record in ordered if record.status == "ok"]
     tables: dict[str, tuple[str, Iterable[Row]]] = {
         "leaderboard.csv": (LEADERBOARD, leaderboard(ordered)),
+        "best_known.csv": (BEST_KNOWN, best_known(ordered)),
         "skipped.csv": (SKIPPED, skipped(ordered)),
         "cells.csv": (CELLS, (row for record in ordered for row in _cell_rows(record))),
         "fairness.csv": (FAIRNESS, fairness(ordered)),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from leakboard.board.best_known import BEST_KNOWN
 from leakboard.board.columns import COLUMNS, COMMON, meaning
 from leakboard.board.projections import PROJECTIONS
 from leakboard.board.reference import COMPARISON
@@ -9,6 +10,7 @@ from leakboard.board.tables import CELLS, COST, FAIRNESS, LEADERBOARD, SENTENCE,
 
 FILES = {
     "leaderboard.csv": LEADERBOARD,
+    "best_known.csv": BEST_KNOWN,
     "skipped.csv": SKIPPED,
     "cells.csv": CELLS,
     "fairness.csv": FAIRNESS,

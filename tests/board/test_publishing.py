@@ -39,7 +39,7 @@ def published(copied, command_line):
 
 def test_a_finished_run_is_published_in_a_folder_named_after_its_suite(published):
     there = {path.name for path in (published.folder / "tiny").iterdir() if path.is_file()}
-    tables = {"leaderboard.csv", "skipped.csv", "fairness.csv", "costs.csv"}
+    tables = {"leaderboard.csv", "best_known.csv", "skipped.csv", "fairness.csv", "costs.csv"}
     assert there == {*tables, "meta.json", "records.jsonl.gz", "README.md"}
     for name in there & published.tables().keys():
         assert (published.folder / "tiny" / name).read_bytes() == published.tables()[name]
