@@ -61,7 +61,8 @@ class Rotated:
     def of(cls, scaling: Scaling, vectors: Floats) -> "Rotated":
         """Take the axes from vectors, float32 (n, d)."""
         scaled = scaling(vectors).astype(np.float64)
-        return cls(scaling, np.linalg.eigh(np.atleast_2d(np.cov(scaled, rowvar=False)))[1].astype(np.float32))
+        scaled -= scaled.mean(0)
+        return cls(scaling, np.linalg.eigh(scaled.T @ scaled)[1].astype(np.float32))
 
     @property
     def name(self) -> str:
@@ -80,23 +81,33 @@ class Trainer:
     ):
         self.train, self.dev, self.secrets, self.options, self.seed = train, dev, secrets, options, seed
         self.failed: list[str] = []
+        self.last: Exception | None = None
 
     def members(self, asked: Iterable[tuple[Family, Scaling | Rotated]]) -> list[Member]:
-        """Return a member for each family and scaling, without those that fail."""
+        """Return a member for each family and scaling, without those that refuse the numbers that they are given.
+
+        Whatever else goes wrong, as a lack of memory, is raised: a result must not depend on the machine.
+        """
         members: list[Member] = []
         for family, scaling in asked:
             name = f"{family} on {scaling.name} inputs"
             log_progress(name)
             try:
                 members.append(self._member(name, family, scaling))
-            except Exception as error:  # numbers that a library refuses, or a lack of memory: others may do
+            except (ValueError, ArithmeticError) as error:
                 self.failed.append(f"{name} left out ({failure_line(error)})")
+                self.last = error
         return members
 
-    @property
-    def error(self) -> RequestError:
-        """What to raise where no member could be trained."""
-        return RequestError(f"no classifier can be trained on these vectors: {'; '.join(self.failed)}")
+    def require(self, members: Sequence[Member]) -> None:
+        """Refuse to go on without members.
+
+        Raises:
+            RequestError: none could be trained; it says why.
+        """
+        if not members:
+            reasons = "; ".join(self.failed)
+            raise RequestError(f"no classifier can be trained on these vectors: {reasons}") from self.last
 
     def _member(self, name: str, family: Family, scaling: Scaling | Rotated) -> Member:
         train, dev = (KnownTexts(part.texts, scaling(part.vectors), part.values) for part in (self.train, self.dev))

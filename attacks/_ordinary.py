@@ -1,7 +1,6 @@
 """The ordinary classifiers of the portfolio: ridge regression, neighbours, a kernel machine and forests.
 
-None of them minds how the vectors came about, and none takes longer than a network. Neighbours and trees also find
-texts that stand, word by word or nearly, among the attacker's own.
+Neighbours and trees also find texts that stand, word by word or nearly, among the attacker's own.
 """
 
 import warnings
@@ -28,6 +27,8 @@ LANDMARKS = 1_000
 """Known texts that span the kernel machine's functions."""
 PENALTIES = 10.0 ** np.arange(-4, 5)
 """Of ridge regression, as multiples of its inputs' mean variance."""
+BLOCK = 4_096
+"""Texts whose distances to the landmarks are held at once."""
 TREES = 200
 VALUES_IN_LEAVES = 50_000_000
 """Most numbers in the leaves of a forest: 400 MB."""
@@ -103,7 +104,8 @@ def fit_kernel(
     basis = axes[:, kept] / np.sqrt(weights[kept])
 
     def features(vectors: Floats) -> NDArray[np.float64]:
-        return np.asarray(np.exp(-rate * _squared_distances(vectors.astype(np.float64), landmarks)) @ basis)
+        parts = np.array_split(vectors.astype(np.float64), 1 + len(vectors) // BLOCK)
+        return np.concatenate([np.exp(-rate * _squared_distances(part, landmarks)) @ basis for part in parts])
 
     return Trained(_least_squares(features, train, dev, secrets))
 

@@ -109,9 +109,8 @@ def fit_portfolio(
         attackers = [stacked(trainer, scalings)]
     else:
         families: tuple[Family, ...] = ("mlp", "logistic") if options.portfolio == "best" else (options.portfolio,)
-        attackers = trainer.members((family, scaling) for scaling in scalings for family in families)
-    if not attackers:
-        raise trainer.error
+        attackers = members = trainer.members((family, scaling) for scaling in scalings for family in families)
+        trainer.require(members)
     fitted = []
     for attacker in attackers:
         offset = offsets(attacker.on_dev, dev.values)

@@ -7,7 +7,7 @@ import pytest
 from scipy import optimize
 from test_attacks import AGE, GENDER, SMALL, accuracies, entities, exclusive_or, linear, micro_f1, noise, world
 
-from leakboard.attacks import _members, _ordinary
+from leakboard.attacks import _classifiers, _ensemble, _members, _ordinary
 from leakboard.attacks._denoising import Scaling
 from leakboard.attacks._ensemble import pooled
 from leakboard.attacks._members import Rotated, Trainer
@@ -143,6 +143,14 @@ class TestPool:
         second = optimize.minimize_scalar(loss, args=(calibrated, 1.0), tol=1e-10).x
         assert np.allclose(pooled([good], truth)([good]), logs(second, calibrated), atol=1e-3)
 
+    def test_of_a_large_dev_a_part_is_enough(self, monkeypatch):
+        truth, members = self.logits(n=3000)
+        whole = pooled(members, truth)
+        monkeypatch.setattr(_ensemble, "NUMBERS", 3 * 1000 * 3)
+        part = pooled(members, truth)
+        assert np.array_equal(part.weights, pooled([member[::3] for member in members], truth[::3]).weights)
+        assert np.allclose(part.shares, whole.shares, atol=0.1)
+
     def test_without_dev_to_speak_of_members_count_alike(self):
         truth, members = self.logits(n=4)
         shares = pooled([members[0], members[0] + 0.0], truth).shares
@@ -182,8 +190,20 @@ class TestEnsemble:
         assert "trees on raw inputs left out (ValueError: no such luck" in guesses.details
         assert np.mean(guesses.scores["gender"].argmax(1) == truth["gender"]) > 0.95
 
+    @pytest.mark.parametrize("portfolio", ["best", "ensemble"])
+    def test_a_lack_of_memory_fails_the_attack(self, portfolio, monkeypatch):
+        """Otherwise its result would depend on the machine."""
+
+        def fails(*given):
+            raise MemoryError
+
+        monkeypatch.setattr(_classifiers, "fit_logistic", fails)
+        view, *_ = world(linear, [GENDER], sizes=(50, 20, 10))
+        with pytest.raises(MemoryError):
+            AttributeInference(**SMALL | {"portfolio": portfolio}).fit(view, 0)
+
     def test_where_all_fail_that_is_said(self, monkeypatch):
-        monkeypatch.setattr(_members, "_fit", lambda family: lambda *given: 1 / 0)
+        monkeypatch.setattr(_members, "_fit", lambda family: lambda *given: 1 // 0)
         view, *_ = world(linear, [GENDER], sizes=(50, 20, 10))
         with pytest.raises(RequestError, match="no classifier can be trained on these vectors: mlp on raw inputs left"):
             AttributeInference(**SMALL).fit(view, 0)
@@ -207,6 +227,7 @@ def many(codes, rng):
         pytest.param(lambda codes, rng: np.ones((len(codes["gender"]), 4)), GENDER, (50, 20, 10), id="constant"),
         pytest.param(linear, GENDER, (10, 5, 20), id="ten texts"),
         pytest.param(linear, GENDER, (10, 1, 20), id="one dev text"),
+        pytest.param(linear, GENDER, (1, 1, 20), id="one text"),
         pytest.param(
             many, Secret("author", tuple(map(str, range(1000))), "attribute"), (200, 40, 20), id="a thousand values"
         ),
