@@ -4,6 +4,11 @@ Two ways, both by trying the running mechanism. The *bound* holds at its stated 
 the event is fixed on draws of its own and tested on fresh ones (`leakboard.privacy.auditing.bound`). The *sanity check*
 of Habernal (2022, section 3) is a point estimate without confidence (`leakboard.privacy.auditing.sanity`).
 
+Without ``budget`` and ``batches`` each input has calls of its own, and the rows of one call are taken to be independent
+of each other: noise that they share can raise false alarms. With either, a fair coin decides of every row which input
+it is, and the bound holds whatever rows share where the claim's delta is 0; where it is not, rows are taken to be
+independent.
+
 Neighbours are what the claim's unit says: corners of the cube that the mechanism's input lies in, and sentences of the
 corpus with one word replaced, those searched for whose vectors lie furthest apart. A low bound proves nothing: only
 this attack failed. No bound exceeds ln(draws / 7.4): to refute a claim of 10 takes at least 165,000 draws.
@@ -28,7 +33,7 @@ from leakboard.privacy.auditing.choosing import confirmed, refined_event
 from leakboard.privacy.auditing.events import FEWEST, Event, Pair, choose_event, corners, normalised_corners
 from leakboard.privacy.auditing.sanity import published_repeats
 from leakboard.suite.options import Count, attack
-from leakboard.threats.releases import CallsDistinguisher, Distinguisher, ReleaseAudit, ReleasesView
+from leakboard.threats.releases import CallsDistinguisher, CoinDistinguisher, Distinguisher, ReleaseAudit, ReleasesView
 
 CONFIRMED = 10_000
 """Releases of either input that an event of single rows is confirmed by before it is preferred to calls."""
@@ -95,11 +100,18 @@ class DpAudit(ReleaseAudit):
                 return CallsDistinguisher(test, CALLS, f"{test.pair.name}, one row of {ROWS} in a call: {test.name}")
         first, second = (_plain(values) for values in (event.pair.first, event.pair.second))
         repeats = published_repeats(mechanism.dimension) if self.repeats == "published" else self.repeats
-        return Distinguisher(first, second, event.holds, draws, repeats, f"{event.pair.name}: {event.description}")
+        details = f"{event.pair.name}: {event.description}"
+        answer = CoinDistinguisher if self._coins else Distinguisher
+        return answer(first, second, event.holds, draws, repeats, details)
+
+    @property
+    def _coins(self) -> bool:
+        """Whether coins decide of rows which input they are, in choosing as in the test."""
+        return self.budget is not None or self.batches
 
     def _of_corners(self, view: ReleasesView, neighbours: list[Pair], rng: np.random.Generator) -> tuple[Event, int]:
         """Return the best event of corners, and how many draws test it."""
-        if self.budget is None and not self.batches:
+        if not self._coins:
             draws = self.draws // 2
             return choose_event(view.mechanism, neighbours, rng, draws), self.draws - draws
         sizes = rounds(self.draws if self.budget is None else None, self.budget or 0, view.mechanism.dimension)

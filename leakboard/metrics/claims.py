@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 
 from leakboard.claims import ReleaseMechanism
 from leakboard.metrics.measures import Metric
-from leakboard.privacy.auditing.bound import lower_bound
+from leakboard.privacy.auditing.bound import bound_of_tosses, lower_bound
 from leakboard.privacy.auditing.one_run import SHARES, audit_scores, one_run_bound
 from leakboard.privacy.auditing.sanity import plug_in
 
-BOUND, DELTA = "attack_score", "audit_delta"
+BOUND, DELTA, TOSSES = "attack_score", "audit_delta", "audit_tosses"
 TRUE_POSITIVES, FALSE_POSITIVES = "true_positives", "false_positives"
-"""Names of the metrics from which a bound is worked out again, for a share of the error."""
+"""Names of the metrics from which a bound is worked out again, for a share of the error.
+
+With `TOSSES` coins decided which rows are of the first input; the ``n`` of the counts are the rows of either input.
+"""
 CANARIES, GUESSES, RIGHT, TRIED, GROUP = "canaries", "canary_guesses", "canary_right", "canary_tried", "canary_group"
 """Likewise, of a bound from one training run."""
 LARGEST_BOUND = "audit_largest_bound"
@@ -28,20 +31,28 @@ ERROR = 0.05
 """Probability that the bound of a victim, all of its audits together, may be wrong."""
 
 
-def bound_metrics(true_positives: int, false_positives: int, draws: int, delta: float) -> list[Metric]:
+def bound_metrics(
+    true_positives: int, false_positives: int, draws: int | tuple[int, int], delta: float
+) -> list[Metric]:
     """Return the bound on epsilon that an event's frequencies prove, with its counts.
 
     Args:
         true_positives: how often the event held for releases of the first input.
         false_positives: how often it held for releases of the second.
-        draws: releases of either.
+        draws: releases of either; of the first and of the second where a coin decided of every row.
         delta: of the claim.
     """
+    if isinstance(draws, int):
+        bound, sizes, tossed = lower_bound(true_positives, false_positives, draws, delta, ERROR), (draws, draws), []
+    else:
+        bound, sizes = bound_of_tosses(true_positives, false_positives, draws, delta, ERROR), draws
+        tossed = [Metric(TOSSES, sum(draws), n=sum(draws))]
     return [
-        Metric(BOUND, lower_bound(true_positives, false_positives, draws, delta, ERROR), n=draws),
-        Metric(TRUE_POSITIVES, true_positives, n=draws),
-        Metric(FALSE_POSITIVES, false_positives, n=draws),
-        Metric(DELTA, delta, n=draws),
+        Metric(BOUND, bound, n=sum(sizes) // 2),
+        Metric(TRUE_POSITIVES, true_positives, n=sizes[0]),
+        Metric(FALSE_POSITIVES, false_positives, n=sizes[1]),
+        *tossed,
+        Metric(DELTA, delta, n=sum(sizes) // 2),
     ]
 
 
@@ -91,10 +102,13 @@ def corrected_bound(cells: Sequence[Sequence[Metric]], error: float = ERROR) -> 
 def _bound_of(cell: Sequence[Metric]) -> Callable[[float], float] | None:
     """Return what maps an error to the bound that an audit's counts give at it; None where a cell is no audit."""
     counts = {metric.name: metric.value for metric in cell if metric.value is not None}
-    draws = next((metric.n for metric in cell if metric.name == TRUE_POSITIVES), None) or 0
+    sizes = {metric.name: metric.n or 0 for metric in cell}
     if counts.keys() >= {TRUE_POSITIVES, FALSE_POSITIVES, DELTA}:
         hits, misses = int(counts[TRUE_POSITIVES]), int(counts[FALSE_POSITIVES])
-        return lambda error: lower_bound(hits, misses, draws, counts[DELTA], error)
+        draws = sizes[TRUE_POSITIVES], sizes[FALSE_POSITIVES]
+        if TOSSES in counts:
+            return lambda error: bound_of_tosses(hits, misses, draws, counts[DELTA], error)
+        return lambda error: lower_bound(hits, misses, draws[0], counts[DELTA], error)
     if counts.keys() >= {CANARIES, GUESSES, RIGHT, TRIED, GROUP, DELTA}:
         m, r, v, tried, group = (int(counts[name]) for name in (CANARIES, GUESSES, RIGHT, TRIED, GROUP))
         return lambda error: one_run_bound(m, r, v, counts[DELTA], error / tried, group=group)

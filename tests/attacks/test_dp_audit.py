@@ -184,7 +184,20 @@ class TestBudget:
         assert found.value > 1
 
     def test_the_budget_is_what_is_drawn(self):
-        assert of_mechanism("laplace", dimension=4, budget=400_000)["true_positives"].n == 25_000
+        found = of_mechanism("laplace", dimension=4, budget=400_000)
+        assert found["audit_tosses"].value == 2 * 25_000
+        assert found["true_positives"].n + found["false_positives"].n == 2 * 25_000
+        assert corrected_bound([list(found.values())]) == pytest.approx(found["attack_score"].value)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("options", [{"budget": 100_000}, {"batches": True, "draws": 1000}])
+    def test_what_rows_of_a_call_share_raises_no_false_alarm(self, options, monkeypatch):
+        """Of a sound mechanism; the calls that `batches` tries are sound too, and left out to save time."""
+        monkeypatch.setattr(DpAudit, "_of_calls", lambda *given: None)
+        runs = 40
+        found = [of_mechanism("shared_and_own", dimension=1, seed=seed, **options) for seed in range(runs)]
+        assert all("audit_tosses" in metrics for metrics in found)
+        assert sum(m["attack_score"].value > 1 for m in found) <= stats.binom(runs, 0.05).ppf(0.999)
 
 
 class TestBatches:

@@ -9,7 +9,7 @@ from scipy import stats
 
 from leakboard.metrics.claims import bound_metrics, canary_metrics, corrected_bound, sanity_metric, verdict
 from leakboard.metrics.measures import Metric
-from leakboard.privacy.auditing.bound import lower_bound
+from leakboard.privacy.auditing.bound import bound_of_tosses, lower_bound
 from leakboard.privacy.auditing.sanity import exact_loss, laplace_chances, sampling_error
 from leakboard.privacy.mechanisms.releases import CubeRelease
 
@@ -21,6 +21,17 @@ def test_delta_and_the_counts_are_told_and_enter_the_bound():
     assert [found[name].value for name in list(found)[1:]] == [640, 250, 0.1]
     assert found["attack_score"].value == lower_bound(640, 250, 1000, 0.1, 0.05)
     assert 0 < found["attack_score"].value < lower_bound(640, 250, 1000, 0.0, 0.05)
+
+
+def test_tossed_rows_are_bounded_again_from_what_is_told():
+    found = bound_metrics(640, 250, (1010, 990), 0.0)
+    sizes = {metric.name: metric.n for metric in found}
+    assert (sizes["true_positives"], sizes["false_positives"], sizes["audit_tosses"]) == (1010, 990, 2000)
+    expected = bound_of_tosses(640, 250, (1010, 990), 0.0, 0.05)
+    assert found[0].value == corrected_bound([found]) == pytest.approx(expected)
+    assert 0 < corrected_bound([found, found]) < expected
+    with_delta = bound_metrics(640, 250, (1010, 990), 0.1)
+    assert corrected_bound([with_delta]) == with_delta[0].value < expected
 
 
 def test_the_plug_in_estimate_holds_the_exact_loss_and_its_width_is_the_sampling_error():

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from leakboard.privacy.auditing.bound import bounds_of_tosses
+from leakboard.privacy.auditing.bound import bound_of_tosses
 from leakboard.privacy.auditing.calls import audit_calls
 from leakboard.privacy.auditing.choosing import Candidate, candidates, scored
 from leakboard.privacy.auditing.curve import TradeOff, curve_thresholds, trade_off_bound
@@ -157,7 +157,7 @@ def _tested(
     """Return what the counts of an event in fresh scores prove."""
     hits, misses = (int(np.count_nonzero(threshold.holds(side))) for side in scores)
     sizes = len(scores[0]), len(scores[1])
-    epsilon = float(bounds_of_tosses(np.array(hits), np.array(misses), sizes, delta, error))
+    epsilon = bound_of_tosses(hits, misses, sizes, delta, error)
     event, shares = candidate.event(threshold), (hits / max(1, sizes[0]), misses / max(1, sizes[1]))
     return Bound(epsilon, confidence, event.pair.name, event.statistic, event.description, *shares, sum(sizes) // 2)
 

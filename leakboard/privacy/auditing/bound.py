@@ -42,6 +42,13 @@ def lower_bounds(true_positives: Array, false_positives: Array, draws: int, delt
     return np.maximum(_log_ratio(p - delta, q), 0.0)
 
 
+def bound_of_tosses(
+    true_positives: int, false_positives: int, tosses: tuple[float, float], delta: float, error: float
+) -> float:
+    """Return `bounds_of_tosses` of one pair of counts."""
+    return float(bounds_of_tosses(np.array(true_positives), np.array(false_positives), tosses, delta, error))
+
+
 def bounds_of_tosses(
     true_positives: Array, false_positives: Array, tosses: tuple[float, float], delta: float, error: float
 ) -> Array:

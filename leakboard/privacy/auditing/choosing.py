@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leakboard.privacy.auditing.bound import bounds_of_tosses
+from leakboard.privacy.auditing.bound import bound_of_tosses
 from leakboard.privacy.auditing.densities import learned_scores
 from leakboard.privacy.auditing.events import DIGITS, FEWEST, Array, Event, Pair, Score, rounded, statistics_of
 from leakboard.privacy.auditing.thresholds import Threshold, best_threshold
-from leakboard.privacy.auditing.trials import Mechanism, tosses
+from leakboard.privacy.auditing.trials import Mechanism, counts_of_tosses, tosses
 
 LEARNED = 50_000
 """Releases of either input that statistics are learned from, at most."""
@@ -118,13 +118,9 @@ def confirmed(mechanism: Mechanism, event: Event, draws: int, generator: np.rand
 
     An event that was chosen on rows which depend on each other may promise what it does not keep.
     """
-    counted, tossed = np.zeros(2, np.int64), np.zeros(2, np.int64)
-    for outputs, coins in tosses(mechanism.release, (event.pair.first, event.pair.second), 2 * draws, generator):
-        holds = event.holds(outputs)
-        counted += [np.count_nonzero(holds & coins), np.count_nonzero(holds & ~coins)]
-        tossed += [np.count_nonzero(coins), np.count_nonzero(~coins)]
-    sizes = int(tossed[0]), int(tossed[1])
-    return float(bounds_of_tosses(counted[0], counted[1], sizes, mechanism.delta, error))
+    inputs = event.pair.first, event.pair.second
+    counted, sizes = counts_of_tosses(mechanism.release, inputs, event.holds, 2 * draws, generator)
+    return bound_of_tosses(*counted, sizes, mechanism.delta, error)
 
 
 def _of_pair(

@@ -61,13 +61,38 @@ def counts(
     for both in zip(*(releases(release, values, draws, generator) for values in inputs), strict=True):
         outputs = np.concatenate(both)
         order = generator.permutation(len(outputs))
-        shown = np.asarray(holds(outputs[order]))
-        if shown.shape != (len(outputs),) or shown.dtype != np.bool_:
-            raise ValueError(f"an event is one bool for each release, not {shown.dtype} of shape {shown.shape}")
         answers = np.empty(len(outputs), bool)
-        answers[order] = shown
+        answers[order] = _answers(holds, outputs[order])
         counted += [np.count_nonzero(part) for part in np.split(answers, 2)]
     return int(counted[0]), int(counted[1])
+
+
+def counts_of_tosses(
+    release: Callable[[Array, np.random.Generator], Array],
+    inputs: tuple[Array, Array],
+    holds: Callable[[Array], Array],
+    draws: int,
+    generator: np.random.Generator,
+) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return of how many rows of either input an event holds in ``draws`` `tosses`, and how many rows each input has.
+
+    Raises:
+        ValueError: a release is not finite, or the event does not answer with one bool for each release.
+    """
+    counted, tossed = np.zeros(2, np.int64), np.zeros(2, np.int64)
+    for outputs, coins in tosses(release, inputs, draws, generator):
+        answers = _answers(holds, outputs)
+        counted += [np.count_nonzero(answers & coins), np.count_nonzero(answers & ~coins)]
+        tossed += [np.count_nonzero(coins), np.count_nonzero(~coins)]
+    return (int(counted[0]), int(counted[1])), (int(tossed[0]), int(tossed[1]))
+
+
+def _answers(holds: Callable[[Array], Array], outputs: Array) -> Array:
+    """Return of which releases an event holds, bool (n,)."""
+    answers = np.asarray(holds(outputs))
+    if answers.shape != (len(outputs),) or answers.dtype != np.bool_:
+        raise ValueError(f"an event is one bool for each release, not {answers.dtype} of shape {answers.shape}")
+    return answers
 
 
 def releases(

@@ -41,7 +41,7 @@ class TestError:
     def spent(self, monkeypatch):
         """The errors of the bounds of rows, of calls, and of curves."""
         spent = {"rows": [], "calls": [], "curves": []}
-        originals = auditing.bounds_of_tosses, auditing.audit_calls, auditing.trade_off_bound
+        originals = auditing.bound_of_tosses, auditing.audit_calls, auditing.trade_off_bound
 
         def rows(hits, misses, sizes, delta, error):
             spent["rows"].append(error)
@@ -55,7 +55,7 @@ class TestError:
             spent["curves"].append(error)
             return originals[2](first, second, thresholds, error)
 
-        for name, function in {"bounds_of_tosses": rows, "audit_calls": calls, "trade_off_bound": curves}.items():
+        for name, function in {"bound_of_tosses": rows, "audit_calls": calls, "trade_off_bound": curves}.items():
             monkeypatch.setattr(auditing, name, function)
         return spent
 
