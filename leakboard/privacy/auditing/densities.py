@@ -85,6 +85,9 @@ def _cells(outputs: Array, low: Array, steps: Array) -> Array:
 def _table(first: Array, second: Array, monotone: bool) -> tuple[Array, Array, Array]:
     """Return the least value, a cell's width, and the log density ratio in each cell, from values (n,) of either.
 
+    A bin's ratio stands at the mean of its values, and is interpolated between: values that many releases share, as of
+    a discrete release, keep ratios of their own.
+
     A monotone table is the most likely one that only rises or only falls (isotonic regression): with less noise, where
     the ratio is monotone, as it is for log-concave noise.
     """
@@ -93,15 +96,17 @@ def _table(first: Array, second: Array, monotone: bool) -> tuple[Array, Array, A
     both = np.sort(np.concatenate([first, second]))
     bins = int(np.clip(len(first) // FEWEST_IN_BIN, 2, BINS))
     edges = np.unique(both[np.linspace(0, len(both) - 1, bins + 1).astype(int)][1:-1])
-    counts = [
-        np.bincount(np.searchsorted(edges, side, "right"), minlength=len(edges) + 1) + 1 for side in (first, second)
-    ]
-    total = counts[0] + counts[1]
+    places = [np.searchsorted(edges, side, "right") for side in (first, second)]
+    counts = np.array([np.bincount(place, minlength=len(edges) + 1) for place in places])
+    sums = np.bincount(np.concatenate(places), np.concatenate([first, second]), len(edges) + 1)
+    held = counts.sum(0) > 0  # nothing lies before an edge that is the least value
+    middles = sums[held] / counts.sum(0)[held]
+    counts = counts[:, held] + 1
+    total = counts.sum(0)
     share = counts[0] / total
     if monotone:
         rising = bool(first.mean() > second.mean())
         share = isotonic_regression(share, sample_weight=total, increasing=rising)
-    middles = np.concatenate([[both[0]], (edges[1:] + edges[:-1]) / 2, [both[-1]]]) if len(edges) else both[:1]
     inner = np.quantile(both, [1e-4, 1 - 1e-4]) if len(both) > 1e4 else both[[0, -1]]
     step = float(inner[1] - inner[0]) / CELLS or 1.0
     centres = inner[0] + step * (np.arange(CELLS) + 0.5)
