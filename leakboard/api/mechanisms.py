@@ -3,6 +3,9 @@
 Two neighbouring inputs are released many times; an event that tells their releases apart better than the claim allows
 refutes the claim (`leakboard.privacy.auditing.audit`, with the theorems). Inputs are rows by themselves, then a row
 among the other rows of calls, which may give it away. A low bound proves nothing: this audit failed to find more.
+
+With delta = 0 the bound holds whatever rows of a call share. With delta above 0 the bound of single rows takes them to
+be independent of each other.
 """
 
 from __future__ import annotations
@@ -35,6 +38,8 @@ VERDICTS = {
 }
 TRIED = 64
 """Rows of the release that is tried first."""
+FEWEST_CALLS = 100
+"""Calls that an audit of calls tests, at least."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,7 +47,10 @@ class Audit:
     """What an audit of a mechanism shows."""
 
     epsilon_lower: float
-    """Lower bound on epsilon, at ``confidence``; 0 where the event proves nothing."""
+    """Lower bound on epsilon, at ``confidence``; 0 where the event proves nothing.
+
+    With delta above 0 the bound of an event of single rows takes the rows of a call to be independent of each other.
+    """
     epsilon: float
     """What is claimed."""
     delta: float
@@ -60,7 +68,8 @@ class Audit:
     """Releases of either input that the bound rests on, about: coins decide which input is released."""
     trade_off: TradeOff | None = None
     """An upper bound on the trade-off of errors for single rows, with lower bounds on mu of Gaussian privacy and on
-    Renyi divergences; at ``confidence`` by itself."""
+    Renyi divergences; at ``confidence`` by itself. It takes rows of a call to be independent of each other, with any
+    delta; None where calls refuted the claim and single rows did not, since rows were then shown to be dependent."""
 
     @property
     def verdict(self) -> Literal["violated", "not refuted"]:
@@ -99,6 +108,7 @@ def audit(
     pairs: Sequence[tuple[Any, Any]] | None = None,
     draws: int | None = None,
     budget: int = 100_000_000,
+    calls: int = 4000,
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Audit:
@@ -109,23 +119,27 @@ def audit(
             row, the other rows of its call and all other calls being public: rows that share their noise, and seeds
             that serve two calls, break it.
         epsilon: what is claimed for one release.
-        delta: what is claimed for one release.
+        delta: what is claimed for one release. Above 0 the bound of single rows takes the rows of a call to be
+            independent of each other: noise that they share can raise false alarms. At 0 it does not.
         dimension: width d of the vectors.
         pairs: neighbouring vectors, (d,) each, by the claim. None: corners of the unit cube, for a mechanism that
             claims epsilon for any two vectors whose coordinates lie in [0, 1].
-        draws: releases of either input: half to choose an event on, half to test it. No bound exceeds
-            ln(draws / 6): to refute a claim of 10 takes at least 132,000. None: rounds, each larger than all before,
-            until the claim is refuted, nothing can refute it, or ``budget`` is spent.
+        draws: releases of either input: half to choose an event on, half to test it. Single rows prove no more than
+            about ln(draws / 6.4), at 95 % confidence and delta 0: to refute a claim of 10 takes at least 142,000. None:
+            rounds, each larger than all before, until the claim is refuted or ``budget`` is spent.
         budget: numbers that are drawn at most where ``draws`` is None, all coordinates of all releases; statistics are
             learned from further ones.
+        calls: calls of four rows that test one row among the others, with a fifth of the error, where single rows do
+            not refute the claim; 4,000 prove no more than 6.3 at 95 % confidence and delta 0. As many again for each
+            pair choose the statistic: by default ``release`` is called 16,000 times (8,000 in one dimension). 0: none.
         confidence: of the bound.
         seed: of the noise.
 
     Raises:
-        RequestError: an argument is wrong, or what is released is no float array (n, d), or not finite.
+        RequestError: an argument is wrong; what is released is no float array (n, d), or not finite; or delta is above
+            0 and all rows of a call get the same noise.
     """
     from leakboard.privacy.auditing import audit as auditing
-    from leakboard.privacy.auditing import calls
     from leakboard.privacy.auditing.events import corners
 
     for name, value in {"epsilon": epsilon, "delta": delta, "confidence": confidence}.items():
@@ -142,11 +156,13 @@ def audit(
     least = 2 * dimension * fewest
     good = type(budget) is int and budget >= least
     _check("budget", budget, good, f"at least {least} numbers for {count} pairs in {dimension} dimensions")
+    good = type(calls) is int and (calls == 0 or calls >= FEWEST_CALLS)
+    _check("calls", calls, good, f"a whole number from {FEWEST_CALLS}, or 0 for none")
     mechanism = _Function(release, epsilon, delta)
     _try(mechanism, neighbours[0].first, seed)
     try:
         rng = np.random.default_rng(seed)
-        bound = auditing.audit(mechanism, neighbours, rng, draws, confidence, budget=budget, calls=calls.CALLS)
+        bound = auditing.audit(mechanism, neighbours, rng, draws, confidence, budget=budget, calls=calls)
     except ValueError as error:
         raise RequestError(f"release: {error}") from None
     found = {name: getattr(bound, name) for name in ("pair", "event", "first", "second", "draws", "trade_off")}
@@ -171,11 +187,16 @@ class _Function(MechanismDefaults):
 
 
 def _try(mechanism: _Function, values: Array, seed: int) -> None:
-    """Refuse what does not release vectors, in words of the user's."""
+    """Refuse what does not release vectors, and with delta above 0 what gives all rows of a call the same noise."""
+    rng = np.random.default_rng(seed)
     try:
-        mechanism.release(np.tile(values, (TRIED, 1)), np.random.default_rng(seed))
+        first, second = (mechanism.release(np.tile(values, (TRIED, 1)), rng) for _ in range(2))
     except ValueError as error:
         raise RequestError(f"release: {error}") from None
+    alike = all((released == released[0]).all() for released in (first, second))
+    if mechanism.delta > 0 and alike and not np.array_equal(first[0], second[0]):
+        shown = "all rows of a call get the same noise, and delta is above 0; draw it with the shape of the vectors"
+        raise RequestError(f"release: {shown}, or audit the claim with delta 0")
 
 
 def _pairs(pairs: Sequence[tuple[Any, Any]], dimension: int) -> list[Pair]:

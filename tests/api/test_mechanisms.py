@@ -80,6 +80,8 @@ def test_the_same_seed_gives_the_same_audit():
         (correct, {"pairs": [5]}, r"pairs\[0\]: 5 is not allowed: two vectors of 4"),
         (correct, {"pairs": [("a", "b")]}, r"pairs\[0\]: \('a', 'b'\) is not allowed: two vectors of 4"),
         (correct, {"epsilon": "x"}, "epsilon: 'x' is not allowed: a number"),
+        (correct, {"calls": 99}, "calls: 99 is not allowed: a whole number from 100, or 0 for none"),
+        (correct, {"calls": 1000.0}, "calls: 1000.0 is not allowed"),
         (correct, {"seed": -1}, "seed: -1 is not allowed: a whole number from 0"),
     ],
 )
@@ -92,10 +94,35 @@ def test_a_mechanism_without_noise_is_audited():
     assert audit(lambda values, rng: values).verdict == "violated"
 
 
+def shared(values, rng):
+    return values + rng.laplace(0, DIMENSION, DIMENSION)
+
+
 def test_rows_that_share_their_noise_are_violated():
-    found = audit(lambda values, rng: values + rng.laplace(0, DIMENSION, DIMENSION))
+    found = audit(shared)
     assert found.verdict == "violated"
     assert "one row of 4 in a call" in found.summary
+    assert found.trade_off is None
+    assert found.epsilon_lower < 6.34
+
+
+def test_with_a_delta_rows_that_share_their_noise_are_refused():
+    with pytest.raises(RequestError, match="release: all rows of a call get the same noise, and delta is above 0"):
+        audit(shared, delta=1e-5)
+
+
+@pytest.mark.parametrize("calls", [0, 200])
+def test_as_many_calls_are_made_as_are_asked_for(calls):
+    """Of four rows each: as many for each of three pairs to choose the statistic, and as many to test it."""
+    made = 0
+
+    def counting(values, rng):
+        nonlocal made
+        made += len(values) == 4
+        return correct(values, rng)
+
+    assert audit(counting, draws=2000, calls=calls).verdict == "not refuted"
+    assert made == 4 * calls
 
 
 def test_the_plot_shows_the_point_below_the_curve_of_a_violated_claim():

@@ -4,8 +4,11 @@ First single rows (`audit`): neighbours are two inputs of a row. The draws come 
 An event is chosen on the rounds before (`leakboard.privacy.auditing.choosing`) and tested on fresh tosses, which know
 nothing of the choice (`leakboard.privacy.auditing.bound`, with the theorems). So a round's bound holds with its share
 of the error however many thresholds, statistics and pairs the choice was made from, and all rounds' together with the
-whole error: the audit may stop after any. It does when the claim is refuted, or when no event can refute it. Then whole
-calls (`leakboard.privacy.auditing.calls`), with a share of the error of their own.
+whole error: the audit may stop after any. It does when the claim is refuted. If rows do not refute it, whole calls
+follow (`leakboard.privacy.auditing.calls`), with a share of the error of their own, set aside before anything is drawn.
+
+With delta = 0 rows of a call may depend on each other. With delta above 0 the bound of single rows takes them to be
+independent, and so does the trade-off curve with any delta.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from leakboard.privacy.auditing.calls import audit_calls
 from leakboard.privacy.auditing.choosing import Candidate, candidates, scored
 from leakboard.privacy.auditing.curve import TradeOff, curve_thresholds, trade_off_bound
 from leakboard.privacy.auditing.events import DIGITS, Pair
-from leakboard.privacy.auditing.thresholds import Threshold, most_possible
+from leakboard.privacy.auditing.thresholds import Threshold
 from leakboard.privacy.auditing.trials import Mechanism
 
 DRAWS = 100_000
@@ -35,8 +38,6 @@ GROWTH = 3
 """A round draws so many times what was drawn before it."""
 CALLS_ERROR = 0.2
 """Share of the error that the audit of whole calls gets."""
-HOPELESS = 1e-3
-"""Error of the bounds by which an audit ends because no event can refute the claim. No bound rests on it."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,10 @@ class Bound:
     """What an audit found: the event that tells the inputs apart best, and what it proves."""
 
     epsilon: float
-    """Lower bound at ``confidence``; 0 where the event proves nothing."""
+    """Lower bound at ``confidence``; 0 where the event proves nothing.
+
+    With delta above 0 the bound of an event of single rows takes the rows of a call to be independent of each other.
+    """
     confidence: float
     pair: str
     statistic: str
@@ -55,7 +59,10 @@ class Bound:
     draws: int
     """Releases of either input that the bound rests on, about: coins decide which input is released."""
     trade_off: TradeOff | None = None
-    """The curve of the best statistic on single rows, with mu and Renyi divergences; at ``confidence`` by itself."""
+    """The curve of the best statistic on single rows, with mu and Renyi divergences; at ``confidence`` by itself.
+
+    It takes rows of a call to be independent, with any delta; None where calls refuted the claim and rows did not.
+    """
 
 
 def audit(
@@ -79,7 +86,8 @@ def audit(
         confidence: of the bound.
         digits: of a score that count; None: all.
         budget: numbers that are drawn at most to choose and test, where ``draws`` is None.
-        calls: calls that test single rows among others (`leakboard.privacy.auditing.calls.CALLS`); 0 for none.
+        calls: calls that test single rows among others (`leakboard.privacy.auditing.calls.CALLS`), where single rows do
+            not refute the claim; 0 for none.
 
     Raises:
         ValueError: fewer than 100 draws a pair, no pair, or releases that are not finite.
@@ -88,12 +96,13 @@ def audit(
     shared = CALLS_ERROR * error if calls else 0.0
     plan = rounds(draws, budget, len(pairs[0].first) if pairs else 1)
     bound = _audit_rows(mechanism, pairs, generator, plan, error - shared, confidence, digits)
-    if not calls:
+    if not calls or bound.epsilon > mechanism.epsilon:
         return bound
     found = audit_calls(mechanism, pairs, generator, calls, shared, digits)
     if found.epsilon <= bound.epsilon:
         return bound
-    return Bound(confidence=confidence, trade_off=bound.trade_off, **vars(found))
+    dependent = found.epsilon > mechanism.epsilon
+    return Bound(confidence=confidence, trade_off=None if dependent else bound.trade_off, **vars(found))
 
 
 def rounds(draws: int | None, budget: int, dimension: int) -> list[int]:
@@ -122,12 +131,16 @@ def _audit_rows(
     confidence: float,
     digits: int | None,
 ) -> Bound:
-    """Return the largest bound of all rounds; the trade-off curve is of the last one that ran."""
+    """Return the largest bound of all rounds.
+
+    The trade-off curve is of the last round that ran. Which one that is depends on the draws, so each round's curve has
+    a share of the error, and the one that is returned holds with the confidence of all.
+    """
     errors, delta = _errors(len(sizes) - 1, error), mechanism.delta
     wholes = _errors(len(sizes) - 1, 1 - confidence)
     kept = candidates(mechanism, pairs, generator, sizes[0], sizes[-1], errors[-1], digits)
-    best = curve = None
-    for left, size, share, whole in zip(reversed(range(len(errors))), sizes[1:], errors, wholes, strict=True):
+    best = None
+    for left, size, share in zip(reversed(range(len(errors))), sizes[1:], errors, strict=True):
         thresholds = [candidate.threshold(size, delta, share) for candidate in kept]
         chosen = int(np.argmax([threshold.promise for threshold in thresholds]))
         candidate, threshold = kept[chosen], thresholds[chosen]
@@ -135,15 +148,13 @@ def _audit_rows(
         scores = scored(mechanism, candidate.pair, scored_by, 2 * size, generator)
         fresh = scores[candidate.statistic]
         bound = _tested(candidate, threshold, fresh, delta, share, confidence)
-        curve = _curve(candidate, threshold, fresh, whole)
         best = bound if best is None or bound.epsilon > best.epsilon else best
         if not left or best.epsilon > mechanism.epsilon:
             break
         kept = [c.grown(*scores[c.statistic]) for c in kept]
-        if _hopeless(kept, mechanism):
-            break
     assert best is not None, "there is a round of tests"
-    return replace(best, trade_off=curve)
+    curve = _curve(candidate, threshold, fresh, wholes[-1 - left])
+    return replace(best, trade_off=replace(curve, confidence=confidence))
 
 
 def _tested(
@@ -167,13 +178,3 @@ def _curve(candidate: Candidate, threshold: Threshold, scores: tuple[np.ndarray,
     sign = 1 if threshold.above else -1
     grid = curve_thresholds(sign * candidate.first, sign * candidate.second)
     return trade_off_bound(sign * scores[0], sign * scores[1], grid, error)
-
-
-def _hopeless(kept: Sequence[Candidate], mechanism: Mechanism) -> bool:
-    """Return whether no threshold of any statistic can refute the claim, as far as one sees."""
-    delta, claimed = mechanism.delta, mechanism.epsilon
-    return all(
-        most_possible(*sides, delta, HOPELESS) <= claimed
-        for candidate in kept
-        for sides in ((candidate.first, candidate.second), (candidate.second, candidate.first))
-    )

@@ -126,7 +126,7 @@ class CallsBound:
     second: float
     """Share of the calls with the second input that are guessed to be of the first."""
     draws: int
-    """Calls."""
+    """Calls of either input, about: half of all."""
 
 
 def audit_calls(
@@ -230,4 +230,4 @@ def _described(bound: OneRunBound, test: CallsTest, scores: Array, coins: Array)
     where = f"{test.pair.name}: one row of {ROWS} in a call, beside rows like the first"
     counted = f"{bound.right} right guesses of {bound.guesses}"
     event = f"{test.name}: {counted}, the highest and the lowest of {len(scores)} calls"
-    return CallsBound(bound.epsilon, where, test.name, event, first, second, len(scores))
+    return CallsBound(bound.epsilon, where, test.name, event, first, second, len(scores) // 2)

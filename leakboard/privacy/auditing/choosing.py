@@ -13,7 +13,7 @@ from leakboard.privacy.auditing.events import DIGITS, FEWEST, Array, Event, Pair
 from leakboard.privacy.auditing.thresholds import Threshold, best_threshold
 from leakboard.privacy.auditing.trials import Mechanism, counts_of_tosses, tosses
 
-LEARNED = 50_000
+MOST_LEARNED = 50_000
 """Releases of either input that statistics are learned from, at most."""
 LEARNED_NUMBERS = 4_000_000
 """Numbers of either input that statistics are learned from, at most: wide vectors have fewer releases."""
@@ -127,7 +127,7 @@ def _of_pair(
     mechanism: Mechanism, pair: Pair, generator: np.random.Generator, draws: int, digits: int | None
 ) -> list[Candidate]:
     """Return every statistic of a pair, either way round, with scores of tosses of its own."""
-    size = min(LEARNED, draws, max(FEWEST, LEARNED_NUMBERS // len(pair.first)))
+    size = min(MOST_LEARNED, draws, max(FEWEST, LEARNED_NUMBERS // len(pair.first)))
     learned = _sides(tosses(mechanism.release, (pair.first, pair.second), 2 * size, generator))
     statistics = statistics_of(mechanism, pair, *learned)
     one, other = mechanism.vector_of(pair.first), mechanism.vector_of(pair.second)
@@ -135,7 +135,8 @@ def _of_pair(
     direction = None if one is None or other is None else other - one
     statistics |= learned_scores(learned[0][:size], learned[1][:size], direction)
     if digits is not None:
-        statistics = {name: rounded(score, np.concatenate(learned), digits) for name, score in statistics.items()}
+        both = np.concatenate(learned)
+        statistics = {name: rounded(score, both, digits) for name, score in statistics.items()}
     scores = scored(mechanism, pair, statistics, 2 * draws, generator)
     swapped = pair.swapped()
     return [

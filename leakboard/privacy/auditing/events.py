@@ -122,7 +122,8 @@ def _best_event(
     learned = [np.concatenate(list(releases(mechanism.release, x, min(LEARNED, draws), generator))) for x in sides]
     statistics = statistics_of(mechanism, pair, *learned)
     if digits is not None:
-        statistics = {name: rounded(score, np.concatenate(learned), digits) for name, score in statistics.items()}
+        both = np.concatenate(learned)
+        statistics = {name: rounded(score, both, digits) for name, score in statistics.items()}
     scores: dict[str, list[Array]] = {name: [] for name in statistics}
     for values in sides:
         parts: dict[str, list[Array]] = {name: [] for name in statistics}

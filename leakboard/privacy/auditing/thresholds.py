@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakboard.privacy.auditing.bound import high, logs_of_tosses, low
+from leakboard.privacy.auditing.bound import logs_of_tosses
+from leakboard.privacy.auditing.events import ATOMS
 
 Array = NDArray[Any]
 
 SPREAD = 256
 """Thresholds at equally spaced ranks; as many again lie in the tails, at ranks that grow geometrically."""
-ATOMS = 32
-"""Most frequent scores that are thresholds too, with the score above each."""
 CAUTION = 2.0
 """Standard errors by which a rate is taken to be worse than it looks."""
 TAIL = 30
@@ -65,20 +64,6 @@ def best_threshold(first: Array, second: Array, fresh: int, delta: float, error:
         best = int(np.argmax(promises))
         found.append(Threshold(float(candidates[best]), above, float(promises[best])))
     return max(found, key=lambda threshold: threshold.promise)
-
-
-def most_possible(first: Array, second: Array, delta: float, error: float) -> float:
-    """Return a bound above what any threshold's event may have as its epsilon; infinite where tails are open."""
-    first, second = np.sort(first), np.sort(second)
-    candidates = _candidates(np.sort(np.concatenate([first, second])))
-    most = 0.0
-    for above in (True, False):
-        counts = [_counted(side, candidates, above) for side in (first, second)]
-        p, q = high(counts[0], len(first), error), low(counts[1], len(second), error)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = np.where((p > delta) & (counts[0] + counts[1] > 0), np.log((p - delta) / q), 0.0)
-        most = max(most, float(np.max(ratios)))
-    return most
 
 
 def _counted(scores: Array, candidates: Array, above: bool) -> Array:

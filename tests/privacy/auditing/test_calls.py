@@ -28,7 +28,10 @@ def test_rows_that_give_each_other_away_are_caught(control, epsilon):
 @pytest.mark.parametrize("control", BROKEN_CALLS, ids=lambda control: control.__name__)
 def test_row_by_row_they_look_sound(control):
     assert audit(control(1.0), PAIRS, rng(), 2000, confidence=0.999).epsilon <= 1.0
-    assert audit(control(1.0), PAIRS, rng(), 2000, calls=500).epsilon > 1.0
+    found = audit(control(1.0), PAIRS, rng(), 2000, calls=500)
+    assert found.epsilon > 1.0
+    assert abs(found.draws - 250) < 2
+    assert found.trade_off is None
 
 
 @pytest.mark.parametrize("mechanism", SOUND, ids=lambda mechanism: type(mechanism).__name__)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from leakboard.privacy.auditing.bound import bounds_of_tosses, logs_of_tosses, lower_bound
-from leakboard.privacy.auditing.trials import counts, tosses
+from leakboard.privacy.auditing.bound import bound_of_tosses, bounds_of_tosses, logs_of_tosses, lower_bound
+from leakboard.privacy.auditing.trials import counts, counts_of_tosses, tosses
 from leakboard.privacy.mechanisms.broken import Copy
 from leakboard.privacy.mechanisms.broken_calls import SharedAndOwn
 
@@ -26,6 +26,24 @@ def test_so_many_right_guesses_have_just_the_probability_of_the_error(right, wro
 def test_with_a_delta_it_is_the_bound_of_two_samples():
     found = float(bounds_of_tosses(np.array(300), np.array(20), (1000, 1000), 0.01, 0.05))
     assert found == pytest.approx(lower_bound(300, 20, 1000, 0.01, 0.05))
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_with_a_delta_rows_of_a_call_have_to_be_independent(together):
+    """A row is shown with probability delta and else a uniform number, which is (0, delta)-private for each row.
+
+    Shown one by one rows raise no more alarms than the error; a call that shows all or none of them raises more.
+    """
+    rng, delta, audits, alarms = np.random.default_rng(6), 0.04, 200, 0
+
+    def release(values, generator):
+        shown = generator.random((1 if together else len(values), 1)) < delta
+        return np.where(shown, values, generator.uniform(0.1, 0.9, values.shape))
+
+    for _ in range(audits):
+        counted, sizes = counts_of_tosses(release, INPUTS, lambda outputs: outputs[:, 0] == 0, 2000, rng)
+        alarms += bound_of_tosses(*counted, sizes, delta, 0.05) > 0
+    assert (alarms > stats.binom(audits, 0.05).ppf(0.999)) == together
 
 
 def test_events_that_prove_nothing_can_be_compared():
