@@ -11,7 +11,8 @@ independent.
 
 Neighbours are what the claim's unit says: corners of the cube that the mechanism's input lies in, and sentences of the
 corpus with one word replaced, those searched for whose vectors lie furthest apart. A low bound proves nothing: only
-this attack failed. No bound exceeds ln(draws / 7.4): to refute a claim of 10 takes at least 165,000 draws.
+this attack failed. Without ``budget`` and ``batches`` no bound exceeds ln(draws / 7.4), at delta 0: to refute a claim
+of 10 takes at least 165,000 draws. With ``batches`` single rows prove no more than about ln(draws / 6), calls than 6.6.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,13 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from leakboard.claims import MechanismDefaults, ReleaseMechanism, ReleaseUnit
+from leakboard.claims import MechanismDefaults, ReleaseUnit
 from leakboard.errors import RequestError
 from leakboard.interfaces import Texts
 from leakboard.logs import log_progress
 from leakboard.metrics.claims import ERROR
 from leakboard.privacy.auditing.audit import DRAWS, rounds
-from leakboard.privacy.auditing.calls import CALLS, ROWS, CallsTest, choose_test
+from leakboard.privacy.auditing.calls import CALLS, ROWS, choose_test
 from leakboard.privacy.auditing.choosing import confirmed, refined_event
 from leakboard.privacy.auditing.events import FEWEST, Event, Pair, choose_event, corners, normalised_corners
 from leakboard.privacy.auditing.sanity import published_repeats
@@ -36,7 +37,7 @@ from leakboard.suite.options import Count, attack
 from leakboard.threats.releases import CallsDistinguisher, CoinDistinguisher, Distinguisher, ReleaseAudit, ReleasesView
 
 CONFIRMED = 10_000
-"""Releases of either input that an event of single rows is confirmed by before it is preferred to calls."""
+"""Most releases of either input by which events that were chosen in different ways are compared."""
 RANDOM_DRAWS = 2_000
 """Releases of a text that is not one release of a fixed vector, but encoded by itself each time."""
 
@@ -85,6 +86,10 @@ class DpAudit(ReleaseAudit):
         fewest = 2 * FEWEST * max(len(neighbours), self.worst)
         if self.draws < fewest:
             raise RequestError(f"dp_audit: draws: {self.draws} is not allowed: at least {fewest} for this many pairs")
+        least = 4 * mechanism.dimension * FEWEST * len(neighbours)
+        if self.budget is not None and self.budget < least:
+            allowed = f"at least {least} numbers for {len(neighbours)} pairs in {mechanism.dimension} dimensions"
+            raise RequestError(f"dp_audit: budget: {self.budget} is not allowed: {allowed}")
         events: list[tuple[Event, int]] = []
         if self.pairs in ("corners", "both"):
             log_progress("corners of the domain")
@@ -93,13 +98,17 @@ class DpAudit(ReleaseAudit):
             events.append(self._of_sentences(view, rng))
         if not events:
             raise RequestError(f"dp_audit: pairs: {self.pairs!r} are no neighbours for a claim about one {claim.unit}")
-        event, draws = max(events, key=lambda entry: entry[0].promise)
-        if self.batches and self.pairs != "sentences":
-            test = self._of_calls(mechanism, neighbours, event, rng)
-            if test is not None:
-                return CallsDistinguisher(test, CALLS, f"{test.pair.name}, one row of {ROWS} in a call: {test.name}")
-        first, second = (_plain(values) for values in (event.pair.first, event.pair.second))
+        promises = self._promises(view, events, rng)
+        best = int(np.argmax(promises))
+        event, draws = events[best]
         repeats = published_repeats(mechanism.dimension) if self.repeats == "published" else self.repeats
+        if self.batches and self.pairs != "sentences":
+            log_progress("calls of several rows")
+            test = choose_test(mechanism, neighbours, rng, CALLS)
+            if test.promise > promises[best] <= mechanism.epsilon:
+                details = f"{test.pair.name}, one row of {ROWS} in a call: {test.name}"
+                return CallsDistinguisher(test, CALLS, details, repeats)
+        first, second = (_plain(values) for values in (event.pair.first, event.pair.second))
         details = f"{event.pair.name}: {event.description}"
         answer = CoinDistinguisher if self._coins else Distinguisher
         return answer(first, second, event.holds, draws, repeats, details)
@@ -117,16 +126,19 @@ class DpAudit(ReleaseAudit):
         sizes = rounds(self.draws if self.budget is None else None, self.budget or 0, view.mechanism.dimension)
         return refined_event(view.mechanism, neighbours, rng, sizes, ERROR), sizes[-1]
 
-    def _of_calls(
-        self, mechanism: ReleaseMechanism, neighbours: list[Pair], event: Event, rng: np.random.Generator
-    ) -> CallsTest | None:
-        """Return the test of calls that promises most, or None where the event of single rows does better."""
-        log_progress("calls of several rows")
-        test = choose_test(mechanism, neighbours, rng, CALLS)
-        if event.pair.first.dtype == object:
-            return test if test.promise > event.promise else None
-        bound = confirmed(mechanism, event, CONFIRMED, rng, ERROR)
-        return test if test.promise > bound and bound <= mechanism.epsilon else None
+    def _promises(self, view: ReleasesView, events: list[tuple[Event, int]], rng: np.random.Generator) -> list[float]:
+        """Return what each event promises: with coins its bound on fresh ones, as many for all and at one error.
+
+        Those of corners are chosen on other draws, and at another error, than those of sentences; and an event that was
+        chosen on rows which depend on each other may not keep its promise.
+        """
+        if not self._coins or (len(events) == 1 and not self.batches):
+            return [event.promise for event, _ in events]
+        size, found = min(CONFIRMED, *(draws for _, draws in events)), []
+        for event, _ in events:
+            mechanism = _TextMechanism(view) if event.pair.first.dtype == object else view.mechanism
+            found.append(confirmed(mechanism, event, size, rng, ERROR))
+        return found
 
     def _of_sentences(self, view: ReleasesView, rng: np.random.Generator) -> tuple[Event, int]:
         """Return the best event of the worst neighbouring sentences, and how many draws test it.

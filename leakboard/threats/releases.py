@@ -80,6 +80,8 @@ class CallsDistinguisher:
     """Its pair are vectors of the unit cube, float (d,)."""
     calls: int
     details: str = ""
+    repeats: int = 0
+    """Releases of either input for the sanity check of Habernal (2022), which looks at single rows; 0 for none."""
 
 
 class ReleasesThreat(Threat["ReleaseAudit"]):
@@ -113,7 +115,7 @@ class ReleasesThreat(Threat["ReleaseAudit"]):
         rng = side.streams.stream(f"audit {side.streams.label}")
         if isinstance(event, CallsDistinguisher):
             metrics = _of_calls(event, oracle.mechanism, claim, rng)
-            return _result(metrics, event.calls, event.details, claim)
+            return _result(metrics + _sanity(event.repeats, oracle, claim, rng), event.calls, event.details, claim)
         expect(event, Distinguisher, "releases")
         inputs, release = _released(event, oracle.mechanism, side.publish, claim.unit)
         if isinstance(event, CoinDistinguisher):
@@ -122,8 +124,7 @@ class ReleasesThreat(Threat["ReleaseAudit"]):
         else:
             hits, misses = counts(release, inputs, event.holds, event.draws, rng)
             metrics = bound_metrics(hits, misses, event.draws, claim.delta)
-        if event.repeats and claim.unit != "coordinate":  # zeros and ones differ in all coordinates
-            metrics.append(sanity_metric(oracle.mechanism, event.repeats, rng))
+        metrics += _sanity(event.repeats, oracle, claim, rng)
         return _result(metrics, event.draws, event.details, claim)
 
 
@@ -146,6 +147,12 @@ def _of_calls(
     _checked_vectors(event.test.pair.first, event.test.pair.second, mechanism.dimension, claim.unit)
     calls, coins = run_calls(mechanism, event.test.pair, event.calls, rng)
     return canary_metrics(event.test.score(calls), coins, claim.delta, group=1)
+
+
+def _sanity(repeats: int, oracle: Oracle, claim: ReleaseClaim, rng: np.random.Generator) -> list[Metric]:
+    if not repeats or claim.unit == "coordinate":  # zeros and ones differ in all coordinates
+        return []
+    return [sanity_metric(oracle.mechanism, repeats, rng)]
 
 
 class ReleaseAudit(Attack):

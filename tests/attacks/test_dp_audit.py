@@ -2,14 +2,17 @@
 
 import dataclasses
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from leakboard.attacks import dp_audit
 from leakboard.attacks.dp_audit import PAIRS, DpAudit, _neighbours
 from leakboard.claims import RELEASE_UNITS, ReleaseClaim
 from leakboard.datasets.zeros_and_ones import ZerosAndOnes
+from leakboard.errors import RequestError
 from leakboard.metrics.claims import corrected_bound, verdict
 from leakboard.pipeline.attacking import evaluate_attack
 from leakboard.pipeline.fitting import fit
@@ -189,11 +192,16 @@ class TestBudget:
         assert found["true_positives"].n + found["false_positives"].n == 2 * 25_000
         assert corrected_bound([list(found.values())]) == pytest.approx(found["attack_score"].value)
 
+    def test_one_that_is_too_small_for_the_width_is_refused(self):
+        allowed = "at least 1200000 numbers for 3 pairs in 2000 dimensions"
+        with pytest.raises(RequestError, match=f"dp_audit: budget: 100000 is not allowed: {allowed}"):
+            of_mechanism("laplace", dimension=2000, budget=100_000)
+
     @pytest.mark.slow
     @pytest.mark.parametrize("options", [{"budget": 100_000}, {"batches": True, "draws": 1000}])
     def test_what_rows_of_a_call_share_raises_no_false_alarm(self, options, monkeypatch):
         """Of a sound mechanism; the calls that `batches` tries are sound too, and left out to save time."""
-        monkeypatch.setattr(DpAudit, "_of_calls", lambda *given: None)
+        monkeypatch.setattr(dp_audit, "choose_test", lambda *given: SimpleNamespace(promise=0.0))
         runs = 40
         found = [of_mechanism("shared_and_own", dimension=1, seed=seed, **options) for seed in range(runs)]
         assert all("audit_tosses" in metrics for metrics in found)
@@ -216,6 +224,18 @@ class TestBatches:
         found, result = audited(Mechanism(name=name, epsilon=1.0), corpus, pairs="corners", draws=2000, batches=True)
         assert found["attack_score"].value <= 1.0
         assert (result.claim.epsilon, result.audited.unit) == (1.0, "vector")
+
+    def test_the_sanity_check_stands_beside_the_bound_of_calls(self):
+        found = of_mechanism("shared_by_rows", draws=2000, batches=True, repeats=500)
+        assert found["plug_in_loss"].n == 500
+        assert "canaries" in found
+
+    @pytest.mark.parametrize("batches", [False, True])
+    def test_corners_and_sentences_are_compared_by_fresh_coins(self, batches, reviews):
+        victim = Dpnr(encoder=BAG, epsilon=0.05, training="standard", sampling="shared")
+        found = audited(victim, reviews, budget=400_000, batches=batches, draws=2000, sentences=20)[0]
+        assert found["attack_score"].value > 1
+        assert "audit_tosses" in found
 
     def test_what_single_rows_refute_is_said_of_single_rows(self):
         assert "true_positives" in of_mechanism("copy", draws=2000, batches=True)
