@@ -55,8 +55,8 @@ def bounds_of_tosses(
     """Return the bound of each count of rows in an event, float64 like the counts; coins decided which rows are x.
 
     With delta = 0 by the theorem for coins, whatever depends on what. With delta above 0 as `lower_bounds`, for rows
-    that are independent: a call that shows all of its rows with probability delta, and else nothing, is (0, delta)-
-    private for each row, and its bounds are above 0 too often.
+    that are independent: a call that shows all of its rows with probability delta, and else nothing, has an epsilon of
+    0 for each row, and its bounds are above 0 too often.
 
     Args:
         true_positives: rows of x in the event.
