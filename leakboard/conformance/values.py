@@ -41,7 +41,7 @@ def digest(value: Any) -> str:
 
 def content(corpus: Corpus) -> list[Any]:
     """Return everything in a corpus, for its digest."""
-    rows = {split: {name: list(part[name]) for name in part.column_names} for split, part in corpus.splits.items()}
+    rows = {split: {name: list(part[name][:]) for name in part.column_names} for split, part in corpus.splits.items()}
     return [corpus.name, list(corpus.secrets), rows, dict(corpus.checks)]
 
 
