@@ -40,13 +40,13 @@ class Scaling:
 
 def plain_scalings(vectors: Floats) -> list[Scaling]:
     """Return the scalings for vectors without noise, with means and deviations taken from ``vectors``."""
+    return [Scaling("raw"), standardised(vectors), Scaling("per vector")]
+
+
+def standardised(vectors: Floats) -> Scaling:
+    """Return the scaling that gives every coordinate of ``vectors`` mean 0 and, unless it is constant, deviation 1."""
     deviation = vectors.std(0, dtype=np.float64)
-    standard = 1 / np.where(deviation > 0, deviation, 1)
-    return [
-        Scaling("raw"),
-        Scaling("standardised", vectors.mean(0, dtype=np.float64), standard),
-        Scaling("per vector"),
-    ]
+    return Scaling("standardised", vectors.mean(0, dtype=np.float64), 1 / np.where(deviation > 0, deviation, 1))
 
 
 def _covariance(vectors: NDArray[np.float64]) -> NDArray[np.float64]:

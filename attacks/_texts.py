@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leakboard.attacks._denoising import Scaling, plain_scalings
+from leakboard.attacks._denoising import Scaling, standardised
 from leakboard.interfaces import Floats
 from leakboard.threats.texts import TextsView
 
@@ -33,5 +33,5 @@ class Vocabulary:
 
 def standardised_vectors(view: TextsView) -> tuple[Scaling, Floats, Floats]:
     """Return how inputs are standardised, and so the vectors of the attacker's train and dev texts, float32 (n, d)."""
-    scaling = next(s for s in plain_scalings(view.train.vectors) if s.name == "standardised")
+    scaling = standardised(view.train.vectors)
     return scaling, scaling(view.train.vectors), scaling(view.dev.vectors)

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from leakboard.attacks._denoising import plain_scalings
+from leakboard.attacks._denoising import standardised
 from leakboard.interfaces import Floats, Integers, Secret
 from leakboard.threats.secrets import SecretsView
 
@@ -28,7 +28,7 @@ def built(name: str, seed: int) -> Any:
 
 def scored(name: str, view: SecretsView, seed: int) -> Callable[[Floats], dict[str, Floats]]:
     """Return scores of every value, float32 (n, values) a secret, of classifiers trained on standardised vectors."""
-    scaling = next(s for s in plain_scalings(view.vectors) if s.name == "standardised")
+    scaling = standardised(view.vectors)
     inputs = scaling(view.vectors)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of convergence: it is as it comes

@@ -26,7 +26,7 @@ import numpy as np
 
 from leakboard.privacy.auditing.events import DIGITS, Array, Pair, fisher
 from leakboard.privacy.auditing.one_run import OneRunBound, audit_scores, guess
-from leakboard.privacy.auditing.trials import Mechanism
+from leakboard.privacy.auditing.trials import Mechanism, finite
 
 ROWS = 4
 """Rows of a call."""
@@ -186,9 +186,7 @@ def run_calls(mechanism: Mechanism, pair: Pair, calls: int, generator: np.random
         rows = np.tile(pair.first, (ROWS, 1))
         rows[position] = pair.first if coin else pair.second
         released[call] = mechanism.release(rows, generator)
-    if not np.isfinite(released).all():
-        raise ValueError("the mechanism released NaN or infinity")
-    return Calls(pair, released, positions), coins
+    return Calls(pair, finite(released), positions), coins
 
 
 def _statistics(calls: Calls, coins: Array) -> Mapping[str, Statistic]:

@@ -106,13 +106,10 @@ def releases(
     Raises:
         ValueError: a release is not finite.
     """
-    rows = min(draws, max(1, VALUES // len(values)) if values.dtype != object else CHUNK)
+    rows = min(draws, _at_once(values))
     inputs = np.tile(values, (rows, 1))
     for start in range(0, draws, rows):
-        outputs = release(inputs[: draws - start], generator)
-        if not np.isfinite(outputs).all():
-            raise ValueError("the mechanism released NaN or infinity")
-        yield outputs
+        yield finite(release(inputs[: draws - start], generator))
 
 
 def tosses(
@@ -129,11 +126,23 @@ def tosses(
         ValueError: a release is not finite.
     """
     first, second = inputs
-    most = max(1, VALUES // len(first)) if first.dtype != object else CHUNK
-    rows = min(most, -(-draws // FEWEST_CALLS))
+    rows = min(_at_once(first), -(-draws // FEWEST_CALLS))
     for start in range(0, draws, rows):
         coins = generator.random(min(rows, draws - start)) < 0.5
-        outputs = release(np.where(coins[:, None], first, second), generator)
-        if not np.isfinite(outputs).all():
-            raise ValueError("the mechanism released NaN or infinity")
-        yield outputs, coins
+        yield finite(release(np.where(coins[:, None], first, second), generator)), coins
+
+
+def finite(outputs: Array) -> Array:
+    """Return releases as they are.
+
+    Raises:
+        ValueError: one holds NaN or infinity.
+    """
+    if not np.isfinite(outputs).all():
+        raise ValueError("the mechanism released NaN or infinity")
+    return outputs
+
+
+def _at_once(values: Array) -> int:
+    """Return how many releases of an input are held at once."""
+    return CHUNK if values.dtype == object else max(1, VALUES // len(values))
