@@ -9,7 +9,7 @@ import torch
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from leakboard.attacks._members import Scores, Trained
+from leakboard.attacks._members import Scorer, Scores, Trained
 from leakboard.interfaces import Floats, Secret
 from leakboard.models import devices
 from leakboard.models.training import shuffled, train
@@ -23,12 +23,18 @@ def fit_logistic(
     train: KnownTexts, dev: KnownTexts, secrets: tuple[Secret, ...], options: "PortfolioAttack", seed: int
 ) -> Trained:
     """Return the scores of a logistic regression a secret, and a remark where one did not converge."""
+    scores, converged = _logistic(train, secrets)
+    remark = "" if converged else " (stopped at 200 iterations)"
+    return Trained(scores, lambda texts: _logistic(texts, secrets)[0], remark)
+
+
+def _logistic(texts: KnownTexts, secrets: tuple[Secret, ...]) -> tuple[Scorer, bool]:
     models: dict[str, LogisticRegression] = {}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         for secret in secrets:
-            if len(np.unique(train.values[secret.name])) > 1:
-                models[secret.name] = LogisticRegression(max_iter=200).fit(train.vectors, train.values[secret.name])
+            if len(np.unique(texts.values[secret.name])) > 1:
+                models[secret.name] = LogisticRegression(max_iter=200).fit(texts.vectors, texts.values[secret.name])
 
     def scores(vectors: Floats) -> Scores:
         result = {}
@@ -38,11 +44,10 @@ def fit_logistic(
                 with np.errstate(divide="ignore"):  # a probability of 0 is clipped like all below e**-30
                     full[:, models[secret.name].classes_] = models[secret.name].predict_log_proba(vectors).clip(-30)
             else:
-                full[:, train.values[secret.name][0]] = 0.0
+                full[:, texts.values[secret.name][0]] = 0.0
         return result
 
-    stopped = any(issubclass(entry.category, ConvergenceWarning) for entry in caught)
-    return Trained(scores, " (stopped at 200 iterations)" if stopped else "")
+    return scores, not any(issubclass(entry.category, ConvergenceWarning) for entry in caught)
 
 
 class _Heads(torch.nn.Module):

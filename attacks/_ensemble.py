@@ -2,8 +2,9 @@
 
 Stacking with weights that are not negative (Wolpert 1992; Breiman 1996) in the log-odds: each member is calibrated by
 a scale, and the calibrated ones are added with weights that minimise the log-loss on dev. A prior draws the weights
-towards equal ones, so that a small dev decides little. Nothing is shifted: how frequent each value is, members know
-from train, and a dev of a few authors would tell them wrong.
+towards what each member's likelihood on dev alone says (as in Bayesian model averaging), so that a small dev spreads
+them over the members that it cannot tell apart. Nothing is shifted: how frequent each value is, members know from
+train, and a dev of a few authors would tell them wrong. Members that count then learn from dev, too.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,8 @@ Array = NDArray[np.float64]
 
 STRENGTH = 1.0
 """Of the prior on the weights."""
+LEAST_SHARE = 0.01
+"""Of the pooled scores' spread: whoever has less for every secret is left out."""
 NUMBERS = 20_000_000
 """Most scores that weights are found from: of all members, dev texts and values of a secret (160 MB)."""
 
@@ -72,38 +75,48 @@ def stacked(trainer: Trainer, scalings: Sequence[Scaling]) -> Ensemble:
     members = trainer.members((family, scaling) for scaling in scalings for family in CHEAP)
     losses = {scaling.name: np.inf for scaling in scalings}
     for member in members:
-        loss = sum(pooled([member.on_dev[name]], truth[name]).loss for name in truth)
+        loss = sum(calibrated(member.on_dev[name], truth[name])[1] for name in truth)
         losses[member.inputs.name] = min(loss, losses[member.inputs.name])
     best = sorted(scalings, key=lambda scaling: losses[scaling.name])
     members += trainer.members(("mlp", scaling) for scaling in best[:NETWORKS])
     members += trainer.members(("trees", s) for s in (scalings[0], Rotated.of(best[0], trainer.train.vectors)))
     trainer.require(members)
     pools = {name: pooled([member.on_dev[name] for member in members], truth[name]) for name in truth}
-    counting = [i for i in range(len(members)) if any(pool.weights[i] > 0 for pool in pools.values())] or [0]
-    kept = {name: Pool(p.weights[counting], p.shares[counting], p.loss) for name, p in pools.items()}
-    return Ensemble([members[i] for i in counting], kept)
+    shares = np.max([pool.shares for pool in pools.values()], axis=0)
+    counting = np.flatnonzero(shares >= LEAST_SHARE) if shares.any() else [0]
+    kept = {name: Pool(pool.weights[counting], pool.shares[counting], pool.loss) for name, pool in pools.items()}
+    return Ensemble(trainer.again(members[i] for i in counting), kept)
+
+
+def calibrated(scores: Floats, truth: Integers) -> tuple[float, float]:
+    """Return the scale of a member's scores that does best on dev, and its mean log-loss there.
+
+    Args:
+        scores: float32 (n, values): log-probabilities, or what is like them up to a scale.
+        truth: int64 (n,).
+    """
+    odds = scores - scores.mean(1, keepdims=True, dtype=np.float64)
+    unit = 1 / (float(odds.std()) or 1.0)
+    scale = unit * float(_weights(unit * odds[None], truth, np.zeros(1))[0])
+    return scale, _loss(scale * odds, truth)
 
 
 def pooled(scores: Sequence[Floats], truth: Integers) -> Pool:
     """Return the pool of members that does best on dev.
 
     Args:
-        scores: of each member on dev, float32 (n, values): log-probabilities, or what is like them up to a scale.
+        scores: of each member on dev, as `calibrated` takes them.
         truth: int64 (n,).
     """
     every = -(-len(scores) * scores[0].size // NUMBERS)  # of a large dev every second text, or third, ...
     truth = truth[::every]
+    scales, losses = np.array([calibrated(member[::every], truth) for member in scores]).T
     odds = np.stack([member[::every] for member in scores]).astype(np.float64)
-    odds -= odds.mean(2, keepdims=True)
-    units = [1 / (float(member.std()) or 1.0) for member in odds]
-    scales = np.array(
-        [u * _weights(u * member[None], truth, np.zeros(1))[0] for u, member in zip(units, odds, strict=True)]
-    )
-    calibrated = odds * scales[:, None, None]
-    counts = _weights(calibrated, truth, np.full(len(scores), 1 / len(scores)))
-    loss = -_log_softmax(np.tensordot(counts, calibrated, 1))[np.arange(len(truth)), truth].mean()
-    spread = counts * calibrated.std((1, 2))
-    return Pool(counts * scales, spread / (spread.sum() or 1.0), float(loss))
+    odds = scales[:, None, None] * (odds - odds.mean(2, keepdims=True))
+    evidence = np.exp(len(truth) * (losses.min() - losses))
+    counts = _weights(odds, truth, evidence / evidence.sum())
+    spread = counts * odds.std((1, 2))
+    return Pool(counts * scales, spread / (spread.sum() or 1.0), _loss(np.tensordot(counts, odds, 1), truth))
 
 
 def _weights(members: Array, truth: Integers, prior: Array) -> Array:
@@ -121,6 +134,10 @@ def _weights(members: Array, truth: Integers, prior: Array) -> Array:
 
     start = np.maximum(prior, 1 / m)
     return optimize.minimize(objective, start, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * m).x
+
+
+def _loss(logits: Array, truth: Integers) -> float:
+    return -float(_log_softmax(logits)[np.arange(len(truth)), truth].mean())
 
 
 def _log_softmax(logits: Array) -> Array:

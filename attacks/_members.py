@@ -1,14 +1,14 @@
 """The members of the portfolio: classifiers of a family, trained on vectors that are scaled in one way."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from leakboard.attacks._denoising import Scaling
 from leakboard.errors import RequestError, failure_line
-from leakboard.interfaces import Floats, Secret
+from leakboard.interfaces import Floats, Secret, Texts
 from leakboard.logs import log_progress
 from leakboard.randomness import seeded
 from leakboard.threats.secrets import KnownTexts
@@ -16,13 +16,13 @@ from leakboard.threats.secrets import KnownTexts
 if TYPE_CHECKING:
     from leakboard.attacks._portfolio import PortfolioAttack
 
-Family = Literal["mlp", "logistic", "ridge", "neighbours", "kernel", "trees"]
+Family = Literal["mlp", "logistic", "discriminant", "neighbours", "kernel", "trees"]
 Scores = dict[str, Floats]
 """For each secret float32 (n, values): log-probabilities, or what is like them up to a scale."""
 Scorer = Callable[[Floats], Scores]
 
 
-CHEAP: Sequence[Family] = ("logistic", "ridge", "neighbours", "kernel")
+CHEAP: Sequence[Family] = ("logistic", "discriminant", "neighbours", "kernel")
 """Families that are tried on all inputs."""
 NETWORKS = 3
 """Inputs that a network is trained on: those on which the cheap families do best."""
@@ -32,6 +32,8 @@ class Trained(NamedTuple):
     """What a family makes of known texts."""
 
     scores: Scorer
+    again: Callable[[KnownTexts], Scorer] | None = None
+    """Trains on other texts, with what was chosen on dev; None: it is stopped by dev."""
     remark: str = ""
 
 
@@ -42,11 +44,11 @@ class Member:
     name: str
     inputs: "Scaling | Rotated"
     """How vectors are scaled for it."""
-    scores: Scorer
+    trained: Trained
     on_dev: Scores
 
     def __call__(self, vectors: Floats) -> Scores:
-        return self.scores(self.inputs(vectors))
+        return self.trained.scores(self.inputs(vectors))
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,23 @@ class Trainer:
                 self.last = error
         return members
 
+    def again(self, members: Iterable[Member]) -> list[Member]:
+        """Return the members trained on dev's texts, too, which keep what they scored on dev before."""
+        parts = (self.train, self.dev)
+        values = {name: np.concatenate([part.values[name] for part in parts]) for name in self.train.values}
+        both = KnownTexts(
+            Texts([text for part in parts for text in part.texts]), np.concatenate([p.vectors for p in parts]), values
+        )
+        return [self._again(member, both) for member in members]
+
+    def _again(self, member: Member, texts: KnownTexts) -> Member:
+        if member.trained.again is None:
+            return member
+        log_progress(f"{member.name}, with dev")
+        with seeded(self.seed):
+            scores = member.trained.again(replace(texts, vectors=member.inputs(texts.vectors)))
+        return replace(member, trained=Trained(scores))
+
     def require(self, members: Sequence[Member]) -> None:
         """Refuse to go on without members.
 
@@ -110,13 +129,13 @@ class Trainer:
             raise RequestError(f"no classifier can be trained on these vectors: {reasons}") from self.last
 
     def _member(self, name: str, family: Family, scaling: Scaling | Rotated) -> Member:
-        train, dev = (KnownTexts(part.texts, scaling(part.vectors), part.values) for part in (self.train, self.dev))
+        train, dev = (replace(part, vectors=scaling(part.vectors)) for part in (self.train, self.dev))
         with seeded(self.seed):
-            scores, remark = _fit(family)(train, dev, self.secrets, self.options, self.seed)
-        on_dev = scores(dev.vectors)
+            trained = _fit(family)(train, dev, self.secrets, self.options, self.seed)
+        on_dev = trained.scores(dev.vectors)
         if not all(np.isfinite(values).all() for values in on_dev.values()):
             raise ValueError("its scores are not finite")
-        return Member(name + remark, scaling, scores, on_dev)
+        return Member(name + trained.remark, scaling, trained, on_dev)
 
 
 def _fit(
@@ -127,7 +146,7 @@ def _fit(
     families: Mapping[Family, Callable[..., Trained]] = {
         "mlp": _classifiers.fit_mlp,
         "logistic": _classifiers.fit_logistic,
-        "ridge": _ordinary.fit_ridge,
+        "discriminant": _ordinary.fit_discriminant,
         "neighbours": _ordinary.fit_neighbours,
         "kernel": _ordinary.fit_kernel,
         "trees": _ordinary.fit_trees,

@@ -1,16 +1,18 @@
-"""The ordinary classifiers of the portfolio: ridge regression, neighbours, a kernel machine and forests.
+"""The ordinary classifiers of the portfolio: discriminant analysis, neighbours, a kernel machine and forests.
 
 Neighbours and trees also find texts that stand, word by word or nearly, among the attacker's own.
 """
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
-from leakboard.attacks._members import Scores, Trained
+from leakboard.attacks._members import Scorer, Scores, Trained
 from leakboard.interfaces import Floats, Integers, Secret
 from leakboard.threats.secrets import KnownTexts
 
@@ -26,14 +28,26 @@ PRIORS = (0.03, 0.3, 3.0)
 LANDMARKS = 1_000
 """Known texts that span the kernel machine's functions."""
 PENALTIES = 10.0 ** np.arange(-4, 5)
-"""Of ridge regression, as multiples of its inputs' mean variance."""
+"""Of discriminant analysis, as multiples of its inputs' mean variance."""
 BLOCK = 4_096
 """Texts whose distances to the landmarks are held at once."""
 TREES = 200
 VALUES_IN_LEAVES = 50_000_000
 """Most numbers in the leaves of a forest: 400 MB."""
+MOST_LEVERAGE = 0.999
+"""Of a known text on its own fit: it is left out by a division by what is left."""
+RIDGE = 0.01
+"""Added to the covariance of what least squares say, as a share of its mean variance."""
+TINY = 1e-12
+LOWEST = -30.0
+"""Least log-probability of a value."""
 LEAST = 1 / (2 * TREES)
 """Probability of a value that no tree votes for."""
+
+
+Features = Callable[[Floats], NDArray[np.float64]]
+Search = Callable[[Floats], tuple[Floats, Integers]]
+"""Squared distances and rows of the nearest known texts, (n, k) each."""
 
 
 def fit_neighbours(
@@ -44,58 +58,77 @@ def fit_neighbours(
     For each secret the width of the weights, and how much the shares of all texts count, are those of the best
     log-loss on dev. A copy of a known text gives a vote that no other outweighs; a text far from all has the shares.
     """
-    import faiss
+    found = _search(train.vectors)(dev.vectors)
+    unit = float(np.median(found[0][:, min(4, found[0].shape[1] - 1)])) or 1.0
 
-    index = faiss.IndexFlatL2(train.vectors.shape[1])
-    index.add(np.ascontiguousarray(train.vectors))
-
-    def search(vectors: Floats) -> tuple[Floats, Integers]:
-        distances, rows = index.search(np.ascontiguousarray(vectors), min(NEIGHBOURS, index.ntotal))
-        return np.maximum(distances, 0), rows
-
-    found = search(dev.vectors)
-    unit = float(np.median(found[0][:, min(4, index.ntotal - 1)])) or 1.0
-
-    def voted(found: tuple[Floats, Integers], secret: Secret, width: float, prior: float) -> Floats:
+    def voted(found: tuple[Floats, Integers], codes: Integers, secret: Secret, width: float, prior: float) -> Floats:
         distances, rows = found
-        codes = train.values[secret.name]
         shares = (np.bincount(codes, minlength=len(secret.values)) + LEAST) / len(codes)
         votes = np.tile(prior * shares, (len(rows), 1))
         np.add.at(votes, (np.arange(len(rows))[:, None], codes[rows]), np.exp(-distances / (2 * width * unit)))
         return np.log(votes / votes.sum(1, keepdims=True)).astype(np.float32)
 
     def loss(secret: Secret, width: float, prior: float) -> float:
-        scores = voted(found, secret, width, prior)
+        scores = voted(found, train.values[secret.name], secret, width, prior)
         return -float(np.mean(scores[np.arange(len(scores)), dev.values[secret.name]]))
 
     choices = [(width, prior) for width in WIDTHS for prior in PRIORS]
     best = {s.name: min(choices, key=lambda choice: loss(s, *choice)) for s in secrets}
 
-    def scores(vectors: Floats) -> Scores:
-        near = search(vectors)
-        return {secret.name: voted(near, secret, *best[secret.name]) for secret in secrets}
+    def scorer(texts: KnownTexts) -> Scorer:
+        search = _search(texts.vectors)
 
-    return Trained(scores)
+        def scores(vectors: Floats) -> Scores:
+            near = search(vectors)
+            return {s.name: voted(near, texts.values[s.name], s, *best[s.name]) for s in secrets}
+
+        return scores
+
+    return Trained(scorer(train), scorer)
 
 
-def fit_ridge(
+def _search(known: Floats) -> Search:
+    import faiss
+
+    index = faiss.IndexFlatL2(known.shape[1])
+    index.add(np.ascontiguousarray(known))
+
+    def search(vectors: Floats) -> tuple[Floats, Integers]:
+        distances, rows = index.search(np.ascontiguousarray(vectors), min(NEIGHBOURS, index.ntotal))
+        return np.maximum(distances, 0), rows
+
+    return search
+
+
+def fit_discriminant(
     train: KnownTexts, dev: KnownTexts, secrets: tuple[Secret, ...], options: "PortfolioAttack", seed: int
 ) -> Trained:
-    """Return least squares with a penalty on the weights (Hoerl and Kennard 1970), the best line of few texts."""
-    return Trained(_least_squares(lambda vectors: vectors.astype(np.float64), train, dev, secrets))
+    """Return discriminant analysis with a penalty on the directions, the best line of few texts."""
+    return _discriminant(lambda vectors: vectors.astype(np.float64), train, dev, secrets)
 
 
 def fit_kernel(
     train: KnownTexts, dev: KnownTexts, secrets: tuple[Secret, ...], options: "PortfolioAttack", seed: int
 ) -> Trained:
-    """Return ridge regression on the functions of a Gaussian kernel at known texts (Williams and Seeger 2001).
+    """Return discriminant analysis of a Gaussian kernel's functions at known texts (Williams and Seeger 2001).
 
     The kernel's width is half the median squared distance of the texts.
+    """
+    functions, _ = gaussian_functions(train.vectors, seed)
+    return _discriminant(functions, train, dev, secrets)
+
+
+def gaussian_functions(known: Floats, seed: int) -> tuple[Features, float]:
+    """Return functions whose inner products are about exp(-rate |x - y|^2), and the rate.
+
+    Args:
+        known: float32 (n, d): some of them are landmarks, among which the inner products are exact.
+        seed: chooses them.
     """
     from scipy import linalg
 
     rng = np.random.default_rng(seed)
-    vectors = train.vectors.astype(np.float64)
+    vectors = known.astype(np.float64)
     landmarks = vectors[rng.choice(len(vectors), min(LANDMARKS, len(vectors)), replace=False)]
     distances = _squared_distances(landmarks, landmarks)
     rate = 2 / (np.median(distances[distances > 0]) if (distances > 0).any() else 1.0)
@@ -103,47 +136,93 @@ def fit_kernel(
     kept = weights > 1e-6 * weights[-1]
     basis = axes[:, kept] / np.sqrt(weights[kept])
 
-    def features(vectors: Floats) -> NDArray[np.float64]:
+    def functions(vectors: Floats) -> NDArray[np.float64]:
         parts = np.array_split(vectors.astype(np.float64), 1 + len(vectors) // BLOCK)
         return np.concatenate([np.exp(-rate * _squared_distances(part, landmarks)) @ basis for part in parts])
 
-    return Trained(_least_squares(features, train, dev, secrets))
+    return functions, float(rate)
 
 
-def _least_squares(
-    features: Callable[[Floats], NDArray[np.float64]],
-    train: KnownTexts,
-    dev: KnownTexts,
-    secrets: tuple[Secret, ...],
-) -> Callable[[Floats], Scores]:
-    """Return penalised least squares of every value's indicator; of each secret the penalty of least error on dev.
+def _discriminant(features: Features, train: KnownTexts, dev: KnownTexts, secrets: tuple[Secret, ...]) -> Trained:
+    """Return penalised discriminant analysis, for each secret with the penalty of least log-loss on dev."""
+    analysis = _Analysis.of(features, train)
+    on_dev = analysis.projected(dev.vectors)
 
-    One eigendecomposition serves all secrets and penalties.
+    def loss(secret: Secret, penalty: float) -> float:
+        scores = analysis.discriminant(secret, penalty)(on_dev)
+        return -float(scores[np.arange(len(scores)), dev.values[secret.name]].mean())
+
+    best = {s.name: min(PENALTIES, key=lambda penalty: loss(s, penalty)) for s in secrets}
+    return Trained(analysis.scorer(secrets, best), lambda texts: _Analysis.of(features, texts).scorer(secrets, best))
+
+
+@dataclass(frozen=True)
+class _Analysis:
+    """Penalised discriminant analysis (Hastie, Buja and Tibshirani 1995).
+
+    Least squares of every value's indicator, with a penalty on the weights, give each text as many numbers as there
+    are values; what they say is read off Gaussians, one for each value, that share a covariance. The numbers of a
+    known text are those of a fit without it, or few texts would seem to lie far apart. One eigendecomposition serves
+    all secrets and penalties.
     """
-    from scipy import linalg
 
-    known = features(train.vectors)
-    centre = known.mean(0)
-    known -= centre
-    variances, axes = linalg.eigh(known.T @ known)
-    penalties = PENALTIES * max(variances.mean(), 1e-12)
-    on_dev = (features(dev.vectors) - centre) @ axes
+    features: Features
+    centre: NDArray[np.float64]
+    axes: NDArray[np.float64]
+    """float64 (d, d): the principal axes of the features."""
+    variances: NDArray[np.float64]
+    """float64 (d,): sums of squares along the axes."""
+    known: NDArray[np.float64]
+    """float64 (n, d): the known texts along the axes."""
+    values: Mapping[str, Integers]
 
-    def solved(secret: Secret) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        values = np.eye(len(secret.values))
-        targets, truth = (values[part.values[secret.name]] for part in (train, dev))
-        share = targets.mean(0)
-        products = axes.T @ (known.T @ (targets - share))
-        solutions = [products / (np.maximum(variances, 0) + penalty)[:, None] for penalty in penalties]
-        return min(solutions, key=lambda solution: float(((on_dev @ solution + share - truth) ** 2).sum())), share
+    @classmethod
+    def of(cls, features: Features, texts: KnownTexts) -> "_Analysis":
+        from scipy import linalg
 
-    found = {secret.name: solved(secret) for secret in secrets}
+        known = features(texts.vectors)
+        centre = known.mean(0)
+        known -= centre
+        variances, axes = linalg.eigh(known.T @ known)
+        return cls(features, centre, axes, np.maximum(variances, 0), known @ axes, texts.values)
 
-    def scores(vectors: Floats) -> Scores:
-        of_axes = (features(vectors) - centre) @ axes
-        return {name: (of_axes @ solution + share).astype(np.float32) for name, (solution, share) in found.items()}
+    def projected(self, vectors: Floats) -> NDArray[np.float64]:
+        """Return vectors, float32 (n, d), along the axes."""
+        return (self.features(vectors) - self.centre) @ self.axes
 
-    return scores
+    def scorer(self, secrets: tuple[Secret, ...], penalties: Mapping[str, float]) -> Scorer:
+        """Return what scores vectors, with a penalty for each secret."""
+        found = {secret.name: self.discriminant(secret, penalties[secret.name]) for secret in secrets}
+
+        def scores(vectors: Floats) -> Scores:
+            projected = self.projected(vectors)
+            return {name: discriminant(projected).astype(np.float32) for name, discriminant in found.items()}
+
+        return scores
+
+    def discriminant(self, secret: Secret, penalty: float) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+        """Return what maps projected vectors, (n, d), to log-probabilities of the values, (n, values)."""
+        seen, codes = np.unique(self.values[secret.name], return_inverse=True)
+        is_value = np.eye(len(seen))[codes]
+        shares = is_value.mean(0)
+        shrunken = 1 / (self.variances + penalty * max(self.variances.mean(), TINY))
+        weights = shrunken[:, None] * (self.known.T @ (is_value - shares))
+        leverage = np.minimum(self.known**2 @ shrunken, MOST_LEVERAGE)[:, None]
+        without = (self.known @ weights - leverage * (is_value - shares)) / (1 - leverage)
+        means = is_value.T @ without / (len(codes) * shares)[:, None]
+        around = without - means[codes]
+        covariance = around.T @ around / len(codes)
+        covariance += max(RIDGE * np.trace(covariance) / len(covariance), TINY) * np.eye(len(covariance))
+        directions = np.linalg.solve(covariance, means.T)
+        constants = np.log(shares) - (means * directions.T).sum(1) / 2
+
+        def scores(projected: NDArray[np.float64]) -> NDArray[np.float64]:
+            logits = projected @ (weights @ directions) + constants
+            full = np.full((len(projected), len(secret.values)), LOWEST)
+            full[:, seen] = np.maximum(logits - logsumexp(logits, axis=1, keepdims=True), LOWEST)
+            return full
+
+        return scores
 
 
 def _squared_distances(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -155,16 +234,20 @@ def fit_trees(
     train: KnownTexts, dev: KnownTexts, secrets: tuple[Secret, ...], options: "PortfolioAttack", seed: int
 ) -> Trained:
     """Return the votes of extremely randomised trees (Geurts et al. 2006), grown for all secrets at once."""
+    return Trained(_forest(train, secrets, seed), lambda texts: _forest(texts, secrets, seed))
+
+
+def _forest(texts: KnownTexts, secrets: tuple[Secret, ...], seed: int) -> Scorer:
     from sklearn.ensemble import ExtraTreesClassifier
 
     values = max(len(secret.values) for secret in secrets) * len(secrets)
     leaves = VALUES_IN_LEAVES // (2 * TREES * values)
-    most = max(2, leaves) if leaves < len(train.vectors) else None  # None: until every leaf is pure
-    targets = np.stack([train.values[secret.name] for secret in secrets], axis=1)
+    most = max(2, leaves) if leaves < len(texts.vectors) else None  # None: until every leaf is pure
+    targets = np.stack([texts.values[secret.name] for secret in secrets], axis=1)
     forest = ExtraTreesClassifier(TREES, max_leaf_nodes=most, random_state=seed)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The number of unique classes")  # many values, few texts
-        forest.fit(train.vectors, targets if len(secrets) > 1 else targets[:, 0])
+        forest.fit(texts.vectors, targets if len(secrets) > 1 else targets[:, 0])
     seen = forest.classes_ if len(secrets) > 1 else [forest.classes_]
 
     def scores(vectors: Floats) -> Scores:
@@ -177,4 +260,4 @@ def fit_trees(
             result[secret.name] = np.log(full).astype(np.float32)
         return result
 
-    return Trained(scores)
+    return scores

@@ -49,7 +49,7 @@ LEADERBOARD: Mapping[str, str] = {
     "dataset_options": "The dataset's plugin with all options that differ from their defaults.",
     "victim_options": "The victim's plugin with all options that differ from their defaults.",
     "attack_options": "The attack's plugin with all options that differ from their defaults.",
-    "attack_score_new": "`attack_score` over the test texts that do not occur in train; empty where all or none do, "
+    "attack_score_new": "`attack_score` over the test texts that occur in no other split; empty where all or none do, "
     "where no secrets of texts are attacked, and on boards that were computed before it was measured.",
     "empirical_privacy_new": "`empirical_privacy` over these texts: what no attacker can look up.",
 }

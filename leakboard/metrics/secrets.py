@@ -59,16 +59,16 @@ def secret_metrics(
 
 
 def _without_copy(corpus: Corpus) -> NDArray[np.bool_] | None:
-    """Return which test texts do not stand in train, bool (n,); None where none does, or texts are unknown."""
-    if not corpus.has_texts or not corpus.checks.get("test_copies"):
+    """Return which test texts the attacker does not know from train or dev, bool (n,); None where it knows none."""
+    if not corpus.has_texts:
         return None
-    known = set(corpus.texts("train"))
+    known = {*corpus.texts("train"), *corpus.texts("dev")}
     new = np.array([text not in known for text in corpus.texts("test")])
     return new if new.any() and not new.all() else None
 
 
 def _on_new_texts(attack: Ratio, constant: Ratio, new: NDArray[np.bool_] | None, variable: str = "") -> list[Metric]:
-    """Return score and privacy over the test texts that do not stand in train: what neighbours cannot look up."""
+    """Return score and privacy over the test texts that stand in no other split: what neighbours cannot look up."""
     if new is None:
         return []
     attack, constant = attack.within(new), constant.within(new)

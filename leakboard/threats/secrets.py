@@ -53,7 +53,7 @@ class SecretsView:
     """Those to guess."""
     train: KnownTexts
     dev: KnownTexts
-    """To choose on."""
+    """To choose on, and to learn from at last."""
     claim: PrivacyClaim | None
     """The victim's: public, as is the mechanism."""
     oracle: Oracle

@@ -1,7 +1,5 @@
 """The ensemble of classifiers: each family finds what it is there for, and pooling weighs by what helps on dev."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 from scipy import optimize
@@ -14,7 +12,8 @@ from leakboard.attacks._members import Rotated, Trainer
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.attacks.entity_presence import EntityPresence
 from leakboard.errors import RequestError
-from leakboard.interfaces import Secret
+from leakboard.interfaces import Secret, Texts
+from leakboard.threats.secrets import KnownTexts
 
 ENSEMBLE = {"portfolio": "ensemble", **SMALL}
 
@@ -88,12 +87,54 @@ class TestFamilies:
         assert max(tree.get_n_leaves() for tree in grown[0].estimators_) == 20
 
 
-def test_the_kernel_machine_is_least_squares_in_the_kernels_space():
-    """With all known texts as landmarks, and no penalty to speak of, its scores on them are their own values."""
-    view, _, _ = world(noise, [GENDER], sizes=(60, 30, 1))
-    view = dataclasses.replace(view, dev=view.train)
-    scores = trained("kernel", view)(view.vectors)["gender"]
-    assert np.allclose(scores, np.eye(2)[view.values["gender"]], atol=0.01)
+class TestDiscriminant:
+    def test_of_many_texts_it_is_scikit_learns(self):
+        """Without a penalty to speak of, and where leaving one text out changes little."""
+        from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+        def faint(codes, rng):
+            return 0.5 * linear(codes, rng) + rng.normal(size=(len(codes["gender"]), 8))
+
+        view, vectors, _ = world(faint, [GENDER, AGE], sizes=(20_000, 2_000, 500))
+        scores = trained("discriminant", view)(vectors)
+        for name in ("gender", "age"):
+            theirs = LinearDiscriminantAnalysis().fit(view.vectors, view.values[name]).predict_log_proba(vectors)
+            likely = np.abs(theirs).max(1) < 10
+            assert likely.sum() > 100
+            assert np.allclose(scores[name][likely], theirs[likely], rtol=0.05, atol=0.05)
+
+    def test_known_texts_are_fitted_as_if_they_were_not_known(self):
+        """Against fits of ridge regression without each of them."""
+        from sklearn.linear_model import Ridge
+
+        rng = np.random.default_rng(0)
+        vectors, codes = rng.normal(size=(30, 12)), np.repeat([0, 1], 15)
+        vectors -= vectors.mean(0)
+        secret, targets = Secret("gender", ("f", "m"), "attribute"), np.eye(2)[codes] - 0.5
+        texts = KnownTexts(Texts([""] * 30), vectors.astype(np.float32), {"gender": codes})
+        analysis = _ordinary._Analysis.of(lambda given: given.astype(np.float64), texts)
+        penalty = 0.1 * analysis.variances.mean()
+        left_out = [
+            Ridge(penalty, fit_intercept=False).fit(*(np.delete(part, i, 0) for part in (vectors, targets)))
+            for i in range(30)
+        ]
+        alone = np.stack([model.predict(vectors[[i]])[0] for i, model in enumerate(left_out)])
+        means = np.stack([alone[codes == value].mean(0) for value in (0, 1)])
+        around = alone - means[codes]
+        whole = Ridge(penalty, fit_intercept=False).fit(vectors, targets).predict(vectors)
+        slope = (means[1] - means[0]) @ np.linalg.pinv(around.T @ around / 30)
+        odds = np.diff(analysis.discriminant(secret, 0.1)(analysis.projected(texts.vectors)))[:, 0]
+        assert np.corrcoef(odds, whole @ slope)[0, 1] > 0.9999
+        assert np.polyfit(whole @ slope, odds, 1)[0] == pytest.approx(1, abs=0.02)
+
+    def test_the_kernel_machine_does_what_lines_do_in_the_kernels_space(self):
+        """With all known texts as landmarks inner products of its functions are the kernel itself."""
+        from sklearn.metrics.pairwise import rbf_kernel
+
+        vectors = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
+        functions, rate = _ordinary.gaussian_functions(vectors, seed=0)
+        found = functions(vectors)
+        assert np.allclose(found @ found.T, rbf_kernel(vectors, gamma=rate), atol=1e-4)
 
 
 class TestPool:
@@ -179,6 +220,14 @@ class TestEnsemble:
         assert first.details == second.details
         assert all(np.array_equal(first.scores[name], second.scores[name]) for name in first.scores)
         assert all(scores.dtype == np.float32 for scores in first.scores.values())
+
+    def test_members_that_count_learn_from_dev_too(self):
+        """Copies of dev's texts are found; the score on dev is of members that did not see them."""
+        view, vectors, _ = world(noise, [GENDER], sizes=(200, 200, 10))
+        attack = AttributeInference(**ENSEMBLE).fit(view, 0)
+        again = attack(view.dev.vectors).scores["gender"].argmax(1)
+        assert np.mean(again == view.dev.values["gender"]) > 0.7
+        assert attack(vectors).on_dev["gender"] < 0.7
 
     def test_a_member_that_fails_is_left_out_and_named(self, monkeypatch):
         def fails(*given):
