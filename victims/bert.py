@@ -43,6 +43,8 @@ class Bert(Pretrained, TrainableVictim):
     """The first token's vector, or the mean over tokens."""
     train_layers: Literal["all", "none"] | Count = "all"
     """Which encoder layers are trained: all, none, or the last k; the rest is held fixed, without dropout."""
+    attend_masks: bool = True
+    """Whether words attend to mask tokens, which stand for hidden words; DPNR's code hides by the attention mask."""
 
     publishes: ClassVar[tuple[Publication, ...]] = ("documents", "words")
     fitted = FittedBert
@@ -60,7 +62,9 @@ class Bert(Pretrained, TrainableVictim):
         """Return the encoder in a folder."""
         from leakboard.models.transformer import TransformerEncoder
 
-        encoder = TransformerEncoder(folder, self.max_tokens, self.pooling, self.precision, self.batch_size)
+        encoder = TransformerEncoder(
+            folder, self.max_tokens, self.pooling, self.precision, self.batch_size, self.attend_masks
+        )
         encoder.freeze(self.train_layers)
         return encoder
 

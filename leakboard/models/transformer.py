@@ -57,9 +57,18 @@ class TransformerEncoder(torch.nn.Module):
         max_tokens: longer texts are cut (tokens, special ones included).
         pooling: ``cls`` takes the first token's vector, ``mean`` the mean over the text's tokens.
         precision: ``auto`` takes bfloat16 where the processor has it.
+        attends_masks: whether other tokens attend to the mask, which stands for a hidden word.
     """
 
-    def __init__(self, folder: Path, max_tokens: int, pooling: Pooling, precision: Precision, batch_size: int):
+    def __init__(
+        self,
+        folder: Path,
+        max_tokens: int,
+        pooling: Pooling,
+        precision: Precision,
+        batch_size: int,
+        attends_masks: bool = True,
+    ):
         super().__init__()
         from transformers import AutoConfig, AutoModel, AutoTokenizer
 
@@ -78,6 +87,7 @@ class TransformerEncoder(torch.nn.Module):
         ).float()
         self.pooling = pooling
         self.batch_size = batch_size
+        self.unattended = None if attends_masks else self.tokenizer.backend_tokenizer.token_to_id(self.mask)
         self.max_tokens = min(max_tokens, getattr(self.model.config, "max_position_embeddings", max_tokens))
         self.to(self.device)
         wants = precision == "bfloat16" or (precision == "auto" and has_bfloat16(self.device))
@@ -169,7 +179,7 @@ class TransformerEncoder(torch.nn.Module):
             "tokens": hashlib.sha256(repr(list(distinct)).encode()).hexdigest(),
             "device": self.device.type,
             "threads": torch.get_num_threads(),
-        }
+        } | ({} if self.unattended is None else {"unattended": self.unattended})
         states = frozen_states.obtain(
             identity,
             texts,
@@ -221,6 +231,8 @@ class TransformerEncoder(torch.nn.Module):
         for row, entry in enumerate(prepared):
             ids[row, : len(entry)] = torch.tensor(entry.encoding.ids)
             mask[row, : len(entry)] = 1
+        if self.unattended is not None:
+            mask[ids == self.unattended] = 0
         return ids.to(self.device), mask.to(self.device)
 
     def _autocast(self) -> torch.autocast:

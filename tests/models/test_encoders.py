@@ -9,6 +9,7 @@ import huggingface_hub
 import numpy as np
 import pytest
 import torch
+from transformers import AutoModel
 
 from leakboard.datasets.generated_reviews import GeneratedReviews
 from leakboard.errors import RequestError
@@ -39,6 +40,23 @@ def recipe(tiny_bert, **options):
 
 def weights(model):
     return {name: value.clone() for name, value in model.state_dict().items()}
+
+
+@pytest.mark.parametrize("attends", [True, False])
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_mask_tokens_are_attended_to_or_not(tiny_bert, attends, pooling):
+    """Against the whole model, given an attention mask of its own; frozen layers keep states of both kinds apart."""
+    model = AutoModel.from_pretrained(tiny_bert).eval()
+    encoder = TransformerEncoder(tiny_bert, 64, pooling, "float32", 2, attends_masks=attends)
+    encoder.freeze(1)
+    texts = [f"the {encoder.mask} was {encoder.mask}", "the soup was fine", f"{encoder.mask} {encoder.mask} soup"]
+    for text, vector in zip(texts, encoder.documents(texts), strict=True):
+        ids = torch.tensor([encoder.tokenise([text])[0].ids])
+        seen = torch.ones_like(ids) if attends else (ids != encoder.tokenizer.mask_token_id).long()
+        with torch.no_grad():
+            states = model(ids, attention_mask=seen).last_hidden_state[0]
+        expected = states[0] if pooling == "cls" else states[seen[0].bool()].mean(0)
+        np.testing.assert_allclose(vector, expected, atol=2e-6)
 
 
 class TestBert:
