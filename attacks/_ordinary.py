@@ -148,11 +148,11 @@ def _discriminant(features: Features, train: KnownTexts, dev: KnownTexts, secret
     analysis = _Analysis.of(features, train)
     on_dev = analysis.projected(dev.vectors)
 
-    def loss(secret: Secret, penalty: float) -> float:
+    def loss(secret: Secret, penalty: int) -> float:
         scores = analysis.discriminant(secret, penalty)(on_dev)
         return -float(scores[np.arange(len(scores)), dev.values[secret.name]].mean())
 
-    best = {s.name: min(PENALTIES, key=lambda penalty: loss(s, penalty)) for s in secrets}
+    best = {s.name: min(range(len(PENALTIES)), key=lambda penalty: loss(s, penalty)) for s in secrets}
     return Trained(analysis.scorer(secrets, best), lambda texts: _Analysis.of(features, texts).scorer(secrets, best))
 
 
@@ -170,10 +170,12 @@ class _Analysis:
     centre: NDArray[np.float64]
     axes: NDArray[np.float64]
     """float64 (d, d): the principal axes of the features."""
-    variances: NDArray[np.float64]
-    """float64 (d,): sums of squares along the axes."""
+    shrunken: NDArray[np.float64]
+    """float64 (d, penalties): the inverse of the sum of squares along an axis with a penalty of `PENALTIES` added."""
     known: NDArray[np.float64]
     """float64 (n, d): the known texts along the axes."""
+    leverages: NDArray[np.float64]
+    """float64 (n, penalties): how much a known text's own value counts in what is fitted to it."""
     values: Mapping[str, Integers]
 
     @classmethod
@@ -184,14 +186,18 @@ class _Analysis:
         centre = known.mean(0)
         known -= centre
         variances, axes = linalg.eigh(known.T @ known)
-        return cls(features, centre, axes, np.maximum(variances, 0), known @ axes, texts.values)
+        variances = np.maximum(variances, 0)
+        shrunken = 1 / (variances[:, None] + PENALTIES * max(variances.mean(), TINY))
+        known = known @ axes
+        leverages = np.minimum(known**2 @ shrunken, MOST_LEVERAGE)
+        return cls(features, centre, axes, shrunken, known, leverages, texts.values)
 
     def projected(self, vectors: Floats) -> NDArray[np.float64]:
         """Return vectors, float32 (n, d), along the axes."""
         return (self.features(vectors) - self.centre) @ self.axes
 
-    def scorer(self, secrets: tuple[Secret, ...], penalties: Mapping[str, float]) -> Scorer:
-        """Return what scores vectors, with a penalty for each secret."""
+    def scorer(self, secrets: tuple[Secret, ...], penalties: Mapping[str, int]) -> Scorer:
+        """Return what scores vectors, with one of the penalties for each secret."""
         found = {secret.name: self.discriminant(secret, penalties[secret.name]) for secret in secrets}
 
         def scores(vectors: Floats) -> Scores:
@@ -200,14 +206,13 @@ class _Analysis:
 
         return scores
 
-    def discriminant(self, secret: Secret, penalty: float) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+    def discriminant(self, secret: Secret, penalty: int) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
         """Return what maps projected vectors, (n, d), to log-probabilities of the values, (n, values)."""
         seen, codes = np.unique(self.values[secret.name], return_inverse=True)
         is_value = np.eye(len(seen))[codes]
         shares = is_value.mean(0)
-        shrunken = 1 / (self.variances + penalty * max(self.variances.mean(), TINY))
-        weights = shrunken[:, None] * (self.known.T @ (is_value - shares))
-        leverage = np.minimum(self.known**2 @ shrunken, MOST_LEVERAGE)[:, None]
+        weights = self.shrunken[:, [penalty]] * (self.known.T @ (is_value - shares))
+        leverage = self.leverages[:, [penalty]]
         without = (self.known @ weights - leverage * (is_value - shares)) / (1 - leverage)
         means = is_value.T @ without / (len(codes) * shares)[:, None]
         around = without - means[codes]

@@ -112,8 +112,9 @@ class TestDiscriminant:
         vectors -= vectors.mean(0)
         secret, targets = Secret("gender", ("f", "m"), "attribute"), np.eye(2)[codes] - 0.5
         texts = KnownTexts(Texts([""] * 30), vectors.astype(np.float32), {"gender": codes})
+        assert _ordinary.PENALTIES[3] == 0.1
         analysis = _ordinary._Analysis.of(lambda given: given.astype(np.float64), texts)
-        penalty = 0.1 * analysis.variances.mean()
+        penalty = 0.1 * np.mean(vectors**2) * 30
         left_out = [
             Ridge(penalty, fit_intercept=False).fit(*(np.delete(part, i, 0) for part in (vectors, targets)))
             for i in range(30)
@@ -123,7 +124,7 @@ class TestDiscriminant:
         around = alone - means[codes]
         whole = Ridge(penalty, fit_intercept=False).fit(vectors, targets).predict(vectors)
         slope = (means[1] - means[0]) @ np.linalg.pinv(around.T @ around / 30)
-        odds = np.diff(analysis.discriminant(secret, 0.1)(analysis.projected(texts.vectors)))[:, 0]
+        odds = np.diff(analysis.discriminant(secret, 3)(analysis.projected(texts.vectors)))[:, 0]
         assert np.corrcoef(odds, whole @ slope)[0, 1] > 0.9999
         assert np.polyfit(whole @ slope, odds, 1)[0] == pytest.approx(1, abs=0.02)
 
