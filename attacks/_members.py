@@ -141,14 +141,14 @@ class Trainer:
 def _fit(
     family: Family,
 ) -> Callable[[KnownTexts, KnownTexts, tuple[Secret, ...], "PortfolioAttack", int], Trained]:
-    from leakboard.attacks import _classifiers, _ordinary
+    from leakboard.attacks import _classifiers, _discriminant, _neighbours_and_trees
 
     families: Mapping[Family, Callable[..., Trained]] = {
         "mlp": _classifiers.fit_mlp,
         "logistic": _classifiers.fit_logistic,
-        "discriminant": _ordinary.fit_discriminant,
-        "neighbours": _ordinary.fit_neighbours,
-        "kernel": _ordinary.fit_kernel,
-        "trees": _ordinary.fit_trees,
+        "discriminant": _discriminant.fit_discriminant,
+        "neighbours": _neighbours_and_trees.fit_neighbours,
+        "kernel": _discriminant.fit_kernel,
+        "trees": _neighbours_and_trees.fit_trees,
     }
     return families[family]

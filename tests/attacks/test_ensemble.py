@@ -5,7 +5,7 @@ import pytest
 from scipy import optimize
 from test_attacks import AGE, GENDER, SMALL, accuracies, entities, exclusive_or, linear, micro_f1, noise, world
 
-from leakboard.attacks import _classifiers, _ensemble, _members, _ordinary
+from leakboard.attacks import _classifiers, _discriminant, _ensemble, _members, _neighbours_and_trees
 from leakboard.attacks._denoising import Scaling
 from leakboard.attacks._ensemble import pooled
 from leakboard.attacks._members import Rotated, Trainer
@@ -75,7 +75,7 @@ class TestFamilies:
         assert accuracy(rotated, vectors, truth) > accuracy(plain, vectors, truth) + 0.1
 
     def test_leaves_are_bounded_where_secrets_have_many_values(self, monkeypatch):
-        monkeypatch.setattr(_ordinary, "VALUES_IN_LEAVES", 2 * _ordinary.TREES * 5 * 20)
+        monkeypatch.setattr(_neighbours_and_trees, "VALUES_IN_LEAVES", 2 * _neighbours_and_trees.TREES * 5 * 20)
         grown = []
         from sklearn.ensemble import ExtraTreesClassifier
 
@@ -112,8 +112,8 @@ class TestDiscriminant:
         vectors -= vectors.mean(0)
         secret, targets = Secret("gender", ("f", "m"), "attribute"), np.eye(2)[codes] - 0.5
         texts = KnownTexts(Texts([""] * 30), vectors.astype(np.float32), {"gender": codes})
-        assert _ordinary.PENALTIES[3] == 0.1
-        analysis = _ordinary._Analysis.of(lambda given: given.astype(np.float64), texts)
+        assert _discriminant.PENALTIES[3] == 0.1
+        analysis = _discriminant._Analysis.of(lambda given: given.astype(np.float64), texts)
         penalty = 0.1 * np.mean(vectors**2) * 30
         left_out = [
             Ridge(penalty, fit_intercept=False).fit(*(np.delete(part, i, 0) for part in (vectors, targets)))
@@ -133,7 +133,7 @@ class TestDiscriminant:
         from sklearn.metrics.pairwise import rbf_kernel
 
         vectors = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
-        functions, rate = _ordinary.gaussian_functions(vectors, seed=0)
+        functions, rate = _discriminant.gaussian_functions(vectors, seed=0)
         found = functions(vectors)
         assert np.allclose(found @ found.T, rbf_kernel(vectors, gamma=rate), atol=1e-4)
 
@@ -234,7 +234,7 @@ class TestEnsemble:
         def fails(*given):
             raise ValueError("no such luck")
 
-        monkeypatch.setattr(_ordinary, "fit_trees", fails)
+        monkeypatch.setattr(_neighbours_and_trees, "fit_trees", fails)
         view, vectors, truth = world(linear, [GENDER])
         guesses = AttributeInference(**ENSEMBLE).fit(view, 0)(vectors)
         assert "trees on raw inputs left out (ValueError: no such luck" in guesses.details

@@ -1,9 +1,5 @@
-"""The ordinary classifiers of the portfolio: discriminant analysis, neighbours, a kernel machine and forests.
+"""Discriminant analysis of the portfolio: straight lines, and those of a Gaussian kernel."""
 
-Neighbours and trees also find texts that stand, word by word or nearly, among the attacker's own.
-"""
-
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,21 +15,10 @@ from leakboard.threats.secrets import KnownTexts
 if TYPE_CHECKING:
     from leakboard.attacks._portfolio import PortfolioAttack
 
-NEIGHBOURS = 50
-"""Known texts that vote on a text."""
-WIDTHS = (0.1, 0.25, 0.5, 1.0, 2.0)
-"""Of the votes' weights, as multiples of the median squared distance to the fifth neighbour."""
-PRIORS = (0.03, 0.3, 3.0)
-"""Votes for the shares of all known texts, against those of the neighbours."""
-LANDMARKS = 1_000
-"""Known texts that span the kernel machine's functions."""
+Features = Callable[[Floats], NDArray[np.float64]]
+
 PENALTIES = 10.0 ** np.arange(-4, 5)
-"""Of discriminant analysis, as multiples of its inputs' mean variance."""
-BLOCK = 4_096
-"""Texts whose distances to the landmarks are held at once."""
-TREES = 200
-VALUES_IN_LEAVES = 50_000_000
-"""Most numbers in the leaves of a forest: 400 MB."""
+"""On the weights of least squares, as multiples of their inputs' mean variance."""
 MOST_LEVERAGE = 0.999
 """Of a known text on its own fit: it is left out by a division by what is left."""
 RIDGE = 0.01
@@ -41,63 +26,10 @@ RIDGE = 0.01
 TINY = 1e-12
 LOWEST = -30.0
 """Least log-probability of a value."""
-LEAST = 1 / (2 * TREES)
-"""Probability of a value that no tree votes for."""
-
-
-Features = Callable[[Floats], NDArray[np.float64]]
-Search = Callable[[Floats], tuple[Floats, Integers]]
-"""Squared distances and rows of the nearest known texts, (n, k) each."""
-
-
-def fit_neighbours(
-    train: KnownTexts, dev: KnownTexts, secrets: tuple[Secret, ...], options: "PortfolioAttack", seed: int
-) -> Trained:
-    """Return the votes of the nearest known texts, of Gaussian weight (Nadaraya 1964; Watson 1964).
-
-    For each secret the width of the weights, and how much the shares of all texts count, are those of the best
-    log-loss on dev. A copy of a known text gives a vote that no other outweighs; a text far from all has the shares.
-    """
-    found = _search(train.vectors)(dev.vectors)
-    unit = float(np.median(found[0][:, min(4, found[0].shape[1] - 1)])) or 1.0
-
-    def voted(found: tuple[Floats, Integers], codes: Integers, secret: Secret, width: float, prior: float) -> Floats:
-        distances, rows = found
-        shares = (np.bincount(codes, minlength=len(secret.values)) + LEAST) / len(codes)
-        votes = np.tile(prior * shares, (len(rows), 1))
-        np.add.at(votes, (np.arange(len(rows))[:, None], codes[rows]), np.exp(-distances / (2 * width * unit)))
-        return np.log(votes / votes.sum(1, keepdims=True)).astype(np.float32)
-
-    def loss(secret: Secret, width: float, prior: float) -> float:
-        scores = voted(found, train.values[secret.name], secret, width, prior)
-        return -float(np.mean(scores[np.arange(len(scores)), dev.values[secret.name]]))
-
-    choices = [(width, prior) for width in WIDTHS for prior in PRIORS]
-    best = {s.name: min(choices, key=lambda choice: loss(s, *choice)) for s in secrets}
-
-    def scorer(texts: KnownTexts) -> Scorer:
-        search = _search(texts.vectors)
-
-        def scores(vectors: Floats) -> Scores:
-            near = search(vectors)
-            return {s.name: voted(near, texts.values[s.name], s, *best[s.name]) for s in secrets}
-
-        return scores
-
-    return Trained(scorer(train), scorer)
-
-
-def _search(known: Floats) -> Search:
-    import faiss
-
-    index = faiss.IndexFlatL2(known.shape[1])
-    index.add(np.ascontiguousarray(known))
-
-    def search(vectors: Floats) -> tuple[Floats, Integers]:
-        distances, rows = index.search(np.ascontiguousarray(vectors), min(NEIGHBOURS, index.ntotal))
-        return np.maximum(distances, 0), rows
-
-    return search
+LANDMARKS = 1_000
+"""Known texts that span the kernel's functions."""
+BLOCK = 4_096
+"""Texts whose distances to the landmarks are held at once."""
 
 
 def fit_discriminant(
@@ -233,36 +165,3 @@ class _Analysis:
 def _squared_distances(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
     squares = (first**2).sum(1)[:, None] + (second**2).sum(1) - 2 * first @ second.T
     return np.maximum(squares, 0.0)
-
-
-def fit_trees(
-    train: KnownTexts, dev: KnownTexts, secrets: tuple[Secret, ...], options: "PortfolioAttack", seed: int
-) -> Trained:
-    """Return the votes of extremely randomised trees (Geurts et al. 2006), grown for all secrets at once."""
-    return Trained(_forest(train, secrets, seed), lambda texts: _forest(texts, secrets, seed))
-
-
-def _forest(texts: KnownTexts, secrets: tuple[Secret, ...], seed: int) -> Scorer:
-    from sklearn.ensemble import ExtraTreesClassifier
-
-    values = max(len(secret.values) for secret in secrets) * len(secrets)
-    leaves = VALUES_IN_LEAVES // (2 * TREES * values)
-    most = max(2, leaves) if leaves < len(texts.vectors) else None  # None: until every leaf is pure
-    targets = np.stack([texts.values[secret.name] for secret in secrets], axis=1)
-    forest = ExtraTreesClassifier(TREES, max_leaf_nodes=most, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The number of unique classes")  # many values, few texts
-        forest.fit(texts.vectors, targets if len(secrets) > 1 else targets[:, 0])
-    seen = forest.classes_ if len(secrets) > 1 else [forest.classes_]
-
-    def scores(vectors: Floats) -> Scores:
-        shares = forest.predict_proba(vectors)
-        parts = shares if len(secrets) > 1 else [shares]
-        result = {}
-        for secret, classes, share in zip(secrets, seen, parts, strict=True):
-            full = np.full((len(vectors), len(secret.values)), LEAST)
-            full[:, classes] = np.maximum(share, LEAST)
-            result[secret.name] = np.log(full).astype(np.float32)
-        return result
-
-    return scores
