@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from leakboard.privacy.auditing.bound import bound_of_tosses
+from leakboard.privacy.auditing.bound import Finding, bound_of_tosses
 from leakboard.privacy.auditing.calls import audit_calls
 from leakboard.privacy.auditing.choosing import Candidate, candidates, scored
 from leakboard.privacy.auditing.curve import TradeOff, curve_thresholds, trade_off_bound
@@ -41,23 +41,11 @@ CALLS_ERROR = 0.2
 
 
 @dataclass(frozen=True)
-class Bound:
-    """What an audit found: the event that tells the inputs apart best, and what it proves."""
+class Bound(Finding):
+    """What an audit found."""
 
-    epsilon: float
-    """Lower bound at ``confidence``; 0 where the event proves nothing.
-
-    With delta above 0 the bound of an event of single rows takes the rows of a call to be independent of each other.
-    """
     confidence: float
-    pair: str
-    statistic: str
-    event: str
-    first: float
-    """Share of the first input's releases in the event."""
-    second: float
-    draws: int
-    """Releases of either input that the bound rests on, about: coins decide which input is released."""
+    """Of epsilon."""
     trade_off: TradeOff | None = None
     """The curve of the best statistic on single rows, with mu and Renyi divergences; at ``confidence`` by itself.
 
@@ -102,7 +90,7 @@ def audit(
     if found.epsilon <= bound.epsilon:
         return bound
     dependent = found.epsilon > mechanism.epsilon
-    return Bound(confidence=confidence, trade_off=None if dependent else bound.trade_off, **vars(found))
+    return Bound(**vars(found), confidence=confidence, trade_off=None if dependent else bound.trade_off)
 
 
 def rounds(draws: int | None, budget: int, dimension: int) -> list[int]:
@@ -169,8 +157,9 @@ def _tested(
     hits, misses = (int(np.count_nonzero(threshold.holds(side))) for side in scores)
     sizes = len(scores[0]), len(scores[1])
     epsilon = bound_of_tosses(hits, misses, sizes, delta, error)
-    event, shares = candidate.event(threshold), (hits / max(1, sizes[0]), misses / max(1, sizes[1]))
-    return Bound(epsilon, confidence, event.pair.name, event.statistic, event.description, *shares, sum(sizes) // 2)
+    event, (first, second) = candidate.event(threshold), (hits / max(1, sizes[0]), misses / max(1, sizes[1]))
+    draws = sum(sizes) // 2
+    return Bound(epsilon, event.pair.name, event.statistic, event.description, first, second, draws, confidence)
 
 
 def _curve(candidate: Candidate, threshold: Threshold, scores: tuple[np.ndarray, np.ndarray], error: float) -> TradeOff:

@@ -15,12 +15,33 @@ the share v / r. This holds however the releases depend on each other; it needs 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The event that tells the inputs apart best, and what it proves."""
+
+    epsilon: float
+    """Lower bound; 0 where the event proves nothing.
+
+    With delta above 0 the bound of an event of single rows takes the rows of a call to be independent of each other.
+    """
+    pair: str
+    statistic: str
+    event: str
+    first: float
+    """Share of the first input's releases in the event; of calls, of those that are guessed to have the first."""
+    second: float
+    """Likewise of the second input's."""
+    draws: int
+    """Releases of either input, or calls with it, that the bound rests on, about: coins decide which input is there."""
 
 
 def lower_bound(true_positives: int, false_positives: int, draws: int, delta: float, error: float) -> float:

@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from leakboard.privacy.auditing.bound import Finding
 from leakboard.privacy.auditing.events import DIGITS, Array, Pair, fisher
 from leakboard.privacy.auditing.one_run import OneRunBound, audit_scores, guess
 from leakboard.privacy.auditing.trials import Mechanism, finite
@@ -113,22 +114,6 @@ class CallsTest:
         return rounded
 
 
-@dataclass(frozen=True)
-class CallsBound:
-    """What the guesses of coins prove, in the terms of `leakboard.privacy.auditing.audit.Bound`."""
-
-    epsilon: float
-    pair: str
-    statistic: str
-    event: str
-    first: float
-    """Share of the calls with the first input that are guessed to be of it."""
-    second: float
-    """Share of the calls with the second input that are guessed to be of the first."""
-    draws: int
-    """Calls of either input, about: half of all."""
-
-
 def audit_calls(
     mechanism: Mechanism,
     pairs: Sequence[Pair],
@@ -136,7 +121,7 @@ def audit_calls(
     calls: int,
     error: float,
     digits: int | None = DIGITS,
-) -> CallsBound:
+) -> Finding:
     """Return the bound of the statistic and pair that look best on calls of their own.
 
     Args:
@@ -222,10 +207,10 @@ def _less_noise(rows: Array, noises: Iterable[Array], one: Array, other: Array) 
     return result
 
 
-def _described(bound: OneRunBound, test: CallsTest, scores: Array, coins: Array) -> CallsBound:
+def _described(bound: OneRunBound, test: CallsTest, scores: Array, coins: Array) -> Finding:
     guesses = guess(scores, bound.guesses) == 1
     first, second = (float(guesses[side].mean()) if side.any() else 0.0 for side in (coins, ~coins))
     where = f"{test.pair.name}: one row of {ROWS} in a call, beside rows like the first"
     counted = f"{bound.right} right guesses of {bound.guesses}"
     event = f"{test.name}: {counted}, the highest and the lowest of {len(scores)} calls"
-    return CallsBound(bound.epsilon, where, test.name, event, first, second, len(scores) // 2)
+    return Finding(bound.epsilon, where, test.name, event, first, second, len(scores) // 2)
