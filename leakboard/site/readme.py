@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from leakboard.board.leaderboard import ON_NEW_TEXTS
 from leakboard.site import columns
 from leakboard.site.cells import Cell
 from leakboard.site.columns import Column, shown
@@ -13,8 +14,11 @@ from leakboard.site.details import measure_rows
 from leakboard.site.views import LOSS, View, keeps_most, views
 from leakboard.store import write_file
 
-UNSEEN = ("cut_texts", "unknown_texts", "privacy_label", "privacy_text_classifier", "privacy_bayes", "plug_in_loss")
-"""Measures of the texts, and those that have a column of their own."""
+UNSEEN = (
+    *("cut_texts", "unknown_texts", "privacy_label", "privacy_text_classifier", "privacy_bayes", "plug_in_loss"),
+    *ON_NEW_TEXTS,
+)
+"""Measures of the texts, those that have a column of their own, and those of attacks, which may happen to agree."""
 HEAD = "<!-- Written by `report` and `publish` from records and findings.md: change those. -->"
 
 
