@@ -34,9 +34,9 @@ class Pool:
     weights: Array
     """float64 (members,), from 0: with the members' calibration in them."""
     shares: Array
-    """float64 (members,): how much of the scores' spread on dev is each member's; they add up to 1."""
+    """float64 (members,): how much of the scores' spread on dev is each member's, before any was left out."""
     loss: float
-    """Mean log-loss on dev."""
+    """Mean log-loss on dev, likewise."""
 
     def __call__(self, scores: Sequence[Floats]) -> Floats:
         """Return log-probabilities, float32 (n, values), of the members' scores, each float32 (n, values)."""

@@ -33,7 +33,7 @@ class Trained(NamedTuple):
 
     scores: Scorer
     again: Callable[[KnownTexts], Scorer] | None = None
-    """Trains on other texts, with what was chosen on dev; None: it is stopped by dev."""
+    """Trains on other texts, with what was chosen on dev; None: it cannot (dev stops it), or was."""
     remark: str = ""
 
 

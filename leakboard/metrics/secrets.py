@@ -26,7 +26,7 @@ def secret_metrics(
     """Return what the guesses of document secrets reveal, beside every baseline.
 
     Args:
-        corpus: with train and test.
+        corpus: with train, dev and test.
         secrets: those that are attacked, all of one kind.
         scores: of every value of every secret, float (n, values); the guess is the argmax.
         text_guesses: of classifiers trained on the text, or None.
@@ -59,7 +59,7 @@ def secret_metrics(
 
 
 def _without_copy(corpus: Corpus) -> NDArray[np.bool_] | None:
-    """Return which test texts the attacker does not know from train or dev, bool (n,); None where it knows none."""
+    """Return which test texts stand in no other split of the corpus, bool (n,); None where none or all do."""
     if not corpus.has_texts:
         return None
     known = {*corpus.texts("train"), *corpus.texts("dev")}

@@ -57,7 +57,8 @@ class TransformerEncoder(torch.nn.Module):
         max_tokens: longer texts are cut (tokens, special ones included).
         pooling: ``cls`` takes the first token's vector, ``mean`` the mean over the text's tokens.
         precision: ``auto`` takes bfloat16 where the processor has it.
-        attends_masks: whether other tokens attend to the mask, which stands for a hidden word.
+        attends_masks: whether tokens attend to the mask, which stands for a hidden word (without a mask token the
+            unknown token does), and means are taken over it.
     """
 
     def __init__(
@@ -258,7 +259,7 @@ class TransformerEncoder(torch.nn.Module):
         if self.pooling == "cls":
             return states[:, 0]
         weights = mask.unsqueeze(-1).float()
-        return (states * weights).sum(1) / weights.sum(1)
+        return (states * weights).sum(1) / weights.sum(1).clamp(min=1)
 
     def batches(self, prepared: Sequence[Sized], generator: torch.Generator | None = None) -> Iterator[list[int]]:
         """Yield batches of indices of texts of like length, in random order with a generator."""

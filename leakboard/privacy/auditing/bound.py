@@ -37,9 +37,9 @@ class Finding:
     statistic: str
     event: str
     first: float
-    """Share of the first input's releases in the event; of calls, of those that are guessed to have the first."""
+    """Share of the first input's releases in the event; of calls with the first input those guessed to have it."""
     second: float
-    """Likewise of the second input's."""
+    """Share of the second input's releases in the event; of calls with the second those guessed to have the first."""
     draws: int
     """Releases of either input, or calls with it, that the bound rests on, about: coins decide which input is there."""
 

@@ -3,8 +3,8 @@
 A word is what stands between blanks, and is replaced as a whole by one mask, so the number of words stays visible.
 Every word is hidden independently, with a fresh secret draw: what `WordDropout`'s theorem asks for. The paper's own
 formula hides an exact number of words, for which the theorem does not follow. (Its code hides word pieces, through the
-attention mask, as `bert: {attend_masks: false}` does with whole words; the noise study hides words and bigrams each by
-itself. Neither hides a word.)
+attention mask; the noise study words and bigrams each by itself: neither hides a word. `bert: {attend_masks: false}`
+hides whole words by the attention mask.)
 """
 
 from __future__ import annotations
