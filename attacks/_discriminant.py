@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from leakboard.attacks._members import Scorer, Scores, Trained
+from leakboard.attacks._members import Scorer, Scores, Trained, log_loss
 from leakboard.interfaces import Floats, Integers, Secret
 from leakboard.threats.secrets import KnownTexts
 
@@ -81,8 +81,7 @@ def _discriminant(features: Features, train: KnownTexts, dev: KnownTexts, secret
     on_dev = analysis.projected(dev.vectors)
 
     def loss(secret: Secret, penalty: int) -> float:
-        scores = analysis.discriminant(secret, penalty)(on_dev)
-        return -float(scores[np.arange(len(scores)), dev.values[secret.name]].mean())
+        return log_loss(analysis.discriminant(secret, penalty)(on_dev), dev.values[secret.name])
 
     best = {s.name: min(range(len(PENALTIES)), key=lambda penalty: loss(s, penalty)) for s in secrets}
     return Trained(analysis.scorer(secrets, best), lambda texts: _Analysis.of(features, texts).scorer(secrets, best))
@@ -94,8 +93,9 @@ class _Analysis:
 
     Least squares of every value's indicator, with a penalty on the weights, give each text as many numbers as there
     are values; what they say is read off Gaussians, one for each value, that share a covariance. The numbers of a
-    known text are those of a fit without it, or few texts would seem to lie far apart. One eigendecomposition serves
-    all secrets and penalties.
+    known text are those of least squares without it, or few texts would seem to lie far apart; the centre stays that of
+    all, and copies of the text stay. So with as many features as texts its own value still shows where the penalty is
+    small. One eigendecomposition serves all secrets and penalties.
     """
 
     features: Features

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakboard.attacks._denoising import Scaling
-from leakboard.attacks._members import CHEAP, NETWORKS, Member, Rotated, Scores, Trainer
+from leakboard.attacks._members import CHEAP, NETWORKS, Member, Rotated, Scores, Trainer, log_loss
 from leakboard.interfaces import Floats, Integers
 
 Array = NDArray[np.float64]
@@ -98,7 +98,7 @@ def calibrated(scores: Floats, truth: Integers) -> tuple[float, float]:
     odds = scores - scores.mean(1, keepdims=True, dtype=np.float64)
     unit = 1 / (float(odds.std()) or 1.0)
     scale = unit * float(_weights(unit * odds[None], truth, np.zeros(1))[0])
-    return scale, _loss(scale * odds, truth)
+    return scale, log_loss(_log_softmax(scale * odds), truth)
 
 
 def pooled(scores: Sequence[Floats], truth: Integers) -> Pool:
@@ -116,7 +116,8 @@ def pooled(scores: Sequence[Floats], truth: Integers) -> Pool:
     evidence = np.exp(len(truth) * (losses.min() - losses))
     counts = _weights(odds, truth, evidence / evidence.sum())
     spread = counts * odds.std((1, 2))
-    return Pool(counts * scales, spread / (spread.sum() or 1.0), _loss(np.tensordot(counts, odds, 1), truth))
+    loss = log_loss(_log_softmax(np.tensordot(counts, odds, 1)), truth)
+    return Pool(counts * scales, spread / (spread.sum() or 1.0), loss)
 
 
 def _weights(members: Array, truth: Integers, prior: Array) -> Array:
@@ -134,10 +135,6 @@ def _weights(members: Array, truth: Integers, prior: Array) -> Array:
 
     start = np.maximum(prior, 1 / m)
     return optimize.minimize(objective, start, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * m).x
-
-
-def _loss(logits: Array, truth: Integers) -> float:
-    return -float(_log_softmax(logits)[np.arange(len(truth)), truth].mean())
 
 
 def _log_softmax(logits: Array) -> Array:

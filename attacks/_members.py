@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leakboard.attacks._denoising import Scaling
 from leakboard.errors import RequestError, failure_line
-from leakboard.interfaces import Floats, Secret, Texts
+from leakboard.interfaces import Floats, Integers, Secret, Texts
 from leakboard.logs import log_progress
 from leakboard.randomness import seeded
 from leakboard.threats.secrets import KnownTexts
@@ -49,6 +50,11 @@ class Member:
 
     def __call__(self, vectors: Floats) -> Scores:
         return self.trained.scores(self.inputs(vectors))
+
+
+def log_loss(scores: NDArray[Any], truth: Integers) -> float:
+    """Return the mean of -ln P(true value) of log-probabilities, float (n, values), given the truth, int64 (n,)."""
+    return -float(np.mean(scores[np.arange(len(truth)), truth]))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from leakboard.attacks._members import Scorer, Scores, Trained
+from leakboard.attacks._members import Scorer, Scores, Trained, log_loss
 from leakboard.interfaces import Floats, Integers, Secret
 from leakboard.threats.secrets import KnownTexts
 
@@ -51,8 +51,7 @@ def fit_neighbours(
         return np.log(votes / votes.sum(1, keepdims=True)).astype(np.float32)
 
     def loss(secret: Secret, width: float, prior: float) -> float:
-        scores = voted(found, train.values[secret.name], secret, width, prior)
-        return -float(np.mean(scores[np.arange(len(scores)), dev.values[secret.name]]))
+        return log_loss(voted(found, train.values[secret.name], secret, width, prior), dev.values[secret.name])
 
     choices = [(width, prior) for width in WIDTHS for prior in PRIORS]
     best = {s.name: min(choices, key=lambda choice: loss(s, *choice)) for s in secrets}

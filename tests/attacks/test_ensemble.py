@@ -104,7 +104,7 @@ class TestDiscriminant:
             assert np.allclose(scores[name][likely], theirs[likely], rtol=0.05, atol=0.05)
 
     def test_known_texts_are_fitted_as_if_they_were_not_known(self):
-        """Against fits of ridge regression without each of them."""
+        """Against fits of ridge regression without each of them, about the centre of all."""
         from sklearn.linear_model import Ridge
 
         rng = np.random.default_rng(0)
