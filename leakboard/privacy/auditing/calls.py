@@ -67,13 +67,14 @@ class Calls:
     def noises(self) -> Iterator[Array]:
         """Yield what may have been the noise of the decided rows, float (n, d).
 
-        The noise of the other rows of the call; of the same row in the calls before and after it; and in the call
-        whose first row came out nearest, of those where the row was public.
+        The noise of the other rows of the call; of the same row in the calls before and after it (the first and the
+        last call have one such neighbour); and in the call whose first row came out nearest, of those where the row
+        was public.
         """
         last, residuals, others = len(self.released) - 1, self.released - self.pair.first, self.others
         calls = np.arange(last + 1)
         yield from (others[:, i] for i in range(ROWS - 1))
-        for call in (np.maximum(calls - 1, 0), np.minimum(calls + 1, last), self._alike()):
+        for call in (np.abs(calls - 1), last - np.abs(last - calls - 1), self._alike()):
             yield residuals[call, self.positions]
 
     def _alike(self) -> Array:

@@ -53,6 +53,12 @@ def test_calls_out_of_step_with_the_seeds_are_caught_too():
     assert audit_calls(mechanism, PAIRS, rng(), 500, 0.05).epsilon > 1
 
 
+def test_no_row_is_taken_for_its_own_noise():
+    calls, _ = run_calls(Gaussian(epsilon=1.0, delta=1e-5, sensitivity=1.0), PAIRS[0], 50, rng())
+    own = calls.decided - calls.pair.first
+    assert all((noise != own).all() for noise in calls.noises())
+
+
 def test_only_the_decided_row_depends_on_the_coin():
     class Kept(HalvedOutput):
         def release(self, values, rng):
