@@ -9,7 +9,7 @@ import torch
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from leakboard.attacks._members import Scorer, Scores, Trained
+from leakboard.attacks._members import Scores, Trained
 from leakboard.interfaces import Floats, Secret
 from leakboard.models import devices
 from leakboard.models.training import shuffled, train
@@ -23,12 +23,10 @@ def fit_logistic(
     train: KnownTexts, dev: KnownTexts, secrets: tuple[Secret, ...], options: "PortfolioAttack", seed: int
 ) -> Trained:
     """Return the scores of a logistic regression a secret, and a remark where one did not converge."""
-    scores, converged = _logistic(train, secrets)
-    remark = "" if converged else " (stopped at 200 iterations)"
-    return Trained(scores, lambda texts: _logistic(texts, secrets)[0], remark)
+    return _logistic(train, secrets)._replace(again=lambda texts: _logistic(texts, secrets))
 
 
-def _logistic(texts: KnownTexts, secrets: tuple[Secret, ...]) -> tuple[Scorer, bool]:
+def _logistic(texts: KnownTexts, secrets: tuple[Secret, ...]) -> Trained:
     models: dict[str, LogisticRegression] = {}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
@@ -47,7 +45,8 @@ def _logistic(texts: KnownTexts, secrets: tuple[Secret, ...]) -> tuple[Scorer, b
                 full[:, texts.values[secret.name][0]] = 0.0
         return result
 
-    return scores, not any(issubclass(entry.category, ConvergenceWarning) for entry in caught)
+    stopped = any(issubclass(entry.category, ConvergenceWarning) for entry in caught)
+    return Trained(scores, remark=" (stopped at 200 iterations)" if stopped else "")
 
 
 class _Heads(torch.nn.Module):

@@ -19,15 +19,15 @@ Features = Callable[[Floats], NDArray[np.float64]]
 
 PENALTIES = 10.0 ** np.arange(-4, 5)
 """On the weights of least squares, as multiples of their inputs' mean variance."""
-MOST_LEVERAGE = 0.999
+MOST_LEVERAGE = 1 - 1e-9
 """Of a known text on its own fit: it is left out by a division by what is left."""
 RIDGE = 0.01
 """Added to the covariance of what least squares say, as a share of its mean variance."""
 TINY = 1e-12
 LOWEST = -30.0
-"""Least log-probability of a value."""
+"""Least log-probability of a value where penalties are compared, and most of a value that no known text has."""
 LANDMARKS = 1_000
-"""Known texts that span the kernel's functions."""
+"""Known texts that span the kernel's functions, at most half of all: least squares do worst with as many as texts."""
 BLOCK = 4_096
 """Texts whose distances to the landmarks are held at once."""
 
@@ -60,16 +60,17 @@ def gaussian_functions(known: Floats, seed: int) -> tuple[Features, float]:
     from scipy import linalg
 
     rng = np.random.default_rng(seed)
-    vectors = known.astype(np.float64)
-    landmarks = vectors[rng.choice(len(vectors), min(LANDMARKS, len(vectors)), replace=False)]
+    centre = known.mean(0, dtype=np.float64)  # far from 0 differences of squares would be rounded
+    landmarks = known[rng.choice(len(known), min(LANDMARKS, -(-len(known) // 2)), replace=False)] - centre
     distances = _squared_distances(landmarks, landmarks)
-    rate = 2 / (np.median(distances[distances > 0]) if (distances > 0).any() else 1.0)
+    apart = distances > 1e-12 * (landmarks**2).sum(1).max()
+    rate = 2 / (np.median(distances[apart]) if apart.any() else 1.0)
     weights, axes = linalg.eigh(np.exp(-rate * distances))
     kept = weights > 1e-6 * weights[-1]
     basis = axes[:, kept] / np.sqrt(weights[kept])
 
     def functions(vectors: Floats) -> NDArray[np.float64]:
-        parts = np.array_split(vectors.astype(np.float64), 1 + len(vectors) // BLOCK)
+        parts = np.array_split(vectors - centre, 1 + len(vectors) // BLOCK)
         return np.concatenate([np.exp(-rate * _squared_distances(part, landmarks)) @ basis for part in parts])
 
     return functions, float(rate)
@@ -81,10 +82,33 @@ def _discriminant(features: Features, train: KnownTexts, dev: KnownTexts, secret
     on_dev = analysis.projected(dev.vectors)
 
     def loss(secret: Secret, penalty: int) -> float:
-        return log_loss(analysis.discriminant(secret, penalty)(on_dev), dev.values[secret.name])
+        scores = analysis.discriminant(secret, penalty)(on_dev)
+        return log_loss(np.maximum(scores, LOWEST), dev.values[secret.name])
 
     best = {s.name: min(range(len(PENALTIES)), key=lambda penalty: loss(s, penalty)) for s in secrets}
-    return Trained(analysis.scorer(secrets, best), lambda texts: _Analysis.of(features, texts).scorer(secrets, best))
+    return Trained(
+        analysis.scorer(secrets, best), lambda texts: Trained(_Analysis.of(features, texts).scorer(secrets, best))
+    )
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """What maps projected vectors, float64 (n, d), to log-probabilities of a secret's values, float64 (n, values)."""
+
+    directions: NDArray[np.float64]
+    """float64 (d, values seen)."""
+    constants: NDArray[np.float64]
+    seen: Integers
+    """The values that known texts have."""
+    values: int
+    """All values of the secret: of those that no known text has none is likelier than e**`LOWEST`."""
+
+    def __call__(self, projected: NDArray[np.float64]) -> NDArray[np.float64]:
+        logits = projected @ self.directions + self.constants
+        logs = logits - logsumexp(logits, axis=1, keepdims=True)
+        full = np.tile(np.minimum(logs.min(1, keepdims=True), LOWEST), self.values)
+        full[:, self.seen] = logs
+        return full
 
 
 @dataclass(frozen=True)
@@ -93,9 +117,13 @@ class _Analysis:
 
     Least squares of every value's indicator, with a penalty on the weights, give each text as many numbers as there
     are values; what they say is read off Gaussians, one for each value, that share a covariance. The numbers of a
-    known text are those of least squares without it, or few texts would seem to lie far apart; the centre stays that of
-    all, and copies of the text stay. So with as many features as texts its own value still shows where the penalty is
-    small. One eigendecomposition serves all secrets and penalties.
+    known text are those of least squares without it, or few texts would seem to lie far apart. One eigendecomposition
+    serves all secrets and penalties.
+
+    Theorem (leaving one out; Allen 1974). Let f be what least squares with a penalty and a free mean fit to the centred
+    indicator y of a text, and H = x' (X'X + penalty)^-1 x + 1/n its leverage, x its centred features. Without the text,
+    its distance from the mean of the others' indicators is (f - H y) / (1 - H) + y / (n - 1). A copy of the text among
+    the known ones is a text of its own, and stays.
     """
 
     features: Features
@@ -121,7 +149,7 @@ class _Analysis:
         variances = np.maximum(variances, 0)
         shrunken = 1 / (variances[:, None] + PENALTIES * max(variances.mean(), TINY))
         known = known @ axes
-        leverages = np.minimum(known**2 @ shrunken, MOST_LEVERAGE)
+        leverages = np.minimum(known**2 @ shrunken + 1 / len(known), MOST_LEVERAGE)
         return cls(features, centre, axes, shrunken, known, leverages, texts.values)
 
     def projected(self, vectors: Floats) -> NDArray[np.float64]:
@@ -129,37 +157,33 @@ class _Analysis:
         return (self.features(vectors) - self.centre) @ self.axes
 
     def scorer(self, secrets: tuple[Secret, ...], penalties: Mapping[str, int]) -> Scorer:
-        """Return what scores vectors, with one of the penalties for each secret."""
+        """Return what scores vectors, with one of the penalties for each secret, without the known texts."""
+        features, centre, axes = self.features, self.centre, self.axes
         found = {secret.name: self.discriminant(secret, penalties[secret.name]) for secret in secrets}
 
         def scores(vectors: Floats) -> Scores:
-            projected = self.projected(vectors)
-            return {name: discriminant(projected).astype(np.float32) for name, discriminant in found.items()}
+            projected = (features(vectors) - centre) @ axes
+            return {name: lines(projected).astype(np.float32) for name, lines in found.items()}
 
         return scores
 
-    def discriminant(self, secret: Secret, penalty: int) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
-        """Return what maps projected vectors, (n, d), to log-probabilities of the values, (n, values)."""
+    def discriminant(self, secret: Secret, penalty: int) -> _Lines:
+        """Return the lines between a secret's values, with one of the penalties."""
         seen, codes = np.unique(self.values[secret.name], return_inverse=True)
         is_value = np.eye(len(seen))[codes]
-        shares = is_value.mean(0)
-        weights = self.shrunken[:, [penalty]] * (self.known.T @ (is_value - shares))
+        texts, counts = len(codes), is_value.sum(0)
+        centred = is_value - counts / texts
+        weights = self.shrunken[:, [penalty]] * (self.known.T @ centred)
         leverage = self.leverages[:, [penalty]]
-        without = (self.known @ weights - leverage * (is_value - shares)) / (1 - leverage)
-        means = is_value.T @ without / (len(codes) * shares)[:, None]
+        without = (self.known @ weights - leverage * centred) / (1 - leverage) + centred / max(1, texts - 1)
+        means = is_value.T @ without / counts[:, None]
         around = without - means[codes]
-        covariance = around.T @ around / len(codes)
-        covariance += max(RIDGE * np.trace(covariance) / len(covariance), TINY) * np.eye(len(covariance))
+        covariance = around.T @ around / max(1, texts - len(seen))
+        spread = np.trace(covariance) or np.trace(without.T @ without) / texts  # 0: every text has a value of its own
+        covariance += max(RIDGE * spread / len(seen), TINY) * np.eye(len(seen))
         directions = np.linalg.solve(covariance, means.T)
-        constants = np.log(shares) - (means * directions.T).sum(1) / 2
-
-        def scores(projected: NDArray[np.float64]) -> NDArray[np.float64]:
-            logits = projected @ (weights @ directions) + constants
-            full = np.full((len(projected), len(secret.values)), LOWEST)
-            full[:, seen] = np.maximum(logits - logsumexp(logits, axis=1, keepdims=True), LOWEST)
-            return full
-
-        return scores
+        constants = np.log(counts / texts) - (means * directions.T).sum(1) / 2
+        return _Lines(weights @ directions, constants, seen, len(secret.values))
 
 
 def _squared_distances(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:

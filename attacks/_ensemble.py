@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakboard.attacks._denoising import Scaling
-from leakboard.attacks._members import CHEAP, NETWORKS, Member, Rotated, Scores, Trainer, log_loss
+from leakboard.attacks._members import BEST_INPUTS, CHEAP, DEAR, Member, Rotated, Scores, Trainer, log_loss
 from leakboard.interfaces import Floats, Integers
 
 Array = NDArray[np.float64]
@@ -78,7 +78,7 @@ def stacked(trainer: Trainer, scalings: Sequence[Scaling]) -> Ensemble:
         loss = sum(calibrated(member.on_dev[name], truth[name])[1] for name in truth)
         losses[member.inputs.name] = min(loss, losses[member.inputs.name])
     best = sorted(scalings, key=lambda scaling: losses[scaling.name])
-    members += trainer.members(("mlp", scaling) for scaling in best[:NETWORKS])
+    members += trainer.members((family, scaling) for family in DEAR for scaling in best[:BEST_INPUTS])
     members += trainer.members(("trees", s) for s in (scalings[0], Rotated.of(best[0], trainer.train.vectors)))
     trainer.require(members)
     pools = {name: pooled([member.on_dev[name] for member in members], truth[name]) for name in truth}

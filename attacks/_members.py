@@ -23,17 +23,19 @@ Scores = dict[str, Floats]
 Scorer = Callable[[Floats], Scores]
 
 
-CHEAP: Sequence[Family] = ("logistic", "discriminant", "neighbours", "kernel")
+CHEAP: Sequence[Family] = ("logistic", "discriminant", "neighbours")
 """Families that are tried on all inputs."""
-NETWORKS = 3
-"""Inputs that a network is trained on: those on which the cheap families do best."""
+DEAR: Sequence[Family] = ("kernel", "mlp")
+"""Families that are tried on the inputs on which the cheap ones do best."""
+BEST_INPUTS = 3
+"""How many inputs those are."""
 
 
 class Trained(NamedTuple):
     """What a family makes of known texts."""
 
     scores: Scorer
-    again: Callable[[KnownTexts], Scorer] | None = None
+    again: "Callable[[KnownTexts], Trained] | None" = None
     """Trains on other texts, with what was chosen on dev; None: it cannot (dev stops it), or was."""
     remark: str = ""
 
@@ -108,7 +110,10 @@ class Trainer:
         return members
 
     def again(self, members: Iterable[Member]) -> list[Member]:
-        """Return the members trained on dev's texts, too, which keep what they scored on dev before."""
+        """Return the members trained on dev's texts, too, which keep what they scored on dev before.
+
+        One that refuses the numbers stays as it was.
+        """
         parts = (self.train, self.dev)
         values = {name: np.concatenate([part.values[name] for part in parts]) for name in self.train.values}
         both = KnownTexts(
@@ -120,9 +125,15 @@ class Trainer:
         if member.trained.again is None:
             return member
         log_progress(f"{member.name}, with dev")
-        with seeded(self.seed):
-            scores = member.trained.again(replace(texts, vectors=member.inputs(texts.vectors)))
-        return replace(member, trained=Trained(scores))
+        try:
+            with seeded(self.seed):
+                trained = member.trained.again(replace(texts, vectors=member.inputs(texts.vectors)))
+        except (ValueError, ArithmeticError) as error:
+            self.failed.append(f"{member.name} learned from train alone ({failure_line(error)})")
+            return member
+        if trained.remark != member.trained.remark:
+            self.failed.append(f"{member.name}, with dev{trained.remark or ' converged'}")
+        return replace(member, trained=trained)
 
     def require(self, members: Sequence[Member]) -> None:
         """Refuse to go on without members.

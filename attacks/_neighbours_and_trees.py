@@ -4,7 +4,7 @@ They also find texts that stand, word by word or nearly, among the attacker's ow
 """
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,10 +25,13 @@ WIDTHS = (0.1, 0.25, 0.5, 1.0, 2.0)
 """Of the votes' weights, as multiples of the median squared distance to the fifth neighbour."""
 PRIORS = (0.03, 0.3, 3.0)
 """Votes for the shares of all known texts, against those of the neighbours."""
-TREES = 200
+FEWEST = 1 / 400
+"""Known texts that a value without any counts as."""
+TREES = 100
+"""Of a forest; with dev as many more."""
 VALUES_IN_LEAVES = 50_000_000
 """Most numbers in the leaves of a forest: 400 MB."""
-LEAST = 1 / (2 * TREES)
+LEAST = 1 / (4 * TREES)
 """Probability of a value that no tree votes for."""
 
 
@@ -45,7 +48,7 @@ def fit_neighbours(
 
     def voted(found: tuple[Floats, Integers], codes: Integers, secret: Secret, width: float, prior: float) -> Floats:
         distances, rows = found
-        shares = (np.bincount(codes, minlength=len(secret.values)) + LEAST) / len(codes)
+        shares = (np.bincount(codes, minlength=len(secret.values)) + FEWEST) / len(codes)
         votes = np.tile(prior * shares, (len(rows), 1))
         np.add.at(votes, (np.arange(len(rows))[:, None], codes[rows]), np.exp(-distances / (2 * width * unit)))
         return np.log(votes / votes.sum(1, keepdims=True)).astype(np.float32)
@@ -65,7 +68,7 @@ def fit_neighbours(
 
         return scores
 
-    return Trained(scorer(train), scorer)
+    return Trained(scorer(train), lambda texts: Trained(scorer(texts)))
 
 
 def _search(known: Floats) -> Search:
@@ -85,10 +88,22 @@ def fit_trees(
     train: KnownTexts, dev: KnownTexts, secrets: tuple[Secret, ...], options: "PortfolioAttack", seed: int
 ) -> Trained:
     """Return the votes of extremely randomised trees (Geurts et al. 2006), grown for all secrets at once."""
-    return Trained(_forest(train, secrets, seed), lambda texts: _forest(texts, secrets, seed))
+    forest = _forest(train, secrets, seed)
+
+    def again(texts: KnownTexts) -> Trained:
+        more = _forest(texts, secrets, seed + 1)
+        return Trained(lambda vectors: _votes(secrets, (forest(vectors), more(vectors))))
+
+    return Trained(lambda vectors: _votes(secrets, (forest(vectors),)), again)
+
+
+def _votes(secrets: tuple[Secret, ...], forests: Sequence[Scores]) -> Scores:
+    """Return the logarithms of the mean votes of forests of one size."""
+    return {s.name: np.log(np.mean([votes[s.name] for votes in forests], axis=0).clip(LEAST)) for s in secrets}
 
 
 def _forest(texts: KnownTexts, secrets: tuple[Secret, ...], seed: int) -> Scorer:
+    """Return what gives the share of the trees that vote for a value."""
     from sklearn.ensemble import ExtraTreesClassifier
 
     values = max(len(secret.values) for secret in secrets) * len(secrets)
@@ -101,14 +116,13 @@ def _forest(texts: KnownTexts, secrets: tuple[Secret, ...], seed: int) -> Scorer
         forest.fit(texts.vectors, targets if len(secrets) > 1 else targets[:, 0])
     seen = forest.classes_ if len(secrets) > 1 else [forest.classes_]
 
-    def scores(vectors: Floats) -> Scores:
+    def votes(vectors: Floats) -> Scores:
         shares = forest.predict_proba(vectors)
         parts = shares if len(secrets) > 1 else [shares]
         result = {}
         for secret, classes, share in zip(secrets, seen, parts, strict=True):
-            full = np.full((len(vectors), len(secret.values)), LEAST)
-            full[:, classes] = np.maximum(share, LEAST)
-            result[secret.name] = np.log(full).astype(np.float32)
+            result[secret.name] = full = np.zeros((len(vectors), len(secret.values)), np.float32)
+            full[:, classes] = share
         return result
 
-    return scores
+    return votes

@@ -1,5 +1,7 @@
 """The ensemble of classifiers: each family finds what it is there for, and pooling weighs by what helps on dev."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy import optimize
@@ -103,39 +105,50 @@ class TestDiscriminant:
             assert likely.sum() > 100
             assert np.allclose(scores[name][likely], theirs[likely], rtol=0.05, atol=0.05)
 
-    def test_known_texts_are_fitted_as_if_they_were_not_known(self):
-        """Against fits of ridge regression without each of them, about the centre of all."""
+    @pytest.mark.parametrize("d", [12, 60], ids=["few features", "more features than texts"])
+    @pytest.mark.parametrize("penalty", [0, 3, 8])
+    def test_known_texts_are_fitted_as_if_they_were_not_known(self, d, penalty):
+        """Against fits of ridge regression without each of them, centre and mean of the others included."""
         from sklearn.linear_model import Ridge
 
         rng = np.random.default_rng(0)
-        vectors, codes = rng.normal(size=(30, 12)), np.repeat([0, 1], 15)
-        vectors -= vectors.mean(0)
-        secret, targets = Secret("gender", ("f", "m"), "attribute"), np.eye(2)[codes] - 0.5
+        vectors, codes = rng.normal(size=(30, d)), np.repeat([0, 1], 15)
+        vectors[:, 0] += codes
+        secret, targets = Secret("gender", ("f", "m"), "attribute"), np.eye(2)[codes]
         texts = KnownTexts(Texts([""] * 30), vectors.astype(np.float32), {"gender": codes})
-        assert _discriminant.PENALTIES[3] == 0.1
         analysis = _discriminant._Analysis.of(lambda given: given.astype(np.float64), texts)
-        penalty = 0.1 * np.mean(vectors**2) * 30
-        left_out = [
-            Ridge(penalty, fit_intercept=False).fit(*(np.delete(part, i, 0) for part in (vectors, targets)))
-            for i in range(30)
-        ]
-        alone = np.stack([model.predict(vectors[[i]])[0] for i, model in enumerate(left_out)])
+        ridge = _discriminant.PENALTIES[penalty] * np.var(vectors, axis=0).mean() * 30
+
+        def less_its_mean(rows, at):
+            return Ridge(ridge, solver="svd").fit(vectors[rows], targets[rows]).predict(at) - targets[rows].mean(0)
+
+        alone = np.stack([less_its_mean(np.arange(30) != i, vectors[[i]])[0] for i in range(30)])
         means = np.stack([alone[codes == value].mean(0) for value in (0, 1)])
         around = alone - means[codes]
-        whole = Ridge(penalty, fit_intercept=False).fit(vectors, targets).predict(vectors)
-        slope = (means[1] - means[0]) @ np.linalg.pinv(around.T @ around / 30)
-        odds = np.diff(analysis.discriminant(secret, 3)(analysis.projected(texts.vectors)))[:, 0]
-        assert np.corrcoef(odds, whole @ slope)[0, 1] > 0.9999
-        assert np.polyfit(whole @ slope, odds, 1)[0] == pytest.approx(1, abs=0.02)
+        slope = (means[1] - means[0]) @ np.linalg.pinv(around.T @ around / 28)
+        odds = np.diff(analysis.discriminant(secret, penalty)(analysis.projected(texts.vectors)))[:, 0]
+        fitted, constant = np.polyfit(less_its_mean(np.arange(30), vectors) @ slope, odds, 1)
+        assert fitted == pytest.approx(1, abs=0.02)
+        assert constant == pytest.approx(-(means.mean(0) @ slope), abs=0.02)
 
-    def test_the_kernel_machine_does_what_lines_do_in_the_kernels_space(self):
-        """With all known texts as landmarks inner products of its functions are the kernel itself."""
+    def test_scorers_hold_no_known_texts(self):
+        view, *_ = world(linear, [GENDER])
+        scorer = trained("discriminant", view).trained.scores
+        held = [cell.cell_contents for cell in scorer.__closure__]
+        assert not any(isinstance(thing, _discriminant._Analysis) for thing in held)
+        assert max(thing.size for thing in held if isinstance(thing, np.ndarray)) == 8 * 8
+
+    @pytest.mark.parametrize("shift", [0, 1_000])
+    def test_the_kernel_machine_does_what_lines_do_in_the_kernels_space(self, shift):
+        """Between landmarks inner products of its functions are the kernel itself, also far from 0."""
         from sklearn.metrics.pairwise import rbf_kernel
 
-        vectors = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
-        functions, rate = _discriminant.gaussian_functions(vectors, seed=0)
-        found = functions(vectors)
-        assert np.allclose(found @ found.T, rbf_kernel(vectors, gamma=rate), atol=1e-4)
+        vectors = (np.random.default_rng(0).normal(size=(40, 3)) + shift).astype(np.float32)
+        functions, rate = _discriminant.gaussian_functions(vectors, seed=1)
+        landmarks = np.random.default_rng(1).choice(40, 20, replace=False)
+        found = functions(vectors)[landmarks]
+        kernel = rbf_kernel(vectors[landmarks] - np.float64(shift), gamma=rate)
+        assert np.allclose(found @ found.T, kernel, atol=1e-4)
 
 
 class TestPool:
@@ -229,6 +242,27 @@ class TestEnsemble:
         again = attack(view.dev.vectors).scores["gender"].argmax(1)
         assert np.mean(again == view.dev.values["gender"]) > 0.7
         assert attack(vectors).on_dev["gender"] < 0.7
+
+    def test_a_member_that_fails_with_dev_stays_as_it_was(self, monkeypatch):
+        def fails(*given):
+            raise ValueError("no such luck")
+
+        fit = _neighbours_and_trees.fit_trees
+        monkeypatch.setattr(_neighbours_and_trees, "fit_trees", lambda *given: fit(*given)._replace(again=fails))
+        view, *_ = world(linear, [GENDER])
+        member = trained("trees", view)
+        trainer = Trainer(view.train, view.dev, view.secrets, AttributeInference(**SMALL), 0)
+        (same,) = trainer.again([member])
+        assert same is member
+        assert trainer.failed == ["trees on raw inputs learned from train alone (ValueError: no such luck)"]
+
+    def test_whether_the_fit_with_dev_converged_is_told(self):
+        view, *_ = world(linear, [GENDER])
+        member = trained("logistic", view)
+        stopped = member.trained._replace(again=lambda texts: member.trained._replace(remark=" (stopped early)"))
+        trainer = Trainer(view.train, view.dev, view.secrets, AttributeInference(**SMALL), 0)
+        trainer.again([dataclasses.replace(member, trained=stopped)])
+        assert trainer.failed == ["logistic on raw inputs, with dev (stopped early)"]
 
     def test_a_member_that_fails_is_left_out_and_named(self, monkeypatch):
         def fails(*given):
