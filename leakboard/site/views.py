@@ -137,6 +137,7 @@ def _victim_row(board: Board, row: Row) -> Row:
         "privacy_low": row.get("empirical_privacy_low"),
         "privacy_high": row.get("empirical_privacy_high"),
         "privacy_sd": row.get("empirical_privacy_sd"),
+        "privacy_new": row.get("empirical_privacy_new"),
         "attack": row["attack"],
         "metric": row["attack_metric"],
         "attack_slug": slug(row["attack_options"]),
