@@ -73,6 +73,7 @@ def counts_of_tosses(
     holds: Callable[[Array], Array],
     draws: int,
     generator: np.random.Generator,
+    calls: int = FEWEST_CALLS,
 ) -> tuple[tuple[int, int], tuple[int, int]]:
     """Return of how many rows of either input an event holds in ``draws`` `tosses`, and how many rows each input has.
 
@@ -80,7 +81,7 @@ def counts_of_tosses(
         ValueError: a release is not finite, or the event does not answer with one bool for each release.
     """
     counted, tossed = np.zeros(2, np.int64), np.zeros(2, np.int64)
-    for outputs, coins in tosses(release, inputs, draws, generator):
+    for outputs, coins in tosses(release, inputs, draws, generator, calls):
         answers = _answers(holds, outputs)
         counted += [np.count_nonzero(answers & coins), np.count_nonzero(answers & ~coins)]
         tossed += [np.count_nonzero(coins), np.count_nonzero(~coins)]
@@ -117,8 +118,9 @@ def tosses(
     inputs: tuple[Array, Array],
     draws: int,
     generator: np.random.Generator,
+    calls: int = FEWEST_CALLS,
 ) -> Iterator[tuple[Array, Array]]:
-    """Yield ``draws`` releases in chunks, float (n, d), and of each whether it is of the first input, bool (n,).
+    """Yield ``draws`` releases in ``calls`` or more, float (n, d), and whether each is of the first input, bool (n,).
 
     A fair coin of its own decides of every row of a call which input it is: what all rows share tells nothing of it.
 
@@ -126,7 +128,7 @@ def tosses(
         ValueError: a release is not finite.
     """
     first, second = inputs
-    rows = min(_at_once(first), -(-draws // FEWEST_CALLS))
+    rows = min(_at_once(first), -(-draws // calls))
     for start in range(0, draws, rows):
         coins = generator.random(min(rows, draws - start)) < 0.5
         yield finite(release(np.where(coins[:, None], first, second), generator)), coins

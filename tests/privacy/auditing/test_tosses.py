@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
+from leakboard.privacy.auditing import choosing
 from leakboard.privacy.auditing.bound import bound_of_tosses, bounds_of_tosses, logs_of_tosses, lower_bound
-from leakboard.privacy.auditing.trials import counts, counts_of_tosses, tosses
+from leakboard.privacy.auditing.choosing import confirmed
+from leakboard.privacy.auditing.events import Event, corners
+from leakboard.privacy.auditing.trials import FEWEST_CALLS, counts, counts_of_tosses, tosses
 from leakboard.privacy.mechanisms.broken import Copy
-from leakboard.privacy.mechanisms.broken_calls import SharedAndOwn
+from leakboard.privacy.mechanisms.broken_calls import SharedAndOwn, SharedByRows
 
 INPUTS = np.zeros(1), np.ones(1)
 
@@ -79,3 +82,15 @@ def test_what_all_rows_of_a_call_share_is_no_false_alarm():
         alarms["coins"] += float(bounds_of_tosses(*counted, (n, n), 0.0, 0.05)) > 0.5
     assert alarms["coins"] <= stats.binom(200, 0.05).ppf(0.999)
     assert alarms["samples"] > 40
+
+
+@pytest.mark.parametrize("calls", [choosing.CONFIRMING_CALLS, FEWEST_CALLS])
+def test_an_event_is_confirmed_on_many_calls(calls, monkeypatch):
+    """Each row of a call with shared noise is sound by itself, and so promises at most epsilon; in few calls one lucky
+    draw of the noise promises anything.
+    """
+    monkeypatch.setattr(choosing, "CONFIRMING_CALLS", calls)
+    event = Event(corners(2)[0].swapped(), "sum", lambda outputs: outputs.sum(1), 6.0, True, 5.0)
+    found = [confirmed(SharedByRows(1.0), event, 10_000, np.random.default_rng(seed), 0.05) for seed in range(10)]
+    assert (max(found) > 5) == (calls == FEWEST_CALLS)
+    assert calls == FEWEST_CALLS or max(found) <= 1
