@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from leakboard.attacks._denoising import Scaling
 from leakboard.errors import RequestError, failure_line
-from leakboard.interfaces import Floats, Integers, Secret, Texts
+from leakboard.interfaces import Floats, Integers, Secret
 from leakboard.logs import log_progress
 from leakboard.randomness import seeded
 from leakboard.threats.secrets import KnownTexts
@@ -114,11 +114,7 @@ class Trainer:
 
         One that refuses the numbers stays as it was.
         """
-        parts = (self.train, self.dev)
-        values = {name: np.concatenate([part.values[name] for part in parts]) for name in self.train.values}
-        both = KnownTexts(
-            Texts([text for part in parts for text in part.texts]), np.concatenate([p.vectors for p in parts]), values
-        )
+        both = KnownTexts.joined([self.train, self.dev])
         return [self._again(member, both) for member in members]
 
     def _again(self, member: Member, texts: KnownTexts) -> Member:

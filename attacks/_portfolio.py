@@ -8,7 +8,7 @@ the victim adds noise, whose law is public, they are also given vectors that wer
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -18,7 +18,7 @@ from pydantic import Field
 from leakboard.attacks._denoising import Inputs, Scaling, plain_scalings, shrinkage
 from leakboard.attacks._ensemble import Ensemble, stacked
 from leakboard.attacks._members import Family, Member, Scores, Trainer
-from leakboard.interfaces import Floats, Integers, Secret, Texts
+from leakboard.interfaces import Floats, Integers, Secret
 from leakboard.logs import log_progress
 from leakboard.suite.options import Count, shared
 from leakboard.threats.secrets import KnownTexts, SecretGuesses, SecretsAttack, SecretsView
@@ -129,16 +129,14 @@ def _repeated(view: SecretsView, first: KnownTexts, queries: int, observations: 
     """
     if queries == observations == 1:
         return first
-    means = []
+    parts = []
     for i in range(queries):
         log_progress(f"publications {i + 1} of {queries} of its own texts")
         total = first.vectors.astype(np.float64) if i == 0 else view.oracle.encode(first.texts)
         for _ in range(observations - 1):
             total = total + view.oracle.encode(first.texts)
-        means.append((total / observations).astype(np.float32))
-    texts = Texts([text for _ in range(queries) for text in first.texts])
-    values = {name: np.tile(codes, queries) for name, codes in first.values.items()}
-    return KnownTexts(texts, np.concatenate(means), values)
+        parts.append(replace(first, vectors=(total / observations).astype(np.float32)))
+    return KnownTexts.joined(parts)
 
 
 def _scalings(options: PortfolioAttack, view: SecretsView, train: KnownTexts) -> list[Scaling]:

@@ -44,6 +44,13 @@ class KnownTexts:
     values: Mapping[str, Integers]
     """int64 (n,) a secret: indices into its values."""
 
+    @classmethod
+    def joined(cls, parts: Sequence[KnownTexts]) -> KnownTexts:
+        """Return the texts of all parts, one after the other."""
+        values = {name: np.concatenate([part.values[name] for part in parts]) for name in parts[0].values}
+        texts = Texts([text for part in parts for text in part.texts])
+        return cls(texts, np.concatenate([part.vectors for part in parts]), values)
+
 
 @dataclass(frozen=True)
 class SecretsView:
