@@ -1,5 +1,7 @@
 """What tests of loaders share: the one line of a refusal, and a corpus as plain rows."""
 
+import re
+
 import pandas as pd
 import pytest
 
@@ -34,3 +36,8 @@ def by_row(corpus, column="text"):
     for split in corpus.splits.values():
         found |= dict(zip(split["row"], split[column], strict=True))
     return {row: found[row] for row in sorted(found)}
+
+
+def fake(text: str) -> list[str]:
+    """Tag the persons that the tests use."""
+    return re.findall(r"\b(?:Ann Lee|Bob|Cyd|Bush|Merkel|Rare)\b", text)
