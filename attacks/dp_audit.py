@@ -105,7 +105,7 @@ class DpAudit(ReleaseAudit):
         if self.batches and self.pairs != "sentences":
             log_progress("calls of several rows")
             test = choose_test(mechanism, neighbours, rng, CALLS)
-            if test.promise > promises[best] <= mechanism.epsilon:
+            if test.promise > max(mechanism.epsilon, promises[best]):  # else far more releases of single rows tell more
                 details = f"{test.pair.name}, one row of {ROWS} in a call: {test.name}"
                 return CallsDistinguisher(test, CALLS, details, repeats)
         first, second = (_plain(values) for values in (event.pair.first, event.pair.second))

@@ -218,6 +218,12 @@ class TestBatches:
         assert found["canaries"].n == 4000
         assert corrected_bound([list(found.values())]) == pytest.approx(found["attack_score"].value)
 
+    @pytest.mark.parametrize("name", ["averaged", "laplace"])
+    def test_what_calls_do_not_refute_is_tested_by_single_rows(self, name):
+        """Whatever calls promise: rare events of single rows show among millions of releases only."""
+        for seed in range(4):
+            assert "audit_tosses" in of_mechanism(name, dimension=8, draws=2000, batches=True, seed=seed)
+
     @pytest.mark.parametrize("name", ["laplace", "shared_and_own"])
     def test_sound_ones_are_left_alone(self, name):
         corpus = ZerosAndOnes(dimension=2).load()
