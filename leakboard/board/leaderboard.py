@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from leakboard.board.means import Row, deviation, grouped, mean
-from leakboard.metrics.claims import ERROR, corrected_bound, verdict
+from leakboard.metrics.claims import corrected_bound, verdict
 from leakboard.pipeline.records import Record
 from leakboard.suite.names import KINDS
 
@@ -21,15 +21,6 @@ ROUNDING = 1e-9
 """1 - (1 - x) is not x: without it an attack that equals the constant could pass for better."""
 
 
-class Audited(NamedTuple):
-    """What the audits of a claim prove of its epsilon."""
-
-    bound: float | None = None
-    """At 95 % confidence; None where nothing was audited."""
-    together: float | None = None
-    """At 95 % confidence for this and all other audited claims together."""
-
-
 def leaderboard(records: Sequence[Record]) -> list[Row]:
     """Return the rows of each (dataset, victim, attack) that was measured or failed: means over seeds.
 
@@ -41,17 +32,11 @@ def leaderboard(records: Sequence[Record]) -> list[Row]:
     stands in every row of the victim that carries its claim. It and the verdict are on one release, at its own
     delta, also in rows of an attack that sees several (``observations``), whose claimed and proved epsilons and delta
     are the sums. A victim that claims nothing has it in the rows of its audits alone, for their unit and delta.
-
-    Of many claims that hold, bounds at 95 % confidence exceed one in twenty. The verdict goes by bounds that share the
-    error equally (Bonferroni): the probability that any claim of the rows is wrongly called violated is at most 5 %.
     """
-    audits = grouped([record for record in records if record.attack_metric == "epsilon"], _claim_of)
-    bounds = {}
-    for group in audits:
-        cells = [record.metrics for record in group]
-        bounds[_claim_of(group[0])] = Audited(corrected_bound(cells), corrected_bound(cells, ERROR / len(audits)))
     rows = []
     for of_victim in grouped(records, lambda r: (r.dataset, r.victim)):
+        audits = grouped([record for record in of_victim if record.attack_metric == "epsilon"], _audited)
+        bounds = {_audited(group[0]): corrected_bound([record.metrics for record in group]) for group in audits}
         for group in grouped(of_victim, lambda r: r.attack):
             if not _is_skipped(group):
                 rows += _leaderboard_rows(group, bounds)
@@ -69,20 +54,14 @@ def _is_skipped(records: Sequence[Record]) -> bool:
     return all(record.status == "skipped" for record in records)
 
 
-def _claim_of(record: Record) -> tuple[str, str, str, float | None]:
-    """Return what an audit is about: the victim's claim, or where it claims nothing the audit's unit and delta."""
-    return record.dataset, record.victim, *_audited(record)
-
-
 def _audited(record: Record) -> tuple[str, float | None]:
+    """Return what an audit of the victim is about: its claim, or where it claims nothing the audit's unit and delta."""
     if record.claim:
         return "claim", None
     return (record.audited["unit"], record.audited["delta"]) if record.audited else ("", None)
 
 
-def _leaderboard_rows(
-    records: Sequence[Record], bounds: Mapping[tuple[str, str, str, float | None], Audited]
-) -> list[Row]:
+def _leaderboard_rows(records: Sequence[Record], bounds: Mapping[tuple[str, float | None], float | None]) -> list[Row]:
     done = [record for record in records if record.status == "ok"]
     first = done[0] if done else records[0]
     row: Row = {"dataset": first.dataset, "victim": first.victim, "attack": first.attack, "seeds": len(done)}
@@ -98,20 +77,20 @@ def _leaderboard_rows(
     row |= {name: mean(done, name) for name in ("task_accuracy", "task_majority", "attack_score")}
     row |= _privacy(done)
     row["task_accuracy_sd"] = deviation(done, "task_accuracy")
-    audited = bounds.get(_claim_of(first), Audited())
+    audited = bounds.get(_audited(first))
     if first.claim:
         row |= {
             "epsilon_claimed": first.claim["epsilon"],
             "epsilon_proved": first.claim["proved"],
             "delta": first.claim["delta"],
             "privacy_unit": first.claim["unit"],
-            "verdict": _verdict(first.claim, audited.together),
+            "verdict": _verdict(first.claim, audited),
             "observations": first.claim.get("observations", 1),
         }
-    elif audited.bound is not None:
+    elif audited is not None:
         unit, delta = _audited(first)
         row |= {"delta": delta, "privacy_unit": unit}
-    row["epsilon_audited"] = audited.bound
+    row["epsilon_audited"] = audited
     row["fairness_gap"], row["fairness_variable"] = _widest_gap(done)
     row["status"] = _status(records, done, row)
     return [row, *(_secret_row(row, records, done, secret) for secret in _scored_secrets(first))]

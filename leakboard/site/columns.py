@@ -59,8 +59,7 @@ EPSILONS = (
         "verdict",
         "verdict",
         "Three epsilons",
-        note="violated: the audit found more than is claimed, at 95 % confidence for all claims of the board together; "
-        "unproven: less is proved than claimed; else holds",
+        note="violated: the audit found more than is claimed; unproven: less is proved than claimed; else holds",
     ),
 )
 VICTIMS = (
