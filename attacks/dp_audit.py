@@ -29,7 +29,7 @@ from leakboard.interfaces import Texts
 from leakboard.logs import log_progress
 from leakboard.metrics.claims import ERROR
 from leakboard.privacy.auditing.audit import DRAWS, rounds
-from leakboard.privacy.auditing.calls import CALLS, ROWS, choose_test
+from leakboard.privacy.auditing.calls import CALLS, ROWS, choose_test, run_test
 from leakboard.privacy.auditing.choosing import confirmed, refined_event
 from leakboard.privacy.auditing.events import FEWEST, Event, Pair, choose_event, corners, normalised_corners
 from leakboard.privacy.auditing.sanity import published_repeats
@@ -105,7 +105,8 @@ class DpAudit(ReleaseAudit):
         if self.batches and self.pairs != "sentences":
             log_progress("calls of several rows")
             test = choose_test(mechanism, neighbours, rng, CALLS)
-            if test.promise > max(mechanism.epsilon, promises[best]):  # else far more releases of single rows tell more
+            promise = run_test(mechanism, test, CALLS, rng, ERROR)[0].epsilon
+            if promises[best] <= mechanism.epsilon < promise:  # else far more releases of single rows tell more
                 details = f"{test.pair.name}, one row of {ROWS} in a call: {test.name}"
                 return CallsDistinguisher(test, CALLS, details, repeats)
         first, second = (_plain(values) for values in (event.pair.first, event.pair.second))

@@ -201,7 +201,8 @@ class TestBudget:
     @pytest.mark.parametrize("options", [{"budget": 100_000}, {"batches": True, "draws": 1000}])
     def test_what_rows_of_a_call_share_raises_no_false_alarm(self, options, monkeypatch):
         """Of a sound mechanism; the calls that `batches` tries are sound too, and left out to save time."""
-        monkeypatch.setattr(dp_audit, "choose_test", lambda *given: SimpleNamespace(promise=0.0))
+        monkeypatch.setattr(dp_audit, "choose_test", lambda *given: None)
+        monkeypatch.setattr(dp_audit, "run_test", lambda *given: (SimpleNamespace(epsilon=0.0),))
         runs = 40
         found = [of_mechanism("shared_and_own", dimension=1, seed=seed, **options) for seed in range(runs)]
         assert all("audit_tosses" in metrics for metrics in found)
@@ -217,6 +218,10 @@ class TestBatches:
         assert found["attack_score"].value > 1.0
         assert found["canaries"].n == 4000
         assert corrected_bound([list(found.values())]) == pytest.approx(found["attack_score"].value)
+
+    def test_a_claim_near_what_calls_can_prove_is_refuted(self):
+        """4,000 calls prove 6.62, and the statistic is chosen from 1,000, which prove 5.2."""
+        assert of_mechanism("few_seeds", epsilon=5.5, draws=2000, batches=True)["attack_score"].value > 5.5
 
     @pytest.mark.parametrize("name", ["averaged", "laplace"])
     def test_what_calls_do_not_refute_is_tested_by_single_rows(self, name):

@@ -20,7 +20,7 @@ number of right guesses for m calls, so a large delta is refuted only by nearly 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -102,8 +102,6 @@ class CallsTest:
     name: str
     statistic: Statistic
     digits: int | None
-    promise: float
-    """The bound on the calls that it was chosen from."""
 
     def score(self, calls: Calls) -> Array:
         """Return a number a call, higher where its coin likelier said the first input, float64 (n,)."""
@@ -137,9 +135,16 @@ def audit_calls(
         ValueError: releases that are not finite.
     """
     test = choose_test(mechanism, pairs, generator, calls, digits)
-    tested, coins = run_calls(mechanism, test.pair, calls, generator)
-    scores = test.score(tested)
-    return _described(audit_scores(scores, coins, mechanism.delta, error), test, scores, coins)
+    return _described(*run_test(mechanism, test, calls, generator, error))
+
+
+def run_test(
+    mechanism: Mechanism, test: CallsTest, calls: int, generator: np.random.Generator, error: float
+) -> tuple[OneRunBound, CallsTest, Array, Array]:
+    """Return the bound of a test on fresh calls, the test, and each call's score and coin."""
+    released, coins = run_calls(mechanism, test.pair, calls, generator)
+    scores = test.score(released)
+    return audit_scores(scores, coins, mechanism.delta, error), test, scores, coins
 
 
 def choose_test(
@@ -157,10 +162,10 @@ def choose_test(
     for pair in [way for own in pairs for way in (own, own.swapped())]:
         learned, chosen = (run_calls(mechanism, pair, max(8, calls // 4), generator) for _ in range(2))
         for name, statistic in _statistics(*learned).items():
-            test = CallsTest(pair, name, statistic, digits, 0.0)
+            test = CallsTest(pair, name, statistic, digits)
             looked = audit_scores(test.score(chosen[0]), chosen[1], mechanism.delta)
-            tests.append((looked.right / looked.guesses, replace(test, promise=looked.epsilon)))
-    return max(tests, key=lambda entry: (entry[1].promise, entry[0]))[1]
+            tests.append((looked.epsilon, looked.right / looked.guesses, test))
+    return max(tests, key=lambda entry: entry[:2])[2]
 
 
 def run_calls(mechanism: Mechanism, pair: Pair, calls: int, generator: np.random.Generator) -> tuple[Calls, Array]:

@@ -120,7 +120,9 @@ def tosses(
     generator: np.random.Generator,
     calls: int = FEWEST_CALLS,
 ) -> Iterator[tuple[Array, Array]]:
-    """Yield ``draws`` releases in ``calls`` or more, float (n, d), and whether each is of the first input, bool (n,).
+    """Yield ``draws`` releases, float (n, d), and whether each is of the first input, bool (n,).
+
+    They come in about ``calls`` calls, in more where so many rows of one call are too much to hold.
 
     A fair coin of its own decides of every row of a call which input it is: what all rows share tells nothing of it.
 
