@@ -70,7 +70,10 @@ class Ensemble:
 
 
 def stacked(trainer: Trainer, scalings: Sequence[Scaling]) -> Ensemble:
-    """Train the cheap families on all inputs and the others where those do best, and pool what counts."""
+    """Train the cheap families on all inputs, the others where those do best, and pool what counts.
+
+    One forest is of the vectors as they come, the other of the best inputs along their principal axes.
+    """
     truth = trainer.dev.values
     members = trainer.members((family, scaling) for scaling in scalings for family in CHEAP)
     losses = {scaling.name: np.inf for scaling in scalings}

@@ -124,6 +124,7 @@ class Trainer:
         try:
             with seeded(self.seed):
                 trained = member.trained.again(replace(texts, vectors=member.inputs(texts.vectors)))
+            _finite(trained.scores(member.inputs(self.dev.vectors)))
         except (ValueError, ArithmeticError) as error:
             self.failed.append(f"{member.name} learned from train alone ({failure_line(error)})")
             return member
@@ -145,10 +146,13 @@ class Trainer:
         train, dev = (replace(part, vectors=scaling(part.vectors)) for part in (self.train, self.dev))
         with seeded(self.seed):
             trained = _fit(family)(train, dev, self.secrets, self.options, self.seed)
-        on_dev = trained.scores(dev.vectors)
-        if not all(np.isfinite(values).all() for values in on_dev.values()):
-            raise ValueError("its scores are not finite")
-        return Member(name + trained.remark, scaling, trained, on_dev)
+        return Member(name + trained.remark, scaling, trained, _finite(trained.scores(dev.vectors)))
+
+
+def _finite(scores: Scores) -> Scores:
+    if not all(np.isfinite(values).all() for values in scores.values()):
+        raise ValueError("its scores are not finite")
+    return scores
 
 
 def _fit(

@@ -26,7 +26,7 @@ WIDTHS = (0.1, 0.25, 0.5, 1.0, 2.0)
 PRIORS = (0.03, 0.3, 3.0)
 """Votes for the shares of all known texts, against those of the neighbours."""
 FEWEST = 1 / 400
-"""Known texts that a value without any counts as."""
+"""Added to how many known texts have a value, so that none is impossible."""
 TREES = 100
 """Of a forest; with dev as many more."""
 VALUES_IN_LEAVES = 50_000_000
@@ -87,7 +87,10 @@ def _search(known: Floats) -> Search:
 def fit_trees(
     train: KnownTexts, dev: KnownTexts, secrets: tuple[Secret, ...], options: "PortfolioAttack", seed: int
 ) -> Trained:
-    """Return the votes of extremely randomised trees (Geurts et al. 2006), grown for all secrets at once."""
+    """Return the votes of extremely randomised trees (Geurts et al. 2006), grown for all secrets at once.
+
+    When dev's texts come, trees that learn from them too join those of train alone, as many.
+    """
     forest = _forest(train, secrets, seed)
 
     def again(texts: KnownTexts) -> Trained:

@@ -60,7 +60,7 @@ class PortfolioAttack(SecretsAttack):
 
     portfolio: Portfolio = "best"
     """``best`` on dev of MLP and logistic regression on all inputs; ``mlp``: the papers' alone; ``logistic``;
-    ``ensemble``: these, neighbours, a kernel machine and trees, stacked on dev."""
+    ``ensemble``: MLP, logistic regression, discriminant analysis, neighbours, a kernel and trees, stacked on dev."""
     inputs: Inputs | None = None
     """What they are given; null tries all that apply, the last three where the victim adds noise (``mlp``: raw)."""
     queries: Count = 1

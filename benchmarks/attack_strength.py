@@ -6,9 +6,9 @@ Every victim of the suite is fitted with seed 0, or taken from the store of ``--
 vectors and are scored as the attacks are; for entities each chooses its threshold on dev. What is done is kept: the
 same command goes on. For each set of vectors the best ordinary classifier on test stands beside the ensemble, and what
 the ensemble takes beside scikit-learn's MLP. The best of a dozen on few texts is also the luckiest, so the last lines
-compare each classifier with the ensemble over all sets, with a standard error; a set counts as lost where the best of
-them is better by more than the bar and by more than half of the ensemble's own 95 % interval, as if luck were shared
-among them all.
+compare each classifier with the ensemble over all sets, with a standard error that takes sets to be independent, which
+those of one dataset are not. A set counts as lost where the best of them is better by more than the bar and by more
+than half the width of the ensemble's 95 % interval over test texts.
 """
 
 import argparse

@@ -9,7 +9,10 @@ from leakboard.site.cells import KINDS, Cell
 from leakboard.site.content import Row
 
 HIGHER, LOWER = "higher is better", "lower is better"
-ON_NEW_TEXTS = "privacy of the test texts that stand in neither train nor dev, where no attacker can look one up"
+ON_NEW_TEXTS = (
+    "privacy from the same attack over the test texts that stand, word by word, in neither train nor dev; "
+    "a constant guess leaves other privacy there than over all"
+)
 
 
 @dataclass(frozen=True)

@@ -243,18 +243,21 @@ class TestEnsemble:
         assert np.mean(again == view.dev.values["gender"]) > 0.7
         assert attack(vectors).on_dev["gender"] < 0.7
 
-    def test_a_member_that_fails_with_dev_stays_as_it_was(self, monkeypatch):
-        def fails(*given):
-            raise ValueError("no such luck")
-
-        fit = _neighbours_and_trees.fit_trees
-        monkeypatch.setattr(_neighbours_and_trees, "fit_trees", lambda *given: fit(*given)._replace(again=fails))
+    @pytest.mark.parametrize("reason", ["no such luck", "its scores are not finite"])
+    def test_a_member_that_fails_with_dev_stays_as_it_was(self, reason):
         view, *_ = world(linear, [GENDER])
         member = trained("trees", view)
+
+        def again(texts):
+            if "luck" in reason:
+                raise ValueError(reason)
+            return member.trained._replace(scores=lambda vectors: {"gender": np.full((len(vectors), 2), np.nan)})
+
         trainer = Trainer(view.train, view.dev, view.secrets, AttributeInference(**SMALL), 0)
-        (same,) = trainer.again([member])
-        assert same is member
-        assert trainer.failed == ["trees on raw inputs learned from train alone (ValueError: no such luck)"]
+        failing = dataclasses.replace(member, trained=member.trained._replace(again=again))
+        (same,) = trainer.again([failing])
+        assert same is failing
+        assert trainer.failed == [f"trees on raw inputs learned from train alone (ValueError: {reason})"]
 
     def test_whether_the_fit_with_dev_converged_is_told(self):
         view, *_ = world(linear, [GENDER])
