@@ -27,8 +27,8 @@ TINY = 1e-12
 LOWEST = -30.0
 """Least log-probability of a value where penalties are compared, and most of a value that no known text has."""
 LANDMARKS = 1_000
-"""Known texts that span the kernel's functions: at most half of all, since with as many functions as texts least squares
-are at their worst."""
+"""Known texts that span the kernel's functions: at most half of all, since with as many functions as texts least
+squares are at their worst."""
 BLOCK = 4_096
 """Texts whose distances to the landmarks are held at once."""
 

@@ -5,7 +5,9 @@ of the finished vectors (LEACE: Belrose et al. 2023): on the vectors that it was
 better than a constant. None makes a privacy claim.
 
 Theirs steps three times a text: task, adversary, encoder against it. Here the adversary steps first, then encoder and
-head at once, on the weighted sum that the paper writes.
+head at once, on the weighted sum that the paper writes; with ``steps_apart`` the encoder steps against the secrets
+first, and then on the task. Adam makes steps of like length of gradients of any size, so that a term that would drown
+the task in a sum, as declustering does on AG, cannot.
 """
 
 import dataclasses
@@ -43,11 +45,13 @@ class Method:
     needs_secrets: bool = True
 
 
+OF_TRAINED = ("beta", "least_privacy", "steps_apart")
+"""Options of whatever is trained in."""
 METHODS: Mapping[str, Method] = {
-    "multidetasking": Method(("beta", "hidden", "learning_rate", "least_privacy")),
-    "gradient_reversal": Method(("beta", "hidden", "learning_rate", "least_privacy")),
-    "generation": Method(("beta", "learning_rate", "characters", "least_privacy"), needs_secrets=False),
-    "declustering": Method(("beta", "least_privacy"), beta=0.1),
+    "multidetasking": Method((*OF_TRAINED, "hidden", "learning_rate")),
+    "gradient_reversal": Method((*OF_TRAINED, "hidden", "learning_rate")),
+    "generation": Method((*OF_TRAINED, "learning_rate", "characters"), needs_secrets=False),
+    "declustering": Method(OF_TRAINED, beta=0.1),
     "erasure": Method(()),
 }
 
@@ -70,6 +74,8 @@ class Adversarial(Victim):
     """Longest text that the generator reads (characters)."""
     least_privacy: Annotated[float, Field(gt=0, lt=1)] | None = None
     """Keep the most accurate epoch whose privacy on dev (linear attackers) is at least this; null is the recipe's."""
+    steps_apart: bool = False
+    """The encoder takes a step of its own against the secrets before each on the task, instead of one on the sum."""
 
     uses_gpu: ClassVar[bool] = True
 
@@ -84,7 +90,7 @@ class Adversarial(Victim):
 
     def __post_init__(self) -> None:
         defaults = {option.name: option.default for option in dataclasses.fields(self)}
-        for name in ("beta", "hidden", "learning_rate", "characters", "least_privacy"):
+        for name in ("beta", "hidden", "learning_rate", "characters", "least_privacy", "steps_apart"):
             if name not in METHODS[self.method].reads and (value := getattr(self, name)) != defaults[name]:
                 allowed = ", ".join(method for method in METHODS if name in METHODS[method].reads)
                 raise RequestError(f"{name}: {value} is not allowed with method {self.method!r} (allowed: {allowed})")
@@ -126,6 +132,7 @@ class Adversarial(Victim):
                 adversaries=[adversary] if adversary else [],
                 task_weight=self.alpha,
                 penalty=(lambda vectors, rows: beta * penalty(vectors, rows)) if beta else None,
+                steps_apart=self.steps_apart,
                 criterion=criteria[-1] if criteria else None,
             )
 

@@ -101,6 +101,9 @@ class Defence:
     """Factor of the task's cross entropy."""
     penalty: Callable[[Vectors, list[int]], torch.Tensor] | None = None
     """Of the encoder's vectors of some texts of train and their rows: a scalar that is added to the objective."""
+    steps_apart: bool = False
+    """The penalty is not added: before each step on the objective the encoder takes one on the penalty, by an optimiser
+    of its own."""
     criterion: Callable[[float], float] | None = None
     """Maps an epoch's error rate on dev to what is lowest in the epoch to keep; None leaves it to the recipe."""
 

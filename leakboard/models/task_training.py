@@ -129,10 +129,17 @@ def _fit(
     def loss(batch: list[int]) -> torch.Tensor:
         vectors = encoded(batch)
         value = defence.task_weight * torch.nn.functional.cross_entropy(logits(vectors), labels["train"][batch])
-        return value if defence.penalty is None else value + defence.penalty(vectors, batch)
+        return value if defence.penalty is None or defence.steps_apart else value + defence.penalty(vectors, batch)
 
     def against_batches(adversary: Adversary) -> Adversary:
         return replace(adversary, loss=lambda batch: adversary.loss(encoded(batch).detach(), batch))
+
+    def penalty_alone(batch: list[int]) -> torch.Tensor:
+        """Return the penalty for a step that changes the encoder: what was encoded before is of no more use."""
+        nonlocal latest
+        assert defence.penalty
+        value, latest = defence.penalty(encoded(batch), batch), None
+        return value
 
     def dev_loss() -> float:
         total = 0.0
@@ -147,6 +154,9 @@ def _fit(
         mean = total / len(labels["dev"])
         return defence.criterion(mean) if defence.criterion else mean
 
+    adversaries = [against_batches(adversary) for adversary in defence.adversaries]
+    if defence.penalty and defence.steps_apart:
+        adversaries.append(Adversary(encoder, penalty_alone, recipe.optimiser(trained)))
     steps = sum(1 for _ in encoder.batches(prepared["train"]))
     history = train(
         torch.nn.ModuleDict({"encoder": encoder, "head": head}),
@@ -155,7 +165,7 @@ def _fit(
         dev_loss,
         optimiser=optimiser,
         epochs=recipe.epochs,
-        adversaries=[against_batches(adversary) for adversary in defence.adversaries],
+        adversaries=adversaries,
         scheduler=torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: recipe.schedule(step, steps)),
         clipping_norm=recipe.clipping_norm,
         keep="best" if defence.criterion else recipe.keep,

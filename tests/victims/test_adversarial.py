@@ -243,6 +243,35 @@ class TestTraining:
             assert torch.equal(adversary, adversary_after) == (turn == "encoder")
             assert torch.equal(encoder, encoder_after) == (turn == "adversary")
 
+    @pytest.mark.parametrize("apart", [True, False])
+    def test_steps_apart_go_down_the_term_before_the_task_is_looked_at(self, corpus, apart, monkeypatch):
+        """By the rate times the term's gradient, where steps are plain gradient descent."""
+        rate, terms, tasks, fit = 0.5, [], [], task_training.fit_task_model
+
+        def watched(victim, name, corpus, seed, defend):
+            def watching(encoder, *given):
+                defence = defend(encoder, *given)
+
+                def penalty(vectors, rows):
+                    value = defence.penalty(vectors, rows)
+                    (gradient,) = torch.autograd.grad(value, [encoder.bag.weight], retain_graph=True)
+                    terms.append(encoder.bag.weight.detach() - rate * gradient.to_dense())
+                    return value
+
+                def seen(vectors, epoch):
+                    tasks.append(encoder.bag.weight.detach().clone())
+                    return vectors
+
+                return dataclasses.replace(defence, penalty=penalty, vectors=seen)
+
+            return fit(victim, name, corpus, seed, watching)
+
+        monkeypatch.setattr("leakboard.models.task_training.fit_task_model", watched)
+        encoder = {"embedding_bag": {"dimension": 8, "epochs": 1, "learning_rate": rate}}
+        Adversarial(method="declustering", encoder=encoder, steps_apart=apart).fit(corpus, 0)
+        assert len(terms) > 3
+        assert all(torch.allclose(*pair, atol=1e-6) for pair in zip(terms, tasks, strict=False)) == apart
+
     @pytest.mark.parametrize("method", NAMES)
     def test_it_is_saved_and_loaded(self, corpus, reviews, method, tmp_path):
         victim = Adversarial(method=method, encoder={"lstm": {"dimension": 8, "epochs": 1}})
