@@ -127,10 +127,8 @@ class _Analysis:
     the known ones is a text of its own, and stays.
     """
 
-    features: Features
-    centre: NDArray[np.float64]
-    axes: NDArray[np.float64]
-    """float64 (d, d): the principal axes of the features."""
+    projected: Features
+    """Features along their principal axes."""
     shrunken: NDArray[np.float64]
     """float64 (d, penalties): the inverse of the sum of squares along an axis with a penalty of `PENALTIES` added."""
     known: NDArray[np.float64]
@@ -151,20 +149,20 @@ class _Analysis:
         shrunken = 1 / (variances[:, None] + PENALTIES * max(variances.mean(), TINY))
         known = known @ axes
         leverages = np.minimum(known**2 @ shrunken + 1 / len(known), MOST_LEVERAGE)
-        return cls(features, centre, axes, shrunken, known, leverages, texts.values)
 
-    def projected(self, vectors: Floats) -> NDArray[np.float64]:
-        """Return vectors, float32 (n, d), along the axes."""
-        return (self.features(vectors) - self.centre) @ self.axes
+        def projected(vectors: Floats) -> NDArray[np.float64]:
+            return (features(vectors) - centre) @ axes
+
+        return cls(projected, shrunken, known, leverages, texts.values)
 
     def scorer(self, secrets: tuple[Secret, ...], penalties: Mapping[str, int]) -> Scorer:
         """Return what scores vectors, with one of the penalties for each secret, without the known texts."""
-        features, centre, axes = self.features, self.centre, self.axes
+        projected = self.projected
         found = {secret.name: self.discriminant(secret, penalties[secret.name]) for secret in secrets}
 
         def scores(vectors: Floats) -> Scores:
-            projected = (features(vectors) - centre) @ axes
-            return {name: lines(projected).astype(np.float32) for name, lines in found.items()}
+            along = projected(vectors)
+            return {name: lines(along).astype(np.float32) for name, lines in found.items()}
 
         return scores
 
