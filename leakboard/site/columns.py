@@ -9,7 +9,7 @@ from leakboard.site.cells import KINDS, Cell
 from leakboard.site.content import Row
 
 HIGHER, LOWER = "higher is better", "lower is better"
-ON_NEW_TEXTS = (
+NEW_TEXTS_NOTE = (
     "privacy from the same attack over the test texts that stand, word by word, in neither train nor dev; "
     "a constant guess leaves other privacy there than over all"
 )
@@ -81,7 +81,7 @@ VICTIMS = (
         HIGHER,
         "1 - the better of the strongest attack here and of the best constant guess, 95 % interval",
     ),
-    Column("privacy_new", "on new texts", "number", "Privacy", HIGHER, ON_NEW_TEXTS),
+    Column("privacy_new", "on new texts", "number", "Privacy", HIGHER, NEW_TEXTS_NOTE),
     Column(
         "accuracy",
         "task accuracy",
@@ -122,7 +122,7 @@ ATTACKS = (
     Column("attack_metric", "score is"),
     Column("attack_score", "attack score", "number", better="lower is better for the victim"),
     Column("empirical_privacy", "privacy", "interval", better=HIGHER),
-    Column("empirical_privacy_new", "on new texts", "number", better=HIGHER, note=ON_NEW_TEXTS),
+    Column("empirical_privacy_new", "on new texts", "number", better=HIGHER, note=NEW_TEXTS_NOTE),
     Column("privacy_best_constant", "best constant", "number", better=HIGHER),
     Column("privacy_text_classifier", "on the text", "number", better=HIGHER),
     Column("seeds", "seeds", "whole"),
