@@ -6,8 +6,8 @@ better than a constant. None makes a privacy claim.
 
 Theirs steps three times a text: task, adversary, encoder against it. Here the adversary steps first, then encoder and
 head at once, on the weighted sum that the paper writes; with ``steps_apart`` the encoder steps against the secrets
-first, and then on the task. Adam makes steps of like length of gradients of any size, so that a term that would drown
-the task in a sum, as declustering does on AG, cannot.
+first, by an optimiser of its own (theirs share one), and then on the task. Adam makes steps of like length of gradients
+of any size, so that a term that drowns the task in a sum, as declustering does on AG, drowns it less.
 """
 
 import dataclasses
@@ -90,7 +90,7 @@ class Adversarial(Victim):
 
     def __post_init__(self) -> None:
         defaults = {option.name: option.default for option in dataclasses.fields(self)}
-        for name in ("beta", "hidden", "learning_rate", "characters", "least_privacy", "steps_apart"):
+        for name in dict.fromkeys(name for method in METHODS.values() for name in method.reads):
             if name not in METHODS[self.method].reads and (value := getattr(self, name)) != defaults[name]:
                 allowed = ", ".join(method for method in METHODS if name in METHODS[method].reads)
                 raise RequestError(f"{name}: {value} is not allowed with method {self.method!r} (allowed: {allowed})")
