@@ -1,13 +1,12 @@
 """The classifier portfolio behind ``attribute_inference`` and ``entity_presence``.
 
 The attacker of DPNR (Lyu, He and Li 2020) and Coavoux et al. (2018) is one MLP on the published vectors. A defence must
-not profit from vectors that are merely badly scaled for it, so the portfolio tries an MLP and logistic regression on
-raw, standardised and per-vector normalised inputs, and keeps what does best on dev. Nor must it profit from one kind of
-classifier: the ensemble adds neighbours, a kernel machine and trees, and weighs them all on dev (`_ensemble`). Where
-the victim adds noise, whose law is public, they are also given vectors that were denoised (`_denoising`).
+not profit from one kind of classifier, nor from vectors that are merely badly scaled for it. So the ensemble has six
+kinds, on raw, standardised and per-vector normalised inputs, and weighs them on dev (`_ensemble`). Where the victim
+adds noise, whose law is public, they are also given vectors that were denoised (`_denoising`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -17,13 +16,13 @@ from pydantic import Field
 
 from leakboard.attacks._denoising import Inputs, Scaling, plain_scalings, shrinkage
 from leakboard.attacks._ensemble import Ensemble, stacked
-from leakboard.attacks._members import Family, Member, Scores, Trainer
+from leakboard.attacks._members import Member, Scores, Trainer
 from leakboard.interfaces import Floats, Integers, Secret
 from leakboard.logs import log_progress
-from leakboard.suite.options import Count, shared
+from leakboard.suite.options import ALWAYS_NAMED, Count, shared
 from leakboard.threats.secrets import KnownTexts, SecretGuesses, SecretsAttack, SecretsView
 
-Portfolio = Literal["best", "ensemble", "mlp", "logistic"]
+Portfolio = Literal["ensemble", "mlp", "logistic"]
 
 DENOISED: tuple[Inputs, ...] = ("centred", "above minimum")
 """Inputs that remove a shift of the whole vector."""
@@ -33,7 +32,7 @@ Measure = Callable[[Scores, Mapping[str, Integers]], float]
 
 @dataclass(frozen=True)
 class FittedPortfolio:
-    """The member that did best on dev, or all of them, with the offset that turns scores into guesses."""
+    """A member, or all of them, with the offset that turns scores into guesses."""
 
     attacker: Member | Ensemble
     offset: float
@@ -58,11 +57,12 @@ def _shift(scores: Floats, offset: float) -> Floats:
 class PortfolioAttack(SecretsAttack):
     """Which classifiers are tried, and the MLP's recipe: two layers, ReLU, one head a secret, stopped early on dev."""
 
-    portfolio: Portfolio = "best"
-    """``best`` on dev of MLP and logistic regression on all inputs; ``mlp``: the papers' alone; ``logistic``;
-    ``ensemble``: MLP, logistic regression, discriminant analysis, neighbours, a kernel and trees, stacked on dev."""
+    portfolio: Annotated[Portfolio, ALWAYS_NAMED] = "ensemble"
+    """``ensemble``: MLP, logistic regression, discriminant analysis, neighbours, a kernel and trees, stacked on dev;
+    ``mlp``: the papers' alone; ``logistic``: logistic regression alone."""
     inputs: Inputs | None = None
-    """What they are given; null tries all that apply, the last three where the victim adds noise (``mlp``: raw)."""
+    """What they are given; null: of an ensemble all that apply, the last three where the victim adds noise; of one
+    classifier ``raw``."""
     queries: Count = 1
     """Publications of each of its own texts that the attacker learns from."""
     observations: Count = 1
@@ -91,7 +91,7 @@ def fit_portfolio(
     offsets: Callable[[Scores, Mapping[str, Integers]], float],
     seed: int,
 ) -> FittedPortfolio:
-    """Train the members on the attacker's own vectors, and keep the best on dev or stack them all.
+    """Train one member on the attacker's own vectors, or all, which are stacked on dev.
 
     Args:
         options: which members, on which inputs.
@@ -99,25 +99,25 @@ def fit_portfolio(
         measure: score on dev, higher is better.
         offsets: finds the offset of presence scores on dev.
         seed: of the members' random draws.
+
+    Raises:
+        RequestError: no member can be trained on these vectors; it says why.
     """
     train = _repeated(view, view.train, options.queries, options.observations)
     dev = _repeated(view, view.dev, 1, options.observations)
     trainer = Trainer(train, dev, view.secrets, options, seed)
     scalings = _scalings(options, view, train)
-    attackers: Sequence[Member | Ensemble]
+    attacker: Member | Ensemble
     if options.portfolio == "ensemble":
-        attackers = [stacked(trainer, scalings)]
+        attacker = stacked(trainer, scalings)
     else:
-        families: tuple[Family, ...] = ("mlp", "logistic") if options.portfolio == "best" else (options.portfolio,)
-        attackers = members = trainer.members((family, scaling) for scaling in scalings for family in families)
+        members = trainer.members((options.portfolio, scaling) for scaling in scalings)
         trainer.require(members)
-    fitted = []
-    for attacker in attackers:
-        offset = offsets(attacker.on_dev, dev.values)
-        shifted = {secret: _shift(scores, offset) for secret, scores in attacker.on_dev.items()}
-        measured = {secret: measure({secret: shifted[secret]}, dev.values) for secret in shifted}
-        fitted.append(({"": measure(shifted, dev.values)} | measured, offset, attacker))
-    on_dev, offset, attacker = max(fitted, key=lambda entry: entry[0][""])
+        (attacker,) = members
+    offset = offsets(attacker.on_dev, dev.values)
+    shifted = {secret: _shift(scores, offset) for secret, scores in attacker.on_dev.items()}
+    on_dev = {secret: measure({secret: shifted[secret]}, dev.values) for secret in shifted}
+    on_dev[""] = measure(shifted, dev.values)
     details = "; ".join([f"{attacker.name}, {on_dev['']:.4f} on dev", *trainer.failed])
     return FittedPortfolio(attacker, offset, view.secrets, details, on_dev)
 
@@ -141,7 +141,7 @@ def _repeated(view: SecretsView, first: KnownTexts, queries: int, observations: 
 
 def _scalings(options: PortfolioAttack, view: SecretsView, train: KnownTexts) -> list[Scaling]:
     """Return what the members are given: a victim that claims privacy adds noise, which is worth removing."""
-    requested = options.inputs or ("raw" if options.portfolio == "mlp" else None)
+    requested = options.inputs or (None if options.portfolio == "ensemble" else "raw")
     scalings = plain_scalings(train.vectors)
     if (requested is None and view.claim) or requested in DENOISED:
         scalings += [Scaling("centred"), Scaling("above minimum")]

@@ -1,7 +1,7 @@
 """Entity presence: guess from one published vector which of the given entities the text mentions.
 
-The attacker of Coavoux et al. (2018, sections 2 and 4) and DPNR (Lyu, He and Li 2020, section 4.4), made strong: the
-best of a portfolio on dev, with the threshold of "present" chosen on dev for the micro F1 that it is scored by.
+The attacker of Coavoux et al. (2018, sections 2 and 4) and DPNR (Lyu, He and Li 2020, section 4.4), made strong: an
+ensemble of classifiers, with the threshold of "present" chosen on dev for the micro F1 that it is scored by.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ class EntityPresence(PortfolioAttack):
     kind: ClassVar = "entity"
 
     def fit(self, view: SecretsView, seed: int) -> FittedPortfolio:
-        """Train on the attacker's own vectors; select on dev by micro F1."""
+        """Train on the attacker's own vectors; what it scores on dev is micro F1."""
         offsets = _best_offset if self.threshold else _no_offset
         return fit_portfolio(self, view, _micro_f1, offsets, seed)
 

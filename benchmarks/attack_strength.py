@@ -34,7 +34,7 @@ def suite_of(name: str, without: list[str]) -> dict[str, object]:
     """Return the suite's datasets and victims, each with our attacks instead of its own."""
     suite = load_suite(name, Registry()).file.model_dump(exclude_unset=True)
     victims = [{k: v for k, v in entry.items() if k not in ("seeds", "attacks")} for entry in suite["victims"]]
-    ours = [{plugin: {"portfolio": "ensemble"}, "name": f"{OURS} {plugin}"} for plugin in PLUGINS.values()]
+    ours = [{plugin: {}, "name": f"{OURS} {plugin}"} for plugin in PLUGINS.values()]
     theirs = [
         {plugin: {"classifier": classifier}, "name": f"{classifier} {PLUGINS[plugin]}"}
         for plugin in PLUGINS

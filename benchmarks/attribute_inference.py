@@ -1,4 +1,4 @@
-"""Attribute inference, 11,657 x 384, five secrets: our MLP, portfolio and ensemble against scikit-learn's MLP.
+"""Attribute inference, 11,657 x 384, five secrets: our MLP and ensemble against scikit-learn's MLP.
 
     python benchmarks/attribute_inference.py [--rounds 3]
 
@@ -97,13 +97,11 @@ def main() -> None:
 
     sides = {
         "mlp": lambda: attack("mlp", portfolio="mlp", threshold=False),
-        "portfolio": lambda: attack("portfolio"),
-        "ensemble": lambda: attack("ensemble", portfolio="ensemble"),
+        "ensemble": lambda: attack("ensemble"),
     }
     times = alternate(arguments.rounds, **{"scikit-learn": scikit, **sides})
     for name in times:
         print(f"{name}: {times[name]:.2f} s, F1 {scores[name]:.4f}")
-    verdict("attribute_inference_portfolio", times["portfolio"] / times["scikit-learn"], 3.0, at_most=True)
     verdict("attribute_inference_ensemble", times["ensemble"] / times["scikit-learn"], 6.0, at_most=True)
     verdict("attribute_inference_f1", scores["mlp"] / scores["scikit-learn"], 1.0)
     verdict("attribute_inference", times["scikit-learn"] / times["mlp"], 1.5)

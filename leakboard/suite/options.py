@@ -28,6 +28,9 @@ Strings = Annotated[tuple[str, ...], Field(strict=False)]
 """Several strings, written as a list in YAML."""
 Count = Annotated[int, Field(ge=1)]
 """A whole number from 1."""
+ALWAYS_NAMED = object()
+"""Marks an option, ``Annotated[type, ALWAYS_NAMED]``, that labels and identities name at its default, too: the default
+may change, as attackers get stronger, and results of its other values stay what they are."""
 
 T = TypeVar("T")
 
@@ -155,10 +158,16 @@ def as_dict(instance: Any) -> dict[str, Any]:
     return adapter.dump_python(instance, mode="json")  # type: ignore[no-any-return]
 
 
-def differing(instance: Any) -> dict[str, Any]:
-    """Return the options of a plugin that differ from their defaults, as JSON values."""
+def named(instance: Any) -> dict[str, Any]:
+    """Return the options of a plugin that differ from their defaults, or are always named, as JSON values."""
     _, defaults = _form(instance)
-    return {key: value for key, value in as_dict(instance).items() if getattr(instance, key) != defaults[key]}
+    always, values = always_named(type(instance)), as_dict(instance)
+    return {key: value for key, value in values.items() if key in always or getattr(instance, key) != defaults[key]}
+
+
+def always_named(cls: Any) -> set[str]:
+    """Return the options of a plugin that are marked `ALWAYS_NAMED`."""
+    return {name for name, field in cls.__pydantic_fields__.items() if ALWAYS_NAMED in field.metadata}
 
 
 def parts(instance: Any) -> dict[str, tuple[str, Any]]:
@@ -188,14 +197,14 @@ def reset(instance: T, *names: str) -> T:
 
 
 def label(name: str, instance: Any) -> str:
-    """Return ``name(option=value, ...)`` with the options that differ from their defaults."""
+    """Return ``name(option=value, ...)`` with the options that differ from their defaults, or are always named."""
     values = written(instance)
     return f"{name}({', '.join(f'{key}={value}' for key, value in sorted(values.items()))})" if values else name
 
 
 def written(instance: Any, names: Sequence[str] | None = None) -> dict[str, str]:
-    """Return options as a label has them: these, or without names those that differ from their defaults."""
-    values = differing(instance) if names is None else {key: as_dict(instance)[key] for key in names}
+    """Return options as a label has them: these, or without names those that it has by itself."""
+    values = named(instance) if names is None else {key: as_dict(instance)[key] for key in names}
     values |= {key: label(inner, part) for key, (inner, part) in parts(instance).items() if key in values}
     return {key: _plain(value) for key, value in values.items()}
 

@@ -234,11 +234,11 @@ def _identified(choice: Choice) -> Identified:
 
 def identity_of(name: str, plugin: Any, fingerprint: str = "") -> dict[str, Any]:
     """Return what identifies a plugin; parts that are plugins stand in it whether they are the default or not."""
-    changed = options.differing(plugin)
-    changed |= {key: identity_of(inner, part) for key, (inner, part) in options.parts(plugin).items()}
+    told = options.named(plugin)
+    told |= {key: identity_of(inner, part) for key, (inner, part) in options.parts(plugin).items()}
     revision = code.revision(type(plugin))
     declared = {"code": code.package_digest(type(plugin))} if revision is None else {"revision": revision}
-    return {"name": name, "options": changed, "fingerprint": fingerprint, **declared}
+    return {"name": name, "options": told, "fingerprint": fingerprint, **declared}
 
 
 def _declared(plugin: Plugin, need: Callable[[Plugin], int | None]) -> int | None:

@@ -88,7 +88,7 @@ class TestSharedNoise:
     def test_the_papers_attacker_does_worse(self, planted):
         assert accuracy(planted, shared, portfolio="mlp")[0] < 0.9
 
-    def test_the_portfolio_finds_it_by_itself(self, planted):
+    def test_the_ensemble_finds_it_by_itself(self, planted):
         assert accuracy(planted, shared)[0] > 0.97
 
     def test_entities_alike(self, planted):
@@ -161,9 +161,9 @@ class TestDenoising:
         assert left.var() < 0.05 * centred.var()
 
     def test_without_a_claim_nothing_is_denoised(self, planted):
-        _, result, victim = accuracy(planted, lambda shape, g: np.zeros(shape), claim=None, portfolio="logistic")
+        _, result, victim = accuracy(planted, lambda shape, g: np.zeros(shape), claim=None)
         assert victim.asked == 3
-        assert any(name in result.details for name in ("raw", "standardised", "per vector"))
+        assert not any(name in result.details for name in ("centred", "above minimum", "shrunken"))
 
     def test_plain_scalings_are_the_three(self):
         assert [s.name for s in plain_scalings(np.ones((3, 2), np.float32))] == ["raw", "standardised", "per vector"]

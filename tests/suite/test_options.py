@@ -8,7 +8,20 @@ import pytest
 from pydantic import Field
 
 from leakboard.errors import RequestError
-from leakboard.suite.options import Strings, as_dict, attack, build, describe, field_names, label, shared, victim
+from leakboard.suite.options import (
+    ALWAYS_NAMED,
+    Strings,
+    always_named,
+    as_dict,
+    attack,
+    build,
+    describe,
+    field_names,
+    label,
+    shared,
+    victim,
+)
+from leakboard.suite.plan import identity_of
 
 
 @victim
@@ -44,6 +57,19 @@ class Demanding:
 )
 def test_a_label_names_the_options_that_differ_from_their_defaults(options, expected):
     assert label("fake", build(Fake, options, "suite")) == expected
+
+
+@pytest.mark.parametrize("default", ["weak", "strong"])
+def test_an_option_that_is_always_named_is_told_whatever_its_default(default):
+    @attack(revision=1)
+    class Portfolio:
+        portfolio: Annotated[str, ALWAYS_NAMED] = default
+        size: int = 1
+
+    assert always_named(Portfolio) == {"portfolio"}
+    assert label("fake", Portfolio(portfolio="weak")) == "fake(portfolio=weak)"
+    assert identity_of("fake", Portfolio(portfolio="weak"))["options"] == {"portfolio": "weak"}
+    assert identity_of("fake", Portfolio())["options"] == {"portfolio": default}
 
 
 def test_a_label_names_required_options():

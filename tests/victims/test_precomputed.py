@@ -8,7 +8,7 @@ import pytest
 
 from leakboard.datasets.table import Table
 from leakboard.errors import RequestError
-from leakboard.suite.options import differing
+from leakboard.suite.options import named
 from leakboard.victims.precomputed import Precomputed
 
 RNG = np.random.default_rng(0)
@@ -112,8 +112,8 @@ def test_dimensions_that_never_vary_are_told(tmp_path, corpora, lines):
 
 
 def test_new_options_leave_old_identities_as_they_were():
-    assert differing(Precomputed(vectors="v.npy", column="c")) == {"vectors": "v.npy", "column": "c"}
-    assert differing(Table(path="a.csv", label="y", secrets=("s",))) == {
+    assert named(Precomputed(vectors="v.npy", column="c")) == {"vectors": "v.npy", "column": "c"}
+    assert named(Table(path="a.csv", label="y", secrets=("s",))) == {
         "path": "a.csv",
         "label": "y",
         "secrets": ["s"],
