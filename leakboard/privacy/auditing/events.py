@@ -184,6 +184,7 @@ def statistics_of(mechanism: Mechanism, pair: Pair, first: Array, second: Array)
 
 def fisher(first: Array, second: Array) -> Score:
     """Return the discriminant of Fisher (1936) with a shrunken covariance (Ledoit and Wolf 2004)."""
+    from scipy import linalg
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
     labels = np.repeat([0, 1], [len(first), len(second)])
@@ -192,8 +193,12 @@ def fisher(first: Array, second: Array) -> Score:
     varying = spread > 1e-12 * np.abs(outputs).max(initial=1e-300)
     if not varying.any():
         return lambda outputs: outputs.sum(1)
-    model = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").fit(outputs[:, varying], labels)
-    return lambda outputs: outputs[:, varying] @ model.coef_[0]
+    model = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    try:
+        weights = model.fit(outputs[:, varying], labels).coef_[0]
+    except np.linalg.LinAlgError:  # singular values of almost singular covariances may not converge; QR always ends
+        weights = linalg.lstsq(model.covariance_, model.means_[1] - model.means_[0], lapack_driver="gelsy")[0]
+    return lambda outputs: outputs[:, varying] @ weights
 
 
 def rounded(score: Score, outputs: Array, digits: int) -> Score:

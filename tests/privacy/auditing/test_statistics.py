@@ -1,9 +1,11 @@
 """Learned statistics and thresholds: they find what the sum does not, and no lucky threshold wins."""
 
 import numpy as np
-from scipy import special
+import pytest
+from scipy import linalg, special
 
 from leakboard.privacy.auditing.densities import learned_scores
+from leakboard.privacy.auditing.events import fisher
 from leakboard.privacy.auditing.thresholds import best_threshold
 
 N = 20_000
@@ -46,6 +48,23 @@ def test_coordinates_of_different_noise_have_tables_of_their_own():
         for name in ("density ratios of the coordinates", "density ratio of all coordinates")
     )
     assert apart > together + 0.02
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["as usual", "where singular values do not converge"])
+def test_the_discriminant_is_fishers(fails, monkeypatch):
+    """Of a known covariance C and difference of means m its weights are along inverse(C) m."""
+    solve = linalg.lstsq
+
+    def lstsq(*given, lapack_driver=None):
+        if fails and lapack_driver is None:
+            raise np.linalg.LinAlgError("SVD did not converge in Linear Least Squares")
+        return solve(*given, lapack_driver=lapack_driver)
+
+    monkeypatch.setattr(linalg, "lstsq", lstsq)
+    rng, factor, means = np.random.default_rng(4), np.array([[2.0, 0, 0], [1, 1, 0], [0, 3, 1]]), np.array([1.0, 0, 2])
+    sides = [rng.normal(size=(N, 3)) @ factor.T + side * means for side in (0, 1)]
+    found, expected = fisher(*sides)(np.eye(3)), np.linalg.solve(factor @ factor.T, means)
+    assert found @ expected > 0.999 * np.linalg.norm(found) * np.linalg.norm(expected)
 
 
 def test_trees_find_a_scale_that_a_row_shares():
