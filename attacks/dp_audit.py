@@ -1,18 +1,15 @@
 """Audit of a claimed epsilon: tell two neighbouring inputs apart from what is published, better than the claim allows.
 
 Two ways, both by trying the running mechanism. The *bound* holds at its stated confidence whatever it was chosen from:
-the event is fixed on draws of its own and tested on fresh ones (`leakboard.privacy.auditing.bound`). The *sanity check*
-of Habernal (2022, section 3) is a point estimate without confidence (`leakboard.privacy.auditing.sanity`).
-
-Without ``budget`` and ``batches`` each input has calls of its own, and the rows of one call are taken to be independent
-of each other: noise that they share can raise false alarms. With either, a fair coin decides of every row which input
-it is, and the bound holds whatever rows share where the claim's delta is 0; where it is not, rows are taken to be
-independent.
+the event is fixed on draws of its own and tested on fresh ones (`leakboard.privacy.auditing.bound`). A fair coin
+decides of every row which input it is, and the bound holds whatever rows of a call share where the claim's delta is 0;
+where it is not, rows are taken to be independent. The *sanity check* of Habernal (2022, section 3) is a point estimate
+without confidence (`leakboard.privacy.auditing.sanity`).
 
 Neighbours are what the claim's unit says: corners of the cube that the mechanism's input lies in, and sentences of the
 corpus with one word replaced, those searched for whose vectors lie furthest apart. A low bound proves nothing: only
-this attack failed. Without ``budget`` and ``batches`` no bound exceeds ln(draws / 7.4), at delta 0: to refute a claim
-of 10 takes at least 165,000 draws. With ``batches`` single rows prove no more than about ln(draws / 6), calls than 6.6.
+this attack failed. From n tested releases of either input no bound exceeds about ln(n / 3), at delta 0, and from calls
+of several rows none exceeds 6.6.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,18 +25,20 @@ from leakboard.errors import RequestError
 from leakboard.interfaces import Texts
 from leakboard.logs import log_progress
 from leakboard.metrics.claims import ERROR
-from leakboard.privacy.auditing.audit import DRAWS, rounds
+from leakboard.privacy.auditing.audit import BUDGET, rounds
 from leakboard.privacy.auditing.calls import CALLS, ROWS, choose_test, run_test
 from leakboard.privacy.auditing.choosing import confirmed, refined_event
-from leakboard.privacy.auditing.events import FEWEST, Event, Pair, choose_event, corners, normalised_corners
+from leakboard.privacy.auditing.events import FEWEST, Event, Pair, corners, normalised_corners
 from leakboard.privacy.auditing.sanity import published_repeats
-from leakboard.suite.options import Count, attack
-from leakboard.threats.releases import CallsDistinguisher, CoinDistinguisher, Distinguisher, ReleaseAudit, ReleasesView
+from leakboard.suite.options import ALWAYS_NAMED, Count, attack
+from leakboard.threats.releases import CallsDistinguisher, Distinguisher, ReleaseAudit, ReleasesView
 
 CONFIRMED = 10_000
 """Most releases of either input by which events that were chosen in different ways are compared."""
-RANDOM_DRAWS = 2_000
-"""Releases of a text that is not one release of a fixed vector, but encoded by itself each time."""
+SENTENCE_DRAWS = 100_000
+"""Most releases of either of two sentences: half to choose the event on, half to test it."""
+RANDOM_DRAWS = 4_000
+"""Likewise, where a text is not one release of a fixed vector, but encoded by itself each time."""
 
 
 def _one_coordinate(dimension: int, dtype: Any) -> list[Pair]:
@@ -59,36 +58,34 @@ PAIRS: Mapping[ReleaseUnit, Callable[[int, Any], list[Pair]]] = {
 class DpAudit(ReleaseAudit):
     pairs: Literal["corners", "sentences", "both"] = "both"
     """Neighbours: corners of the mechanism's domain, sentences that differ in one word, or whichever tells more."""
-    draws: Annotated[int, Field(ge=100)] = DRAWS
-    """Releases of either input: half to choose the event on, half to test it."""
+    budget: Annotated[int, Field(ge=100_000), ALWAYS_NAMED] = BUDGET
+    """Numbers drawn to audit corners, all coordinates of all releases; of sentences fewer."""
+    batches: Annotated[bool, ALWAYS_NAMED] = True
+    """Audit corners also as one row among others in calls of the mechanism, whose rows may give each other away."""
     sentences: Count = 1000
     """Sentences with one word replaced among which the worst pairs are searched for (texts)."""
     worst: Count = 3
     """Pairs of sentences that are audited (of those furthest apart)."""
     repeats: Annotated[int, Field(ge=0)] | Literal["published"] = 0
     """Releases of either input for the sanity check; 0 leaves it out, ``published`` is Habernal's number."""
-    budget: Annotated[int, Field(ge=100_000)] | None = None
-    """Numbers drawn to audit corners, all coordinates of all releases, instead of ``draws``. Statistics are learned."""
-    batches: bool = False
-    """Audit corners also as one row among others in calls of the mechanism, whose rows may give each other away.
-    Statistics are learned."""
 
     @classmethod
     def example(cls, folder: Path) -> Self:
         """Return an audit by few draws."""
-        return cls(draws=2000, sentences=20)
+        return cls(budget=100_000, sentences=20)
 
     def fit(self, view: ReleasesView, seed: int) -> Distinguisher | CallsDistinguisher:
-        """Choose the event that promises most, on draws of its own."""
+        """Choose the event that promises most, on draws of its own.
+
+        Raises:
+            RequestError: the budget is too small for this width, or the pairs are no neighbours by the claim's unit.
+        """
         rng = np.random.default_rng(seed)
         mechanism, claim = view.mechanism, view.claim
         neighbours = PAIRS[claim.unit](mechanism.dimension, np.float32)
-        fewest = 2 * FEWEST * max(len(neighbours), self.worst)
-        if self.draws < fewest:
-            raise RequestError(f"dp_audit: draws: {self.draws} is not allowed: at least {fewest} for this many pairs")
-        least = 4 * mechanism.dimension * FEWEST * len(neighbours)
-        if self.budget is not None and self.budget < least:
-            allowed = f"at least {least} numbers for {len(neighbours)} pairs in {mechanism.dimension} dimensions"
+        least = mechanism.dimension * FEWEST * max(4 * len(neighbours), 2 * self.worst)
+        if self.budget < least:
+            allowed = f"at least {least} numbers for this many pairs in {mechanism.dimension} dimensions"
             raise RequestError(f"dp_audit: budget: {self.budget} is not allowed: {allowed}")
         events: list[tuple[Event, int]] = []
         if self.pairs in ("corners", "both"):
@@ -111,29 +108,20 @@ class DpAudit(ReleaseAudit):
                 return CallsDistinguisher(test, CALLS, details, repeats)
         first, second = (_plain(values) for values in (event.pair.first, event.pair.second))
         details = f"{event.pair.name}: {event.description}"
-        answer = CoinDistinguisher if self._coins else Distinguisher
-        return answer(first, second, event.holds, draws, repeats, details)
-
-    @property
-    def _coins(self) -> bool:
-        """Whether coins decide of rows which input they are, in choosing as in the test."""
-        return self.budget is not None or self.batches
+        return Distinguisher(first, second, event.holds, draws, repeats, details)
 
     def _of_corners(self, view: ReleasesView, neighbours: list[Pair], rng: np.random.Generator) -> tuple[Event, int]:
         """Return the best event of corners, and how many draws test it."""
-        if not self._coins:
-            draws = self.draws // 2
-            return choose_event(view.mechanism, neighbours, rng, draws), self.draws - draws
-        sizes = rounds(self.draws if self.budget is None else None, self.budget or 0, view.mechanism.dimension)
+        sizes = rounds(None, self.budget, view.mechanism.dimension)
         return refined_event(view.mechanism, neighbours, rng, sizes, ERROR), sizes[-1]
 
     def _promises(self, view: ReleasesView, events: list[tuple[Event, int]], rng: np.random.Generator) -> list[float]:
-        """Return what each event promises: with coins its bound on fresh ones, as many for all and at one error.
+        """Return what each event promises: its bound on fresh tosses, as many for all and at one error.
 
         Those of corners are chosen on other draws, and at another error, than those of sentences; and an event that was
         chosen on rows which depend on each other may not keep its promise.
         """
-        if not self._coins or (len(events) == 1 and not self.batches):
+        if len(events) == 1 and not self.batches:
             return [event.promise for event, _ in events]
         size, found = min(CONFIRMED, *(draws for _, draws in events)), []
         for event, _ in events:
@@ -151,13 +139,14 @@ class DpAudit(ReleaseAudit):
         pairs = _neighbours(texts, self.sentences, rng)
         vectors = mechanism.vectors([text for pair in pairs for text in pair])
         if vectors is None:
-            chosen, draws = pairs[:1], min(self.draws, RANDOM_DRAWS)
+            chosen, most = pairs[:1], RANDOM_DRAWS
         else:
             order = np.argsort(-np.abs(vectors[::2] - vectors[1::2]).sum(1), kind="stable")
-            chosen, draws = [pairs[i] for i in order[: self.worst]], self.draws
+            chosen, most = [pairs[i] for i in order[: self.worst]], SENTENCE_DRAWS
         description = "sentences that differ in one word"
         candidates = [Pair(description, *(np.array([text], object) for text in pair)) for pair in chosen]
-        return choose_event(mechanism, candidates, rng, draws // 2), draws - draws // 2
+        sizes = rounds(min(most, self.budget // view.mechanism.dimension), self.budget, view.mechanism.dimension)
+        return refined_event(mechanism, candidates, rng, sizes, ERROR), sizes[-1]
 
 
 def _neighbours(texts: Sequence[str], count: int, rng: np.random.Generator) -> list[tuple[str, str]]:

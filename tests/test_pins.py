@@ -95,7 +95,7 @@ def releases():
         release=lambda values, generator: values + generator.laplace(0.0, 1.0, values.shape),
     )
     rng = STREAMS.stream("claim")
-    return [*bound_metrics(900, 400, 1000, 1e-5), sanity_metric(mechanism, 2_000, rng)]
+    return [*bound_metrics(900, 400, (1000, 1000), 1e-5), sanity_metric(mechanism, 2_000, rng)]
 
 
 def canaries():

@@ -31,28 +31,22 @@ ERROR = 0.05
 """Probability that the bound of a victim, all of its audits together, may be wrong."""
 
 
-def bound_metrics(
-    true_positives: int, false_positives: int, draws: int | tuple[int, int], delta: float
-) -> list[Metric]:
+def bound_metrics(true_positives: int, false_positives: int, tosses: tuple[int, int], delta: float) -> list[Metric]:
     """Return the bound on epsilon that an event's frequencies prove, with its counts.
 
     Args:
-        true_positives: how often the event held for releases of the first input.
-        false_positives: how often it held for releases of the second.
-        draws: releases of either; of the first and of the second where a coin decided of every row.
+        true_positives: how often the event held for rows of the first input.
+        false_positives: how often it held for rows of the second.
+        tosses: rows of the first and of the second input, as coins decided.
         delta: of the claim.
     """
-    if isinstance(draws, int):
-        bound, sizes, tossed = lower_bound(true_positives, false_positives, draws, delta, ERROR), (draws, draws), []
-    else:
-        bound, sizes = bound_of_tosses(true_positives, false_positives, draws, delta, ERROR), draws
-        tossed = [Metric(TOSSES, sum(draws), n=sum(draws))]
+    bound = bound_of_tosses(true_positives, false_positives, tosses, delta, ERROR)
     return [
-        Metric(BOUND, bound, n=sum(sizes) // 2),
-        Metric(TRUE_POSITIVES, true_positives, n=sizes[0]),
-        Metric(FALSE_POSITIVES, false_positives, n=sizes[1]),
-        *tossed,
-        Metric(DELTA, delta, n=sum(sizes) // 2),
+        Metric(BOUND, bound, n=sum(tosses) // 2),
+        Metric(TRUE_POSITIVES, true_positives, n=tosses[0]),
+        Metric(FALSE_POSITIVES, false_positives, n=tosses[1]),
+        Metric(TOSSES, sum(tosses), n=sum(tosses)),
+        Metric(DELTA, delta, n=sum(tosses) // 2),
     ]
 
 

@@ -21,7 +21,7 @@ from leakboard.interfaces import Attack, Corpus, Texts
 from leakboard.metrics.claims import bound_metrics, canary_metrics, sanity_metric
 from leakboard.metrics.measures import Metric
 from leakboard.privacy.auditing.calls import CallsTest, run_calls
-from leakboard.privacy.auditing.trials import counts, counts_of_tosses
+from leakboard.privacy.auditing.trials import counts_of_tosses
 from leakboard.threats.oracle import Oracle
 from leakboard.threats.publications import Publications, Publisher
 from leakboard.threats.threat import AttackResult, Audited, Threat, VictimSide, attacker_corpus, expect
@@ -46,8 +46,9 @@ class ReleasesView:
 class Distinguisher:
     """A way to tell from one release which of two neighbouring inputs it came from, fixed before the draws that count.
 
-    LeakBoard releases both inputs ``draws`` times each and counts how often ``holds`` is true. Each input has calls of
-    its own, so the bound takes rows of one call to be independent: noise that they share can raise false alarms.
+    LeakBoard releases twice as many rows as ``draws``, a fair coin deciding of each which input it is, and counts how
+    often ``holds`` is true. The bound holds where rows of a call depend on each other, if the claim's delta is 0; if it
+    is not, they are taken to be independent.
     """
 
     first: NDArray[Any] | str
@@ -59,14 +60,6 @@ class Distinguisher:
     repeats: int = 0
     """Releases of either input for the sanity check of Habernal (2022), which has one event only; 0 for none."""
     details: str = ""
-
-
-class CoinDistinguisher(Distinguisher):
-    """A distinguisher that is tested by fair coins: of twice as many rows as ``draws``, each decides which input it is.
-
-    The bound holds where rows of a call depend on each other, if the claim's delta is 0; if it is not, they are taken
-    to be independent here too.
-    """
 
 
 @dataclass(frozen=True)
@@ -118,12 +111,8 @@ class ReleasesThreat(Threat["ReleaseAudit"]):
             return _result(metrics + _sanity(event.repeats, oracle, claim, rng), event.calls, event.details, claim)
         expect(event, Distinguisher, "releases")
         inputs, release = _released(event, oracle.mechanism, side.publish, claim.unit)
-        if isinstance(event, CoinDistinguisher):
-            held, sizes = counts_of_tosses(release, inputs, event.holds, 2 * event.draws, rng)
-            metrics = bound_metrics(*held, sizes, claim.delta)
-        else:
-            hits, misses = counts(release, inputs, event.holds, event.draws, rng)
-            metrics = bound_metrics(hits, misses, event.draws, claim.delta)
+        held, sizes = counts_of_tosses(release, inputs, event.holds, 2 * event.draws, rng)
+        metrics = bound_metrics(*held, sizes, claim.delta)
         metrics += _sanity(event.repeats, oracle, claim, rng)
         return _result(metrics, event.draws, event.details, claim)
 

@@ -15,10 +15,10 @@ from leakboard.privacy.mechanisms.releases import CubeRelease
 
 
 def test_delta_and_the_counts_are_told_and_enter_the_bound():
-    found = {metric.name: metric for metric in bound_metrics(640, 250, 1000, 0.1)}
-    assert list(found) == ["attack_score", "true_positives", "false_positives", "audit_delta"]
-    assert {metric.n for metric in found.values()} == {1000}
-    assert [found[name].value for name in list(found)[1:]] == [640, 250, 0.1]
+    found = {metric.name: metric for metric in bound_metrics(640, 250, (1000, 1000), 0.1)}
+    assert list(found) == ["attack_score", "true_positives", "false_positives", "audit_tosses", "audit_delta"]
+    assert [metric.n for metric in found.values()] == [1000, 1000, 1000, 2000, 1000]
+    assert [found[name].value for name in list(found)[1:]] == [640, 250, 2000, 0.1]
     assert found["attack_score"].value == lower_bound(640, 250, 1000, 0.1, 0.05)
     assert 0 < found["attack_score"].value < lower_bound(640, 250, 1000, 0.0, 0.05)
 

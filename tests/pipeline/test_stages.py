@@ -37,7 +37,7 @@ def test_neighbours_are_compared_with_those_of_the_gold_words(bench, command_lin
 
 
 def test_what_an_audit_is_about_is_noted(bench, command_line):
-    audit = {"dp_audit": {"pairs": "corners", "draws": 1000}}
+    audit = {"dp_audit": {"pairs": "corners", "budget": 100_000}}
     victim = {"mechanism": {"name": "laplace", "epsilon": 1.0}}
     bench.suite(datasets=["zeros_and_ones"], victims=[victim], attacks=[audit], text_classifier=False)
     status, out, _ = command_line(*bench.arguments("run"))

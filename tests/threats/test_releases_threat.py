@@ -12,7 +12,7 @@ from leakboard.claims import ReleaseClaim, TrainingClaim
 from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import FittedVictim, PublishedWords, Victim
 from leakboard.pipeline.attacking import evaluate_attack
-from leakboard.privacy.auditing.bound import lower_bound
+from leakboard.privacy.auditing.bound import bound_of_tosses
 from leakboard.privacy.auditing.sanity import exact_loss, laplace_chances, sampling_error
 from leakboard.privacy.mechanisms.releases import CubeRelease
 from leakboard.randomness import Streams
@@ -79,7 +79,7 @@ def test_the_draws_are_fresh_whatever_the_attack_says_of_them(metrics):
     """An event of which the attack says it always holds proves nothing, whatever the attack saw."""
     always = Distinguisher(np.zeros(2), np.ones(2), lambda outputs: np.ones(len(outputs), bool), 500)
     found = metrics(always, CubeRelease(2, 1.0, calibration="l1"))
-    assert (found["true_positives"].value, found["false_positives"].value) == (500, 500)
+    assert all(found[name].value == found[name].n for name in ("true_positives", "false_positives"))
     assert found["attack_score"].value == 0.0
 
 
@@ -115,8 +115,9 @@ def test_texts_are_published_whole(evaluated):
     event = Distinguisher("aa", "b", lambda outputs: outputs[:, 0] > 1, 100, details="by length")
     result, victim = evaluated(event, CubeRelease(2, 1.0), claim)
     found = {m.name: m.value for m in result.metrics}
-    assert (found["true_positives"], found["false_positives"]) == (100, 0)
-    assert victim.asked == ["aa"] * 100 + ["b"] * 100
+    assert (found["true_positives"], found["false_positives"]) == (victim.asked.count("aa"), 0)
+    assert len(victim.asked) == found["audit_tosses"] == 200
+    assert set(victim.asked) == {"aa", "b"}
     assert (result.test_size, result.details, result.claim) == (100, "by length", claim)
     assert result.audited == Audited("word", 0.0)
 
@@ -161,13 +162,14 @@ def test_inputs_that_the_claim_calls_neighbours_are_released(first, second, unit
 def test_delta_and_the_counts_are_told_and_enter_the_bound(metrics):
     event = Distinguisher(np.zeros(1), np.ones(1), below_half, 1000)
     found = metrics(event, CubeRelease(1, 1.0), dataclasses.replace(CLAIM, delta=0.1))
-    assert list(found) == ["attack_score", "true_positives", "false_positives", "audit_delta"]
-    assert {metric.n for metric in found.values()} == {1000}
+    assert list(found) == ["attack_score", "true_positives", "false_positives", "audit_tosses", "audit_delta"]
+    tosses = found["true_positives"].n, found["false_positives"].n
+    assert sum(tosses) == found["audit_tosses"].value == 2000
     right, wrong = int(found["true_positives"].value), int(found["false_positives"].value)
     assert right > wrong > 0
     assert found["audit_delta"].value == 0.1
-    assert found["attack_score"].value == lower_bound(right, wrong, 1000, 0.1, 0.05)
-    assert found["attack_score"].value < lower_bound(right, wrong, 1000, 0.0, 0.05)
+    assert found["attack_score"].value == bound_of_tosses(right, wrong, tosses, 0.1, 0.05)
+    assert found["attack_score"].value < bound_of_tosses(right, wrong, tosses, 0.0, 0.05)
 
 
 def test_the_plug_in_estimate_stands_beside_the_bound_where_it_is_asked_for(metrics):

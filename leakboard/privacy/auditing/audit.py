@@ -26,8 +26,6 @@ from leakboard.privacy.auditing.events import DIGITS, Pair
 from leakboard.privacy.auditing.thresholds import Threshold
 from leakboard.privacy.auditing.trials import Mechanism
 
-DRAWS = 100_000
-"""Releases of either input of an audit that is not in rounds."""
 BUDGET = 100_000_000
 """Numbers that an audit of rows draws at most, all coordinates of all releases, beside those it learns from."""
 MOST = 5_000_000

@@ -7,30 +7,21 @@ patterns of rounding errors, and it too is caught (Mironov 2012). ``digits=None`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leakboard.privacy.auditing.bound import lower_bounds
-from leakboard.privacy.auditing.trials import Mechanism, releases
+from leakboard.privacy.auditing.trials import Mechanism
 
 Array = NDArray[Any]
 Score = Callable[[Array], Array]
 """Maps outputs (n, d) to one number each, float64 (n,)."""
 
-CHOOSING = 1e-4
-"""Error of the bounds that events are compared by: so small that no lucky one of thousands wins."""
 FEWEST = 50
 """Releases of either input that an event of a pair is chosen on, at least."""
-LEARNED = 2_000
-"""Releases of either input that a learned statistic is fitted on."""
-THRESHOLDS = 512
-"""Most thresholds tried for a statistic; never more than a quarter of the draws."""
-ATOMS = 32
-"""Most frequent scores that are thresholds too, with the score above each."""
 DIGITS = 9
 """Digits of a score that count."""
 
@@ -50,7 +41,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Event:
-    """A pair with a statistic and a threshold; ``promise`` is the bound on the draws it was chosen from."""
+    """A pair with a statistic and a threshold; ``promise`` is the bound that it would have on fresh tosses."""
 
     pair: Pair
     statistic: str
@@ -93,68 +84,6 @@ def normalised_corners(dimensions: int, dtype: Any = np.float64) -> list[Pair]:
 def _alternating(dimensions: int, dtype: Any) -> Pair:
     alternating = (np.arange(dimensions) % 2).astype(dtype)
     return Pair("alternating", alternating, 1 - alternating)
-
-
-def choose_event(
-    mechanism: Mechanism,
-    pairs: Sequence[Pair],
-    generator: np.random.Generator,
-    draws: int,
-    digits: int | None = DIGITS,
-) -> Event:
-    """Return the event that distinguishes a pair best, on ``draws`` releases of either input shared by the pairs.
-
-    Raises:
-        ValueError: fewer than 50 draws a pair, no pair, or releases that are not finite.
-    """
-    if not pairs or draws // len(pairs) < FEWEST:
-        request = f"not {draws} draws for {len(pairs)} pairs"
-        raise ValueError(f"an event is chosen on at least {FEWEST} draws for each pair, and one pair, {request}")
-    events = [_best_event(mechanism, pair, draws // len(pairs), digits, generator) for pair in pairs]
-    return max(events, key=lambda event: event.promise)
-
-
-def _best_event(
-    mechanism: Mechanism, pair: Pair, draws: int, digits: int | None, generator: np.random.Generator
-) -> Event:
-    """Return the event of one pair, either way round, that promises most on draws of its own."""
-    sides = (pair.first, pair.second)
-    learned = [np.concatenate(list(releases(mechanism.release, x, min(LEARNED, draws), generator))) for x in sides]
-    statistics = statistics_of(mechanism, pair, *learned)
-    if digits is not None:
-        both = np.concatenate(learned)
-        statistics = {name: rounded(score, both, digits) for name, score in statistics.items()}
-    scores: dict[str, list[Array]] = {name: [] for name in statistics}
-    for values in sides:
-        parts: dict[str, list[Array]] = {name: [] for name in statistics}
-        for outputs in releases(mechanism.release, values, draws, generator):
-            for name, score in statistics.items():
-                parts[name].append(score(outputs))
-        for name, chunks in parts.items():
-            scores[name].append(np.concatenate(chunks))
-    events = [
-        _best_threshold(way, name, statistics[name], *ordered, mechanism.delta)
-        for name, (first, second) in scores.items()
-        for way, ordered in ((pair, (first, second)), (pair.swapped(), (second, first)))
-    ]
-    return max(events, key=lambda event: event.promise)
-
-
-def _best_threshold(pair: Pair, statistic: str, score: Score, first: Array, second: Array, delta: float) -> Event:
-    n = len(first)
-    both, occurrences = np.unique(np.concatenate([first, second]), return_counts=True)
-    spread = np.linspace(0, len(both) - 1, min(THRESHOLDS, n // 4)).astype(int)
-    atoms = np.argsort(-occurrences, kind="stable")[:ATOMS]  # an event that parts an atom from its neighbour
-    positions = np.unique(np.concatenate([spread, atoms, atoms + 1]))
-    candidates = both[positions[positions < len(both)]]
-    below = [np.searchsorted(np.sort(side), candidates, side="left") for side in (first, second)]
-    promises = {
-        True: lower_bounds(n - below[0], n - below[1], n, delta, CHOOSING),
-        False: lower_bounds(below[0], below[1], n, delta, CHOOSING),
-    }
-    above = bool(promises[True].max() >= promises[False].max())
-    best = int(promises[above].argmax())
-    return Event(pair, statistic, score, float(candidates[best]), above, float(promises[above][best]))
 
 
 def statistics_of(mechanism: Mechanism, pair: Pair, first: Array, second: Array) -> dict[str, Score]:

@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakboard.privacy.auditing.bound import logs_of_tosses
-from leakboard.privacy.auditing.events import ATOMS
 
 Array = NDArray[Any]
 
 SPREAD = 256
 """Thresholds at equally spaced ranks; as many again lie in the tails, at ranks that grow geometrically."""
+ATOMS = 32
+"""Most frequent scores that are thresholds too, with the score above each."""
 CAUTION = 2.0
 """Standard errors by which a rate is taken to be worse than it looks."""
 TAIL = 30

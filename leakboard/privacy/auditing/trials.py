@@ -43,30 +43,6 @@ class Mechanism(Protocol):
         """Return the vector that an input becomes before noise; of `MechanismDefaults` the input itself."""
 
 
-def counts(
-    release: Callable[[Array, np.random.Generator], Array],
-    inputs: tuple[Array, Array],
-    holds: Callable[[Array], Array],
-    draws: int,
-    generator: np.random.Generator,
-) -> tuple[int, int]:
-    """Return of how many of ``draws`` releases of either input an event holds.
-
-    The releases of both are shown in one random order: only the outputs themselves can tell the two inputs apart.
-
-    Raises:
-        ValueError: a release is not finite, or the event does not answer with one bool for each release.
-    """
-    counted = np.zeros(2, np.int64)
-    for both in zip(*(releases(release, values, draws, generator) for values in inputs), strict=True):
-        outputs = np.concatenate(both)
-        order = generator.permutation(len(outputs))
-        answers = np.empty(len(outputs), bool)
-        answers[order] = _answers(holds, outputs[order])
-        counted += [np.count_nonzero(part) for part in np.split(answers, 2)]
-    return int(counted[0]), int(counted[1])
-
-
 def counts_of_tosses(
     release: Callable[[Array, np.random.Generator], Array],
     inputs: tuple[Array, Array],
