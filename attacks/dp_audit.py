@@ -95,15 +95,13 @@ class DpAudit(ReleaseAudit):
             events.append(self._of_sentences(view, rng))
         if not events:
             raise RequestError(f"dp_audit: pairs: {self.pairs!r} are no neighbours for a claim about one {claim.unit}")
-        promises = self._promises(view, events, rng)
-        best = int(np.argmax(promises))
-        event, draws = events[best]
+        event, draws = _best(view, events, rng)
         repeats = published_repeats(mechanism.dimension) if self.repeats == "published" else self.repeats
         if self.batches and self.pairs != "sentences":
             log_progress("calls of several rows")
             test = choose_test(mechanism, neighbours, rng, CALLS)
             promise = run_test(mechanism, test, CALLS, rng, ERROR)[0].epsilon
-            if promises[best] <= mechanism.epsilon < promise:  # else far more releases of single rows tell more
+            if promise > mechanism.epsilon and promise > _confirmed(view, event, draws, rng):  # else rows tell more
                 details = f"{test.pair.name}, one row of {ROWS} in a call: {test.name}"
                 return CallsDistinguisher(test, CALLS, details, repeats)
         first, second = (_plain(values) for values in (event.pair.first, event.pair.second))
@@ -114,20 +112,6 @@ class DpAudit(ReleaseAudit):
         """Return the best event of corners, and how many draws test it."""
         sizes = rounds(None, self.budget, view.mechanism.dimension)
         return refined_event(view.mechanism, neighbours, rng, sizes, ERROR), sizes[-1]
-
-    def _promises(self, view: ReleasesView, events: list[tuple[Event, int]], rng: np.random.Generator) -> list[float]:
-        """Return what each event promises: its bound on fresh tosses, as many for all and at one error.
-
-        Those of corners are chosen on other draws, and at another error, than those of sentences; and an event that was
-        chosen on rows which depend on each other may not keep its promise.
-        """
-        if len(events) == 1 and not self.batches:
-            return [event.promise for event, _ in events]
-        size, found = min(CONFIRMED, *(draws for _, draws in events)), []
-        for event, _ in events:
-            mechanism = _TextMechanism(view) if event.pair.first.dtype == object else view.mechanism
-            found.append(confirmed(mechanism, event, size, rng, ERROR))
-        return found
 
     def _of_sentences(self, view: ReleasesView, rng: np.random.Generator) -> tuple[Event, int]:
         """Return the best event of the worst neighbouring sentences, and how many draws test it.
@@ -147,6 +131,20 @@ class DpAudit(ReleaseAudit):
         candidates = [Pair(description, *(np.array([text], object) for text in pair)) for pair in chosen]
         sizes = rounds(min(most, self.budget // view.mechanism.dimension), self.budget, view.mechanism.dimension)
         return refined_event(mechanism, candidates, rng, sizes, ERROR), sizes[-1]
+
+
+def _best(view: ReleasesView, events: list[tuple[Event, int]], rng: np.random.Generator) -> tuple[Event, int]:
+    """Return the event with the largest bound on fresh tosses, as many for all: each was chosen on draws of its own."""
+    if len(events) == 1:
+        return events[0]
+    size = min(CONFIRMED, *(draws for _, draws in events))
+    return max(events, key=lambda entry: _confirmed(view, entry[0], size, rng))
+
+
+def _confirmed(view: ReleasesView, event: Event, draws: int, rng: np.random.Generator) -> float:
+    """Return the bound of an event on fresh tosses; one chosen on rows that depend on each other may promise more."""
+    mechanism = _TextMechanism(view) if event.pair.first.dtype == object else view.mechanism
+    return confirmed(mechanism, event, draws, rng, ERROR)
 
 
 def _neighbours(texts: Sequence[str], count: int, rng: np.random.Generator) -> list[tuple[str, str]]:

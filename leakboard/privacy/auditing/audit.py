@@ -99,7 +99,7 @@ def rounds(draws: int | None, budget: int, dimension: int) -> list[int]:
     sizes = [min(CHOSEN, total // 2)]
     while (left := total - sum(sizes)) > 0:
         size = GROWTH * sum(sizes)
-        sizes.append(size if left >= 2 * size else left)
+        sizes.append(size if left >= GROWTH * size else left)
     return sizes
 
 

@@ -11,14 +11,12 @@ from leakboard.privacy.auditing.bound import bound_of_tosses
 from leakboard.privacy.auditing.densities import learned_scores
 from leakboard.privacy.auditing.events import DIGITS, FEWEST, Array, Event, Pair, Score, rounded, statistics_of
 from leakboard.privacy.auditing.thresholds import Threshold, best_threshold
-from leakboard.privacy.auditing.trials import FEWEST_CALLS, Mechanism, counts_of_tosses, tosses
+from leakboard.privacy.auditing.trials import Mechanism, counts_of_tosses, tosses
 
 MOST_LEARNED = 50_000
 """Releases of either input that statistics are learned from, at most."""
 LEARNED_NUMBERS = 4_000_000
 """Numbers of either input that statistics are learned from, at most: wide vectors have fewer releases."""
-CONFIRMING_CALLS = 4_000
-"""Calls that an event is tried on before it is compared with others."""
 KEPT = 2
 """Statistics of the best pair that later rounds choose from."""
 
@@ -116,14 +114,13 @@ def refined_event(
 
 
 def confirmed(mechanism: Mechanism, event: Event, draws: int, generator: np.random.Generator, error: float) -> float:
-    """Return the bound of an event on ``draws`` fresh tosses of either input, vectors in `CONFIRMING_CALLS`.
+    """Return the bound of an event on ``draws`` fresh tosses of either input.
 
     An event that was chosen on rows which depend on each other may promise what it does not keep: in one call noise
-    that all rows share tells both inputs apart, in another it lifts both above the threshold. Of few calls one decides.
+    that all rows share tells both inputs apart, in another it lifts both above the threshold.
     """
     inputs = event.pair.first, event.pair.second
-    calls = FEWEST_CALLS if event.pair.first.dtype == object else CONFIRMING_CALLS  # texts are encoded many at once
-    counted, sizes = counts_of_tosses(mechanism.release, inputs, event.holds, 2 * draws, generator, calls)
+    counted, sizes = counts_of_tosses(mechanism.release, inputs, event.holds, 2 * draws, generator)
     return bound_of_tosses(*counted, sizes, mechanism.delta, error)
 
 

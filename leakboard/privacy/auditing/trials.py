@@ -15,8 +15,10 @@ VALUES = 1 << 18
 CHUNK = 8_192
 """Releases of a text held at once."""
 
-FEWEST_CALLS = 16
-"""Calls that tosses are spread over, at least: no event is chosen by what the rows of one call happen to share."""
+FEWEST_CALLS, MOST_CALLS = 16, 4_000
+"""Calls that tosses are spread over: no event is chosen, or tested, by what the rows of a few calls happen to share."""
+ROWS_OF_CALL = 16
+"""Rows of a call, at least, where so many tosses have that many in the fewest calls. Texts have the fewest calls."""
 
 
 class Mechanism(Protocol):
@@ -49,7 +51,6 @@ def counts_of_tosses(
     holds: Callable[[Array], Array],
     draws: int,
     generator: np.random.Generator,
-    calls: int = FEWEST_CALLS,
 ) -> tuple[tuple[int, int], tuple[int, int]]:
     """Return of how many rows of either input an event holds in ``draws`` `tosses`, and how many rows each input has.
 
@@ -57,7 +58,7 @@ def counts_of_tosses(
         ValueError: a release is not finite, or the event does not answer with one bool for each release.
     """
     counted, tossed = np.zeros(2, np.int64), np.zeros(2, np.int64)
-    for outputs, coins in tosses(release, inputs, draws, generator, calls):
+    for outputs, coins in tosses(release, inputs, draws, generator):
         answers = _answers(holds, outputs)
         counted += [np.count_nonzero(answers & coins), np.count_nonzero(answers & ~coins)]
         tossed += [np.count_nonzero(coins), np.count_nonzero(~coins)]
@@ -94,22 +95,25 @@ def tosses(
     inputs: tuple[Array, Array],
     draws: int,
     generator: np.random.Generator,
-    calls: int = FEWEST_CALLS,
 ) -> Iterator[tuple[Array, Array]]:
-    """Yield ``draws`` releases, float (n, d), and whether each is of the first input, bool (n,).
+    """Yield ``draws`` releases in chunks, float (n, d), and whether each is of the first input, bool (n,).
 
-    They come in about ``calls`` calls, in more where so many rows of one call are too much to hold.
-
-    A fair coin of its own decides of every row of a call which input it is: what all rows share tells nothing of it.
+    They are of many calls, and a fair coin of its own decides of every row of a call which input it is: what all rows
+    share tells nothing of it.
 
     Raises:
         ValueError: a release is not finite.
     """
     first, second = inputs
+    most = 1 if first.dtype == object else MOST_CALLS // FEWEST_CALLS  # encoders take many texts at once
+    calls = FEWEST_CALLS * max(1, min(most, draws // (ROWS_OF_CALL * FEWEST_CALLS)))
     rows = min(_at_once(first), -(-draws // calls))
-    for start in range(0, draws, rows):
-        coins = generator.random(min(rows, draws - start)) < 0.5
-        yield finite(release(np.where(coins[:, None], first, second), generator)), coins
+    at_once = max(1, _at_once(first) // rows) * rows
+    for start in range(0, draws, at_once):
+        coins = generator.random(min(at_once, draws - start)) < 0.5
+        values = np.where(coins[:, None], first, second)
+        released = [release(values[i : i + rows], generator) for i in range(0, len(values), rows)]
+        yield finite(np.concatenate(released)), coins
 
 
 def finite(outputs: Array) -> Array:

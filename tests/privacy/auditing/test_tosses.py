@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from leakboard.privacy.auditing import choosing
+from leakboard.privacy.auditing import trials
 from leakboard.privacy.auditing.bound import bound_of_tosses, bounds_of_tosses, logs_of_tosses, lower_bound
 from leakboard.privacy.auditing.choosing import confirmed
 from leakboard.privacy.auditing.events import Event, corners
-from leakboard.privacy.auditing.trials import FEWEST_CALLS, counts_of_tosses, releases, tosses
+from leakboard.privacy.auditing.trials import counts_of_tosses, releases, tosses
 from leakboard.privacy.mechanisms.broken import Copy
 from leakboard.privacy.mechanisms.broken_calls import SharedAndOwn, SharedByRows
 
@@ -85,13 +85,45 @@ def test_what_all_rows_of_a_call_share_is_no_false_alarm():
     assert alarms["samples"] > 40
 
 
-@pytest.mark.parametrize("calls", [choosing.CONFIRMING_CALLS, FEWEST_CALLS])
-def test_an_event_is_confirmed_on_many_calls(calls, monkeypatch):
-    """Each row of a call with shared noise is sound by itself, and so promises at most epsilon; in few calls one lucky
-    draw of the noise promises anything.
+@pytest.mark.parametrize("most", [trials.MOST_CALLS, trials.FEWEST_CALLS])
+def test_tosses_are_of_many_calls(most, monkeypatch):
+    """Each row of a call with shared noise is sound by itself, and so proves at most epsilon; in few calls one lucky
+    draw of the noise proves anything.
     """
-    monkeypatch.setattr(choosing, "CONFIRMING_CALLS", calls)
+    monkeypatch.setattr(trials, "MOST_CALLS", most)
     event = Event(corners(2)[0].swapped(), "sum", lambda outputs: outputs.sum(1), 6.0, True, 5.0)
-    found = [confirmed(SharedByRows(1.0), event, 10_000, np.random.default_rng(seed), 0.05) for seed in range(10)]
-    assert (max(found) > 5) == (calls == FEWEST_CALLS)
-    assert calls == FEWEST_CALLS or max(found) <= 1
+    found = [confirmed(SharedByRows(1.0), event, 30_000, np.random.default_rng(seed), 0.05) for seed in range(10)]
+    assert (max(found) > 5) == (most == trials.FEWEST_CALLS)
+    assert most == trials.FEWEST_CALLS or max(found) <= 1.2
+
+
+@pytest.mark.parametrize(
+    ("draws", "calls"),
+    [(32, 16), (500, 16), (10_000, 39 * 16), (600_000, 250 * 16)],
+    ids=["few", "some", "more", "most"],
+)
+def test_how_many_calls(draws, calls):
+    sizes = []
+
+    def release(values, rng):
+        sizes.append(len(values))
+        return values
+
+    outputs, coins = (
+        np.concatenate(part) for part in zip(*tosses(release, INPUTS, draws, np.random.default_rng(0)), strict=True)
+    )
+    assert len(outputs) == len(coins) == sum(sizes) == draws
+    assert len(set(sizes[:-1])) == 1
+    assert 0.9 * calls <= len(sizes) <= calls
+
+
+def test_texts_are_encoded_many_at_once():
+    sizes = []
+
+    def release(values, rng):
+        sizes.append(len(values))
+        return np.zeros((len(values), 1))
+
+    texts = np.array(["a"], object), np.array(["b"], object)
+    list(tosses(release, texts, 6_400, np.random.default_rng(0)))
+    assert sizes == [400] * trials.FEWEST_CALLS
