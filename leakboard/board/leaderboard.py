@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from leakboard.board.means import Row, deviation, grouped, mean
-from leakboard.metrics.claims import corrected_bound, verdict
+from leakboard.metrics.claims import VERDICT_ERROR, corrected_bound, verdict
+from leakboard.metrics.measures import Metric
 from leakboard.pipeline.records import Record
 from leakboard.suite.names import KINDS
 
@@ -21,6 +22,20 @@ ROUNDING = 1e-9
 """1 - (1 - x) is not x: without it an attack that equals the constant could pass for better."""
 
 
+class Audited(NamedTuple):
+    """What the audits of a claim prove of its epsilon."""
+
+    bound: float | None = None
+    """At 95 % confidence; None where nothing was audited."""
+    beyond_doubt: float | None = None
+    """At 99.99 % confidence."""
+
+    @classmethod
+    def by(cls, cells: Sequence[Sequence[Metric]]) -> Audited:
+        """Return what these audits prove together, given the metrics of each."""
+        return cls(corrected_bound(cells), corrected_bound(cells, VERDICT_ERROR))
+
+
 def leaderboard(records: Sequence[Record]) -> list[Row]:
     """Return the rows of each (dataset, victim, attack) that was measured or failed: means over seeds.
 
@@ -32,11 +47,14 @@ def leaderboard(records: Sequence[Record]) -> list[Row]:
     stands in every row of the victim that carries its claim. It and the verdict are on one release, at its own
     delta, also in rows of an attack that sees several (``observations``), whose claimed and proved epsilons and delta
     are the sums. A victim that claims nothing has it in the rows of its audits alone, for their unit and delta.
+
+    Of claims that hold, a bound at 95 % confidence exceeds up to one in twenty. Since boards have hundreds of claims,
+    the verdict goes by bounds at 99.99 % (`VERDICT_ERROR`).
     """
     rows = []
     for of_victim in grouped(records, lambda r: (r.dataset, r.victim)):
         audits = grouped([record for record in of_victim if record.attack_metric == "epsilon"], _audited)
-        bounds = {_audited(group[0]): corrected_bound([record.metrics for record in group]) for group in audits}
+        bounds = {_audited(group[0]): Audited.by([record.metrics for record in group]) for group in audits}
         for group in grouped(of_victim, lambda r: r.attack):
             if not _is_skipped(group):
                 rows += _leaderboard_rows(group, bounds)
@@ -61,7 +79,7 @@ def _audited(record: Record) -> tuple[str, float | None]:
     return (record.audited["unit"], record.audited["delta"]) if record.audited else ("", None)
 
 
-def _leaderboard_rows(records: Sequence[Record], bounds: Mapping[tuple[str, float | None], float | None]) -> list[Row]:
+def _leaderboard_rows(records: Sequence[Record], bounds: Mapping[tuple[str, float | None], Audited]) -> list[Row]:
     done = [record for record in records if record.status == "ok"]
     first = done[0] if done else records[0]
     row: Row = {"dataset": first.dataset, "victim": first.victim, "attack": first.attack, "seeds": len(done)}
@@ -77,20 +95,20 @@ def _leaderboard_rows(records: Sequence[Record], bounds: Mapping[tuple[str, floa
     row |= {name: mean(done, name) for name in ("task_accuracy", "task_majority", "attack_score")}
     row |= _privacy(done)
     row["task_accuracy_sd"] = deviation(done, "task_accuracy")
-    audited = bounds.get(_audited(first))
+    audited = bounds.get(_audited(first), Audited())
     if first.claim:
         row |= {
             "epsilon_claimed": first.claim["epsilon"],
             "epsilon_proved": first.claim["proved"],
             "delta": first.claim["delta"],
             "privacy_unit": first.claim["unit"],
-            "verdict": _verdict(first.claim, audited),
+            "verdict": _verdict(first.claim, audited.beyond_doubt),
             "observations": first.claim.get("observations", 1),
         }
-    elif audited is not None:
+    elif audited.bound is not None:
         unit, delta = _audited(first)
         row |= {"delta": delta, "privacy_unit": unit}
-    row["epsilon_audited"] = audited
+    row["epsilon_audited"] = audited.bound
     row["fairness_gap"], row["fairness_variable"] = _widest_gap(done)
     row["status"] = _status(records, done, row)
     return [row, *(_secret_row(row, records, done, secret) for secret in _scored_secrets(first))]

@@ -33,6 +33,7 @@ VERDICTS = {
     "unproven": "the claimed {claimed} is not proved for what the code does",
     "holds": "no more than the claimed {claimed}: the claim holds as far as this audit sees",
     "": "nothing is claimed",
+    "doubtful": "more than the claimed {claimed}, but not at 99.99 % confidence: the claim is not refuted",
 }
 SHOWN = 30
 """Sentences on guesses that are shown, and as many on audits; the table has the rest."""
@@ -113,7 +114,10 @@ def audit(row: Row) -> str:
     claimed = row.get("epsilon_claimed")
     times = row["observations"] if _number(row.get("observations")) else 1
     names = {"claimed": f"{claimed / times:.3g}" if _number(claimed) else ""}
-    return audited(row["epsilon_audited"], 0.95, VERDICTS[str(row.get("verdict") or "")].format(**names))
+    verdict = str(row.get("verdict") or "")
+    if verdict != "violated" and _number(claimed) and row["epsilon_audited"] > claimed / times:
+        verdict = "doubtful"
+    return audited(row["epsilon_audited"], 0.95, VERDICTS[verdict].format(**names))
 
 
 def audited(epsilon: float, confidence: float, verdict: str) -> str:

@@ -27,6 +27,8 @@ LARGEST_BOUND = "audit_largest_bound"
 """The bound that as many canaries give where every guess is right: a larger claim they cannot refute."""
 PLUG_IN = "plug_in_loss"
 UNSEEN = "infinite: one kind of error was never seen"
+VERDICT_ERROR = 1e-4
+"""Probability that a claim which holds is called violated: in boards of hundreds of claims none is likely to be."""
 ERROR = 0.05
 """Probability that the bound of a victim, all of its audits together, may be wrong."""
 

@@ -62,7 +62,8 @@ EPSILONS = (
         "verdict",
         "verdict",
         "Three epsilons",
-        note="violated: the audit found more than is claimed; unproven: less is proved than claimed; else holds",
+        note="violated: the audit found more than is claimed, at 99.99 % confidence; "
+        "unproven: less is proved than claimed; else holds",
     ),
 )
 VICTIMS = (

@@ -10,6 +10,8 @@ import pytest
 
 from leakboard.board import tables
 from leakboard.board.leaderboard import LOST, leaderboard
+from leakboard.board.summary import audit
+from leakboard.metrics.claims import VERDICT_ERROR
 from leakboard.metrics.measures import Metric
 from leakboard.pipeline.records import FAILURE, RESULT, Record, read_record, write_failure, write_record
 from leakboard.privacy.auditing.bound import lower_bound
@@ -321,6 +323,17 @@ class TestThreeEpsilons:
     @pytest.mark.parametrize(("hits", "expected"), [(120, "unproven"), (900, "violated")])
     def test_a_weak_audit_refutes_nothing(self, hits, expected, rows):
         assert {row["verdict"] for row in rows([self.audit(0, hits, 100)])} == {expected}
+
+    @pytest.mark.parametrize(("proved", "verdict"), [(4.0, "unproven"), (0.5, "holds")])
+    def test_a_verdict_is_beyond_doubt(self, proved, verdict, rows):
+        """One bound at 95 % confidence in twenty exceeds a claim that holds, and a board has hundreds."""
+        claim = CLAIM | {"proved": proved}
+        (doubtful,) = rows([self.audit(0, 230, 100, claim=claim)])
+        bounds = [lower_bound(230, 100, 1000, 0.0, error) for error in (0.05, VERDICT_ERROR)]
+        assert bounds[0] > 0.5 > bounds[1]
+        assert (doubtful["epsilon_audited"], doubtful["verdict"]) == (f"{bounds[0]:.4f}", verdict)
+        assert "the claim is not refuted" in audit({**doubtful, "epsilon_claimed": 0.5, "epsilon_audited": bounds[0]})
+        assert rows([self.audit(0, 900, 100, claim=claim)])[0]["verdict"] == "violated"
 
     def test_what_holds(self, rows):
         row = rows([self.audit(0, 120, 100, claim=CLAIM | {"proved": 0.5})])[0]
