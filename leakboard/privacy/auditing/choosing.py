@@ -17,8 +17,8 @@ MOST_LEARNED = 50_000
 """Releases of either input that statistics are learned from, at most."""
 LEARNED_NUMBERS = 4_000_000
 """Numbers of either input that statistics are learned from, at most: wide vectors have fewer releases."""
-KEPT = 2
-"""Statistics of the best pair that later rounds choose from."""
+COMPARED, KEPT = 8, 2
+"""Statistics of the best pair that are compared once more, and those that later rounds choose from."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def candidates(
 ) -> list[Candidate]:
     """Return `KEPT` statistics of the pair, one way round, whose best event promises most; the best statistic first.
 
-    Half of the draws choose them, shared by the pairs; the other half are of that pair alone, for the threshold.
+    Half of the draws choose the pair, which shares them with the others; the other half are of that pair alone.
 
     Args:
         mechanism: what is audited.
@@ -79,8 +79,8 @@ def candidates(
         fresh,
         error,
     )
-    kept = [candidate for candidate in found if candidate.pair is found[0].pair][:KEPT]
-    return _sorted(_more(kept, mechanism, draws - draws // 2, generator), mechanism.delta, fresh, error)
+    best = [candidate for candidate in found if candidate.pair is found[0].pair][:COMPARED]
+    return _sorted(_more(best, mechanism, draws - draws // 2, generator), mechanism.delta, fresh, error)[:KEPT]
 
 
 def _sorted(found: list[Candidate], delta: float, fresh: int, error: float) -> list[Candidate]:

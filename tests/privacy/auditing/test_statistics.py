@@ -1,11 +1,14 @@
 """Learned statistics and thresholds: they find what the sum does not, and no lucky threshold wins."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy import linalg, special
 
+from leakboard.privacy.auditing import choosing
 from leakboard.privacy.auditing.densities import learned_scores
-from leakboard.privacy.auditing.events import fisher
+from leakboard.privacy.auditing.events import corners, fisher
 from leakboard.privacy.auditing.thresholds import best_threshold
 
 N = 20_000
@@ -65,6 +68,22 @@ def test_the_discriminant_is_fishers(fails, monkeypatch):
     sides = [rng.normal(size=(N, 3)) @ factor.T + side * means for side in (0, 1)]
     found, expected = fisher(*sides)(np.eye(3)), np.linalg.solve(factor @ factor.T, means)
     assert found @ expected > 0.999 * np.linalg.norm(found) * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("compared", [choosing.COMPARED, choosing.KEPT])
+def test_statistics_are_compared_once_more_before_most_are_dropped(compared, monkeypatch):
+    """With this seed the sum and the projection, which are one thing here, look best on the draws that choose a pair."""
+    monkeypatch.setattr(choosing, "COMPARED", compared)
+    mechanism = SimpleNamespace(
+        delta=0.0,
+        release=lambda values, rng: values + rng.laplace(0, 16, values.shape),
+        log_ratio=lambda *given: None,
+        vector_of=lambda values: values,
+    )
+    rng = np.random.default_rng(0)
+    kept = choosing.candidates(mechanism, corners(16), rng, 10_000, fresh=1_000_000, error=0.05, digits=9)
+    assert len(kept) == choosing.KEPT
+    assert ("density ratio" in kept[0].statistic) == (compared > choosing.KEPT)
 
 
 def test_trees_find_a_scale_that_a_row_shares():
