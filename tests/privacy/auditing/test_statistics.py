@@ -72,7 +72,7 @@ def test_the_discriminant_is_fishers(fails, monkeypatch):
 
 @pytest.mark.parametrize("compared", [choosing.COMPARED, choosing.KEPT])
 def test_statistics_are_compared_once_more_before_most_are_dropped(compared, monkeypatch):
-    """With this seed the sum and the projection, which are one thing here, look best on the draws that choose a pair."""
+    """With this seed the sum and the projection, here the same, look best on the draws that choose a pair."""
     monkeypatch.setattr(choosing, "COMPARED", compared)
     mechanism = SimpleNamespace(
         delta=0.0,
