@@ -255,10 +255,13 @@ class TestBatches:
         assert found["attack_score"].value > 1
         assert "audit_tosses" in found
 
-    @pytest.mark.parametrize(("rows", "by_calls"), [(0.5, True), (2.0, True), (7.0, False)])
+    @pytest.mark.parametrize(
+        ("rows", "by_calls"), [([0.5], True), ([2.0], True), ([7.0, 7.0], False), ([9.0, 3.0], True)]
+    )
     def test_whichever_proves_more_is_tested(self, rows, by_calls, monkeypatch):
-        """Rows and calls, each beforehand; calls prove 6.6 of noise that rows share."""
-        monkeypatch.setattr(dp_audit, "confirmed", lambda *given: rows)
+        """Rows and calls, each beforehand; calls prove 6.6 of noise that rows share, and rows by luck once."""
+        confirmed = iter(rows)
+        monkeypatch.setattr(dp_audit, "confirmed", lambda *given: next(confirmed))
         assert ("canaries" in of_mechanism("shared_by_rows", budget=100_000, batches=True)) == by_calls
 
     def test_what_single_rows_refute_is_said_of_single_rows(self):
