@@ -47,9 +47,7 @@ NAMES = ("laplace", "discrete_laplace", "gaussian", *CONTROLS)
 class Mechanism(Victim):
     name: Literal[NAMES]  # type: ignore[valid-type]
     """The first three are correct; of the controls ``random``, ``halved_output`` and ``shared_and_own`` are sound.
-    ``shared_by_rows`` and the next two are broken beside other rows alone: `dp_audit` sees it with ``batches``. The
-    last four, ``shared_by_rows`` to ``shared_and_own``, have noise that rows of a call share: without ``budget`` and
-    ``batches`` `dp_audit` takes rows to be independent, and can call even the sound one violated."""
+    ``shared_by_rows`` and the next two are broken beside other rows alone, which `dp_audit` sees by its ``batches``."""
     epsilon: Positive
     """Claimed."""
     delta: Annotated[float, Field(gt=0, lt=1)] = 1e-3

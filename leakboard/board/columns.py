@@ -46,9 +46,9 @@ LEADERBOARD: Mapping[str, str] = {
     "test_copies": "Share of the test texts that occur verbatim in train.",
     "observations": "How many releases of each text the attack sees; the claim in the row is that of so many.",
     "secret": "The one secret that the row is about; empty in the row that averages over all.",
-    "dataset_options": "The dataset's plugin with all options that differ from their defaults.",
-    "victim_options": "The victim's plugin with all options that differ from their defaults.",
-    "attack_options": "The attack's plugin with all options that differ from their defaults.",
+    "dataset_options": "The dataset's plugin with all options that differ from their defaults or are always named.",
+    "victim_options": "The victim's plugin with all options that differ from their defaults or are always named.",
+    "attack_options": "The attack's plugin with all options that differ from their defaults or are always named.",
     "attack_score_new": "`attack_score` over the test texts that occur in no other split; empty where all or none do, "
     "where no secrets of texts are attacked, and on boards that were computed before it was measured.",
     "empirical_privacy_new": "`empirical_privacy` over these texts: what no attacker can look up.",

@@ -22,7 +22,7 @@ ROUNDING = 1e-9
 """1 - (1 - x) is not x: without it an attack that equals the constant could pass for better."""
 
 
-class Audited(NamedTuple):
+class AuditBounds(NamedTuple):
     """What the audits of a claim prove of its epsilon."""
 
     bound: float | None = None
@@ -31,7 +31,7 @@ class Audited(NamedTuple):
     """At 99.99 % confidence."""
 
     @classmethod
-    def by(cls, cells: Sequence[Sequence[Metric]]) -> Audited:
+    def by(cls, cells: Sequence[Sequence[Metric]]) -> AuditBounds:
         """Return what these audits prove together, given the metrics of each."""
         return cls(corrected_bound(cells), corrected_bound(cells, VERDICT_ERROR))
 
@@ -54,7 +54,7 @@ def leaderboard(records: Sequence[Record]) -> list[Row]:
     rows = []
     for of_victim in grouped(records, lambda r: (r.dataset, r.victim)):
         audits = grouped([record for record in of_victim if record.attack_metric == "epsilon"], _audited)
-        bounds = {_audited(group[0]): Audited.by([record.metrics for record in group]) for group in audits}
+        bounds = {_audited(group[0]): AuditBounds.by([record.metrics for record in group]) for group in audits}
         for group in grouped(of_victim, lambda r: r.attack):
             if not _is_skipped(group):
                 rows += _leaderboard_rows(group, bounds)
@@ -79,7 +79,7 @@ def _audited(record: Record) -> tuple[str, float | None]:
     return (record.audited["unit"], record.audited["delta"]) if record.audited else ("", None)
 
 
-def _leaderboard_rows(records: Sequence[Record], bounds: Mapping[tuple[str, float | None], Audited]) -> list[Row]:
+def _leaderboard_rows(records: Sequence[Record], bounds: Mapping[tuple[str, float | None], AuditBounds]) -> list[Row]:
     done = [record for record in records if record.status == "ok"]
     first = done[0] if done else records[0]
     row: Row = {"dataset": first.dataset, "victim": first.victim, "attack": first.attack, "seeds": len(done)}
@@ -95,7 +95,7 @@ def _leaderboard_rows(records: Sequence[Record], bounds: Mapping[tuple[str, floa
     row |= {name: mean(done, name) for name in ("task_accuracy", "task_majority", "attack_score")}
     row |= _privacy(done)
     row["task_accuracy_sd"] = deviation(done, "task_accuracy")
-    audited = bounds.get(_audited(first), Audited())
+    audited = bounds.get(_audited(first), AuditBounds())
     if first.claim:
         row |= {
             "epsilon_claimed": first.claim["epsilon"],

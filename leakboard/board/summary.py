@@ -115,7 +115,7 @@ def audit(row: Row) -> str:
     times = row["observations"] if _number(row.get("observations")) else 1
     names = {"claimed": f"{claimed / times:.3g}" if _number(claimed) else ""}
     verdict = str(row.get("verdict") or "")
-    if verdict != "violated" and _number(claimed) and row["epsilon_audited"] > claimed / times:
+    if verdict == "holds" and _number(claimed) and row["epsilon_audited"] > claimed / times:
         verdict = "doubtful"
     return audited(row["epsilon_audited"], 0.95, VERDICTS[verdict].format(**names))
 

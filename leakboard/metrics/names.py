@@ -40,9 +40,10 @@ MEANINGS: Mapping[str, str] = {
     "tpr@fpr=0.01": "Share of members found where 1 % of the others are taken for members.",
     "true_positives": "How often an audit's event held for releases of the first input.",
     "false_positives": "How often an audit's event held for releases of the second input.",
-    "audit_tosses": "Fair coins that decided of rows which input they are; without it each input had calls of its own.",
+    "audit_tosses": "Fair coins that decided of rows which input they are.",
     "audit_delta": "The delta at which the audit's bound holds.",
-    "audit_largest_bound": "The bound on epsilon if every canary were guessed right: no larger claim can be refuted.",
+    "audit_largest_bound": "The bound on epsilon at 95 % confidence if every canary were guessed right: "
+    "no larger claim can be refuted.",
     "plug_in_loss": "The point estimate of the privacy loss of Habernal (2022); it is no bound.",
     "canaries": "Canaries for which a coin was tossed.",
     "canary_group": "Units of the claim that one canary is made of.",

@@ -63,7 +63,7 @@ class Board:
     provenance: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     """By the labels of dataset, victim and attack, ``verified`` or ``self-reported``; empty for a run of one's own."""
     labels: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """By kind and name, the label: the plugin with all options that differ from their defaults."""
+    """By kind and name, the label: the plugin with all options that differ from their defaults or are always named."""
     projections: Mapping[tuple[str, str], Sequence[Row]] = field(default_factory=dict)
     """By dataset and victim, where its vectors of test texts lie in two dimensions, and a secret of each text."""
 

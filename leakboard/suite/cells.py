@@ -42,7 +42,7 @@ class Choice:
 
     @property
     def changed(self) -> dict[str, str]:
-        """The options that differ from their defaults, as a label has them."""
+        """The options that differ from their defaults or are always named, as a label has them."""
         if self.plugin is None:
             return {key: json.dumps(value, default=str) for key, value in self.options.items()}
         return options.written(self.plugin)
@@ -98,7 +98,7 @@ class Source:
 
     @property
     def changed(self) -> dict[str, str]:
-        """The options that differ from their defaults, as a label has them, the auxiliary corpus among them."""
+        """The options that a label has, the auxiliary corpus among them."""
         return ({"auxiliary": self._auxiliary} if self._auxiliary else {}) | self.corpus.changed
 
     @property

@@ -35,7 +35,7 @@ class Names:
     """The displayed names of a suite's datasets, victims and attacks."""
 
     names: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """By kind and label: a label is the plugin with all options that differ from their defaults."""
+    """By kind and label: a label is the plugin with all options that differ from their defaults or are always named."""
     common: Mapping[str, str] = field(default_factory=dict)
     """By plugin, the options that all of its entries share and that differ from the defaults."""
 

@@ -1,8 +1,8 @@
 """From cells to identities: what determines a result, and where its record and its cached parts are kept.
 
-An identity is made of what is declared: names, options that differ from their defaults, revisions of plugins and of the
-engine's stages, data, seed and threads. Code, file names and library versions are provenance, not identity; only a
-plugin without a revision is identified by its code.
+An identity is made of what is declared: names, options that differ from their defaults or are always named, revisions
+of plugins and of the engine's stages, data, seed and threads. Code, file names and library versions are provenance, not
+identity; only a plugin without a revision is identified by its code.
 """
 
 from __future__ import annotations
@@ -234,11 +234,11 @@ def _identified(choice: Choice) -> Identified:
 
 def identity_of(name: str, plugin: Any, fingerprint: str = "") -> dict[str, Any]:
     """Return what identifies a plugin; parts that are plugins stand in it whether they are the default or not."""
-    told = options.named(plugin)
-    told |= {key: identity_of(inner, part) for key, (inner, part) in options.parts(plugin).items()}
+    named = options.named(plugin)
+    named |= {key: identity_of(inner, part) for key, (inner, part) in options.parts(plugin).items()}
     revision = code.revision(type(plugin))
     declared = {"code": code.package_digest(type(plugin))} if revision is None else {"revision": revision}
-    return {"name": name, "options": told, "fingerprint": fingerprint, **declared}
+    return {"name": name, "options": named, "fingerprint": fingerprint, **declared}
 
 
 def _declared(plugin: Plugin, need: Callable[[Plugin], int | None]) -> int | None:

@@ -33,7 +33,7 @@ MOST = 5_000_000
 CHOSEN = 50_000
 """Releases of either input that the first event is chosen on."""
 GROWTH = 3
-"""A round draws so many times what was drawn before it."""
+"""A round draws so many times what was drawn before it; the last one draws what is left."""
 CALLS_ERROR = 0.2
 """Share of the error that the audit of whole calls gets."""
 

@@ -16,9 +16,10 @@ CHUNK = 8_192
 """Releases of a text held at once."""
 
 FEWEST_CALLS, MOST_CALLS = 16, 4_000
-"""Calls that tosses are spread over: no event is chosen, or tested, by what the rows of a few calls happen to share."""
+"""Calls that tosses are spread over, so that few events are chosen by what the rows of a few calls happen to share."""
 ROWS_OF_CALL = 16
-"""Rows of a call, at least, where so many tosses have that many in the fewest calls. Texts have the fewest calls."""
+"""A call has at least so many rows, unless even `FEWEST_CALLS` calls have fewer. Texts always have `FEWEST_CALLS`:
+encoders take many at once, so there rare noise that a call shares can decide which event is chosen."""
 
 
 class Mechanism(Protocol):

@@ -218,8 +218,9 @@ class TestHiddenWord:
         inner = CubeRelease(2, 2.0, calibration="l1")
         hidden = HiddenWordRelease(inner, 0.5)
         assert hidden.epsilon == pytest.approx(math.log(0.5 * math.exp(2) + 0.5))
-        found = audit(hidden, corners(2), rng(), draws=100_000).epsilon
-        assert 0.7 * hidden.epsilon < found <= hidden.epsilon
+        found = [audit(hidden, corners(2), rng(seed), draws=100_000).epsilon for seed in range(3)]
+        assert max(found) <= hidden.epsilon  # at 95 % each
+        assert np.median(found) > 0.9 * hidden.epsilon
         assert audit(inner, corners(2), rng(), draws=100_000).epsilon > hidden.epsilon
 
     def test_the_share_of_hidden_rows(self):
