@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from leakboard.claims import ReleaseMechanism
 from leakboard.metrics.measures import Metric
-from leakboard.privacy.auditing.bound import bound_of_tosses, lower_bound
+from leakboard.privacy.auditing.bound import bound_of_tosses
 from leakboard.privacy.auditing.one_run import SHARES, audit_scores, one_run_bound
 from leakboard.privacy.auditing.sanity import plug_in
 
@@ -19,7 +19,7 @@ BOUND, DELTA, TOSSES = "attack_score", "audit_delta", "audit_tosses"
 TRUE_POSITIVES, FALSE_POSITIVES = "true_positives", "false_positives"
 """Names of the metrics from which a bound is worked out again, for a share of the error.
 
-With `TOSSES` coins decided which rows are of the first input; the ``n`` of the counts are the rows of either input.
+Coins decided of `TOSSES` rows which are of the first input; the ``n`` of the counts are the rows of either input.
 """
 CANARIES, GUESSES, RIGHT, TRIED, GROUP = "canaries", "canary_guesses", "canary_right", "canary_tried", "canary_group"
 """Likewise, of a bound from one training run."""
@@ -99,12 +99,10 @@ def _bound_of(cell: Sequence[Metric]) -> Callable[[float], float] | None:
     """Return what maps an error to the bound that an audit's counts give at it; None where a cell is no audit."""
     counts = {metric.name: metric.value for metric in cell if metric.value is not None}
     sizes = {metric.name: metric.n or 0 for metric in cell}
-    if counts.keys() >= {TRUE_POSITIVES, FALSE_POSITIVES, DELTA}:
+    if counts.keys() >= {TRUE_POSITIVES, FALSE_POSITIVES, TOSSES, DELTA}:
         hits, misses = int(counts[TRUE_POSITIVES]), int(counts[FALSE_POSITIVES])
-        draws = sizes[TRUE_POSITIVES], sizes[FALSE_POSITIVES]
-        if TOSSES in counts:
-            return lambda error: bound_of_tosses(hits, misses, draws, counts[DELTA], error)
-        return lambda error: lower_bound(hits, misses, draws[0], counts[DELTA], error)
+        tosses = sizes[TRUE_POSITIVES], sizes[FALSE_POSITIVES]
+        return lambda error: bound_of_tosses(hits, misses, tosses, counts[DELTA], error)
     if counts.keys() >= {CANARIES, GUESSES, RIGHT, TRIED, GROUP, DELTA}:
         m, r, v, tried, group = (int(counts[name]) for name in (CANARIES, GUESSES, RIGHT, TRIED, GROUP))
         return lambda error: one_run_bound(m, r, v, counts[DELTA], error / tried, group=group)

@@ -9,7 +9,7 @@ from scipy import stats
 
 from leakboard.metrics.claims import bound_metrics, canary_metrics, corrected_bound, sanity_metric, verdict
 from leakboard.metrics.measures import Metric
-from leakboard.privacy.auditing.bound import bound_of_tosses, lower_bound
+from leakboard.privacy.auditing.bound import bound_of_tosses
 from leakboard.privacy.auditing.sanity import exact_loss, laplace_chances, sampling_error
 from leakboard.privacy.mechanisms.releases import CubeRelease
 
@@ -19,8 +19,8 @@ def test_delta_and_the_counts_are_told_and_enter_the_bound():
     assert list(found) == ["attack_score", "true_positives", "false_positives", "audit_tosses", "audit_delta"]
     assert [metric.n for metric in found.values()] == [1000, 1000, 1000, 2000, 1000]
     assert [found[name].value for name in list(found)[1:]] == [640, 250, 2000, 0.1]
-    assert found["attack_score"].value == lower_bound(640, 250, 1000, 0.1, 0.05)
-    assert 0 < found["attack_score"].value < lower_bound(640, 250, 1000, 0.0, 0.05)
+    assert found["attack_score"].value == bound_of_tosses(640, 250, (1000, 1000), 0.1, 0.05)
+    assert 0 < found["attack_score"].value < bound_of_tosses(640, 250, (1000, 1000), 0.0, 0.05)
 
 
 def test_tossed_rows_are_bounded_again_from_what_is_told():
@@ -54,12 +54,11 @@ def test_a_plug_in_estimate_without_errors_is_infinite_and_says_so():
 
 def test_several_audits_share_the_error():
     def cell(hits, misses):
-        counted = {"attack_score": 9.9, "true_positives": hits, "false_positives": misses, "audit_delta": 0.0}
-        return [Metric(name, value, n=1000) for name, value in counted.items()]
+        return bound_metrics(hits, misses, (1000, 1000), 0.0)
 
     cells = [cell(500, 100), cell(900, 90), cell(10, 10)]
-    assert corrected_bound(cells) == pytest.approx(lower_bound(900, 90, 1000, 0.0, 0.05 / 3))
-    assert corrected_bound(cells[:1]) == pytest.approx(lower_bound(500, 100, 1000, 0.0, 0.05))
+    assert corrected_bound(cells) == pytest.approx(bound_of_tosses(900, 90, (1000, 1000), 0.0, 0.05 / 3))
+    assert corrected_bound(cells[:1]) == pytest.approx(bound_of_tosses(500, 100, (1000, 1000), 0.0, 0.05))
     assert corrected_bound([[Metric("attack_score", 1.0)]]) is None
 
 

@@ -44,25 +44,6 @@ class Finding:
     """Releases of either input, or calls with it, that the bound rests on, about: coins decide which input is there."""
 
 
-def lower_bound(true_positives: int, false_positives: int, draws: int, delta: float, error: float) -> float:
-    """Return ln((p - delta) / q), p below P(E | x) and q above P(E | x') together with probability 1 - ``error``.
-
-    Args:
-        true_positives: releases of x in the event.
-        false_positives: releases of x' in the event.
-        draws: releases of either.
-        delta: the claim's.
-        error: probability that the bound may be wrong, shared equally by p and q (Clopper and Pearson 1934).
-    """
-    return float(lower_bounds(np.array([true_positives]), np.array([false_positives]), draws, delta, error)[0])
-
-
-def lower_bounds(true_positives: Array, false_positives: Array, draws: int, delta: float, error: float) -> Array:
-    """Return `lower_bound` of each count, float64 like the counts."""
-    p, q = low(true_positives, draws, error / 2), high(false_positives, draws, error / 2)
-    return np.maximum(_log_ratio(p - delta, q), 0.0)
-
-
 def bound_of_tosses(
     true_positives: int, false_positives: int, tosses: tuple[float, float], delta: float, error: float
 ) -> float:
@@ -75,9 +56,10 @@ def bounds_of_tosses(
 ) -> Array:
     """Return the bound of each count of rows in an event, float64 like the counts; coins decided which rows are x.
 
-    With delta = 0 by the theorem for coins, whatever depends on what. With delta above 0 as `lower_bounds`, for rows
-    that are independent: a call that shows all of its rows with probability delta, and else nothing, has an epsilon of
-    0 for each row, and its bounds are above 0 too often.
+    With delta = 0 by the theorem for coins, whatever depends on what. With delta above 0 it is ln((p - delta) / q), p
+    below P(E | x) and q above P(E | x') together (Clopper and Pearson 1934), for rows that are independent: a call that
+    shows all of its rows with probability delta, and else nothing, has an epsilon of 0 for each row, and its bounds are
+    above 0 too often.
 
     Args:
         true_positives: rows of x in the event.

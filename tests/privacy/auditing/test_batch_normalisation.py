@@ -16,7 +16,7 @@ from leakboard.data.corpora import with_texts
 from leakboard.datasets.generated_reviews import GeneratedReviews
 from leakboard.interfaces import Texts
 from leakboard.privacy.accounting.accountant import epsilon_at, gaussian_releases
-from leakboard.privacy.auditing.bound import lower_bound
+from leakboard.privacy.auditing.bound import bound_of_tosses
 from leakboard.victims._private_training import plan
 from leakboard.victims.dp_word2vec import DPWord2Vec
 
@@ -36,7 +36,8 @@ def audited(dimensions, divisor):
     few, many = ((releases(n, dimensions, divisor, np.random.default_rng(n)) ** 2).mean(1) for n in (3, 4))
     half = DRAWS // 2
     threshold = np.quantile(many[:half], 1 - 1e-3)
-    return lower_bound(int((few[half:] > threshold).sum()), int((many[half:] > threshold).sum()), half, DELTA, 0.05)
+    hits, misses = (int((side[half:] > threshold).sum()) for side in (few, many))
+    return bound_of_tosses(hits, misses, (half, half), DELTA, 0.05)
 
 
 def expected_batch_size(records):
