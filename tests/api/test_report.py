@@ -6,6 +6,7 @@ import pytest
 
 from leakboard.api.report import Report
 from leakboard.board.summary import guess, strongest, summarise
+from leakboard.metrics.claims import bound_metrics
 from leakboard.metrics.measures import Metric
 from leakboard.pipeline.records import Record
 
@@ -29,8 +30,7 @@ def record(attack="probe", gender=0.76, **fields):
 
 def audit(bound, **claim):
     told = {"epsilon": 1.0, "proved": 1.0, "delta": 0.0, "unit": "vector", "observations": 1, "caveat": ""}
-    metrics = [Metric("attack_score", bound, n=1000), Metric("true_positives", 900 if bound > 1 else 510, n=1000)]
-    metrics += [Metric("false_positives", 1 if bound > 1 else 500, n=1000), Metric("audit_delta", 0.0, n=1000)]
+    metrics = bound_metrics(*((900, 1) if bound > 1 else (510, 500)), (1000, 1000), 0.0)
     return record("dp_audit", attack_metric="epsilon", secrets=("claim",), metrics=metrics, claim=told | claim)
 
 
