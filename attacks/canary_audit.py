@@ -2,7 +2,7 @@
 
 Steinke, Nasr and Jagielski (2023): half of the canaries, by LeakBoard's coin tosses, are added to the training data.
 The attack scores each by what is published, and LeakBoard turns the number of right guesses into a lower bound on
-epsilon (`leakboard.privacy.auditing.one_run`). Every guess counts, so one training run is enough.
+epsilon (`leakboard.privacy.auditing.one_run_curve.epsilon_bound`). Every guess counts, so one training run is enough.
 
 A canary is one unit: a text in which two words take turns, published ones of the rarer half, each in no other canary.
 Without noise they leave a trace that shadow models with and without them make plain. For a claim about pairs the text

@@ -13,7 +13,8 @@ import argparse
 import numpy as np
 from _sides import verdict
 
-from leakboard.privacy.auditing.one_run import ERROR, SHARES, audit_scores, largest_bound, one_run_bound
+from leakboard.privacy.auditing.guesses import SHARES, audit_scores, largest_bound
+from leakboard.privacy.auditing.one_run import ERROR, one_run_bound
 from leakboard.privacy.auditing.one_run_curve import epsilon_bound, epsilon_if_gaussian
 from leakboard.privacy.mechanisms.textbook import gaussian_scale
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from leakboard.claims import ReleaseMechanism
 from leakboard.metrics.measures import Metric
 from leakboard.privacy.auditing.bound import bound_of_tosses
-from leakboard.privacy.auditing.one_run import SHARES, audit_scores, one_run_bound
+from leakboard.privacy.auditing.guesses import SHARES, audit_scores
+from leakboard.privacy.auditing.one_run_curve import epsilon_bound
 from leakboard.privacy.auditing.sanity import plug_in
 
 BOUND, DELTA, TOSSES = "attack_score", "audit_delta", "audit_tosses"
@@ -66,7 +67,7 @@ def canary_metrics(scores: NDArray[Any], planted: NDArray[np.bool_], delta: floa
     counts = {GUESSES: audit.guesses, RIGHT: audit.right, TRIED: audit.tried, DELTA: delta}
     return [
         Metric(BOUND, audit.epsilon, n=m),
-        Metric(LARGEST_BOUND, one_run_bound(m, most, most, delta, ERROR / audit.tried, group=group), n=m),
+        Metric(LARGEST_BOUND, epsilon_bound(m, most, most, delta, ERROR / audit.tried, group=group), n=m),
         Metric(CANARIES, m, n=m),
         Metric(GROUP, group, n=m),
         *(Metric(name, value, n=m) for name, value in counts.items()),
@@ -105,7 +106,7 @@ def _bound_of(cell: Sequence[Metric]) -> Callable[[float], float] | None:
         return lambda error: bound_of_tosses(hits, misses, tosses, counts[DELTA], error)
     if counts.keys() >= {CANARIES, GUESSES, RIGHT, TRIED, GROUP, DELTA}:
         m, r, v, tried, group = (int(counts[name]) for name in (CANARIES, GUESSES, RIGHT, TRIED, GROUP))
-        return lambda error: one_run_bound(m, r, v, counts[DELTA], error / tried, group=group)
+        return lambda error: epsilon_bound(m, r, v, counts[DELTA], error / tried, group=group)
     return None
 
 

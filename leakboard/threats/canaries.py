@@ -59,7 +59,7 @@ class CanariesThreat(Threat["CanaryAttack"]):
 
     name: ClassVar = "canaries"
     needs: ClassVar = "words"
-    revision: ClassVar = 1
+    revision: ClassVar = 2
 
     def why_not_applicable(self, attack: CanaryAttack, corpus: Corpus, published: Publications | None) -> str:
         """A corpus names no users, words depend on their context, or the claim is about something else."""

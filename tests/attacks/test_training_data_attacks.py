@@ -17,7 +17,7 @@ from leakboard.interfaces import FittedVictim, PublishedWords, Texts, Victim
 from leakboard.models.skip_gram.tables import Workspace
 from leakboard.pipeline.attacking import evaluate_attack
 from leakboard.pipeline.fitting import victim_and_attacker_corpus
-from leakboard.privacy.auditing.one_run import one_run_bound
+from leakboard.privacy.auditing.one_run_curve import epsilon_bound
 from leakboard.randomness import Streams
 from leakboard.threats.publications import Publications
 from leakboard.threats.threat import VictimSide
@@ -214,5 +214,5 @@ def test_canaries_in_a_perfect_memory_prove_as_much_as_their_number_can(make_cor
     assert found["canaries"].value == 100  # half of the words, two each
     assert found["canary_right"].value == found["canary_guesses"].value
     guesses, tried = int(found["canary_guesses"].value), int(found["canary_tried"].value)
-    assert found["attack_score"].value == one_run_bound(100, guesses, guesses, 1e-6, 0.05 / tried) > 2.5
+    assert found["attack_score"].value == epsilon_bound(100, guesses, guesses, 1e-6, 0.05 / tried) > 2.5
     assert found["attack_score"].value == found["audit_largest_bound"].value

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakboard.privacy.auditing.one_run import SHARES, audit_scores, guess, one_run_bound, p_value
+from leakboard.privacy.auditing.guesses import SHARES, audit_scores, guess
+from leakboard.privacy.auditing.one_run import one_run_bound, p_value
 
 RUNS = 200
 

@@ -10,7 +10,8 @@ from scipy import optimize, stats
 
 from leakboard.privacy.accounting import accountant
 from leakboard.privacy.auditing import one_run
-from leakboard.privacy.auditing.one_run import SHARES, largest_bound, one_run_bound
+from leakboard.privacy.auditing.guesses import SHARES, largest_bound
+from leakboard.privacy.auditing.one_run import one_run_bound
 from leakboard.privacy.auditing.one_run_curve import (
     approximate_curve,
     epsilon_bound,
