@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from leakboard.board.means import Row, deviation, grouped, mean
-from leakboard.metrics.claims import VERDICT_ERROR, corrected_bound, verdict
-from leakboard.metrics.measures import Metric
+from leakboard.metrics.claims import corrected_bound, verdict, verdict_error
 from leakboard.pipeline.records import Record
 from leakboard.suite.names import KINDS
 
@@ -28,12 +27,14 @@ class AuditBounds(NamedTuple):
     bound: float | None = None
     """At 95 % confidence; None where nothing was audited."""
     beyond_doubt: float | None = None
-    """At 99.99 % confidence."""
+    """At the confidence of a verdict, `verdict_error`."""
 
     @classmethod
-    def by(cls, cells: Sequence[Sequence[Metric]]) -> AuditBounds:
-        """Return what these audits prove together, given the metrics of each."""
-        return cls(corrected_bound(cells), corrected_bound(cells, VERDICT_ERROR))
+    def by(cls, records: Sequence[Record]) -> AuditBounds:
+        """Return what these audits of one claim prove together."""
+        cells = [record.metrics for record in records]
+        delta = next((record.claim["delta"] for record in records if record.claim), 0.0)
+        return cls(corrected_bound(cells), corrected_bound(cells, verdict_error(delta)))
 
 
 def leaderboard(records: Sequence[Record]) -> list[Row]:
@@ -49,12 +50,12 @@ def leaderboard(records: Sequence[Record]) -> list[Row]:
     are the sums. A victim that claims nothing has it in the rows of its audits alone, for their unit and delta.
 
     Of claims that hold, a bound at 95 % confidence exceeds up to one in twenty. Since boards have hundreds of claims,
-    the verdict goes by bounds at 99.99 % (`VERDICT_ERROR`).
+    the verdict goes by bounds at a higher one (`verdict_error`).
     """
     rows = []
     for of_victim in grouped(records, lambda r: (r.dataset, r.victim)):
         audits = grouped([record for record in of_victim if record.attack_metric == "epsilon"], _audited)
-        bounds = {_audited(group[0]): AuditBounds.by([record.metrics for record in group]) for group in audits}
+        bounds = {_audited(group[0]): AuditBounds.by(group) for group in audits}
         for group in grouped(of_victim, lambda r: r.attack):
             if not _is_skipped(group):
                 rows += _leaderboard_rows(group, bounds)

@@ -33,7 +33,7 @@ VERDICTS = {
     "unproven": "the claimed {claimed} is not proved for what the code does",
     "holds": "no more than the claimed {claimed}: the claim holds as far as this audit sees",
     "": "nothing is claimed",
-    "doubtful": "more than the claimed {claimed}, but not at 99.99 % confidence: the claim is not refuted",
+    "doubtful": "more than the claimed {claimed}, but not at the confidence of a verdict: the claim is not refuted",
 }
 SHOWN = 30
 """Sentences on guesses that are shown, and as many on audits; the table has the rest."""

@@ -28,8 +28,12 @@ LARGEST_BOUND = "audit_largest_bound"
 """The bound that as many canaries give where every guess is right: a larger claim they cannot refute."""
 PLUG_IN = "plug_in_loss"
 UNSEEN = "infinite: one kind of error was never seen"
-VERDICT_ERROR = 1e-4
-"""Probability that a claim which holds is called violated: in boards of hundreds of claims none is likely to be."""
+VERDICT_ERROR, VERDICT_ERROR_WITH_DELTA = 1e-4, 1e-3
+"""Probability that a claim which holds is called violated: in boards of hundreds of claims none is likely to be.
+
+The second is for claims with a delta. A training may show everything with probability delta, as its claim allows, so
+guesses of one run prove nothing at an error that is, shared among the numbers of guesses and the audits, below delta.
+"""
 ERROR = 0.05
 """Probability that the bound of a victim, all of its audits together, may be wrong."""
 
@@ -81,6 +85,11 @@ def sanity_metric(mechanism: ReleaseMechanism, repeats: int, rng: np.random.Gene
         return Metric(PLUG_IN, math.inf, n=estimate.repeats, status=UNSEEN)
     margin = 1.959964 * estimate.error
     return Metric(PLUG_IN, estimate.loss, low=estimate.loss - margin, high=estimate.loss + margin, n=estimate.repeats)
+
+
+def verdict_error(delta: float) -> float:
+    """Return the probability that a claim with this delta is called violated where it holds."""
+    return VERDICT_ERROR_WITH_DELTA if delta > 0 else VERDICT_ERROR
 
 
 def corrected_bound(cells: Sequence[Sequence[Metric]], error: float = ERROR) -> float | None:

@@ -62,7 +62,7 @@ EPSILONS = (
         "verdict",
         "verdict",
         "Three epsilons",
-        note="violated: the audit found more than is claimed, at 99.99 % confidence; "
+        note="violated: the audit found more than is claimed, at 99.99 % confidence, 99.9 % with a delta; "
         "unproven: less is proved than claimed; else holds",
     ),
 )
