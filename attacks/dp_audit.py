@@ -24,7 +24,7 @@ from leakboard.claims import MechanismDefaults, ReleaseUnit
 from leakboard.errors import RequestError
 from leakboard.interfaces import Texts
 from leakboard.logs import log_progress
-from leakboard.metrics.claims import ERROR
+from leakboard.metrics.claims import ERROR, verdict_error
 from leakboard.privacy.auditing.audit import BUDGET, rounds
 from leakboard.privacy.auditing.calls import CALLS, ROWS, choose_test, run_test
 from leakboard.privacy.auditing.choosing import confirmed, refined_event
@@ -33,8 +33,6 @@ from leakboard.privacy.auditing.sanity import published_repeats
 from leakboard.suite.options import ALWAYS_NAMED, Count, attack
 from leakboard.threats.releases import CallsDistinguisher, Distinguisher, ReleaseAudit, ReleasesView
 
-CONFIRMED = 10_000
-"""Most releases of either input by which events that were chosen in different ways are compared."""
 SENTENCE_DRAWS = 100_000
 """Most releases of either of two sentences: half to choose the event on, half to test it."""
 RANDOM_DRAWS = 4_000
@@ -83,7 +81,7 @@ class DpAudit(ReleaseAudit):
         rng = np.random.default_rng(seed)
         mechanism, claim = view.mechanism, view.claim
         neighbours = PAIRS[claim.unit](mechanism.dimension, np.float32)
-        least = mechanism.dimension * FEWEST * max(4 * len(neighbours), 2 * self.worst)
+        least = 4 * mechanism.dimension * FEWEST * max(len(neighbours), self.worst)
         if self.budget < least:
             allowed = f"at least {least} numbers for this many pairs in {mechanism.dimension} dimensions"
             raise RequestError(f"dp_audit: budget: {self.budget} is not allowed: {allowed}")
@@ -100,7 +98,7 @@ class DpAudit(ReleaseAudit):
         if self.batches and self.pairs != "sentences":
             log_progress("calls of several rows")
             test = choose_test(mechanism, neighbours, rng, CALLS)
-            promise = run_test(mechanism, test, CALLS, rng, ERROR)[0].epsilon
+            promise = run_test(mechanism, test, CALLS, rng, verdict_error(claim.delta))[0].epsilon
             # Rows have to tell more twice: once they may by luck, where noise that they share has rare events.
             if promise > mechanism.epsilon and any(promise > _confirmed(view, event, draws, rng) for _ in range(2)):
                 details = f"{test.pair.name}, one row of {ROWS} in a call: {test.name}"
@@ -130,22 +128,21 @@ class DpAudit(ReleaseAudit):
             chosen, most = [pairs[i] for i in order[: self.worst]], SENTENCE_DRAWS
         description = "sentences that differ in one word"
         candidates = [Pair(description, *(np.array([text], object) for text in pair)) for pair in chosen]
-        sizes = rounds(min(most, self.budget // view.mechanism.dimension), self.budget, view.mechanism.dimension)
+        sizes = rounds(min(most, self.budget // (2 * view.mechanism.dimension)), self.budget, view.mechanism.dimension)
         return refined_event(mechanism, candidates, rng, sizes, ERROR), sizes[-1]
 
 
 def _best(view: ReleasesView, events: list[tuple[Event, int]], rng: np.random.Generator) -> tuple[Event, int]:
-    """Return the event with the largest bound on fresh tosses, as many for all: each was chosen on draws of its own."""
+    """Return the event with the largest bound on fresh tosses, of each as many as will test it."""
     if len(events) == 1:
         return events[0]
-    size = min(CONFIRMED, *(draws for _, draws in events))
-    return max(events, key=lambda entry: _confirmed(view, entry[0], size, rng))
+    return max(events, key=lambda entry: _confirmed(view, *entry, rng))
 
 
 def _confirmed(view: ReleasesView, event: Event, draws: int, rng: np.random.Generator) -> float:
-    """Return the bound of an event on fresh tosses; one chosen on rows that depend on each other may promise more."""
+    """Return what an event says of a verdict on fresh tosses; chosen on dependent rows it may promise more."""
     mechanism = _TextMechanism(view) if event.pair.first.dtype == object else view.mechanism
-    return confirmed(mechanism, event, draws, rng, ERROR)
+    return confirmed(mechanism, event, draws, rng, verdict_error(view.claim.delta))
 
 
 def _neighbours(texts: Sequence[str], count: int, rng: np.random.Generator) -> list[tuple[str, str]]:

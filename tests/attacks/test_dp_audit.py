@@ -12,7 +12,7 @@ from leakboard.attacks.dp_audit import PAIRS, DpAudit, _neighbours
 from leakboard.claims import RELEASE_UNITS, ReleaseClaim
 from leakboard.datasets.zeros_and_ones import ZerosAndOnes
 from leakboard.errors import RequestError
-from leakboard.metrics.claims import corrected_bound, verdict
+from leakboard.metrics.claims import corrected_bound, verdict, verdict_error
 from leakboard.pipeline.attacking import evaluate_attack
 from leakboard.pipeline.fitting import fit
 from leakboard.pipeline.publications import publish
@@ -24,7 +24,7 @@ from leakboard.threats.oracle import Oracle
 from leakboard.threats.releases import ReleasesView
 from leakboard.threats.threat import VictimSide
 from leakboard.victims.dpnr import Dpnr
-from leakboard.victims.mechanism import CONTROLS, Mechanism
+from leakboard.victims.mechanism import CONTROLS, FittedMechanism, Mechanism
 
 BAG = {"embedding_bag": {"dimension": 16, "epochs": 1}}
 OF_CALLS = {"shared_by_rows", "few_seeds", "scaled_by_rows", "shared_and_own"}
@@ -143,8 +143,14 @@ class TestDpnr:
 
     def test_under_word_dropout_texts_are_released_one_by_one(self, reviews):
         victim = Dpnr(encoder=BAG, epsilon=1.0, training="standard", sampling="shared", mu=0.5)
-        found, _ = audited(victim, reviews, pairs="sentences", budget=100_000, sentences=5)
+        found, _ = audited(victim, reviews, pairs="sentences", budget=400_000, sentences=5)
         assert found["audit_tosses"].value == dp_audit.RANDOM_DRAWS
+
+    def test_sentences_keep_to_the_budget(self, reviews):
+        """100,000 numbers are 6,250 releases in 16 dimensions, half to choose and half to test."""
+        victim = Dpnr(encoder=BAG, epsilon=1.0, training="standard", calibration="l1")
+        found, _ = audited(victim, reviews, pairs="sentences", budget=100_000, sentences=5)
+        assert found["audit_tosses"].value == 2 * 1563
 
 
 class TestUnits:
@@ -242,12 +248,32 @@ class TestBatches:
         assert found["plug_in_loss"].n == 500
         assert "canaries" in found
 
+    def test_with_a_delta_calls_refute_at_the_confidence_of_a_verdict(self, monkeypatch):
+        """Two audits of a claim with a delta of 1e-5 leave each number of guesses an error of 8e-5, not of 8e-6."""
+        monkeypatch.setattr(FittedMechanism, "delta", 1e-5)
+        metrics = list(of_mechanism("shared_by_rows", budget=100_000, batches=True).values())
+        assert "canaries" in {metric.name for metric in metrics}
+        assert corrected_bound([metrics, metrics], verdict_error(1e-5)) > 1
+        assert corrected_bound([metrics, metrics], verdict_error(0.0)) == 0
+
     @pytest.mark.parametrize("batches", [False, True])
-    def test_corners_and_sentences_are_compared_by_fresh_tosses(self, batches, reviews):
-        victim = Dpnr(encoder=BAG, epsilon=0.05, training="standard", sampling="shared")
-        found = audited(victim, reviews, budget=400_000, batches=batches, sentences=20)[0]
-        assert found["attack_score"].value > 1
+    def test_corners_and_sentences_are_compared(self, batches, reviews):
+        """Corners lie further apart than any sentences."""
+        victim = Dpnr(encoder=BAG, epsilon=1.0, training="standard", calibration="l1")
+        found, result = audited(victim, reviews, budget=400_000, batches=batches, sentences=20)
         assert "audit_tosses" in found
+        assert "sentences" not in result.details
+
+    @pytest.mark.parametrize(("corners", "expected"), [(0.5, True), (2.0, False)])
+    def test_they_are_compared_by_as_many_fresh_tosses_as_test_them(self, corners, expected, reviews, monkeypatch):
+        bounds, draws = iter([corners, 1.0]), []
+        monkeypatch.setattr(dp_audit, "confirmed", lambda *given: draws.append(given[2]) or next(bounds))
+        monkeypatch.setattr(dp_audit, "SENTENCE_DRAWS", 4_000)
+        victim = Dpnr(encoder=BAG, epsilon=1.0, training="standard", calibration="l1")
+        found, result = audited(victim, reviews, budget=400_000, batches=False, sentences=20)
+        assert draws == [6_250, 2_000]
+        assert ("sentences" in result.details) == expected
+        assert found["audit_tosses"].value == 2 * draws[expected]
 
     @pytest.mark.parametrize(
         ("rows", "by_calls"), [([0.5], True), ([2.0], True), ([7.0, 7.0], False), ([9.0, 3.0], True)]
