@@ -9,6 +9,7 @@ from typing import Any
 
 from leakboard.board.columns import METRICS
 from leakboard.site.content import Row
+from leakboard.suite.names import natural
 
 LAST = 1e308
 """What is sorted behind every number: a missing one. Browsers take the word for infinity for text."""
@@ -41,7 +42,7 @@ def _metric(row: Row, key: str) -> Cell:
 
 def _text(row: Row, key: str) -> Cell:
     value = "" if row.get(key) is None else str(row[key])
-    return Cell(value, value)
+    return Cell(value, _letters(value))
 
 
 def _number(row: Row, key: str) -> Cell:
@@ -86,7 +87,7 @@ def _rank(row: Row, key: str) -> Cell:
 
 
 def _name(row: Row, key: str) -> Cell:
-    return Cell(str(row[key]), str(row[key]), row.get("small", ""))
+    return Cell(str(row[key]), _letters(str(row[key])), row.get("small", ""))
 
 
 def _verdict(row: Row, key: str) -> Cell:
@@ -122,6 +123,11 @@ def _signed(row: Row, key: str) -> Cell:
 def _errors(row: Row, key: str) -> Cell:
     value = row.get(key)
     return Cell("" if value is None or value != value else f"{value:+.1f}", _order(value))
+
+
+def _letters(text: str) -> str:
+    """Return a text that a browser sorts by its letters as people sort the name: numbers have one width."""
+    return "".join(part if isinstance(part, str) else f"{part:025.9f}" for part in natural(text)[0])
 
 
 def _order(value: Any) -> float:

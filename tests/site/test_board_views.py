@@ -7,6 +7,7 @@ from made_records import record
 
 from leakboard.metrics.measures import Metric
 from leakboard.site.boards import facts
+from leakboard.site.cells import KINDS
 from leakboard.site.content import make_board, parse_findings, slug
 from leakboard.site.details import measure_rows, secret_rows
 from leakboard.site.labels import number, parse, without
@@ -110,6 +111,13 @@ def test_labels_are_taken_apart_and_put_together_again():
     assert without(label, "epsilon") == "dpnr(encoder=bert(epochs=3, rate=0.1), sizes=[1, 2])"
     assert without("My net (epsilon=1)", "epsilon") == "My net"
     assert parse("=cmd(x)") == ("=cmd(x)", {})
+
+
+def test_names_are_sorted_by_their_numbers_in_browsers():
+    names = ["DPNR (epsilon=0.05)", "DPNR (epsilon=1e-01)", "DPNR (epsilon=9)", "DPNR (epsilon=10.0, mu=0.5)", "LSTM"]
+    orders = [KINDS["name"]({"victim": name}, "victim").order for name in names]
+    assert names != sorted(names)
+    assert orders == sorted(orders)
 
 
 def test_a_board_goes_by_the_names_of_its_table_in_records_too(tmp_path):
