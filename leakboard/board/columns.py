@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from leakboard.metrics.claims import VERDICT_CONFIDENCE
+
 COMMON: Mapping[str, str] = {
     "dataset": "Name of the dataset's entry in the suite.",
     "victim": "Name of the victim's entry in the suite: what makes and publishes the vectors.",
@@ -39,7 +41,7 @@ LEADERBOARD: Mapping[str, str] = {
     "delta": "The delta of the three epsilons.",
     "privacy_unit": "What two neighbouring inputs differ in: a word, a document, a user, ...",
     "verdict": "`violated`: the audit found more than is claimed; `unproven`: less is proved than claimed, or an audit "
-    "found more than is proved; else `holds`. By bounds at 99.99 % confidence, with a delta at 99.9 %.",
+    f"found more than is proved; else `holds`. By bounds at {VERDICT_CONFIDENCE}.",
     "privacy_label": "Privacy that a guess from the task label alone leaves.",
     "task_accuracy_sd": "Standard deviation of `task_accuracy` over seeds; empty with one seed.",
     "empirical_privacy_sd": "Standard deviation of `empirical_privacy` over seeds; empty with one seed.",

@@ -18,6 +18,7 @@ from rich.text import Text
 from leakboard.board.leaderboard import leaderboard, skipped
 from leakboard.board.provenance import mixture
 from leakboard.board.summary import corpus_warnings
+from leakboard.metrics.claims import VERDICT_CONFIDENCE
 from leakboard.pipeline.records import FAILURE, Record, in_natural_order
 from leakboard.pipeline.runner import NO_COSTS, Run
 from leakboard.store import write_file
@@ -224,7 +225,7 @@ def _print_claims(console: Console, rows: Sequence[dict[str, Any]]) -> None:
     console.print(
         "epsilon_claimed: what the authors state; epsilon_proved: what follows from what the code does; "
         "epsilon_audited: a lower bound at 95 % confidence from attacking it; "
-        "verdict: by bounds at 99.99 %, with a delta at 99.9 %",
+        f"verdict: by bounds at {VERDICT_CONFIDENCE}",
         style="dim",
         highlight=False,
     )

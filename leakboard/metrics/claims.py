@@ -34,6 +34,9 @@ VERDICT_ERROR, VERDICT_ERROR_WITH_DELTA = 1e-4, 1e-3
 The second is for claims with a delta. A training may show everything with probability delta, as its claim allows, so
 guesses of one run prove nothing at an error that is, shared among the numbers of guesses and the audits, below delta.
 """
+VERDICT_CONFIDENCE = (
+    f"{100 * (1 - VERDICT_ERROR):.4g} % confidence, {100 * (1 - VERDICT_ERROR_WITH_DELTA):.3g} % with a delta"
+)
 ERROR = 0.05
 """Probability that the bound of a victim, all of its audits together, may be wrong."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from leakboard.metrics.claims import VERDICT_CONFIDENCE
 from leakboard.site.cells import KINDS, Cell
 from leakboard.site.content import Row
 
@@ -62,7 +63,7 @@ EPSILONS = (
         "verdict",
         "verdict",
         "Three epsilons",
-        note="violated: the audit found more than is claimed, at 99.99 % confidence, 99.9 % with a delta; "
+        note=f"violated: the audit found more than is claimed, at {VERDICT_CONFIDENCE}; "
         "unproven: less is proved than claimed; else holds",
     ),
 )
