@@ -21,7 +21,7 @@ from leakboard.privacy.auditing.audit import rounds
 from leakboard.privacy.auditing.bound import bounds_of_tosses
 from leakboard.privacy.auditing.choosing import refined_event
 from leakboard.privacy.auditing.events import Event, corners
-from leakboard.privacy.auditing.trials import counts
+from leakboard.privacy.auditing.trials import counts_of_tosses
 
 DIMENSIONS, EPSILONS = (2, 8, 64), (0.5, 1.0, 5.0)
 CUT = 2.0
@@ -118,8 +118,8 @@ def expected(noise: Noise, event: Event, draws: int) -> float:
     """Return the bound of an event at its expected counts among ``draws`` of either input."""
     known = KNOWN if noise.dimension < 64 else KNOWN // 4
     inputs = event.pair.first, event.pair.second
-    counted = np.array(counts(noise.release, inputs, event.holds, known, np.random.default_rng(8)))
-    return float(bounds_of_tosses(*(counted * draws / known), (draws, draws), 0.0, 0.05))
+    counted, tossed = counts_of_tosses(noise.release, inputs, event.holds, 2 * known, np.random.default_rng(8))
+    return float(bounds_of_tosses(*(draws * np.divide(counted, tossed)), (draws, draws), 0.0, 0.05))
 
 
 def main() -> None:
