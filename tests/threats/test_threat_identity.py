@@ -12,7 +12,7 @@ THREATS = (CanariesThreat, MembershipThreat, ReleasesThreat, SecretsThreat, Text
 
 def test_names_revisions_and_what_is_needed_are_those_of_published_results():
     assert {threat.name: (threat.revision, threat.needs) for threat in THREATS} == {
-        "canaries": (1, "words"),
+        "canaries": (2, "words"),
         "membership": (1, "words"),
         "releases": (1, "releases"),
         "secrets": (1, "documents"),
