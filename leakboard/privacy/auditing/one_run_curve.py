@@ -158,8 +158,8 @@ def epsilon_bound(
     """Return the largest epsilon that is refuted at ``error`` by this theorem or by `one_run_bound`'s; 0 where none is.
 
     Both bound the same probability, so the smaller of their p-values is one too: the error is not shared. This theorem
-    is the tighter where canaries times delta is not small, the other one by a little where it is. With delta = 0 the
-    other one alone is asked: randomised response attains it.
+    is the tighter where canaries times delta is not small beside the error, the other one by a little where it is. With
+    delta = 0 and canaries of one unit the other one alone is asked: randomised response attains it.
 
     Args:
         canaries: m, each included by a fair coin of its own.
@@ -173,7 +173,7 @@ def epsilon_bound(
         ValueError: a number is out of range.
     """
     other = one_run_bound(canaries, guesses, right, delta, error, group=group)
-    if delta == 0:
+    if delta == 0 and group == 1:
         return other
 
     def family(epsilon: float) -> Curve:

@@ -187,6 +187,11 @@ class TestBounds:
         assert epsilon_bound(500, 450, 450, 1e-3) > 0.99 * epsilon_bound(500, 450, 450, 0.0)
         assert 0 < epsilon_bound(90, 80, 79, 1e-3, group=2) < epsilon_bound(90, 80, 79, 1e-3) / 2
 
+    def test_of_pairs_of_units_the_curve_tells_more_without_a_delta_too(self):
+        """Twice the curve of epsilon is more private than that of twice epsilon."""
+        assert epsilon_bound(100, 100, 100, 0.0, group=2) > one_run_bound(100, 100, 100, 0.0, group=2)
+        assert epsilon_bound(100, 100, 100, 0.0, group=2) >= epsilon_bound(100, 100, 100, 1e-9, group=2)
+
     @pytest.mark.parametrize(("m", "r", "v"), [(500, 450, 450), (500, 450, 440), (123, 62, 62), (1000, 100, 97)])
     def test_where_noise_is_gaussian_it_is_half_as_large_again(self, m, r, v):
         assert epsilon_if_gaussian(m, r, v, 1e-6, 0.05 / 6) > 1.5 * one_run_bound(m, r, v, 1e-6, 0.05 / 6)
