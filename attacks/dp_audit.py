@@ -57,12 +57,15 @@ class DpAudit(ReleaseAudit):
     pairs: Literal["corners", "sentences", "both"] = "both"
     """Neighbours: corners of the mechanism's domain, sentences that differ in one word, or whichever tells more."""
     budget: Annotated[int, Field(ge=100_000), ALWAYS_NAMED] = BUDGET
-    """Numbers drawn to audit corners, all coordinates of all releases; of sentences fewer."""
+    """Numbers drawn to audit corners, all coordinates of all releases, and to audit sentences at most.
+
+    Where events are compared, each is tried once more on as many releases as will test it, beside calls twice.
+    """
     batches: Annotated[bool, ALWAYS_NAMED] = True
     """Audit corners also as one row among others in calls of the mechanism, whose rows may give each other away."""
     sentences: Count = 1000
     """Sentences with one word replaced among which the worst pairs are searched for (texts)."""
-    worst: Count = 3
+    worst: Annotated[int, Field(ge=1, le=SENTENCE_DRAWS // (2 * FEWEST))] = 3
     """Pairs of sentences that are audited (of those furthest apart)."""
     repeats: Annotated[int, Field(ge=0)] | Literal["published"] = 0
     """Releases of either input for the sanity check; 0 leaves it out, ``published`` is Habernal's number."""
@@ -81,21 +84,24 @@ class DpAudit(ReleaseAudit):
         rng = np.random.default_rng(seed)
         mechanism, claim = view.mechanism, view.claim
         neighbours = PAIRS[claim.unit](mechanism.dimension, np.float32)
-        least = 4 * mechanism.dimension * FEWEST * max(len(neighbours), self.worst)
+        of_corners = self.pairs != "sentences"
+        of_sentences = self.pairs != "corners" and claim.unit in ("word", "document")
+        pairs = max(of_corners * len(neighbours), of_sentences * self.worst)
+        least = 4 * mechanism.dimension * FEWEST * pairs
         if self.budget < least:
-            allowed = f"at least {least} numbers for this many pairs in {mechanism.dimension} dimensions"
+            allowed = f"at least {least} numbers for {pairs} pairs in {mechanism.dimension} dimensions"
             raise RequestError(f"dp_audit: budget: {self.budget} is not allowed: {allowed}")
         events: list[tuple[Event, int]] = []
-        if self.pairs in ("corners", "both"):
+        if of_corners:
             log_progress("corners of the domain")
             events.append(self._of_corners(view, neighbours, rng))
-        if self.pairs in ("sentences", "both") and claim.unit in ("word", "document"):
+        if of_sentences:
             events.append(self._of_sentences(view, rng))
         if not events:
             raise RequestError(f"dp_audit: pairs: {self.pairs!r} are no neighbours for a claim about one {claim.unit}")
         event, draws = _best(view, events, rng)
         repeats = published_repeats(mechanism.dimension) if self.repeats == "published" else self.repeats
-        if self.batches and self.pairs != "sentences":
+        if self.batches and of_corners:
             log_progress("calls of several rows")
             test = choose_test(mechanism, neighbours, rng, CALLS)
             promise = run_test(mechanism, test, CALLS, rng, verdict_error(claim.delta))[0].epsilon
@@ -136,11 +142,14 @@ def _best(view: ReleasesView, events: list[tuple[Event, int]], rng: np.random.Ge
     """Return the event with the largest bound on fresh tosses, of each as many as will test it."""
     if len(events) == 1:
         return events[0]
-    return max(events, key=lambda entry: _confirmed(view, *entry, rng))
+    return max(events, key=lambda entry: _confirmed(view, entry[0], entry[1], rng))
 
 
 def _confirmed(view: ReleasesView, event: Event, draws: int, rng: np.random.Generator) -> float:
-    """Return what an event says of a verdict on fresh tosses; chosen on dependent rows it may promise more."""
+    """Return the bound of an event on fresh tosses, at the confidence of a verdict.
+
+    An event that was chosen on rows which depend on each other may promise more.
+    """
     mechanism = _TextMechanism(view) if event.pair.first.dtype == object else view.mechanism
     return confirmed(mechanism, event, draws, rng, verdict_error(view.claim.delta))
 
