@@ -17,6 +17,6 @@ def test_imports(path, monkeypatch):
     try:
         runpy.run_path(str(path), run_name="benchmark")
     except ModuleNotFoundError as error:
-        if str(error.name).startswith(("leakboard", "_")):
+        if error.name != "opacus":  # whose packages no other test needs
             raise
-        pytest.skip(f"{error.name} is not installed")
+        pytest.skip("opacus is not installed")
