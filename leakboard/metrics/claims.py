@@ -29,10 +29,10 @@ LARGEST_BOUND = "audit_largest_bound"
 PLUG_IN = "plug_in_loss"
 UNSEEN = "infinite: one kind of error was never seen"
 VERDICT_ERROR, VERDICT_ERROR_WITH_DELTA = 1e-4, 1e-3
-"""Probability that a claim which holds is called violated: in boards of hundreds of claims none is likely to be.
+"""A claim that holds is called violated with no more probability: in boards of hundreds none is likely to be.
 
-The second is for claims with a delta. A training may show everything with probability delta, as its claim allows, so
-guesses of one run prove nothing at an error that is, shared among the numbers of guesses and the audits, below delta.
+The second is for claims with a delta, often 1e-5. With that probability a sound training may show everything, so that
+guesses of one run prove nothing at a smaller error; and each number of guesses of each audit has a share of it alone.
 """
 VERDICT_CONFIDENCE = (
     f"{100 * (1 - VERDICT_ERROR):.4g} % confidence, {100 * (1 - VERDICT_ERROR_WITH_DELTA):.3g} % with a delta"
@@ -91,7 +91,7 @@ def sanity_metric(mechanism: ReleaseMechanism, repeats: int, rng: np.random.Gene
 
 
 def verdict_error(delta: float) -> float:
-    """Return the probability that a claim with this delta is called violated where it holds."""
+    """Return the most probability with which a claim with this delta is called violated where it holds."""
     return VERDICT_ERROR_WITH_DELTA if delta > 0 else VERDICT_ERROR
 
 

@@ -11,7 +11,7 @@ import pytest
 from leakboard.board import tables
 from leakboard.board.leaderboard import LOST, leaderboard
 from leakboard.board.summary import audit
-from leakboard.metrics.claims import VERDICT_ERROR, bound_metrics
+from leakboard.metrics.claims import VERDICT_ERROR, bound_metrics, verdict_error
 from leakboard.metrics.measures import Metric
 from leakboard.pipeline.records import FAILURE, RESULT, Record, read_record, write_failure, write_record
 from leakboard.privacy.auditing.bound import bound_of_tosses
@@ -306,8 +306,8 @@ class TestThreeEpsilons:
 
     @staticmethod
     def audit(seed, hits, misses, **more):
-        metrics = bound_metrics(hits, misses, (1000, 1000), 0.0)
-        given = {"attack": "audit", "attack_metric": "epsilon", "metrics": metrics, "claim": CLAIM} | more
+        given = {"attack": "audit", "attack_metric": "epsilon", "claim": CLAIM} | more
+        given["metrics"] = bound_metrics(hits, misses, (1000, 1000), 0.0)
         return scored(seed, 0.5, **given)
 
     def test_the_audits_of_all_seeds_bound_the_victim_together(self, rows):
@@ -326,14 +326,20 @@ class TestThreeEpsilons:
     @pytest.mark.parametrize(("proved", "verdict"), [(4.0, "unproven"), (0.5, "holds")])
     def test_a_verdict_is_beyond_doubt(self, proved, verdict, rows):
         """One bound at 95 % confidence in twenty exceeds a claim that holds, and a board has hundreds."""
-        claim = CLAIM | {"proved": proved}
-        (doubtful,) = rows([self.audit(0, 230, 100, claim=claim)])
-        bounds = [bound_of_tosses(230, 100, (1000, 1000), 0.0, error) for error in (0.05, VERDICT_ERROR)]
+        claim = CLAIM | {"proved": proved, "delta": 0.0}
+        (doubtful,) = rows([self.audit(0, 245, 100, claim=claim)])
+        bounds = [bound_of_tosses(245, 100, (1000, 1000), 0.0, error) for error in (0.05, VERDICT_ERROR)]
         assert bounds[0] > 0.5 > bounds[1]
         assert (doubtful["epsilon_audited"], doubtful["verdict"]) == (f"{bounds[0]:.4f}", verdict)
         told = audit({**doubtful, "epsilon_claimed": 0.5, "epsilon_audited": bounds[0]})
         assert ("is not refuted" if verdict == "holds" else "is not proved") in told
         assert rows([self.audit(0, 900, 100, claim=claim)])[0]["verdict"] == "violated"
+
+    @pytest.mark.parametrize(("delta", "verdict"), [(0.0, "unproven"), (1e-6, "violated")])
+    def test_a_claim_with_a_delta_is_refuted_at_another_confidence(self, delta, verdict, rows):
+        bounds = [bound_of_tosses(245, 100, (1000, 1000), 0.0, verdict_error(of)) for of in (0.0, 1e-6)]
+        assert bounds[0] < 0.5 < bounds[1]
+        assert rows([self.audit(0, 245, 100, claim=CLAIM | {"delta": delta})])[0]["verdict"] == verdict
 
     def test_what_holds(self, rows):
         row = rows([self.audit(0, 120, 100, claim=CLAIM | {"proved": 0.5})])[0]

@@ -7,10 +7,10 @@ guessed from all that was released.
 
 Theorem. The calls of a mechanism, one after the other, are one mechanism on all their rows. If a row is released once
 and the claim is epsilon, this mechanism is epsilon-private for changing that row with the others fixed, and any event
-of the whole output counts: groups of rows need no theorem of their own. So the theorem of
-`leakboard.privacy.auditing.one_run` bounds the number of right guesses, with the rows for canaries. It asks that the
-coins are independent, and nothing of the releases: calls may share seeds or state. Clopper-Pearson bounds over calls
-would need independent calls, which is just what fails there.
+of the whole output counts: groups of rows need no theorem of their own. So the theorems of
+`leakboard.privacy.auditing.one_run` and `leakboard.privacy.auditing.one_run_curve` bound the number of right guesses,
+with the rows for canaries. They ask that the coins are independent, and nothing of the releases: calls may share seeds
+or state. Clopper-Pearson bounds over calls would need independent calls, which is just what fails there.
 
 What is proved is about the process that ran. Where a seed was drawn once for all calls and kept secret, it is refuted
 that this process releases each row with the claimed epsilon. A claim with a delta near the error, or above it, is not
@@ -157,7 +157,8 @@ def choose_test(
 ) -> CallsTest:
     """Return the statistic and pair that look best on calls of their own, half as many as ``calls`` for each pair.
 
-    Either input of each pair is tried as the public rows. What looks best is told by the quicker of the two theorems.
+    Either input of each pair is tried as the public rows. What looks best is told by the quicker of the two theorems,
+    which with a delta of 1e-4 and more sees little of a statistic that tells few calls.
     """
 
     def bound(calls: int, guesses: int, right: int, error: float) -> float:
