@@ -1,18 +1,14 @@
-"""The rows of ``best_known.csv``: of each victim and secret the strongest attack, which is the victim's headline.
+"""The rows of ``best_known.csv``: of each victim and secret the strongest attack, and whether dev chose it.
 
-A victim is as private as its strongest attacker leaves it, so its row is the worst case over all attacks on the same
-secret that see as many publications of a text. Where every one of them says what it scored on dev, that decides: the
-best of several test scores would be their luck, too. Elsewhere the test score decides, and the row says so.
+Only attacks that see as many publications of a text compete (`leakboard.board.strongest`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from leakboard.board.leaderboard import leaderboard
-from leakboard.board.means import Row, grouped, mean
-from leakboard.pipeline.records import Record
+from leakboard.board.means import Row
+from leakboard.board.strongest import chosen_on_dev, competing, strongest
 
 BEST_KNOWN = (
     "dataset, victim, secret, secrets, observations, attack, attacks, chosen_on, attack_metric, attack_score, "
@@ -21,28 +17,14 @@ BEST_KNOWN = (
 )
 
 
-def best_known(records: Sequence[Record]) -> list[Row]:
-    """Return a row for each dataset, victim and secret, and for all secrets together, of its strongest attack."""
-    done = {_cells(group[0]): group for group in grouped([r for r in records if r.status == "ok"], _cells)}
-    competing: dict[tuple[Any, ...], list[Row]] = {}
-    for row in leaderboard(records):
-        if row.get("empirical_privacy") is not None:
-            place = ("dataset", "victim", "attack_metric", "secrets", "secret", "observations")
-            competing.setdefault(tuple(row.get(name) for name in place), []).append(row)
-    rows = []
-    for group in competing.values():
-        of_dev = [mean(done[_row_cells(row)], "attack_score_dev", "value", row["secret"]) for row in group]
-        dev = [score for score in of_dev if score is not None]
-        known = len(dev) == len(group)
-        scores = dev if known else [row["attack_score"] for row in group]
-        best = max(zip(scores, group, strict=True), key=lambda entry: entry[0])[1]
-        rows.append({**best, "attacks": len(group), "chosen_on": "dev" if known else "test"})
-    return rows
+def best_known(rows: Sequence[Row]) -> list[Row]:
+    """Return of a leaderboard's rows those of the strongest attacks, each with how many competed.
 
-
-def _cells(record: Record) -> tuple[str, str, str]:
-    return record.dataset, record.victim, record.attack
-
-
-def _row_cells(row: Row) -> tuple[str, str, str]:
-    return row["dataset"], row["victim"], row["attack"]
+    Args:
+        rows: as `leakboard.board.leaderboard.leaderboard` gives them.
+    """
+    groups = competing([row for row in rows if row.get("empirical_privacy") is not None])
+    return [
+        {**strongest(group), "attacks": len(group), "chosen_on": "dev" if chosen_on_dev(group) else "test"}
+        for group in groups
+    ]

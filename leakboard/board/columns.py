@@ -54,6 +54,8 @@ LEADERBOARD: Mapping[str, str] = {
     "attack_score_new": "`attack_score` over the test texts that occur in no other split; empty where all or none do, "
     "where no secrets of texts are attacked, and on boards that were computed before it was measured.",
     "empirical_privacy_new": "`empirical_privacy` over these texts: what no attacker can look up.",
+    "attack_score_dev": "`attack_score` on the attacker's own dev texts, where the attack tells it; where all do, this "
+    "chooses the strongest.",
 }
 SHARED = (
     *("secret", "secrets", "observations", "attack_metric", "attack_score", "empirical_privacy"),

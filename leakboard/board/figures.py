@@ -10,6 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from leakboard.board.strongest import headlines
+
 if TYPE_CHECKING:
     from pandas import DataFrame
     from plotly.graph_objects import Figure
@@ -28,9 +30,9 @@ Row = Mapping[str, Any]
 def privacy_utility(table: DataFrame, x: str = "task_accuracy", y: str = "empirical_privacy") -> Figure:
     """Return the scatter of two columns of a leaderboard, higher is better in both, with its Pareto front.
 
-    Of several attacks on the same secrets of a victim the strongest counts: the row with the least ``y``. Victims of
-    each dataset and secrets have a colour and a front of their own. The bars are the intervals ``..._low`` and
-    ``..._high`` where the table has them, else ``..._sd``.
+    Of several attacks on the same secrets of a victim the strongest counts: by ``attack_score_dev`` where the table has
+    it, else the row with the least ``y``. Victims of each dataset and secrets have a colour and a front of their own.
+    The bars are the intervals ``..._low`` and ``..._high`` where the table has them, else ``..._sd``.
 
     Args:
         table: rows of a leaderboard; columns ``victim``, ``x`` and ``y``, and where they are there ``dataset``,
@@ -45,7 +47,7 @@ def privacy_utility(table: DataFrame, x: str = "task_accuracy", y: str = "empiri
     rows = [row for row in records if finite(row.get(x)) and finite(row.get(y))]
     figure = go.Figure(layout=layout(TITLES.get(x, x), TITLES.get(y, y)))
     groups: dict[tuple[str, str], list[Row]] = {}
-    for row in strongest(rows, y):
+    for row in headlines(rows, lambda row: -row[y]):
         groups.setdefault((str(row.get("dataset", "")), str(row.get("secrets", ""))), []).append(row)
     for i, (group, members) in enumerate(groups.items()):
         colour, name = COLOURS[i % len(COLOURS)], escape(", ".join(filter(None, group)) or "victims")
@@ -71,16 +73,6 @@ def privacy_utility(table: DataFrame, x: str = "task_accuracy", y: str = "empiri
             hovertemplate="%{text}<br>%{x:.3f}, %{y:.3f}<extra></extra>",
         )
     return figure
-
-
-def strongest(rows: Sequence[Row], y: str) -> list[Row]:
-    """Return of each dataset, victim and secrets the row with the least ``y``, in the order of first sight."""
-    best: dict[tuple[Any, ...], Row] = {}
-    for row in rows:
-        key = tuple(row.get(name, "") for name in ("dataset", "victim", "victim_options", "secrets", "secret"))
-        if key not in best or row[y] < best[key][y]:
-            best[key] = row
-    return list(best.values())
 
 
 def pareto_front(rows: Sequence[Row], x: str, y: str) -> list[Row]:

@@ -117,7 +117,7 @@ def _leaderboard_rows(records: Sequence[Record], bounds: Mapping[tuple[str, floa
 
 def _privacy(done: Sequence[Record], secret: str = "") -> Row:
     """Return the columns on the privacy of all secrets together, or of one."""
-    row: Row = {name: mean(done, name, "value", secret) for name in (*PRIVACY, *ON_NEW_TEXTS)}
+    row: Row = {name: mean(done, name, "value", secret) for name in (*PRIVACY, *ON_NEW_TEXTS, "attack_score_dev")}
     row |= {f"empirical_privacy_{end}": mean(done, "empirical_privacy", end, secret) for end in ("low", "high")}
     row["empirical_privacy_sd"] = deviation(done, "empirical_privacy", secret)
     return row

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
 from leakboard.board.leaderboard import ROUNDING
+from leakboard.board.strongest import headlines
 from leakboard.pipeline.records import Record
 from leakboard.suite.names import Names
 
@@ -65,7 +66,7 @@ def summarise(rows: Sequence[Row], warnings: Sequence[str] = ()) -> list[str]:
     scored = [row for row in rows if _number(row.get("attack_score"))]
     audits = [row for row in scored if row["attack_metric"] == "epsilon"]
     several = len({(row["dataset"], row["victim"]) for row in scored}) > 1
-    guesses = [_with_victim(row, guess(row), several) for row in strongest(scored)]
+    guesses = [_with_victim(row, guess(row), several) for row in headlines(_of_secrets(scored))]
     bounds = [_with_victim(row, audit(row), several) for row in _worst_audits(audits)]
     return [*_first(guesses), *_first(bounds), *(f"warning: {warning}" for warning in warnings)]
 
@@ -76,21 +77,11 @@ def _first(sentences: Sequence[str]) -> list[str]:
     return [*sentences[:SHOWN], *more]
 
 
-def strongest(rows: Sequence[Row]) -> list[Row]:
-    """Return of each dataset, victim, metric and secret the row of the strongest attack.
-
-    A row that averages over secrets is left out where there are rows of the secrets themselves.
-    """
+def _of_secrets(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows on secrets: one that averages over several only where they have no rows of their own."""
     apart = {(*_victim(row), row["attack"]) for row in rows if row.get("secret") and _has_constant(row)}
-    best: dict[tuple[Any, ...], Row] = {}
-    for row in rows:
-        is_mean = not row.get("secret")
-        if row["attack_metric"] == "epsilon" or is_mean == ((*_victim(row), row["attack"]) in apart):
-            continue
-        key = (*_victim(row), row["attack_metric"], row.get("secret") or row["secrets"])
-        if key not in best or row["attack_score"] > best[key]["attack_score"]:
-            best[key] = row
-    return list(best.values())
+    guessing = [row for row in rows if row["attack_metric"] != "epsilon"]
+    return [row for row in guessing if bool(row.get("secret")) == ((*_victim(row), row["attack"]) in apart)]
 
 
 def guess(row: Row) -> str:

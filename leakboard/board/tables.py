@@ -28,7 +28,7 @@ LEADERBOARD = (
     "privacy_text_classifier, privacy_bayes, fairness_gap, fairness_variable, epsilon_claimed, epsilon_proved, "
     "epsilon_audited, delta, privacy_unit, verdict, status, privacy_label, task_accuracy_sd, empirical_privacy_sd, "
     "test_copies, observations, secret, dataset_options, victim_options, attack_options, "
-    "attack_score_new, empirical_privacy_new"
+    "attack_score_new, empirical_privacy_new, attack_score_dev"
 )
 SKIPPED = "dataset, victim, attack, reason"
 CELLS = "dataset, victim, attack, seed, metric, variable, group, value, low, high, n, status, details"
@@ -92,9 +92,10 @@ def table_rows(
     """Return by file the names of a table's columns and its rows, to be gone through once; else as `write_tables`."""
     ordered = sorted(records, key=lambda r: (r.dataset, r.victim, r.attack, r.seed))
     done = [record for record in ordered if record.status == "ok"]
+    rows = leaderboard(ordered)
     tables: dict[str, tuple[str, Iterable[Row]]] = {
-        "leaderboard.csv": (LEADERBOARD, leaderboard(ordered)),
-        "best_known.csv": (BEST_KNOWN, best_known(ordered)),
+        "leaderboard.csv": (LEADERBOARD, rows),
+        "best_known.csv": (BEST_KNOWN, best_known(rows)),
         "skipped.csv": (SKIPPED, skipped(ordered)),
         "cells.csv": (CELLS, (row for record in ordered for row in _cell_rows(record))),
         "fairness.csv": (FAIRNESS, fairness(ordered)),

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from leakboard.board.columns import METRICS
-from leakboard.board.figures import finite, strongest
+from leakboard.board.figures import finite
 from leakboard.board.means import mean
+from leakboard.board.strongest import headlines
 from leakboard.site.content import AUDIT, Board, Row, slug
 from leakboard.site.labels import parse
 from leakboard.suite.names import KINDS, natural
@@ -89,7 +90,7 @@ def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row]) -> View
         chosen = [_victim_row(board, row) for row in first.values()]
         chosen.sort(key=lambda row: (VERDICTS.index(row["verdict"] or ""), natural(row["victim"])))
     else:
-        chosen = [_victim_row(board, dict(row)) for row in strongest(rows, "empirical_privacy")]
+        chosen = [_victim_row(board, dict(row)) for row in headlines(rows)]
         chosen.sort(key=lambda row: (-row["privacy"], natural(row["victim"])))
         for row in chosen:
             row["rank"] = 1 + sum(_above(other, row) for other in chosen)

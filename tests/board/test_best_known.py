@@ -4,7 +4,7 @@ import dataclasses
 
 import pandas as pd
 import pytest
-from test_records_and_tables import scored
+from scored_records import scored
 
 from leakboard.board import tables
 from leakboard.metrics.measures import Metric

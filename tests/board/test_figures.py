@@ -20,6 +20,12 @@ def test_the_strongest_attack_on_a_victim_is_drawn():
     assert list(front.x) == [0.7, 0.8]
 
 
+def test_dev_decides_which_is_the_strongest():
+    frame = table(("a", "lucky", 0.8, 0.1), ("a", "better", 0.8, 0.2)).assign(attack_score_dev=[0.6, 0.7])
+    assert list(privacy_utility(frame).data[1].y) == [0.2]
+    assert list(privacy_utility(frame.assign(attack_score_dev=[0.6, float("nan")])).data[1].y) == [0.1]
+
+
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [

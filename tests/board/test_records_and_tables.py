@@ -26,10 +26,10 @@ def test_means_over_seeds(tmp_path):
     header, row = (tmp_path / "leaderboard.csv").read_text().splitlines()
     added = "privacy_label,task_accuracy_sd,empirical_privacy_sd,test_copies,observations"
     options = "secret,dataset_options,victim_options,attack_options"
-    assert header == f"{DESIGNED},{added},{options},attack_score_new,empirical_privacy_new"
+    assert header == f"{DESIGNED},{added},{options},attack_score_new,empirical_privacy_new,attack_score_dev"
     assert row == (
         "texts,encoder,guesser,age; gender,2,40,0.8500,0.5500,accuracy,0.7500,0.2500,0.1500,0.3500,0.5000,0.1250,,"
-        ",,0.5000,4.0000,,1e-06,document,unproven,ok,,0.0707,0.0707,0.2500,1,,texts,encoder,guesser,,"
+        ",,0.5000,4.0000,,1e-06,document,unproven,ok,,0.0707,0.0707,0.2500,1,,texts,encoder,guesser,,,"
     )
 
 

@@ -28,6 +28,27 @@ def test_a_victim_stands_with_its_strongest_attack(tmp_path):
     assert [(row["attack"], row["attacks"], row["privacy"]) for row in view.rows] == [("strong", 2, pytest.approx(0.1))]
 
 
+def test_dev_decides_which_is_the_strongest(tmp_path):
+    def on_dev(made, score):
+        return dataclasses.replace(made, metrics=[*made.metrics, Metric("attack_score_dev", score)])
+
+    lucky, better = record("a", "lucky", privacy=0.1), record("a", "better", privacy=0.2)
+    (row,) = only(tmp_path, on_dev(lucky, 0.6), on_dev(better, 0.7)).rows
+    assert (row["attack"], row["privacy"]) == ("better", pytest.approx(0.2))
+
+
+def test_several_publications_count_where_no_attack_sees_fewer(tmp_path):
+    claim = {"epsilon": 1.0, "proved": 1.0, "delta": 0.0, "unit": "document", "mechanism": "", "sensitivity": ""}
+
+    def seeing(publications, attack, privacy):
+        made = record("a", attack, privacy=privacy)
+        return dataclasses.replace(made, claim={**claim, "about": "release", "observations": publications})
+
+    once, often = seeing(1, "once", 0.3), seeing(16, "often", 0.1)
+    assert [row["attack"] for row in only(tmp_path, often, once).rows] == ["once"]
+    assert [row["attack"] for row in only(tmp_path, often).rows] == ["often"]
+
+
 def test_other_secrets_are_another_table(tmp_path):
     found = views(board(tmp_path, record("a"), record("a", "other", secrets=("age",)), record("b")))
     assert [(view.secrets, len(view.rows)) for view in found] == [("gender", 2), ("age", 1)]

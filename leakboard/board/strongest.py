@@ -1,0 +1,75 @@
+"""Which attack is a victim's headline: the strongest on the same secrets, chosen on dev where all of them tell.
+
+A victim is as private as its strongest attacker leaves it, so its headline is the worst case over all attacks on the
+same secrets. Where every one of them says what it scored on dev, that decides: the best of several test scores would be
+their luck, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+Row = Mapping[str, Any]
+
+PLACE = ("dataset", "victim", "victim_options", "attack_metric", "secrets", "secret")
+"""Attacks whose rows have these in common compete."""
+
+
+def competing(rows: Sequence[Row]) -> list[list[Row]]:
+    """Return the rows of a leaderboard that attack the same, seeing as many publications of a text, together."""
+    return _together(rows, (*PLACE, "observations"))
+
+
+def strongest(rows: Sequence[Row], score: Callable[[Row], float] = lambda row: float(row["attack_score"])) -> Row:
+    """Return of competing rows the one of the strongest attack, the first of equals.
+
+    Args:
+        rows: at least one.
+        score: of a row, higher is stronger; it decides where not all rows have ``attack_score_dev``.
+    """
+    return max(rows, key=_on_dev if chosen_on_dev(rows) else score)
+
+
+def chosen_on_dev(rows: Sequence[Row]) -> bool:
+    """Return whether all competing rows tell what their attacks scored on dev."""
+    return all(_known(row, "attack_score_dev") is not None for row in rows)
+
+
+def headlines(rows: Sequence[Row], score: Callable[[Row], float] | None = None) -> list[Row]:
+    """Return of each victim and secrets the row of the strongest attack, in the order of first sight.
+
+    Attacks that see several publications of a text count where none sees fewer.
+
+    Args:
+        rows: of a leaderboard.
+        score: as `strongest` takes it.
+    """
+    found = []
+    for group in _together(rows, PLACE):
+        fewest = min(_observations(row) for row in group)
+        seeing = [row for row in group if _observations(row) == fewest]
+        found.append(strongest(seeing, score) if score else strongest(seeing))
+    return found
+
+
+def _together(rows: Sequence[Row], names: Sequence[str]) -> list[list[Row]]:
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(_known(row, name) for name in names), []).append(row)
+    return list(groups.values())
+
+
+def _observations(row: Row) -> int:
+    return int(_known(row, "observations") or 1)
+
+
+def _on_dev(row: Row) -> float:
+    return float(row["attack_score_dev"])
+
+
+def _known(row: Row, name: str) -> Any:
+    """Return a cell; None where it is empty, which a data frame writes as NaN."""
+    value = row.get(name)
+    return None if isinstance(value, float) and math.isnan(value) else value
