@@ -14,7 +14,8 @@ COLUMNS = {
     "attack_score empirical_privacy empirical_privacy_low empirical_privacy_high privacy_best_constant "
     "privacy_text_classifier privacy_bayes fairness_gap fairness_variable epsilon_claimed epsilon_proved "
     "epsilon_audited delta privacy_unit verdict status privacy_label task_accuracy_sd empirical_privacy_sd test_copies "
-    "observations secret dataset_options victim_options attack_options attack_score_new empirical_privacy_new attack_score_dev",
+    "observations secret dataset_options victim_options attack_options attack_score_new empirical_privacy_new "
+    "attack_score_dev",
     "best_known.csv": "dataset victim secret secrets observations attack attacks chosen_on attack_metric attack_score "
     "empirical_privacy empirical_privacy_low empirical_privacy_high privacy_best_constant privacy_text_classifier "
     "privacy_bayes attack_score_new empirical_privacy_new status",
