@@ -13,16 +13,23 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leakboard.attacks._denoising import Scaling
-from leakboard.attacks._members import BEST_INPUTS, CHEAP, DEAR, Member, Rotated, Scores, Trainer, log_loss
+from leakboard.attacks._inputs import Rotated, Scaling
+from leakboard.attacks._members import Family, Member, Scores, log_loss
+from leakboard.attacks._trainer import Trainer
 from leakboard.interfaces import Floats, Integers
 
 Array = NDArray[np.float64]
 
+CHEAP: Sequence[Family] = ("logistic", "discriminant", "neighbours")
+"""Families that are tried on all inputs."""
+EXPENSIVE: Sequence[Family] = ("kernel", "mlp")
+"""Families that are tried on the inputs on which the cheap ones do best."""
+BEST_INPUTS = 3
+"""How many inputs those are."""
 STRENGTH = 1.0
-"""Of the prior on the weights."""
+"""Of the prior on the weights: with m members, STRENGTH m |weights - prior|^2 / 2 is added to the summed log-loss."""
 LEAST_SHARE = 0.01
-"""Of the pooled scores' spread: whoever has less for every secret is left out."""
+"""Share of the pooled scores' spread that a member must have for at least one secret; others are left out."""
 NUMBERS = 20_000_000
 """Most scores that weights are found from: of all members, dev texts and values of a secret (160 MB)."""
 
@@ -35,8 +42,6 @@ class Pool:
     """float64 (members,), from 0: with the members' calibration in them."""
     shares: Array
     """float64 (members,): how much of the scores' spread on dev is each member's, before any was left out."""
-    loss: float
-    """Mean log-loss on dev, likewise."""
 
     def __call__(self, scores: Sequence[Floats]) -> Floats:
         """Return log-probabilities, float32 (n, values), of the members' scores, each float32 (n, values)."""
@@ -81,13 +86,13 @@ def stacked(trainer: Trainer, scalings: Sequence[Scaling]) -> Ensemble:
         loss = sum(calibrated(member.on_dev[name], truth[name])[1] for name in truth)
         losses[member.inputs.name] = min(loss, losses[member.inputs.name])
     best = sorted(scalings, key=lambda scaling: losses[scaling.name])
-    members += trainer.members((family, scaling) for family in DEAR for scaling in best[:BEST_INPUTS])
+    members += trainer.members((family, scaling) for family in EXPENSIVE for scaling in best[:BEST_INPUTS])
     members += trainer.members(("trees", s) for s in (scalings[0], Rotated.of(best[0], trainer.train.vectors)))
     trainer.require(members)
     pools = {name: pooled([member.on_dev[name] for member in members], truth[name]) for name in truth}
     shares = np.max([pool.shares for pool in pools.values()], axis=0)
     counting = np.flatnonzero(shares >= LEAST_SHARE) if shares.any() else [0]
-    kept = {name: Pool(pool.weights[counting], pool.shares[counting], pool.loss) for name, pool in pools.items()}
+    kept = {name: Pool(pool.weights[counting], pool.shares[counting]) for name, pool in pools.items()}
     return Ensemble(trainer.again(members[i] for i in counting), kept)
 
 
@@ -119,8 +124,7 @@ def pooled(scores: Sequence[Floats], truth: Integers) -> Pool:
     evidence = np.exp(len(truth) * (losses.min() - losses))
     counts = _weights(odds, truth, evidence / evidence.sum())
     spread = counts * odds.std((1, 2))
-    loss = log_loss(_log_softmax(np.tensordot(counts, odds, 1)), truth)
-    return Pool(counts * scales, spread / (spread.sum() or 1.0), loss)
+    return Pool(counts * scales, spread / (spread.sum() or 1.0))
 
 
 def _weights(members: Array, truth: Integers, prior: Array) -> Array:

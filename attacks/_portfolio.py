@@ -3,7 +3,7 @@
 The attacker of DPNR (Lyu, He and Li 2020) and Coavoux et al. (2018) is one MLP on the published vectors. A defence must
 not profit from one kind of classifier, nor from vectors that are merely badly scaled for it. So the ensemble has six
 kinds, on raw, standardised and per-vector normalised inputs, and weighs them on dev (`_ensemble`). Where the victim
-adds noise, whose law is public, they are also given vectors that were denoised (`_denoising`).
+adds noise, whose law is public, they are also given vectors that were denoised (`_inputs`).
 """
 
 from collections.abc import Callable, Mapping
@@ -14,9 +14,10 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field
 
-from leakboard.attacks._denoising import Inputs, Scaling, plain_scalings, shrinkage
 from leakboard.attacks._ensemble import Ensemble, stacked
-from leakboard.attacks._members import Member, Scores, Trainer
+from leakboard.attacks._inputs import Inputs, Scaling, plain_scalings, shrinkage
+from leakboard.attacks._members import Member, Scores
+from leakboard.attacks._trainer import Trainer
 from leakboard.interfaces import Floats, Integers, Secret
 from leakboard.logs import log_progress
 from leakboard.suite.options import ALWAYS_NAMED, Count, shared
@@ -106,7 +107,7 @@ def fit_portfolio(
     train = _repeated(view, view.train, options.queries, options.observations)
     dev = _repeated(view, view.dev, 1, options.observations)
     trainer = Trainer(train, dev, view.secrets, options, seed)
-    scalings = _scalings(options, view, train)
+    scalings = _scalings(options, view, train, trainer)
     attacker: Member | Ensemble
     if options.portfolio == "ensemble":
         attacker = stacked(trainer, scalings)
@@ -139,8 +140,11 @@ def _repeated(view: SecretsView, first: KnownTexts, queries: int, observations: 
     return KnownTexts.joined(parts)
 
 
-def _scalings(options: PortfolioAttack, view: SecretsView, train: KnownTexts) -> list[Scaling]:
-    """Return what the members are given: a victim that claims privacy adds noise, which is worth removing."""
+def _scalings(options: PortfolioAttack, view: SecretsView, train: KnownTexts, trainer: Trainer) -> list[Scaling]:
+    """Return what the members are given: a victim that claims privacy adds noise, which is worth removing.
+
+    Of vectors whose noise cannot be told, as constant ones, the trainer notes that they are not shrunken.
+    """
     requested = options.inputs or (None if options.portfolio == "ensemble" else "raw")
     scalings = plain_scalings(train.vectors)
     if (requested is None and view.claim) or requested in DENOISED:
@@ -148,5 +152,5 @@ def _scalings(options: PortfolioAttack, view: SecretsView, train: KnownTexts) ->
     if (requested is None and view.claim) or requested == "shrunken":
         once = KnownTexts(view.train.texts, view.oracle.encode(view.train.texts), view.train.values)
         again = _repeated(view, once, 1, options.observations).vectors
-        scalings.append(shrinkage(train.vectors[: len(again)], again))
+        scalings += trainer.attempt("shrunken inputs", lambda: shrinkage(train.vectors[: len(again)], again))
     return [scaling for scaling in scalings if requested in (None, scaling.name)]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field
 
-from leakboard.attacks._denoising import Scaling
+from leakboard.attacks._inputs import Scaling
 from leakboard.attacks._texts import Vocabulary, standardised_vectors
 from leakboard.data.words import words
 from leakboard.interfaces import Floats

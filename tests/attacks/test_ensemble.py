@@ -7,11 +7,13 @@ import pytest
 from scipy import optimize
 from test_attacks import AGE, GENDER, SMALL, accuracies, exclusive_or, linear, noise, world
 
-from leakboard.attacks import _classifiers, _discriminant, _ensemble, _members, _neighbours_and_trees
-from leakboard.attacks._denoising import Scaling
+from leakboard.attacks import _classifiers, _discriminant, _ensemble, _neighbours_and_trees, _trainer
 from leakboard.attacks._ensemble import pooled
-from leakboard.attacks._members import Rotated, Trainer
+from leakboard.attacks._inputs import Rotated, Scaling
+from leakboard.attacks._members import log_loss
+from leakboard.attacks._trainer import Trainer
 from leakboard.attacks.attribute_inference import AttributeInference
+from leakboard.claims import ReleaseClaim
 from leakboard.errors import RequestError
 from leakboard.interfaces import Secret, Texts
 from leakboard.threats.secrets import KnownTexts
@@ -157,10 +159,12 @@ class TestPool:
 
     def test_a_member_that_knows_nothing_counts_for_nothing(self):
         truth, (good, fair, idle) = self.logits()
-        pool = pooled([good, fair, idle], truth)
+        members = [good, fair, idle]
+        pool = pooled(members, truth)
         assert pool.shares[0] > pool.shares[1] > 0.1
         assert pool.shares[2] < 0.1
-        assert pool.loss < min(pooled([member], truth).loss for member in (good, fair, idle))
+        losses = [log_loss(pooled([member], truth)([member]), truth) for member in members]
+        assert log_loss(pool(members), truth) < min(losses)
 
     def test_a_member_that_is_wrong_on_purpose_gets_no_weight(self):
         truth, (good, *_) = self.logits()
@@ -277,7 +281,7 @@ class TestEnsemble:
             AttributeInference(**SMALL | {"portfolio": portfolio}).fit(view, 0)
 
     def test_where_all_fail_that_is_said(self, monkeypatch):
-        monkeypatch.setattr(_members, "_fit", lambda family: lambda *given: 1 // 0)
+        monkeypatch.setattr(_trainer, "_fit", lambda family: lambda *given: 1 // 0)
         view, *_ = world(linear, [GENDER], sizes=(50, 20, 10))
         for portfolio, first in (("mlp", "mlp"), ("ensemble", "logistic")):
             expected = f"no classifier can be trained on these vectors: {first} on raw inputs left out"
@@ -315,3 +319,26 @@ def test_odd_secrets_and_vectors_give_a_result(vectors_of, secret, sizes):
     assert np.isfinite(scores).all()
     if vectors_of is one_class:
         assert (scores.argmax(1) == 1).all()
+
+
+class Same:
+    """An oracle whose publications have no noise."""
+
+    def __init__(self, texts):
+        self.texts = texts
+
+    def encode(self, texts):
+        return self.texts.vectors.copy()
+
+
+@pytest.mark.parametrize("sizes", [(50, 20, 10), (1, 1, 20)])
+def test_vectors_whose_noise_cannot_be_told_are_attacked_as_they_are(sizes):
+    view, vectors, _ = world(lambda codes, rng: np.ones((len(codes["gender"]), 4)), [GENDER], sizes=sizes)
+    view = dataclasses.replace(
+        view, claim=ReleaseClaim(1.0, 0.0, "document", "laplace", "1", 1.0), oracle=Same(view.train)
+    )
+    guesses = AttributeInference(**SMALL).fit(view, 0)(vectors)
+    assert np.isfinite(guesses.scores["gender"]).all()
+    assert "shrunken inputs left out" in guesses.details
+    with pytest.raises(RequestError, match="no classifier can be trained on these vectors: shrunken inputs left out"):
+        AttributeInference(portfolio="mlp", inputs="shrunken", **SMALL).fit(view, 0)

@@ -1,4 +1,4 @@
-"""What an attacker who knows the mechanism does to noisy vectors before it learns from them.
+"""How an attacker scales vectors before it learns from them, and what one who knows the mechanism does to noisy ones.
 
 Noise that all coordinates share, as DPNR's released code draws it, is a shift of the vector: subtracting the smallest
 coordinate or the mean removes it. Independent noise is shrunk by the best linear estimate of the vector without it
@@ -36,6 +36,30 @@ class Scaling:
             return vectors - vectors.min(1, keepdims=True)
         moved = vectors - self.shift
         return (moved @ self.scale if np.ndim(self.scale) == 2 else moved * self.scale).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Rotated:
+    """Scaled vectors along their principal axes: what splits coordinates, as trees do, sees others there."""
+
+    scaling: Scaling
+    axes: Floats
+    """float32 (d, d): a column an axis."""
+
+    @classmethod
+    def of(cls, scaling: Scaling, vectors: Floats) -> "Rotated":
+        """Take the axes from vectors, float32 (n, d)."""
+        scaled = scaling(vectors).astype(np.float64)
+        scaled -= scaled.mean(0)
+        return cls(scaling, np.linalg.eigh(scaled.T @ scaled)[1].astype(np.float32))
+
+    @property
+    def name(self) -> str:
+        """The name in reports."""
+        return f"rotated {self.scaling.name}"
+
+    def __call__(self, vectors: Floats) -> Floats:
+        return self.scaling(vectors) @ self.axes
 
 
 def plain_scalings(vectors: Floats) -> list[Scaling]:
