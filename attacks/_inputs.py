@@ -86,9 +86,14 @@ def shrinkage(vectors: Floats, again: Floats) -> Scaling:
     Args:
         vectors: float32 (n, d), publications of n texts.
         again: of the same texts, with fresh noise: what both have in common is the signal.
+
+    Raises:
+        ValueError: there is one text, or all vectors are the same.
     """
     from scipy import linalg
 
+    if len(vectors) < 2:
+        raise ValueError("noise cannot be told from a single text")
     first, second = vectors.astype(np.float64), again.astype(np.float64)
     total = (_covariance(first) + _covariance(second)) / 2
     noise = _covariance(first - second) / 2
