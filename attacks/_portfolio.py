@@ -28,8 +28,6 @@ Portfolio = Literal["ensemble", "mlp", "logistic"]
 DENOISED: tuple[Inputs, ...] = ("centred", "above minimum")
 """Inputs that remove a shift of the whole vector."""
 
-Measure = Callable[[Scores, Mapping[str, Integers]], float]
-
 
 @dataclass(frozen=True)
 class FittedPortfolio:
@@ -40,14 +38,14 @@ class FittedPortfolio:
     """Added to the score of an entity's presence."""
     secrets: tuple[Secret, ...]
     details: str
-    scores_on_dev: Mapping[str, float]
-    """Of all secrets (``""``), and of each."""
+    on_dev: Scores
+    """Its scores on dev, with the offset."""
 
     def __call__(self, vectors: Floats) -> SecretGuesses:
         """Guess the secrets of published vectors, float32 (n, d); several of a text, (n, m, d), are averaged first."""
         scores = self.attacker(vectors.mean(1) if vectors.ndim == 3 else vectors)
         shifted = {secret.name: _shift(scores[secret.name], self.offset) for secret in self.secrets}
-        return SecretGuesses(shifted, self.details, self.scores_on_dev)
+        return SecretGuesses(shifted, self.details, self.on_dev)
 
 
 def _shift(scores: Floats, offset: float) -> Floats:
@@ -88,7 +86,6 @@ class PortfolioAttack(SecretsAttack):
 def fit_portfolio(
     options: PortfolioAttack,
     view: SecretsView,
-    measure: Measure,
     offsets: Callable[[Scores, Mapping[str, Integers]], float],
     seed: int,
 ) -> FittedPortfolio:
@@ -97,7 +94,6 @@ def fit_portfolio(
     Args:
         options: which members, on which inputs.
         view: what the attacker knows.
-        measure: score on dev, higher is better.
         offsets: finds the offset of presence scores on dev.
         seed: of the members' random draws.
 
@@ -117,10 +113,8 @@ def fit_portfolio(
         (attacker,) = members
     offset = offsets(attacker.on_dev, dev.values)
     shifted = {secret: _shift(scores, offset) for secret, scores in attacker.on_dev.items()}
-    on_dev = {secret: measure({secret: shifted[secret]}, dev.values) for secret in shifted}
-    on_dev[""] = measure(shifted, dev.values)
-    details = "; ".join([f"{attacker.name}, {on_dev['']:.4f} on dev", *trainer.failed])
-    return FittedPortfolio(attacker, offset, view.secrets, details, on_dev)
+    details = "; ".join([attacker.name, *trainer.failed])
+    return FittedPortfolio(attacker, offset, view.secrets, details, shifted)
 
 
 def _repeated(view: SecretsView, first: KnownTexts, queries: int, observations: int) -> KnownTexts:

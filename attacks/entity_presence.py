@@ -23,9 +23,9 @@ class EntityPresence(PortfolioAttack):
     kind: ClassVar = "entity"
 
     def fit(self, view: SecretsView, seed: int) -> FittedPortfolio:
-        """Train on the attacker's own vectors; what it scores on dev is micro F1."""
+        """Train on the attacker's own vectors."""
         offsets = _best_offset if self.threshold else _no_offset
-        return fit_portfolio(self, view, _micro_f1, offsets, seed)
+        return fit_portfolio(self, view, offsets, seed)
 
 
 def _no_offset(scores: Scores, truth: Mapping[str, Integers]) -> float:
@@ -37,10 +37,3 @@ def _best_offset(scores: Scores, truth: Mapping[str, Integers]) -> float:
 
     margins = np.concatenate([value[:, 1] - value[:, 0] for value in scores.values()])
     return best_offset(margins, np.concatenate([truth[name] for name in scores]))
-
-
-def _micro_f1(scores: Scores, truth: Mapping[str, Integers]) -> float:
-    guessed = np.concatenate([value.argmax(1) for value in scores.values()])
-    gold = np.concatenate([truth[name] for name in scores])
-    total = guessed.sum() + gold.sum()
-    return float(2 * (guessed * gold).sum() / total) if total else 0.0

@@ -24,7 +24,7 @@ from leakboard.metrics.membership import membership_metrics
 from leakboard.metrics.neighbours import neighbour_metrics
 from leakboard.metrics.regression import regression_metrics
 from leakboard.metrics.row_match import row_match_metrics
-from leakboard.metrics.secrets import secret_metrics
+from leakboard.metrics.secrets import dev_metrics, secret_metrics
 from leakboard.metrics.task import task_metrics
 from leakboard.metrics.texts import text_metrics
 from leakboard.metrics.words import WordGuesses, word_metrics
@@ -64,7 +64,9 @@ def secrets(kind):
     chosen = [secret for secret in given.secrets if secret.kind == kind]
     scores = {s.name: rng.normal(size=(40, len(s.values))).astype(np.float32) for s in chosen}
     by_text = np.stack([rng.integers(0, len(s.values), 40) for s in chosen], axis=1)
-    return secret_metrics(given, chosen, scores, by_text)
+    size = len(given.splits["dev"])
+    on_dev = {s.name: rng.normal(size=(size, len(s.values))).astype(np.float32) for s in chosen}
+    return [*secret_metrics(given, chosen, scores, by_text), *dev_metrics(given, chosen, on_dev)]
 
 
 def words():

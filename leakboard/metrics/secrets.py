@@ -58,6 +58,20 @@ def secret_metrics(
     return metrics
 
 
+def dev_metrics(corpus: Corpus, secrets: Sequence[Secret], scores: Mapping[str, np.ndarray]) -> list[Metric]:
+    """Return what guesses of the dev texts' secrets are right in, of all together and of each; none without scores.
+
+    Args and errors: as of `secret_metrics`.
+    """
+    if not scores:
+        return []
+    truth = baselines.truth(corpus, "dev", secrets)
+    guessed = np.stack([_checked(scores, secret, len(truth), " on dev").argmax(1) for secret in secrets], axis=1)
+    score, every = SCORES[secrets[0].kind][1], list(range(len(secrets)))
+    columns = {"": every} | {secret.name: [column] for column, secret in enumerate(secrets)}
+    return [Metric("attack_score_dev", score(guessed[:, c], truth[:, c]).value, name) for name, c in columns.items()]
+
+
 def _without_copy(corpus: Corpus) -> NDArray[np.bool_] | None:
     """Return which test texts stand in no other split of the corpus, bool (n,); None where none or all do."""
     if not corpus.has_texts:
@@ -123,16 +137,17 @@ def _privacy_of_secret(name: str, attack: Ratio, constant: Ratio) -> Metric:
     return Metric("empirical_privacy", value, name, "", low, high, len(attack.numerator))
 
 
-def _checked(scores: Mapping[str, np.ndarray], secret: Secret, n: int) -> np.ndarray:
+def _checked(scores: Mapping[str, np.ndarray], secret: Secret, n: int, where: str = "") -> np.ndarray:
+    what = f"{secret.name!r}{where}"
     if secret.name not in scores:
-        raise RequestError(f"the attack guesses nothing for {secret.name!r}")
+        raise RequestError(f"the attack guesses nothing for {what}")
     array = np.asarray(scores[secret.name])
     if array.dtype.kind not in "fiub":
-        raise RequestError(f"guesses of {secret.name!r} are {array.dtype}, not real numbers")
+        raise RequestError(f"guesses of {what} are {array.dtype}, not real numbers")
     if array.shape != (n, len(secret.values)):
-        raise RequestError(f"guesses of {secret.name!r} have shape {array.shape}, not {(n, len(secret.values))}")
+        raise RequestError(f"guesses of {what} have shape {array.shape}, not {(n, len(secret.values))}")
     if not np.isfinite(array).all():
-        raise RequestError(f"guesses of {secret.name!r} are not finite")
+        raise RequestError(f"guesses of {what} are not finite")
     return array
 
 

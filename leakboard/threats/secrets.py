@@ -18,8 +18,7 @@ import numpy as np
 from leakboard.claims import PrivacyClaim
 from leakboard.errors import RequestError
 from leakboard.interfaces import Attack, Corpus, Floats, Integers, Secret, SecretKind, Texts
-from leakboard.metrics.measures import Metric
-from leakboard.metrics.secrets import SCORES, secret_metrics
+from leakboard.metrics.secrets import SCORES, dev_metrics, secret_metrics
 from leakboard.threats.oracle import Oracle
 from leakboard.threats.publications import Publications
 from leakboard.threats.threat import (
@@ -83,8 +82,9 @@ class SecretGuesses:
     scores: Mapping[str, Floats]
     """float32 (n, values) a secret; higher is more likely, the guess is the argmax."""
     details: str = ""
-    on_dev: Mapping[str, float] = field(default_factory=dict)
-    """What the attacker scored on dev, on all secrets (``""``) and on each: by this attacks may be chosen."""
+    on_dev: Mapping[str, Floats] = field(default_factory=dict)
+    """Likewise of the view's dev texts, in their order, from before the attack learned from them: what they are right
+    in chooses the strongest of several attacks. Empty where an attack tells nothing of it."""
 
 
 Guesser = Callable[[Floats], Mapping[str, Floats] | SecretGuesses]
@@ -129,15 +129,13 @@ class SecretsThreat(Threat["SecretsAttack"]):
             secrets=tuple(secret.name for secret in secrets),
             attack_metric=SCORES[attack.kind][0],
             test_size=len(vectors),
-            metrics=[*secret_metrics(side.corpus, secrets, scores, text_guesses), *_on_dev(guesses, secrets)],
+            metrics=[
+                *secret_metrics(side.corpus, secrets, scores, text_guesses),
+                *dev_metrics(side.corpus, secrets, guesses.on_dev),
+            ],
             details=guesses.details,
             claim=release_claim(side, attack.observations),
         )
-
-
-def _on_dev(guesses: SecretGuesses, secrets: Sequence[Secret]) -> list[Metric]:
-    names = ("", *(secret.name for secret in secrets))
-    return [Metric("attack_score_dev", float(guesses.on_dev[n]), n) for n in names if n in guesses.on_dev]
 
 
 class SecretsAttack(Attack):

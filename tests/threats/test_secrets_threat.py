@@ -50,10 +50,16 @@ def test_scores_may_come_with_a_word_on_how_they_came_about(plain):
     assert (plainly.details, told.details) == ("", "blindly")
 
 
-def test_what_the_attacker_scored_on_dev_is_told(plain):
-    guesses = Answers(lambda shown: SecretGuesses({"colour": zeros(shown)}, on_dev={"": 0.75, "colour": 0.5}))
+def test_guesses_on_dev_are_measured_as_those_on_test(plain):
+    truth = plain.corpus.column("dev", "colour")
+    guessed = np.eye(2, dtype=np.float32)[np.where(np.arange(len(truth)) % 4 == 0, 1 - truth, truth)]
+    guesses = Answers(lambda shown: SecretGuesses({"colour": zeros(shown)}, on_dev={"colour": guessed}))
     found = {m.variable: m.value for m in evaluate_attack(guesses, plain).metrics if m.name == "attack_score_dev"}
-    assert found == {"": 0.75, "colour": 0.5}
+    right = 1 - len(truth[::4]) / len(truth)
+    assert found == {"": pytest.approx(right), "colour": pytest.approx(right)}
+    short = Answers(lambda shown: SecretGuesses({"colour": zeros(shown)}, on_dev={"colour": guessed[1:]}))
+    with pytest.raises(RequestError, match="guesses of 'colour' on dev have shape"):
+        evaluate_attack(short, plain)
 
 
 @pytest.mark.parametrize(
