@@ -165,8 +165,8 @@ def audit(
         bound = auditing.audit(mechanism, neighbours, rng, draws, confidence, budget=budget, calls=calls)
     except ValueError as error:
         raise RequestError(f"release: {error}") from None
-    found = {name: getattr(bound, name) for name in ("pair", "event", "first", "second", "draws", "trade_off")}
-    return Audit(bound.epsilon, epsilon, delta, confidence, **found)
+    event = bound.pair, bound.event, bound.first, bound.second, bound.draws
+    return Audit(bound.epsilon, epsilon, delta, confidence, *event, bound.trade_off)
 
 
 @dataclass(frozen=True)

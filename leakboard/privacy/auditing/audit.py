@@ -87,8 +87,9 @@ def audit(
     found = audit_calls(mechanism, pairs, generator, calls, shared, digits)
     if found.epsilon <= bound.epsilon:
         return bound
-    dependent = found.epsilon > mechanism.epsilon
-    return Bound(**vars(found), confidence=confidence, trade_off=None if dependent else bound.trade_off)
+    curve = bound.trade_off if found.epsilon <= mechanism.epsilon else None
+    event = found.pair, found.statistic, found.event
+    return Bound(found.epsilon, *event, found.first, found.second, found.draws, confidence, curve)
 
 
 def rounds(draws: int | None, budget: int, dimension: int) -> list[int]:

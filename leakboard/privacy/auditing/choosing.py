@@ -37,7 +37,7 @@ class Candidate:
 
     def event(self, threshold: Threshold) -> Event:
         """Return the event of a threshold."""
-        return Event(self.pair, self.statistic, self.score, threshold.value, threshold.above, threshold.promise)
+        return Event(self.pair, self.statistic, self.score, threshold)
 
     def grown(self, first: Array, second: Array) -> Candidate:
         """Return it with further scores."""
@@ -110,7 +110,7 @@ def refined_event(
     for size in sizes[1:-1]:
         kept = _more(kept, mechanism, size, generator)
     events = [c.event(c.threshold(sizes[-1], mechanism.delta, error)) for c in kept]
-    return max(events, key=lambda event: event.promise)
+    return max(events, key=lambda event: event.threshold.promise)
 
 
 def confirmed(mechanism: Mechanism, event: Event, draws: int, generator: np.random.Generator, error: float) -> float:

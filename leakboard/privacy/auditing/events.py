@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leakboard.privacy.auditing.thresholds import Threshold
 from leakboard.privacy.auditing.trials import Mechanism
 
 Array = NDArray[Any]
@@ -41,24 +42,21 @@ class Pair:
 
 @dataclass(frozen=True)
 class Event:
-    """A pair with a statistic and a threshold; ``promise`` is the bound that it would have on fresh tosses."""
+    """A pair with a statistic and a threshold."""
 
     pair: Pair
     statistic: str
     score: Score
-    threshold: float
-    above: bool
-    promise: float
+    threshold: Threshold
 
     def holds(self, outputs: Array) -> Array:
         """Return whether the event holds for releases (n, d), bool (n,)."""
-        scores = self.score(outputs)
-        return scores >= self.threshold if self.above else scores < self.threshold
+        return self.threshold.holds(self.score(outputs))
 
     @property
     def description(self) -> str:
         """The event in words."""
-        return f"{self.statistic} {'>=' if self.above else '<'} {self.threshold:.6g}"
+        return f"{self.statistic} {'>=' if self.threshold.above else '<'} {self.threshold.value:.6g}"
 
 
 def corners(dimensions: int, dtype: Any = np.float64) -> list[Pair]:

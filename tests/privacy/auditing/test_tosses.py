@@ -10,6 +10,7 @@ from leakboard.privacy.auditing import trials
 from leakboard.privacy.auditing.bound import bound_of_tosses, bounds_of_tosses, logs_of_tosses
 from leakboard.privacy.auditing.choosing import confirmed
 from leakboard.privacy.auditing.events import Event, corners
+from leakboard.privacy.auditing.thresholds import Threshold
 from leakboard.privacy.auditing.trials import counts_of_tosses, releases, tosses
 from leakboard.privacy.mechanisms.broken import Copy
 from leakboard.privacy.mechanisms.broken_calls import SharedAndOwn, SharedByRows
@@ -86,7 +87,7 @@ def test_tosses_are_of_many_calls(most, monkeypatch):
     draw of the noise proves anything.
     """
     monkeypatch.setattr(trials, "MOST_CALLS", most)
-    event = Event(corners(2)[0].swapped(), "sum", lambda outputs: outputs.sum(1), 6.0, True, 5.0)
+    event = Event(corners(2)[0].swapped(), "sum", lambda outputs: outputs.sum(1), Threshold(6.0, above=True, promise=5.0))
     found = [confirmed(SharedByRows(1.0), event, 30_000, np.random.default_rng(seed), 0.05) for seed in range(10)]
     assert (max(found) > 5) == (most == trials.FEWEST_CALLS)
     assert most == trials.FEWEST_CALLS or max(found) <= 1.2
