@@ -33,7 +33,7 @@ BAR = 0.005
 def suite_of(name: str, without: list[str]) -> dict[str, object]:
     """Return the suite's datasets and victims, each with our attacks instead of its own."""
     suite = load_suite(name, Registry()).file.model_dump(exclude_unset=True)
-    victims = [{k: v for k, v in entry.items() if k not in ("seeds", "attacks")} for entry in suite["victims"]]
+    victims = [_without_its_own(entry) for entry in suite["victims"]]
     ours = [{plugin: {}, "name": f"{OURS} {plugin}"} for plugin in PLUGINS.values()]
     theirs = [
         {plugin: {"classifier": classifier}, "name": f"{classifier} {PLUGINS[plugin]}"}
@@ -43,6 +43,13 @@ def suite_of(name: str, without: list[str]) -> dict[str, object]:
     ]
     kept = {key: suite[key] for key in ("datasets", "threads") if key in suite}
     return {**kept, "seeds": [0], "text_classifier": False, "victims": victims, "attacks": [*ours, *theirs]}
+
+
+def _without_its_own(entry: object) -> object:
+    """Return a suite's victim without seeds and attacks of its own."""
+    if not isinstance(entry, dict):
+        return entry
+    return {key: _without_its_own(value) for key, value in entry.items() if key not in ("seeds", "attacks")}
 
 
 PLUGINS = {"ordinary_attributes": "attribute_inference", "ordinary_entities": "entity_presence"}

@@ -111,7 +111,7 @@ def attained(noise: Noise, draws: int) -> float:
 def chosen(noise: Noise, draws: int, seed: int) -> Event:
     """Return the event that an audit chooses on half of its draws to be tested on the other half."""
     sizes = rounds(draws, 0, noise.dimension)
-    return refined_event(noise, corners(noise.dimension), np.random.default_rng(seed), sizes, 0.05)
+    return refined_event(noise, corners(noise.dimension), np.random.default_rng(seed), sizes, 0.05).event
 
 
 def expected(noise: Noise, event: Event, draws: int) -> float:
