@@ -27,8 +27,8 @@ from leakboard.logs import log_progress
 from leakboard.metrics.claims import ERROR, verdict_error
 from leakboard.privacy.auditing.audit import BUDGET, rounds
 from leakboard.privacy.auditing.calls import CALLS, ROWS, choose_test, run_test
-from leakboard.privacy.auditing.choosing import confirmed, refined_event
-from leakboard.privacy.auditing.events import FEWEST, Event, Pair, corners, normalised_corners
+from leakboard.privacy.auditing.choosing import Chosen, confirmed, refined_event
+from leakboard.privacy.auditing.events import FEWEST, Pair, corners, normalised_corners
 from leakboard.privacy.auditing.sanity import published_repeats
 from leakboard.suite.options import ALWAYS_NAMED, Count, attack
 from leakboard.threats.releases import CallsDistinguisher, Distinguisher, ReleaseAudit, ReleasesView
@@ -91,7 +91,7 @@ class DpAudit(ReleaseAudit):
         if self.budget < least:
             allowed = f"at least {least} numbers for {pairs} pairs in {mechanism.dimension} dimensions"
             raise RequestError(f"dp_audit: budget: {self.budget} is not allowed: {allowed}")
-        events: list[tuple[Event, int]] = []
+        events: list[Chosen] = []
         if of_corners:
             log_progress("corners of the domain")
             events.append(self._of_corners(view, neighbours, rng))
@@ -99,26 +99,27 @@ class DpAudit(ReleaseAudit):
             events.append(self._of_sentences(view, rng))
         if not events:
             raise RequestError(f"dp_audit: pairs: {self.pairs!r} are no neighbours for a claim about one {claim.unit}")
-        event, draws = _best(view, events, rng)
+        chosen = _best(view, events, rng)
         repeats = published_repeats(mechanism.dimension) if self.repeats == "published" else self.repeats
         if self.batches and of_corners:
             log_progress("calls of several rows")
             test = choose_test(mechanism, neighbours, rng, CALLS)
             promise = run_test(mechanism, test, CALLS, rng, verdict_error(claim.delta))[0].epsilon
             # Rows have to tell more twice: once they may by luck, where noise that they share has rare events.
-            if promise > mechanism.epsilon and any(promise > _confirmed(view, event, draws, rng) for _ in range(2)):
+            if promise > mechanism.epsilon and any(promise > _confirmed(view, chosen, rng) for _ in range(2)):
                 details = f"{test.pair.name}, one row of {ROWS} in a call: {test.name}"
                 return CallsDistinguisher(test, CALLS, details, repeats)
+        event = chosen.event
         first, second = (_plain(values) for values in (event.pair.first, event.pair.second))
         details = f"{event.pair.name}: {event.description}"
-        return Distinguisher(first, second, event.holds, draws, repeats, details)
+        return Distinguisher(first, second, event.holds, chosen.draws, repeats, details, chosen.curve)
 
-    def _of_corners(self, view: ReleasesView, neighbours: list[Pair], rng: np.random.Generator) -> tuple[Event, int]:
-        """Return the best event of corners, and how many draws test it."""
+    def _of_corners(self, view: ReleasesView, neighbours: list[Pair], rng: np.random.Generator) -> Chosen:
+        """Return the best event of corners."""
         sizes = rounds(None, self.budget, view.mechanism.dimension)
-        return refined_event(view.mechanism, neighbours, rng, sizes, ERROR), sizes[-1]
+        return refined_event(view.mechanism, neighbours, rng, sizes, ERROR)
 
-    def _of_sentences(self, view: ReleasesView, rng: np.random.Generator) -> tuple[Event, int]:
+    def _of_sentences(self, view: ReleasesView, rng: np.random.Generator) -> Chosen:
         """Return the best event of the worst neighbouring sentences, and how many draws test it.
 
         Where a document is not one release of a fixed vector there is no telling which are worst: the first is taken.
@@ -135,23 +136,23 @@ class DpAudit(ReleaseAudit):
         description = "sentences that differ in one word"
         candidates = [Pair(description, *(np.array([text], object) for text in pair)) for pair in chosen]
         sizes = rounds(min(most, self.budget // (2 * view.mechanism.dimension)), self.budget, view.mechanism.dimension)
-        return refined_event(mechanism, candidates, rng, sizes, ERROR), sizes[-1]
+        return refined_event(mechanism, candidates, rng, sizes, ERROR)
 
 
-def _best(view: ReleasesView, events: list[tuple[Event, int]], rng: np.random.Generator) -> tuple[Event, int]:
+def _best(view: ReleasesView, events: list[Chosen], rng: np.random.Generator) -> Chosen:
     """Return the event with the largest bound on fresh tosses, of each as many as will test it."""
     if len(events) == 1:
         return events[0]
-    return max(events, key=lambda entry: _confirmed(view, entry[0], entry[1], rng))
+    return max(events, key=lambda chosen: _confirmed(view, chosen, rng))
 
 
-def _confirmed(view: ReleasesView, event: Event, draws: int, rng: np.random.Generator) -> float:
+def _confirmed(view: ReleasesView, chosen: Chosen, rng: np.random.Generator) -> float:
     """Return the bound of an event on fresh tosses, at the confidence of a verdict.
 
     An event that was chosen on rows which depend on each other may promise more.
     """
-    mechanism = _TextMechanism(view) if event.pair.first.dtype == object else view.mechanism
-    return confirmed(mechanism, event, draws, rng, verdict_error(view.claim.delta))
+    mechanism = _TextMechanism(view) if chosen.event.pair.first.dtype == object else view.mechanism
+    return confirmed(mechanism, chosen.event, chosen.draws, rng, verdict_error(view.claim.delta))
 
 
 def _neighbours(texts: Sequence[str], count: int, rng: np.random.Generator) -> list[tuple[str, str]]:

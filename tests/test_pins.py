@@ -19,7 +19,7 @@ from leakboard.conformance.values import content
 from leakboard.data.corpora import build_corpus
 from leakboard.interfaces import FittedVictim, PublishedWords, Secret, Victim
 from leakboard.metrics import baselines
-from leakboard.metrics.claims import bound_metrics, canary_metrics, sanity_metric
+from leakboard.metrics.claims import bound_metrics, canary_metrics, curve_metrics, sanity_metric
 from leakboard.metrics.membership import membership_metrics
 from leakboard.metrics.neighbours import neighbour_metrics
 from leakboard.metrics.regression import regression_metrics
@@ -30,6 +30,7 @@ from leakboard.metrics.texts import text_metrics
 from leakboard.metrics.words import WordGuesses, word_metrics
 from leakboard.pipeline.fitting import fit, victim_and_attacker_corpus
 from leakboard.pipeline.publications import publish
+from leakboard.privacy.auditing.curve import trade_off_bound
 from leakboard.randomness import Streams
 from leakboard.suite import revisions
 from leakboard.suite.code import revision
@@ -97,7 +98,10 @@ def releases():
         release=lambda values, generator: values + generator.laplace(0.0, 1.0, values.shape),
     )
     rng = STREAMS.stream("claim")
-    return [*bound_metrics(900, 400, (1000, 1000), 1e-5), sanity_metric(mechanism, 2_000, rng)]
+    scores = np.linspace(0, 2, 1000), np.linspace(-1, 1, 1000)
+    curve = trade_off_bound(*scores, np.linspace(0, 1, 5), 0.05)
+    rows = [*bound_metrics(900, 400, (1000, 1000), 1e-5), *curve_metrics(curve, 1000)]
+    return [*rows, sanity_metric(mechanism, 2_000, rng)]
 
 
 def canaries():

@@ -61,11 +61,11 @@ class Audit:
     event: str
     """The event that tells them apart best, in words."""
     first: float
-    """Share of the first input's releases in the event."""
+    """Share of the first input's releases in the event; of calls with the first input those guessed to have it."""
     second: float
-    """Share of the second input's releases in the event."""
+    """Share of the second input's releases in the event; of calls with the second those guessed to have the first."""
     draws: int
-    """Releases of either input that the bound rests on, about: coins decide which input is released."""
+    """Releases of either input, or calls with it, that the bound rests on, about: coins decide which input is there."""
     trade_off: TradeOff | None = None
     """An upper bound on the trade-off of errors for single rows, with lower bounds on mu of Gaussian privacy and on
     Renyi divergences; at ``confidence`` by itself. It takes rows of a call to be independent of each other, with any

@@ -12,6 +12,7 @@ import numpy as np
 from leakboard.board.files import write_files
 from leakboard.board.submissions import forget_verified, is_submission, record_verified
 from leakboard.errors import RequestError
+from leakboard.metrics.claims import MU, RENYI, TRADE_OFF
 from leakboard.pipeline import runner
 from leakboard.pipeline.local import Local, usable_cores
 from leakboard.pipeline.records import PUBLISHED as RECORDS
@@ -24,7 +25,7 @@ from leakboard.suite.plan import Job
 WITHHELD = ("sentences.csv", "cells.csv")
 """Recovered sentences are other people's texts; a row a cell and metric is large, and `report` makes it of records."""
 
-LATER = ("attack_score_new", "empirical_privacy_new", "attack_score_dev")
+LATER = ("attack_score_new", "empirical_privacy_new", "attack_score_dev", MU, RENYI, TRADE_OFF)
 """Metrics that boards published before they were measured do not have."""
 HEADLINES = [(name, "", "", "value") for name in ("attack_score", "empirical_privacy", "task_accuracy")]
 """As `_values` names them."""

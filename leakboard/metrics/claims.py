@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from leakboard.claims import ReleaseMechanism
 from leakboard.metrics.measures import Metric
 from leakboard.privacy.auditing.bound import bound_of_tosses
+from leakboard.privacy.auditing.curve import TradeOff
 from leakboard.privacy.auditing.guesses import SHARES, audit_scores
 from leakboard.privacy.auditing.one_run_curve import epsilon_bound
 from leakboard.privacy.auditing.sanity import plug_in
@@ -27,6 +28,7 @@ CANARIES, GUESSES, RIGHT, TRIED, GROUP = "canaries", "canary_guesses", "canary_r
 LARGEST_BOUND = "audit_largest_bound"
 """The bound that as many canaries give where every guess is right: a larger claim they cannot refute."""
 PLUG_IN = "plug_in_loss"
+MU, RENYI, TRADE_OFF = "audit_mu", "audit_renyi", "audit_trade_off"
 UNSEEN = "infinite: one kind of error was never seen"
 VERDICT_ERROR, VERDICT_ERROR_WITH_DELTA = 1e-4, 1e-3
 """A claim that holds is called violated with no more probability: in boards of hundreds none is likely to be.
@@ -57,6 +59,21 @@ def bound_metrics(true_positives: int, false_positives: int, tosses: tuple[int, 
         Metric(FALSE_POSITIVES, false_positives, n=tosses[1]),
         Metric(TOSSES, sum(tosses), n=sum(tosses)),
         Metric(DELTA, delta, n=sum(tosses) // 2),
+    ]
+
+
+def curve_metrics(curve: TradeOff, draws: int) -> list[Metric]:
+    """Return the trade-off of errors that releases prove, and what follows from it; all hold together at 95 %.
+
+    Args:
+        curve: at the error `ERROR`.
+        draws: releases of either input.
+    """
+    points = zip(curve.false_positives, curve.false_negatives, strict=True)
+    return [
+        Metric(MU, curve.mu, n=draws),
+        *(Metric(RENYI, value, f"order={order:g}", n=draws) for order, value in curve.renyi),
+        *(Metric(TRADE_OFF, missed, f"fpr={alarms:.6g}", n=draws) for alarms, missed in points),
     ]
 
 

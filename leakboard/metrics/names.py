@@ -41,11 +41,16 @@ MEANINGS: Mapping[str, str] = {
     "true_positives": "How often an audit's event held for releases of the first input.",
     "false_positives": "How often an audit's event held for releases of the second input.",
     "audit_tosses": "Fair coins that decided of rows which input they are.",
+    "audit_mu": "Lower bound on mu of Gaussian differential privacy; like the next two at 95 % confidence by itself, "
+    "where the rows of a call are independent.",
+    "audit_renyi": "Lower bound on the Renyi divergence, of the order that the variable names.",
+    "audit_trade_off": "Upper bound on the least rate of false negatives that a test can have whose rate of false "
+    "positives the variable names: a corner of the curve.",
     "audit_delta": "The delta at which the audit's bound holds.",
     "audit_largest_bound": "The bound on epsilon at 95 % confidence if every canary were guessed right: "
     "no larger claim can be refuted.",
     "plug_in_loss": "The point estimate of the privacy loss of Habernal (2022); it is no bound.",
-    "canaries": "Canaries for which a coin was tossed.",
+    "canaries": "Canaries, or calls of a mechanism, for which a coin was tossed.",
     "canary_group": "Units of the claim that one canary is made of.",
     "canary_guesses": "Canaries for which the attack made a guess.",
     "canary_right": "Guesses that were right.",

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from leakboard.board.figures import COLOURS, SYMBOLS, escape, finite, layout, privacy_utility
-from leakboard.metrics.claims import DELTA, FALSE_POSITIVES, TRUE_POSITIVES
+from leakboard.metrics.claims import DELTA, FALSE_POSITIVES, TRADE_OFF, TRUE_POSITIVES
 from leakboard.pipeline.records import Record
 from leakboard.site.content import Board, Row
 from leakboard.site.labels import number, without
@@ -189,6 +189,8 @@ def key(charts: Sequence[tuple[str, Figure]]) -> dict[str, str]:
 def trade_off(records: Sequence[Record], claimed: float | None) -> Figure | None:
     """Return what audits of one release reached, false against true positives, beside what the claim allows.
 
+    Audits by calls of a mechanism have guesses and no such rates; they are not drawn.
+
     A mechanism that is (epsilon, delta)-private keeps every event in the area below both lines: the true positive rate
     is at most e^epsilon times the false positive rate plus delta, and so are the rates of the opposite event.
     """
@@ -219,6 +221,17 @@ def trade_off(records: Sequence[Record], claimed: float | None) -> Figure | None
             line={"color": COLOURS[2]},
             hoverinfo="skip",
         )
+    for record in records:
+        corners = [(m.variable.removeprefix("fpr="), m.value) for m in record.metrics if m.name == TRADE_OFF]
+        if corners:
+            figure.add_scatter(
+                x=[float(alarms) for alarms, _ in corners],
+                y=[1 - (missed or 0.0) for _, missed in corners],
+                mode="lines",
+                name=f"on or below the mechanism's own curve ({escape(record.attack)}, seed {record.seed})",
+                line={"color": COLOURS[4]},
+                hoverinfo="skip",
+            )
     figure.add_scatter(
         x=x,
         y=y,

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from leakboard.claims import ReleaseClaim, ReleaseMechanism, ReleaseUnit, TrainingClaim
 from leakboard.interfaces import Attack, Corpus, Texts
-from leakboard.metrics.claims import bound_metrics, canary_metrics, sanity_metric
+from leakboard.metrics.claims import ERROR, bound_metrics, canary_metrics, curve_metrics, sanity_metric
 from leakboard.metrics.measures import Metric
 from leakboard.privacy.auditing.calls import CallsTest, run_calls
-from leakboard.privacy.auditing.trials import counts_of_tosses
+from leakboard.privacy.auditing.curve import ScoreCurve
+from leakboard.privacy.auditing.trials import answers_of_tosses, one_bool_each, one_number_each
 from leakboard.threats.oracle import Oracle
 from leakboard.threats.publications import Publications, Publisher
 from leakboard.threats.threat import AttackResult, Audited, Threat, VictimSide, attacker_corpus, expect
@@ -60,6 +61,9 @@ class Distinguisher:
     repeats: int = 0
     """Releases of either input for the sanity check of Habernal (2022), which has one event only; 0 for none."""
     details: str = ""
+    curve: ScoreCurve | None = None
+    """Further tests of the same draws, for the whole trade-off of errors; it takes rows of a call to be independent,
+    with any delta."""
 
 
 @dataclass(frozen=True)
@@ -110,9 +114,7 @@ class ReleasesThreat(Threat["ReleaseAudit"]):
             metrics = _of_calls(event, oracle.mechanism, claim, rng)
             return _result(metrics + _sanity(event.repeats, oracle, claim, rng), event.calls, event.details, claim)
         expect(event, Distinguisher, "releases")
-        inputs, release = _released(event, oracle.mechanism, side.publish, claim.unit)
-        held, sizes = counts_of_tosses(release, inputs, event.holds, 2 * event.draws, rng)
-        metrics = bound_metrics(*held, sizes, claim.delta)
+        metrics = _of_rows(event, *_released(event, oracle.mechanism, side.publish, claim.unit), claim, rng)
         metrics += _sanity(event.repeats, oracle, claim, rng)
         return _result(metrics, event.draws, event.details, claim)
 
@@ -127,6 +129,24 @@ def _result(metrics: list[Metric], tested: int, details: str, claim: ReleaseClai
         claim=claim,
         audited=Audited(claim.unit, claim.delta),
     )
+
+
+def _of_rows(
+    event: Distinguisher,
+    inputs: tuple[NDArray[Any], NDArray[Any]],
+    release: Release,
+    claim: ReleaseClaim,
+    rng: np.random.Generator,
+) -> list[Metric]:
+    """Return the bound that an event of single rows proves, and the trade-off of errors where it has tests of it."""
+    questions = {"event": one_bool_each(event.holds)} | (
+        {"curve": one_number_each(event.curve.score)} if event.curve else {}
+    )
+    answers = answers_of_tosses(release, inputs, questions, 2 * event.draws, rng)
+    first, second = answers["event"]
+    held = int(np.count_nonzero(first)), int(np.count_nonzero(second))
+    metrics = bound_metrics(*held, (len(first), len(second)), claim.delta)
+    return metrics + (curve_metrics(event.curve.bound(*answers["curve"], ERROR), len(first)) if event.curve else [])
 
 
 def _of_calls(

@@ -1,5 +1,6 @@
 """Pages as text: what is escaped, what is told where there is no script, and how large they are."""
 
+import dataclasses
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -157,12 +158,15 @@ def test_curves_are_of_options_with_three_values_or_more(tmp_path):
 
 def test_an_audit_is_drawn_above_the_claim_that_it_refutes():
     counts = [Metric("true_positives", 90, n=100), Metric("false_positives", 0, n=100), Metric("audit_delta", 0, n=100)]
-    audit = record("v")
-    audit = type(audit)(**{**vars(audit), "metrics": counts})
+    audit = dataclasses.replace(record("v"), metrics=counts)
     _, claim, events = trade_off([audit], 1.0)["data"]
     assert (events["x"], events["y"]) == ([0.0], [0.9])
     assert claim["y"][0] == 0
     assert max(claim["y"]) == 1
+    corners = [Metric("audit_trade_off", missed, f"fpr={alarms:g}") for alarms, missed in ((0, 1), (0.1, 0.4), (1, 0))]
+    curve = trade_off([dataclasses.replace(audit, metrics=[*audit.metrics, *corners])], 1.0)["data"][2]
+    assert curve["x"] == [0, 0.1, 1]
+    assert curve["y"] == pytest.approx([0, 0.6, 1])
     assert trade_off([record("v")], 1.0) is None
 
 

@@ -13,6 +13,7 @@ from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import FittedVictim, PublishedWords, Victim
 from leakboard.pipeline.attacking import evaluate_attack
 from leakboard.privacy.auditing.bound import bound_of_tosses
+from leakboard.privacy.auditing.curve import ScoreCurve
 from leakboard.privacy.auditing.sanity import exact_loss, laplace_chances, sampling_error
 from leakboard.privacy.mechanisms.releases import CubeRelease
 from leakboard.randomness import Streams
@@ -108,6 +109,39 @@ def test_the_order_of_the_releases_tells_nothing(metrics):
 def test_an_event_is_one_bool_a_release(answer, evaluated):
     with pytest.raises(ValueError, match="an event is one bool for each release"):
         evaluated(Distinguisher(np.zeros(2), np.ones(2), answer, 100), CubeRelease(2, 1.0))
+
+
+def test_the_trade_off_of_a_gaussian_release_is_recorded(evaluated):
+    """Noise of deviation 1 on a distance of 1 is Gaussian differential privacy with mu = 1."""
+    curve = ScoreCurve(lambda outputs: -outputs[:, 0].astype(float), np.linspace(-2, 1, 13))
+    event = Distinguisher(np.zeros(1), np.ones(1), below_half, 50_000, curve=curve)
+    found, _ = evaluated(event, GaussianRelease())
+    mu, renyi, points = ([m for m in found.metrics if m.name == f"audit_{n}"] for n in ("mu", "renyi", "trade_off"))
+    assert 0.95 < mu[0].value <= 1
+    assert all(m.value <= float(m.variable.removeprefix("order=")) / 2 for m in renyi)
+    rates = [(float(m.variable.removeprefix("fpr=")), m.value) for m in points]
+    assert rates[0], rates[-1] == ((0, 1), (1, 0))
+    assert all(missed >= stats.norm.cdf(stats.norm.ppf(1 - alarms) - 1) - 1e-6 for alarms, missed in rates)
+    assert not any(
+        m.name == "audit_mu" for m in evaluated(dataclasses.replace(event, curve=None), GaussianRelease())[0].metrics
+    )
+
+
+class GaussianRelease(CubeRelease):
+    """Adds noise of deviation 1."""
+
+    def __init__(self):
+        super().__init__(1, 1.0)
+
+    def release(self, values, generator):
+        return values + generator.normal(size=values.shape)
+
+
+@pytest.mark.parametrize("score", [lambda o: o, lambda o: np.ones(3), lambda o: o[:, 0] / 0])
+def test_a_score_is_one_number_a_release(score, evaluated):
+    event = Distinguisher(np.zeros(1), np.ones(1), below_half, 100, curve=ScoreCurve(score, np.zeros(1)))
+    with np.errstate(divide="ignore"), pytest.raises(ValueError, match="a score is one finite number for each release"):
+        evaluated(event, GaussianRelease())
 
 
 def test_texts_are_published_whole(evaluated):

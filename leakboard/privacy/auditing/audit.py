@@ -21,7 +21,7 @@ import numpy as np
 from leakboard.privacy.auditing.bound import Finding, bound_of_tosses
 from leakboard.privacy.auditing.calls import audit_calls
 from leakboard.privacy.auditing.choosing import Candidate, candidates, scored
-from leakboard.privacy.auditing.curve import TradeOff, curve_thresholds, trade_off_bound
+from leakboard.privacy.auditing.curve import TradeOff
 from leakboard.privacy.auditing.events import DIGITS, Pair
 from leakboard.privacy.auditing.thresholds import Threshold
 from leakboard.privacy.auditing.trials import Mechanism
@@ -164,5 +164,4 @@ def _tested(
 def _curve(candidate: Candidate, threshold: Threshold, scores: tuple[np.ndarray, np.ndarray], error: float) -> TradeOff:
     """Return the trade-off curve of fresh scores; its thresholds are fixed on the scores before."""
     sign = 1 if threshold.above else -1
-    grid = curve_thresholds(sign * candidate.first, sign * candidate.second)
-    return trade_off_bound(sign * scores[0], sign * scores[1], grid, error)
+    return candidate.curve(threshold).bound(sign * scores[0], sign * scores[1], error)

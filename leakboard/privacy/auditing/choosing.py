@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from leakboard.privacy.auditing.bound import bound_of_tosses
+from leakboard.privacy.auditing.curve import ScoreCurve, curve_thresholds
 from leakboard.privacy.auditing.densities import learned_scores
 from leakboard.privacy.auditing.events import DIGITS, FEWEST, Array, Event, Pair, Score, rounded, statistics_of
 from leakboard.privacy.auditing.thresholds import Threshold, best_threshold
-from leakboard.privacy.auditing.trials import Mechanism, counts_of_tosses, tosses
+from leakboard.privacy.auditing.trials import Mechanism, answers_of_tosses, counts_of_tosses, tosses
 
 MOST_LEARNED = 50_000
 """Releases of either input that statistics are learned from, at most."""
@@ -39,10 +41,26 @@ class Candidate:
         """Return the event of a threshold."""
         return Event(self.pair, self.statistic, self.score, threshold)
 
+    def curve(self, threshold: Threshold) -> ScoreCurve:
+        """Return a curve of the scores on the side of a threshold."""
+        sign = 1 if threshold.above else -1
+        thresholds = curve_thresholds(sign * self.first, sign * self.second)
+        return ScoreCurve(lambda outputs: sign * self.score(outputs), thresholds)
+
     def grown(self, first: Array, second: Array) -> Candidate:
         """Return it with further scores."""
         sides = (np.concatenate(part) for part in ((self.first, first), (self.second, second)))
         return Candidate(self.pair, self.statistic, self.score, *sides)
+
+
+class Chosen(NamedTuple):
+    """An event, with what is fixed on the same draws."""
+
+    event: Event
+    curve: ScoreCurve
+    """Of the event's statistic."""
+    draws: int
+    """Releases of either input that test both."""
 
 
 def candidates(
@@ -98,7 +116,7 @@ def _more(
 
 def refined_event(
     mechanism: Mechanism, pairs: Sequence[Pair], generator: np.random.Generator, sizes: Sequence[int], error: float
-) -> Event:
+) -> Chosen:
     """Return the event that promises most on ``sizes[-1]`` releases of either input, chosen on all sizes before.
 
     The pair and `KEPT` of its statistics are chosen on the first size, the threshold on all. ``error`` is the test's.
@@ -109,8 +127,9 @@ def refined_event(
     kept = candidates(mechanism, pairs, generator, sizes[0], sizes[-1], error, DIGITS)
     for size in sizes[1:-1]:
         kept = _more(kept, mechanism, size, generator)
-    events = [c.event(c.threshold(sizes[-1], mechanism.delta, error)) for c in kept]
-    return max(events, key=lambda event: event.threshold.promise)
+    found = [(c.threshold(sizes[-1], mechanism.delta, error), c) for c in kept]
+    threshold, candidate = max(found, key=lambda entry: entry[0].promise)
+    return Chosen(candidate.event(threshold), candidate.curve(threshold), sizes[-1])
 
 
 def confirmed(mechanism: Mechanism, event: Event, draws: int, generator: np.random.Generator, error: float) -> float:
@@ -151,15 +170,7 @@ def scored(
     mechanism: Mechanism, pair: Pair, scores: Mapping[str, Score], draws: int, generator: np.random.Generator
 ) -> dict[str, tuple[Array, Array]]:
     """Return by name the scores of the first and of the second input in ``draws`` tosses, float64 (n,) and (m,)."""
-    parts: dict[str, list[Array]] = {name: [] for name in scores}
-    coins: list[Array] = []
-    for outputs, chunk in tosses(mechanism.release, (pair.first, pair.second), draws, generator):
-        coins.append(chunk)
-        for name, score in scores.items():
-            parts[name].append(score(outputs))
-    is_first = np.concatenate(coins)
-    whole = {name: np.concatenate(chunks) for name, chunks in parts.items()}
-    return {name: (found[is_first], found[~is_first]) for name, found in whole.items()}
+    return answers_of_tosses(mechanism.release, (pair.first, pair.second), scores, draws, generator)
 
 
 def _sides(tossed: Iterable[tuple[Array, Array]]) -> tuple[Array, Array]:

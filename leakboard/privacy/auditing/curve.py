@@ -16,6 +16,7 @@ The draws must be independent of each other.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +46,20 @@ class TradeOff:
     """Lower bound on mu of Gaussian differential privacy; 0 where nothing is proved."""
     renyi: tuple[tuple[float, float], ...]
     """By order, a lower bound on the Renyi divergence of the first input's releases from the second's, in nats."""
+
+
+@dataclass(frozen=True)
+class ScoreCurve:
+    """The tests that a curve is made of, fixed before the draws that count."""
+
+    score: Callable[[Array], Array]
+    """Maps releases (n, d) to float64 (n,), higher where the first input is likelier."""
+    thresholds: Array
+    """float64 (k,)."""
+
+    def bound(self, first: Array, second: Array, error: float) -> TradeOff:
+        """Return the curve of fresh scores of either input, as `trade_off_bound` does."""
+        return trade_off_bound(first, second, self.thresholds, error)
 
 
 def curve_thresholds(first: Array, second: Array) -> Array:

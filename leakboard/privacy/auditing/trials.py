@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -58,20 +58,63 @@ def counts_of_tosses(
     Raises:
         ValueError: a release is not finite, or the event does not answer with one bool for each release.
     """
-    counted, tossed = np.zeros(2, np.int64), np.zeros(2, np.int64)
-    for outputs, coins in tosses(release, inputs, draws, generator):
-        answers = _answers(holds, outputs)
-        counted += [np.count_nonzero(answers & coins), np.count_nonzero(answers & ~coins)]
-        tossed += [np.count_nonzero(coins), np.count_nonzero(~coins)]
-    return (int(counted[0]), int(counted[1])), (int(tossed[0]), int(tossed[1]))
+    first, second = answers_of_tosses(release, inputs, {"": one_bool_each(holds)}, draws, generator)[""]
+    return (int(np.count_nonzero(first)), int(np.count_nonzero(second))), (len(first), len(second))
 
 
-def _answers(holds: Callable[[Array], Array], outputs: Array) -> Array:
-    """Return of which releases an event holds, bool (n,)."""
-    answers = np.asarray(holds(outputs))
-    if answers.shape != (len(outputs),) or answers.dtype != np.bool_:
-        raise ValueError(f"an event is one bool for each release, not {answers.dtype} of shape {answers.shape}")
+def one_bool_each(holds: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """Return an event that raises ValueError where it does not answer with one bool for each release."""
+
+    def answers(outputs: Array) -> Array:
+        found = np.asarray(holds(outputs))
+        if found.shape != (len(outputs),) or found.dtype != np.bool_:
+            raise ValueError(f"an event is one bool for each release, not {found.dtype} of shape {found.shape}")
+        return found
+
     return answers
+
+
+def one_number_each(score: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """Return a score that raises ValueError where it does not answer with one finite number for each release."""
+
+    def answers(outputs: Array) -> Array:
+        found = np.asarray(score(outputs))
+        if found.shape != (len(outputs),) or found.dtype.kind not in "fiub" or not np.isfinite(found).all():
+            got = f"{found.dtype} of shape {found.shape}"
+            raise ValueError(f"a score is one finite number for each release, not {got}")
+        return found
+
+    return answers
+
+
+def answers_of_tosses(
+    release: Callable[[Array, np.random.Generator], Array],
+    inputs: tuple[Array, Array],
+    questions: Mapping[str, Callable[[Array], Array]],
+    draws: int,
+    generator: np.random.Generator,
+) -> dict[str, tuple[Array, Array]]:
+    """Return by name what each question answers of the rows of the first and of the second input, (n,) and (m,).
+
+    Args:
+        release: releases rows of inputs.
+        inputs: the first and the second.
+        questions: map releases (n, d) to one number or bool each, (n,).
+        draws: `tosses`.
+        generator: of coins and noise.
+
+    Raises:
+        ValueError: a release is not finite, or a question raises it.
+    """
+    parts: dict[str, list[Array]] = {name: [] for name in questions}
+    coins: list[Array] = []
+    for outputs, chunk in tosses(release, inputs, draws, generator):
+        coins.append(chunk)
+        for name, question in questions.items():
+            parts[name].append(question(outputs))
+    is_first = np.concatenate(coins)
+    whole = {name: np.concatenate(chunks) for name, chunks in parts.items()}
+    return {name: (found[is_first], found[~is_first]) for name, found in whole.items()}
 
 
 def releases(

@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from leakboard.privacy.auditing import audit as auditing
+from leakboard.privacy.auditing import curve
 from leakboard.privacy.auditing.audit import MOST, audit, rounds
 from leakboard.privacy.auditing.events import corners
 from leakboard.privacy.mechanisms.broken import Averaged, Copy, HalvedOutput
@@ -41,7 +42,7 @@ class TestError:
     def spent(self, monkeypatch):
         """The errors of the bounds of rows, of calls, and of curves."""
         spent = {"rows": [], "calls": [], "curves": []}
-        originals = auditing.bound_of_tosses, auditing.audit_calls, auditing.trade_off_bound
+        originals = auditing.bound_of_tosses, auditing.audit_calls, curve.trade_off_bound
 
         def rows(hits, misses, sizes, delta, error):
             spent["rows"].append(error)
@@ -55,8 +56,9 @@ class TestError:
             spent["curves"].append(error)
             return originals[2](first, second, thresholds, error)
 
-        for name, function in {"bound_of_tosses": rows, "audit_calls": calls, "trade_off_bound": curves}.items():
+        for name, function in {"bound_of_tosses": rows, "audit_calls": calls}.items():
             monkeypatch.setattr(auditing, name, function)
+        monkeypatch.setattr(curve, "trade_off_bound", curves)
         return spent
 
     @pytest.mark.parametrize("calls", [0, 40])

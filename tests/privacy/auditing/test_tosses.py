@@ -87,7 +87,9 @@ def test_tosses_are_of_many_calls(most, monkeypatch):
     draw of the noise proves anything.
     """
     monkeypatch.setattr(trials, "MOST_CALLS", most)
-    event = Event(corners(2)[0].swapped(), "sum", lambda outputs: outputs.sum(1), Threshold(6.0, above=True, promise=5.0))
+    event = Event(
+        corners(2)[0].swapped(), "sum", lambda outputs: outputs.sum(1), Threshold(6.0, above=True, promise=5.0)
+    )
     found = [confirmed(SharedByRows(1.0), event, 30_000, np.random.default_rng(seed), 0.05) for seed in range(10)]
     assert (max(found) > 5) == (most == trials.FEWEST_CALLS)
     assert most == trials.FEWEST_CALLS or max(found) <= 1.2
