@@ -40,6 +40,8 @@ CONTROLS: Mapping[str, Any] = {
     "scaled_by_rows": broken_calls.ScaledByRows,
     "shared_and_own": broken_calls.SharedAndOwn,
 }
+"""Seeds that serve two calls (`broken_calls.SeedUsedTwice`) are not among them: that flaw lies in what a mechanism
+remembers from call to call, and a fitted victim remembers nothing. Audits of functions are tested on it."""
 NAMES = ("laplace", "discrete_laplace", "gaussian", *CONTROLS)
 
 
