@@ -193,6 +193,7 @@ def hold(folder, number, warn):
     spin(0.5, warn)
 
 
+@pytest.mark.slow  # that a lost node costs nothing that was written is tested above
 def test_a_node_that_is_killed_in_the_middle_costs_nothing(cluster, tmp_path):
     """It is added for this, and killed once something runs on it; everything ends all the same."""
     node = cluster.add_node(num_cpus=1)
