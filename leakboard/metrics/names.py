@@ -8,7 +8,7 @@ MEANINGS: Mapping[str, str] = {
     "attack_score": "The attack's headline; `attack_metric` of the leaderboard says what it is.",
     "empirical_privacy": "1 - the better of the attack's score and the best constant guess.",
     "attack_score_new": "`attack_score` over the test texts that occur verbatim in no other split.",
-    "attack_score_dev": "What the attacker itself scored on its dev texts, by which it chose; never on test texts.",
+    "attack_score_dev": "What the attack's guesses of its own dev texts score; never on test texts.",
     "empirical_privacy_new": "`empirical_privacy` over the test texts that occur verbatim in no other split.",
     "privacy_best_constant": "1 - the score of the best constant guess, chosen on train.",
     "privacy_label": "1 - the score of the best constant guess of each task label.",

@@ -120,7 +120,7 @@ def test_the_trade_off_of_a_gaussian_release_is_recorded(evaluated):
     assert 0.95 < mu[0].value <= 1
     assert all(m.value <= float(m.variable.removeprefix("order=")) / 2 for m in renyi)
     rates = [(float(m.variable.removeprefix("fpr=")), m.value) for m in points]
-    assert rates[0], rates[-1] == ((0, 1), (1, 0))
+    assert (rates[0], rates[-1]) == ((0, 1), (1, 0))
     assert all(missed >= stats.norm.cdf(stats.norm.ppf(1 - alarms) - 1) - 1e-6 for alarms, missed in rates)
     assert not any(
         m.name == "audit_mu" for m in evaluated(dataclasses.replace(event, curve=None), GaussianRelease())[0].metrics
