@@ -22,10 +22,8 @@ Array = NDArray[np.float64]
 
 CHEAP: Sequence[Family] = ("logistic", "discriminant", "neighbours")
 """Families that are tried on all inputs."""
-EXPENSIVE: Sequence[Family] = ("kernel", "mlp")
-"""Families that are tried on the inputs on which the cheap ones do best."""
-BEST_INPUTS = 3
-"""How many inputs those are."""
+ON_BEST_INPUTS: Mapping[Family, int] = {"svm": 1, "kernel": 1, "mlp": 3}
+"""On how many inputs the others are tried: those on which the cheap ones do best."""
 STRENGTH = 1.0
 """Of the prior on the weights: with m members, STRENGTH m |weights - prior|^2 / 2 is added to the summed log-loss."""
 LEAST_SHARE = 0.01
@@ -86,7 +84,7 @@ def stacked(trainer: Trainer, scalings: Sequence[Scaling]) -> Ensemble:
         loss = sum(calibrated(member.on_dev[name], truth[name])[1] for name in truth)
         losses[member.inputs.name] = min(loss, losses[member.inputs.name])
     best = sorted(scalings, key=lambda scaling: losses[scaling.name])
-    members += trainer.members((family, scaling) for family in EXPENSIVE for scaling in best[:BEST_INPUTS])
+    members += trainer.members((family, scaling) for family, most in ON_BEST_INPUTS.items() for scaling in best[:most])
     members += trainer.members(("trees", s) for s in (scalings[0], Rotated.of(best[0], trainer.train.vectors)))
     trainer.require(members)
     pools = {name: pooled([member.on_dev[name] for member in members], truth[name]) for name in truth}

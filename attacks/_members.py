@@ -11,7 +11,7 @@ from leakboard.attacks._inputs import Rotated, Scaling
 from leakboard.interfaces import Floats, Integers
 from leakboard.threats.secrets import KnownTexts
 
-Family = Literal["mlp", "logistic", "discriminant", "neighbours", "kernel", "trees"]
+Family = Literal["mlp", "logistic", "discriminant", "neighbours", "svm", "kernel", "trees"]
 Scores = dict[str, Floats]
 """For each secret float32 (n, values): log-probabilities, or what is like them up to a scale."""
 Scorer = Callable[[Floats], Scores]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
 from leakboard.attacks._members import Scorer, Scores, Trained, log_loss
 from leakboard.interfaces import Floats, Integers, Secret
@@ -113,10 +114,11 @@ def _forest(texts: KnownTexts, secrets: tuple[Secret, ...], seed: int) -> Scorer
     leaves = VALUES_IN_LEAVES // (2 * TREES * values)
     most = max(2, leaves) if leaves < len(texts.vectors) else None  # None: until every leaf is pure
     targets = np.stack([texts.values[secret.name] for secret in secrets], axis=1)
-    forest = ExtraTreesClassifier(TREES, max_leaf_nodes=most, random_state=seed)
+    forest = ExtraTreesClassifier(TREES, max_leaf_nodes=most, random_state=seed, n_jobs=torch.get_num_threads())
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The number of unique classes")  # many values, few texts
         forest.fit(texts.vectors, targets if len(secrets) > 1 else targets[:, 0])
+    forest.set_params(n_jobs=1)  # threads would add votes in the order in which they end
     seen = forest.classes_ if len(secrets) > 1 else [forest.classes_]
 
     def votes(vectors: Floats) -> Scores:

@@ -1,9 +1,9 @@
 """The classifier portfolio behind ``attribute_inference`` and ``entity_presence``.
 
 The attacker of DPNR (Lyu, He and Li 2020) and Coavoux et al. (2018) is one MLP on the published vectors. A defence must
-not profit from one kind of classifier, nor from vectors that are merely badly scaled for it. So the ensemble has six
-kinds, on raw, standardised and per-vector normalised inputs, and weighs them on dev (`_ensemble`). Where the victim
-adds noise, whose law is public, they are also given vectors that were denoised (`_inputs`).
+not profit from one kind of classifier, nor from vectors that are merely badly scaled for it. So the ensemble has
+seven kinds, on raw, standardised and per-vector normalised inputs, and weighs them on dev (`_ensemble`). Where the
+victim adds noise, whose law is public, they are also given vectors that were denoised (`_inputs`).
 """
 
 from collections.abc import Callable, Mapping
@@ -57,8 +57,8 @@ class PortfolioAttack(SecretsAttack):
     """Which classifiers are tried, and the MLP's recipe: two layers, ReLU, one head a secret, stopped early on dev."""
 
     portfolio: Annotated[Portfolio, ALWAYS_NAMED] = "ensemble"
-    """``ensemble``: MLP, logistic regression, discriminant analysis, neighbours, a kernel and trees, stacked on dev;
-    ``mlp``: the papers' alone; ``logistic``: logistic regression alone."""
+    """``ensemble``: MLP, logistic regression, discriminant analysis, linear SVM, neighbours, kernel and trees, stacked
+    on dev; ``mlp``: the papers' alone; ``logistic``: logistic regression alone."""
     inputs: Inputs | None = None
     """What they are given; null: of an ensemble all that apply, the last three where the victim adds noise; of one
     classifier ``raw``."""

@@ -101,13 +101,14 @@ def _finite(scores: Scores) -> Scores:
 def _fit(
     family: Family,
 ) -> Callable[[KnownTexts, KnownTexts, tuple[Secret, ...], "PortfolioAttack", int], Trained]:
-    from leakboard.attacks import _classifiers, _discriminant, _neighbours_and_trees
+    from leakboard.attacks import _classifiers, _discriminant, _linear_svm, _neighbours_and_trees
 
     families: Mapping[Family, Callable[..., Trained]] = {
         "mlp": _classifiers.fit_mlp,
         "logistic": _classifiers.fit_logistic,
         "discriminant": _discriminant.fit_discriminant,
         "neighbours": _neighbours_and_trees.fit_neighbours,
+        "svm": _linear_svm.fit_svm,
         "kernel": _discriminant.fit_kernel,
         "trees": _neighbours_and_trees.fit_trees,
     }

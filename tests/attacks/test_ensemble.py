@@ -7,7 +7,7 @@ import pytest
 from scipy import optimize
 from test_attacks import AGE, GENDER, SMALL, accuracies, exclusive_or, linear, noise, world
 
-from leakboard.attacks import _classifiers, _discriminant, _ensemble, _neighbours_and_trees, _trainer
+from leakboard.attacks import _classifiers, _discriminant, _ensemble, _linear_svm, _neighbours_and_trees, _trainer
 from leakboard.attacks._ensemble import pooled
 from leakboard.attacks._inputs import Rotated, Scaling
 from leakboard.attacks._members import log_loss
@@ -149,6 +149,44 @@ class TestDiscriminant:
         found = functions(vectors)[landmarks]
         kernel = rbf_kernel(vectors[landmarks] - np.float64(shift), gamma=rate)
         assert np.allclose(found @ found.T, kernel, atol=1e-4)
+
+
+class TestLinearMachines:
+    def test_two_texts_by_hand(self):
+        """One at 1 and one at -1, the constant coordinate 1: w^2 / 2 + 2 (1 - w)^2 is least at w = 4 / 5."""
+        known = np.array([[1.0, 1.0], [-1.0, 1.0]])
+        assert np.allclose(_linear_svm.margin(known, np.array([1.0, -1.0])), [0.8, 0.0])
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_the_minimum_is_exact(self, seed):
+        """The gradient is 0, also of few texts, of coordinates of unlike sizes, and of separable texts."""
+        rng = np.random.default_rng(seed)
+        known = rng.normal(size=(rng.integers(5, 400), 12)) * 10.0 ** rng.uniform(-2, 2, 12)
+        signs = np.where(known[:, 0] / known[:, 0].std() + (seed % 3) * rng.normal(size=len(known)) > 0, 1.0, -1.0)
+        weights = _linear_svm.margin(known, signs)
+        gradient = weights - 2 * known.T @ (signs * np.maximum(0, 1 - signs * (known @ weights)))
+        assert np.abs(gradient).max() < 1e-8 * np.abs(known).sum(0).max()
+
+    def test_they_are_scikit_learns(self):
+        from sklearn.preprocessing import StandardScaler
+        from sklearn.svm import LinearSVC
+
+        view, vectors, _ = world(linear, [GENDER, AGE])
+        scores = trained("svm", view)(vectors)
+        inputs = StandardScaler().fit(view.vectors)
+        for name in ("gender", "age"):
+            model = LinearSVC(dual=False, tol=1e-10, max_iter=10_000)
+            model.fit(inputs.transform(view.vectors), view.values[name])
+            theirs = model.decision_function(inputs.transform(vectors))
+            ours = scores[name][:, 1] if name == "gender" else scores[name]
+            assert np.allclose(ours, theirs, atol=1e-4)
+
+    def test_a_secret_with_too_many_values_leaves_the_others_theirs(self, monkeypatch):
+        monkeypatch.setattr(_linear_svm, "MOST_VALUES", 2)
+        view, vectors, truth = world(linear, [GENDER, AGE])
+        member = trained("svm", view)
+        assert accuracy(member, vectors, truth) > 0.9
+        assert not member(vectors)["age"].any()
 
 
 class TestPool:
