@@ -17,55 +17,66 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 COST = 1.0
-"""Of a text on the wrong side of its margin, by the square of how far; scikit-learn's default."""
+"""What a text on the wrong side of its margin costs, times the square of how far: scikit-learn's default."""
 STEPS = 50
-"""Most Newton steps of one machine; ten are usual."""
+"""Newton steps after which a machine is given up as it is."""
 MOST_VALUES = 100
-"""Of a secret: machines for more values would take longer than all other families."""
+"""A secret with more values has no machines: there is one for each, and each looks at all texts."""
 
 
 def fit_svm(
     train: KnownTexts, dev: KnownTexts, secrets: tuple[Secret, ...], options: "PortfolioAttack", seed: int
 ) -> Trained:
-    """Return the distances to the margins of standardised inputs; 0 for each value of a secret with too many."""
+    """Return for each value the decision function <w, x> of a machine on standardised inputs, as scores.
+
+    All scores of a secret that has more than `MOST_VALUES` values are 0.
+    """
     return _machines(train, secrets)._replace(again=lambda texts: _machines(texts, secrets))
 
 
 def _machines(texts: KnownTexts, secrets: tuple[Secret, ...]) -> Trained:
     inputs = standardised(texts.vectors)
     known = _with_constant(inputs(texts.vectors))
-    lines = {s.name: np.zeros((known.shape[1], len(s.values))) for s in secrets}
+    weights = {s.name: np.zeros((known.shape[1], len(s.values))) for s in secrets}
+    remarks = dict.fromkeys(f"{s.name} has over {MOST_VALUES} values" for s in secrets if len(s.values) > MOST_VALUES)
     for secret in secrets:
         values = len(secret.values)
         for value in range(values if values <= MOST_VALUES else 0):
             if value == 1 and values == 2:
-                lines[secret.name][:, 1] = -lines[secret.name][:, 0]
+                weights[secret.name][:, 1] = -weights[secret.name][:, 0]
             else:
                 signs = np.where(texts.values[secret.name] == value, 1.0, -1.0)
-                lines[secret.name][:, value] = margin(known, signs)
+                weights[secret.name][:, value], is_least = svm_weights(known, signs)
+                if not is_least:
+                    remarks[f"stopped at {STEPS} steps"] = None
 
     def scores(vectors: Floats) -> Scores:
         given = _with_constant(inputs(vectors))
-        return {name: (given @ weights).astype(np.float32) for name, weights in lines.items()}
+        return {name: (given @ columns).astype(np.float32) for name, columns in weights.items()}
 
-    return Trained(scores)
+    return Trained(scores, remark=f" ({', '.join(remarks)})" if remarks else "")
 
 
 def _with_constant(vectors: Floats) -> Array:
+    """Return vectors (n, d) with a constant coordinate after the others, float64 (n, d + 1)."""
     return np.hstack([vectors, np.ones((len(vectors), 1))], dtype=np.float64)
 
 
-def margin(known: Array, signs: Array) -> Array:
+def svm_weights(known: Array, signs: Array) -> tuple[Array, bool]:
     """Return the weights w, float64 (d,), of least |w|^2 / 2 + `COST` sum max(0, 1 - sign <w, x>)^2.
 
-    Newton's method with exact line search. Theorem (Mangasarian 2002, "A finite Newton method for classification";
-    Keerthi and DeCoste 2005): the objective is strongly convex and, between the hyperplanes on which a text changes
-    its side of the margin, quadratic. So the steps end at its minimum after finitely many, which is reached when a full
-    step leaves all texts on their sides.
+    Newton's method with exact line search (Keerthi and DeCoste 2005, algorithm L2-SVM-MFN; finite Newton methods are
+    Mangasarian's, 2002). Theorem: in exact arithmetic the steps end at the minimum after finitely many. The objective
+    is strongly convex and, between the hyperplanes on which a text changes its side of the margin, quadratic. So near
+    the minimum a full step lands on it, and then leaves all texts on their sides; line search makes the objective fall
+    until there.
 
     Args:
         known: float64 (n, d), among them a constant coordinate for the intercept.
         signs: float64 (n,): 1 or -1.
+
+    Returns:
+        The weights, and whether they are the minimum: not where `STEPS` were not enough.
     """
     from scipy import linalg, optimize
 
@@ -80,15 +91,22 @@ def margin(known: Array, signs: Array) -> Array:
         away = np.array([weights @ step, step @ step])
         slope = partial(_slope, away, signs * reached, signs * moved)
         if slope(0.0) >= 0:  # by rounding: it is the minimum
-            break
+            return weights, True
         length = 1.0 if slope(1.0) <= 0 else optimize.brentq(slope, 0, 1)
         weights, reached = weights + length * step, reached + length * moved
         if length == 1 and np.array_equal(inside, signs * reached < 1):
-            break
-    return weights
+            return weights, True
+    return weights, False
 
 
 def _slope(away: Array, margins: Array, changes: Array, length: float) -> float:
-    """Return the objective's derivative along a step, at a share of its length: it grows with the share."""
+    """Return the objective's derivative along a step, at a share of its length: it grows with the share.
+
+    Args:
+        away: <w, step> and |step|^2.
+        margins: float64 (n,): sign <w, x> before the step.
+        changes: float64 (n,): by how much the whole step changes them.
+        length: the share.
+    """
     short = np.maximum(0, 1 - margins - length * changes)
     return float(away[0] + length * away[1] - 2 * COST * (short @ changes))
