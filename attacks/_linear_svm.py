@@ -37,24 +37,26 @@ def fit_svm(
 def _machines(texts: KnownTexts, secrets: tuple[Secret, ...]) -> Trained:
     inputs = standardised(texts.vectors)
     known = _with_constant(inputs(texts.vectors))
-    weights = {s.name: np.zeros((known.shape[1], len(s.values))) for s in secrets}
-    remarks = dict.fromkeys(f"{s.name} has over {MOST_VALUES} values" for s in secrets if len(s.values) > MOST_VALUES)
+    weights: dict[str, Array] = {}
+    remarks: list[str] = []
     for secret in secrets:
-        values = len(secret.values)
-        for value in range(values if values <= MOST_VALUES else 0):
-            if value == 1 and values == 2:
-                weights[secret.name][:, 1] = -weights[secret.name][:, 0]
-            else:
-                signs = np.where(texts.values[secret.name] == value, 1.0, -1.0)
-                weights[secret.name][:, value], is_least = svm_weights(known, signs)
-                if not is_least:
-                    remarks[f"stopped at {STEPS} steps"] = None
+        codes, values = texts.values[secret.name], len(secret.values)
+        weights[secret.name] = columns = np.zeros((known.shape[1], values))
+        if values > MOST_VALUES:
+            remarks.append(f"{secret.name} has over {MOST_VALUES} values")
+            continue
+        for value in range(values == 2, values):
+            columns[:, value], is_least = svm_weights(known, np.where(codes == value, 1.0, -1.0))
+            if not is_least:
+                remarks.append(f"stopped at {STEPS} steps")
+        if values == 2:
+            columns[:, 0] = -columns[:, 1]
 
     def scores(vectors: Floats) -> Scores:
         given = _with_constant(inputs(vectors))
         return {name: (given @ columns).astype(np.float32) for name, columns in weights.items()}
 
-    return Trained(scores, remark=f" ({', '.join(remarks)})" if remarks else "")
+    return Trained(scores, remark=f" ({', '.join(dict.fromkeys(remarks))})" if remarks else "")
 
 
 def _with_constant(vectors: Floats) -> Array:
