@@ -45,11 +45,12 @@ def _machines(texts: KnownTexts, secrets: tuple[Secret, ...]) -> Trained:
         if values > MOST_VALUES:
             remarks.append(f"{secret.name} has over {MOST_VALUES} values")
             continue
-        for value in range(values == 2, values):
+        first = 1 if values == 2 else 0  # of two values each has the other's machine, with the other sign
+        for value in range(first, values):
             columns[:, value], is_least = svm_weights(known, np.where(codes == value, 1.0, -1.0))
             if not is_least:
                 remarks.append(f"stopped at {STEPS} steps")
-        if values == 2:
+        if first:
             columns[:, 0] = -columns[:, 1]
 
     def scores(vectors: Floats) -> Scores:
