@@ -8,6 +8,7 @@ from typing import Any, TypeGuard
 
 from leakboard.board.leaderboard import ROUNDING
 from leakboard.board.strongest import headlines
+from leakboard.metrics.claims import rounded_down
 from leakboard.pipeline.records import Record
 from leakboard.suite.names import Names
 
@@ -113,7 +114,7 @@ def audit(row: Row) -> str:
 
 def audited(epsilon: float, confidence: float, verdict: str) -> str:
     """Return the sentence about a lower bound on epsilon."""
-    return f"epsilon is at least {epsilon:.3g} ({100 * confidence:.0f} % confidence), {verdict}"
+    return f"epsilon is at least {rounded_down(epsilon)} ({100 * confidence:.0f} % confidence), {verdict}"
 
 
 def percent(share: float) -> str:

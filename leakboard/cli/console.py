@@ -18,7 +18,7 @@ from rich.text import Text
 from leakboard.board.leaderboard import leaderboard, skipped
 from leakboard.board.provenance import mixture
 from leakboard.board.summary import corpus_warnings
-from leakboard.metrics.claims import VERDICT_CONFIDENCE
+from leakboard.metrics.claims import VERDICT_CONFIDENCE, rounded_down
 from leakboard.pipeline.records import FAILURE, Record, in_natural_order
 from leakboard.pipeline.runner import NO_COSTS, Run
 from leakboard.store import write_file
@@ -218,7 +218,7 @@ def _print_claims(console: Console, rows: Sequence[dict[str, Any]]) -> None:
             delta,
             unit,
             numbers[1],
-            "" if audited is None else f">= {audited:.4g}",
+            "" if audited is None else f">= {rounded_down(audited, 4)}",
             claimed or "nothing claimed",
         )
     console.print(table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from decimal import ROUND_FLOOR, Context
 from typing import Any
 
 import numpy as np
@@ -110,6 +111,11 @@ def sanity_metric(mechanism: ReleaseMechanism, repeats: int, rng: np.random.Gene
 def verdict_error(delta: float) -> float:
     """Return the most probability with which a claim with this delta is called violated where it holds."""
     return VERDICT_ERROR_WITH_DELTA if delta > 0 else VERDICT_ERROR
+
+
+def rounded_down(bound: float, digits: int = 3) -> str:
+    """Return a lower bound as text with at most so many significant digits, and never more than was proved."""
+    return f"{float(Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(repr(float(bound)))):.{digits}g}"
 
 
 def corrected_bound(cells: Sequence[Sequence[Metric]], error: float = ERROR) -> float | None:

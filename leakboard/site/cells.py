@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from leakboard.board.columns import METRICS
+from leakboard.metrics.claims import rounded_down
 from leakboard.site.content import Row
 from leakboard.suite.names import natural
 
@@ -74,7 +75,7 @@ def _claim(row: Row, key: str) -> Cell:
 def _bound(row: Row, key: str) -> Cell:
     cell = _epsilon(row, key)
     if cell.text:
-        return Cell(f"≥ {cell.text}", cell.order)
+        return Cell(f"≥ {rounded_down(row[key])}", cell.order)
     return Cell("", cell.order, "not audited here" if row.get("claimed") is not None else "")
 
 

@@ -8,6 +8,7 @@ import pytest
 import leakboard
 from leakboard.board.trade_off import least_false_negatives
 from leakboard.errors import RequestError
+from leakboard.metrics.claims import rounded_down
 
 DIMENSION = 4
 DRAWS = 20_000
@@ -31,7 +32,7 @@ def test_a_release_with_too_little_noise_is_violated():
     assert found.verdict == "violated"
     assert 2 < found.epsilon_lower <= DIMENSION
     assert found.summary.startswith(
-        f"epsilon is at least {found.epsilon_lower:.3g} (95 % confidence), more than the cl"
+        f"epsilon is at least {rounded_down(found.epsilon_lower)} (95 % confidence), more than the cl"
     )
     assert found.pair in found.summary
     assert found.event in found.summary

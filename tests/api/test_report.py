@@ -6,7 +6,7 @@ import pytest
 
 from leakboard.api.report import Report
 from leakboard.board.summary import guess, summarise
-from leakboard.metrics.claims import bound_metrics
+from leakboard.metrics.claims import bound_metrics, rounded_down
 from leakboard.metrics.measures import Metric
 from leakboard.pipeline.records import Record
 
@@ -102,7 +102,8 @@ class TestSentences:
     def test_audits_are_told_beside_the_claim_for_one_release(self, bound, claim, end):
         made = report(audit(bound, **claim))
         (sentence,) = made.sentences
-        assert sentence == f"epsilon is at least {made.table['epsilon_audited'][0]:.3g} (95 % confidence), {end}"
+        shown = rounded_down(made.table["epsilon_audited"][0])
+        assert sentence == f"epsilon is at least {shown} (95 % confidence), {end}"
 
     def test_victims_are_named_where_there_are_several_and_warnings_come_last(self):
         other = dataclasses.replace(record(), victim="bert", checks={"test_copies": 0.25})

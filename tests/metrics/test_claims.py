@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakboard.metrics.claims import bound_metrics, canary_metrics, corrected_bound, sanity_metric, verdict
+from leakboard.metrics.claims import (
+    bound_metrics,
+    canary_metrics,
+    corrected_bound,
+    rounded_down,
+    sanity_metric,
+    verdict,
+)
 from leakboard.metrics.measures import Metric
 from leakboard.privacy.auditing.bound import bound_of_tosses
 from leakboard.privacy.auditing.sanity import exact_loss, laplace_chances, sampling_error
@@ -21,6 +28,16 @@ def test_delta_and_the_counts_are_told_and_enter_the_bound():
     assert [found[name].value for name in list(found)[1:]] == [640, 250, 2000, 0.1]
     assert found["attack_score"].value == bound_of_tosses(640, 250, (1000, 1000), 0.1, 0.05)
     assert 0 < found["attack_score"].value < bound_of_tosses(640, 250, (1000, 1000), 0.0, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("bound", "shown"),
+    [(11.97, "11.9"), (9.7, "9.7"), (9.996, "9.99"), (12.0, "12"), (0.05359, "0.0535"), (0.0, "0"), (math.inf, "inf")],
+)
+def test_no_more_is_shown_than_is_proved(bound, shown):
+    """9.7 is shown whole, though the float next to it is 9.699999999999999289."""
+    assert rounded_down(bound) == rounded_down(np.float64(bound)) == shown
+    assert rounded_down(11.979, 4) == "11.97"
 
 
 def test_tossed_rows_are_bounded_again_from_what_is_told():
