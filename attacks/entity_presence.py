@@ -5,7 +5,9 @@ ensemble of classifiers, with the threshold of "present" chosen on dev for the m
 """
 
 from collections.abc import Mapping
-from typing import ClassVar
+from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -21,6 +23,11 @@ class EntityPresence(PortfolioAttack):
     """Choose the threshold of "present" on dev; otherwise a probability of one half, as in the papers."""
 
     kind: ClassVar = "entity"
+
+    @classmethod
+    def example(cls, folder: Path) -> Self:
+        """Return one that scales vectors in one way: normalised vectors have an axis of rounding errors for trees."""
+        return replace(super().example(folder), inputs="standardised")
 
     def fit(self, view: SecretsView, seed: int) -> FittedPortfolio:
         """Train on the attacker's own vectors."""
