@@ -4,7 +4,10 @@ Stacking with weights that are not negative (Wolpert 1992; Breiman 1996) in the 
 a scale, and the calibrated ones are added with weights that minimise the log-loss on dev. A prior draws the weights
 towards what each member's likelihood on dev alone says (as in Bayesian model averaging), so that a small dev spreads
 them over the members that it cannot tell apart. Nothing is shifted: how frequent each value is, members know from
-train, and a dev of a few authors would tell them wrong. Members that count then learn from dev, too.
+train, and a dev of a few authors would tell them wrong. Members that count then learn from dev, too, but for networks,
+which stop where dev says.
+
+What the ensemble scores on dev is a little too good, since its weights were found there.
 """
 
 from collections.abc import Mapping, Sequence
@@ -79,14 +82,15 @@ def stacked(trainer: Trainer, scalings: Sequence[Scaling]) -> Ensemble:
     """
     truth = trainer.dev.values
     members = trainer.members((family, scaling) for scaling in scalings for family in CHEAP)
+    trainer.require(members)
     losses = {scaling.name: np.inf for scaling in scalings}
     for member in members:
         loss = sum(calibrated(member.on_dev[name], truth[name])[1] for name in truth)
         losses[member.inputs.name] = min(loss, losses[member.inputs.name])
     best = sorted(scalings, key=lambda scaling: losses[scaling.name])
     members += trainer.members((family, scaling) for family, most in ON_BEST_INPUTS.items() for scaling in best[:most])
-    members += trainer.members(("trees", s) for s in (scalings[0], Rotated.of(best[0], trainer.train.vectors)))
-    trainer.require(members)
+    axes = trainer.attempt("rotated inputs", lambda: Rotated.of(best[0], trainer.train.vectors))
+    members += trainer.members(("trees", inputs) for inputs in (scalings[0], *axes))
     pools = {name: pooled([member.on_dev[name] for member in members], truth[name]) for name in truth}
     shares = np.max([pool.shares for pool in pools.values()], axis=0)
     counting = np.flatnonzero(shares >= LEAST_SHARE) if shares.any() else [0]
@@ -95,7 +99,7 @@ def stacked(trainer: Trainer, scalings: Sequence[Scaling]) -> Ensemble:
 
 
 def calibrated(scores: Floats, truth: Integers) -> tuple[float, float]:
-    """Return the scale of a member's scores that does best on dev, and its mean log-loss there.
+    """Return the scale of a member's scores that does best on dev, drawn towards 0, and its mean log-loss there.
 
     Args:
         scores: float32 (n, values): log-probabilities, or what is like them up to a scale.

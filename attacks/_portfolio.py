@@ -113,7 +113,7 @@ def fit_portfolio(
         (attacker,) = members
     offset = offsets(attacker.on_dev, dev.values)
     shifted = {secret: _shift(scores, offset) for secret, scores in attacker.on_dev.items()}
-    details = "; ".join([attacker.name, *trainer.failed])
+    details = "; ".join([attacker.name, *trainer.remarks])
     return FittedPortfolio(attacker, offset, view.secrets, details, shifted)
 
 

@@ -28,7 +28,7 @@ class Trainer:
         self, train: KnownTexts, dev: KnownTexts, secrets: tuple[Secret, ...], options: "PortfolioAttack", seed: int
     ):
         self.train, self.dev, self.secrets, self.options, self.seed = train, dev, secrets, options, seed
-        self.failed: list[str] = []
+        self.remarks: list[str] = []
         self.last: Exception | None = None
 
     def members(self, asked: Iterable[tuple[Family, Scaling | Rotated]]) -> list[Member]:
@@ -48,7 +48,7 @@ class Trainer:
         try:
             return [make()]
         except (ValueError, ArithmeticError) as error:
-            self.failed.append(f"{name} left out ({failure_line(error)})")
+            self.remarks.append(f"{name} left out ({failure_line(error)})")
             self.last = error
             return []
 
@@ -69,10 +69,10 @@ class Trainer:
                 trained = member.trained.again(replace(texts, vectors=member.inputs(texts.vectors)))
             _finite(trained.scores(member.inputs(self.dev.vectors)))
         except (ValueError, ArithmeticError) as error:
-            self.failed.append(f"{member.name} learned from train alone ({failure_line(error)})")
+            self.remarks.append(f"{member.name} learned from train alone ({failure_line(error)})")
             return member
         if trained.remark != member.trained.remark:
-            self.failed.append(f"{member.name}, with dev{trained.remark or ' converged'}")
+            self.remarks.append(f"{member.name}, with dev{trained.remark or ' converged'}")
         return replace(member, trained=trained)
 
     def require(self, members: Sequence[Member]) -> None:
@@ -82,7 +82,7 @@ class Trainer:
             RequestError: none could be trained; it says why.
         """
         if not members:
-            reasons = "; ".join(self.failed)
+            reasons = "; ".join(self.remarks)
             raise RequestError(f"no classifier can be trained on these vectors: {reasons}") from self.last
 
     def _member(self, name: str, family: Family, scaling: Scaling | Rotated) -> Member:

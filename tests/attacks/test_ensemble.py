@@ -208,10 +208,15 @@ class TestPool:
         assert np.array_equal(part.weights, pooled([member[::3] for member in members], truth[::3]).weights)
         assert np.allclose(part.shares, whole.shares, atol=0.1)
 
-    def test_without_dev_to_speak_of_members_count_alike(self):
-        truth, members = self.logits(n=4)
-        shares = pooled([members[0], members[0] + 0.0], truth).shares
-        assert shares[0] == pytest.approx(shares[1], abs=1e-4)
+    @pytest.mark.parametrize(("strength", "spread"), [(_ensemble.STRENGTH, True), (0.0, False)])
+    def test_a_small_dev_spreads_the_weights_over_members_that_it_cannot_tell_apart(
+        self, strength, spread, monkeypatch
+    ):
+        monkeypatch.setattr(_ensemble, "STRENGTH", strength)
+        rng = np.random.default_rng(0)
+        truth, (common, *_) = self.logits(n=60)
+        shares = pooled([common + 0.05 * rng.standard_normal(common.shape) for _ in range(10)], truth).shares
+        assert (1 / np.sum(shares**2) > 5) == spread  # as many equal shares have the same sum of squares
 
 
 class TestEnsemble:
@@ -249,7 +254,7 @@ class TestEnsemble:
         failing = dataclasses.replace(member, trained=member.trained._replace(again=again))
         (same,) = trainer.again([failing])
         assert same is failing
-        assert trainer.failed == [f"trees on raw inputs learned from train alone (ValueError: {reason})"]
+        assert trainer.remarks == [f"trees on raw inputs learned from train alone (ValueError: {reason})"]
 
     def test_whether_the_fit_with_dev_converged_is_told(self):
         view, *_ = world(linear, [GENDER])
@@ -257,7 +262,7 @@ class TestEnsemble:
         stopped = member.trained._replace(again=lambda texts: member.trained._replace(remark=" (stopped early)"))
         trainer = Trainer(view.train, view.dev, view.secrets, AttributeInference(**SMALL), 0)
         trainer.again([dataclasses.replace(member, trained=stopped)])
-        assert trainer.failed == ["logistic on raw inputs, with dev (stopped early)"]
+        assert trainer.remarks == ["logistic on raw inputs, with dev (stopped early)"]
 
     def test_a_member_that_fails_is_left_out_and_named(self, monkeypatch):
         def fails(*given):
@@ -341,5 +346,6 @@ def test_vectors_whose_noise_cannot_be_told_are_attacked_as_they_are(sizes):
     guesses = AttributeInference(**SMALL).fit(view, 0)(vectors)
     assert np.isfinite(guesses.scores["gender"]).all()
     assert "shrunken inputs left out" in guesses.details
-    with pytest.raises(RequestError, match="no classifier can be trained on these vectors: shrunken inputs left out"):
-        AttributeInference(portfolio="mlp", inputs="shrunken", **SMALL).fit(view, 0)
+    for portfolio in ("ensemble", "mlp"):
+        with pytest.raises(RequestError, match="can be trained on these vectors: shrunken inputs left out"):
+            AttributeInference(portfolio=portfolio, inputs="shrunken", **SMALL).fit(view, 0)
