@@ -68,11 +68,11 @@ def _with_constant(vectors: Floats) -> Array:
 def svm_weights(known: Array, signs: Array) -> tuple[Array, bool]:
     """Return the weights w, float64 (d,), of least |w|^2 / 2 + `COST` sum max(0, 1 - sign <w, x>)^2.
 
-    Newton's method with exact line search (Keerthi and DeCoste 2005, algorithm L2-SVM-MFN; finite Newton methods are
-    Mangasarian's, 2002). Theorem: in exact arithmetic the steps end at the minimum after finitely many. The objective
-    is strongly convex and, between the hyperplanes on which a text changes its side of the margin, quadratic. So near
-    the minimum a full step lands on it, and then leaves all texts on their sides; line search makes the objective fall
-    until there.
+    Newton's method with line search, exact up to the full step (Keerthi and DeCoste 2005, algorithm L2-SVM-MFN; finite
+    Newton methods are Mangasarian's, 2002). Theorem: in exact arithmetic the steps end at the minimum after finitely
+    many. The objective is strongly convex and, between the hyperplanes on which a text changes its side of the margin,
+    quadratic. So near the minimum a full step lands on it, and then leaves all texts on their sides; line search makes
+    the objective fall until there.
 
     Args:
         known: float64 (n, d), among them a constant coordinate for the intercept.

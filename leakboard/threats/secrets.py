@@ -83,8 +83,9 @@ class SecretGuesses:
     """float32 (n, values) a secret; higher is more likely, the guess is the argmax."""
     details: str = ""
     on_dev: Mapping[str, Floats] = field(default_factory=dict)
-    """Likewise of the view's dev texts, in their order, from before the attack learned from them: what they are right
-    in chooses the strongest of several attacks. Empty where an attack tells nothing of it."""
+    """Likewise of the view's dev texts, in their order, from before the attack was trained on them: what they are right
+    in chooses the strongest of several attacks. Whoever chose many numbers on dev looks a little too strong. Empty
+    where an attack tells nothing of it."""
 
 
 Guesser = Callable[[Floats], Mapping[str, Floats] | SecretGuesses]
