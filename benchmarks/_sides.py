@@ -28,7 +28,7 @@ def alternate(rounds: int, **sides: Callable[[], object]) -> dict[str, float]:
 def verdict(name: str, ratio: float, target: float, at_most: bool = False) -> None:
     """Print the benchmark's last line: its ratio, its target, and ``ok`` or ``short``."""
     good = ratio <= target if at_most else ratio >= target
-    print(f"{name} ratio={ratio:.2f} target={'<=' if at_most else ''}{target} {'ok' if good else 'short'}")
+    print(f"{name} ratio={ratio:.3g} target={'<=' if at_most else ''}{target} {'ok' if good else 'short'}")
 
 
 @contextlib.contextmanager
