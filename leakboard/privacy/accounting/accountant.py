@@ -22,11 +22,6 @@ Method = Literal["pld", "rdp"]
 MOST_NOISE = 1e6
 """Noise multiplier beyond which none is looked for."""
 
-LEAST_DELTA = 1e-10
-"""Of a privacy profile."""
-POINTS = 100
-"""Of a privacy profile."""
-
 
 def composition(mechanism: Laplace | Gaussian, times: int = 1, sampling_probability: float = 1.0) -> Any:
     """Return what is accounted for: ``times`` releases by one mechanism, each of a Poisson sample of the records.
@@ -136,17 +131,6 @@ def delta_at(event: Any, epsilon: float, method: Method = "pld") -> float:
     if not epsilon >= 0:
         raise ValueError(f"epsilon={epsilon!r} is not allowed: a number from 0")
     return float(_accountant(event, method).get_delta(epsilon))
-
-
-def privacy_profile(event: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return epsilons from 0 to that of `LEAST_DELTA`, evenly spaced, and a delta that the releases give at each.
-
-    Returns:
-        Two arrays, float64 (`POINTS`,); the deltas are upper bounds, by privacy loss distributions.
-    """
-    tight = _accountant(event, "pld")
-    epsilons = np.linspace(0.0, float(tight.get_epsilon(LEAST_DELTA)), POINTS)
-    return epsilons, np.asarray(tight.get_delta(epsilons), np.float64)
 
 
 def _accountant(event: Any, method: Method) -> Any:

@@ -25,21 +25,18 @@ The right side grows with every P, so from P_v = p and nothing above v it gives 
 hold wherever P[W >= v] is p or more. A p for which P_0 exceeds 1 is impossible.
 
 What a refusal proves. A curve whose p-value is below an error is refuted at that error: the training is not f-private.
-For f of (epsilon, delta) (`approximate_curve`, `epsilon_bound`) it bounds epsilon and assumes nothing. For a curve of a
-family, Gaussian noise or the sampled Gaussian of private gradient descent, it says only that there is less noise than
-that curve's; `epsilon_if_gaussian` and `epsilon_if_sampled_gaussian` are lower bounds on epsilon only where the curve
-of the training is of that family. They are larger than `one_run_bound` because they assume more.
+For f of (epsilon, delta) (`approximate_curve`, `epsilon_bound`) it bounds epsilon and assumes nothing. For the curve of
+Gaussian noise it says only that there is less noise than that curve's; `epsilon_if_gaussian` is a lower bound only
+where the curve of the training is that of Gaussian noise. It is larger than `one_run_bound` because it assumes more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leakboard.privacy.accounting import accountant
 from leakboard.privacy.auditing.one_run import ERROR, TOLERANCE, check_counts, check_error, one_run_bound
 from leakboard.privacy.mechanisms.textbook import gaussian_epsilon
 
@@ -47,8 +44,6 @@ RESOLUTION = 1e-9
 """Of a p-value, relative."""
 SMALLEST = 1e-12
 """P-values and losses below it are not told apart."""
-NOISE_TOLERANCE = 0.01
-"""Relative, of a noise multiplier that is refuted: each step to it composes a privacy loss distribution."""
 
 Numbers = Sequence[float] | NDArray[np.float64]
 Curve = Callable[[float], float]
@@ -75,14 +70,6 @@ def profile_curve(epsilons: Numbers, deltas: Numbers) -> Curve:
     fall, rise = np.exp(-np.asarray(epsilons, np.float64)), np.exp(np.asarray(epsilons, np.float64))
     delta = np.asarray(deltas, np.float64)
     return lambda p: max(0.0, float((fall * (p - delta)).max()), float((1 - delta - rise * (1 - p)).max()))
-
-
-def releases_curve(event: Any) -> Curve:
-    """Return g of releases (`leakboard.privacy.accounting.accountant`), for adding or removing a record; a little less.
-
-    Less, since it is of finitely many (epsilon, delta) and each delta is an upper bound.
-    """
-    return profile_curve(*accountant.privacy_profile(event))
 
 
 def p_value(canaries: int, guesses: int, right: int, curve: Curve, *, group: int = 1) -> float:
@@ -117,9 +104,8 @@ def largest_refuted(
     error: float = ERROR,
     *,
     group: int = 1,
-    tolerance: float = TOLERANCE,
 ) -> float:
-    """Return the largest privacy loss whose curve is refuted at ``error``, nearly; 0 where none is.
+    """Return the largest privacy loss whose curve is refuted at ``error``, or less by `TOLERANCE`; 0 where none is.
 
     It exceeds the loss of a training whose curve is of the family with probability ``error`` at most.
 
@@ -130,7 +116,6 @@ def largest_refuted(
         family: maps a loss from 0 to its curve; a larger loss has a smaller g everywhere.
         error: probability that the result may be wrong, between 0 and 1.
         group: privacy units that one canary is made of.
-        tolerance: relative; the result is below the largest refuted loss by no more than this, and never above it.
 
     Raises:
         ValueError: a number is out of range.
@@ -146,7 +131,7 @@ def largest_refuted(
     low, high = 0.0, 1.0
     while refuted(high):
         low, high = high, 2 * high
-    while high - low > tolerance * max(high, SMALLEST):
+    while high - low > TOLERANCE * max(high, SMALLEST):
         middle = (low + high) / 2
         low, high = (middle, high) if refuted(middle) else (low, middle)
     return low
@@ -195,47 +180,6 @@ def epsilon_if_gaussian(
     _check_delta(delta)
     mu = largest_refuted(canaries, guesses, right, gaussian_curve, error, group=group)
     return gaussian_epsilon(delta, 1 / mu, 1.0) if mu else 0.0
-
-
-def epsilon_if_sampled_gaussian(
-    canaries: int,
-    guesses: int,
-    right: int,
-    delta: float,
-    error: float = ERROR,
-    *,
-    steps: int,
-    sampling_probability: float,
-    group: int = 1,
-) -> float:
-    """Return a lower bound on epsilon at ``delta`` where the training's curve is that of its steps with some noise.
-
-    That is the curve of private gradient descent: Gaussian noise on the sum of a Poisson sample, so many steps. The
-    noise multiplier alone is unknown. Epsilon is what the accountant works out for the least noise that is refuted.
-
-    Args:
-        canaries: m, each included by a fair coin of its own.
-        guesses: r, a number that was fixed without looking at the coins.
-        right: v, how many of these guesses are right.
-        delta: at which epsilon is told.
-        error: probability that the result may be wrong, between 0 and 1.
-        steps: of the training, each a release.
-        sampling_probability: with which a unit takes part in a step.
-        group: privacy units that one canary is made of.
-
-    Raises:
-        ValueError: a number is out of range.
-    """
-    _check_delta(delta)
-
-    def releases(precision: float) -> Any:
-        return accountant.gaussian_releases(1 / precision, steps, sampling_probability)
-
-    def family(precision: float) -> Curve:
-        return releases_curve(releases(precision)) if precision else gaussian_curve(0.0)
-
-    refuted = largest_refuted(canaries, guesses, right, family, error, group=group, tolerance=NOISE_TOLERANCE)
-    return accountant.epsilon_at(releases(refuted), delta) if refuted else 0.0
 
 
 def _least_total(canaries: int, guesses: int, right: int, curve: Curve, probability: float, group: int) -> float:

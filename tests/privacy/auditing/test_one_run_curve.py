@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from leakboard.privacy.accounting import accountant
 from leakboard.privacy.auditing import one_run
 from leakboard.privacy.auditing.guesses import SHARES, largest_bound
 from leakboard.privacy.auditing.one_run import one_run_bound
@@ -16,12 +15,10 @@ from leakboard.privacy.auditing.one_run_curve import (
     approximate_curve,
     epsilon_bound,
     epsilon_if_gaussian,
-    epsilon_if_sampled_gaussian,
     gaussian_curve,
     largest_refuted,
     p_value,
     profile_curve,
-    releases_curve,
 )
 from leakboard.privacy.mechanisms.textbook import gaussian_delta, gaussian_epsilon
 
@@ -146,16 +143,6 @@ class TestCurves:
         deltas = [gaussian_delta(e, 1.0, 1.0) for e in epsilons]
         assert profile_curve(epsilons, deltas)(p) == pytest.approx(gaussian_curve(1.0)(p), rel=1e-3)
 
-    @pytest.mark.parametrize("p", [0.001, 0.05, 0.5])
-    def test_that_of_releases_is_a_little_less(self, p):
-        """Four Gaussian releases of deviation 2 are one of deviation 1."""
-        exact, found = gaussian_curve(1.0)(p), releases_curve(accountant.gaussian_releases(2.0, 4))(p)
-        assert 0.97 * exact < found <= exact
-
-    def test_sampling_hides(self):
-        sampled, always = (releases_curve(accountant.gaussian_releases(1.0, 3, rate)) for rate in (0.1, 1.0))
-        assert sampled(0.1) > 2 * always(0.1)
-
 
 class TestBounds:
     def test_it_is_refuted_and_what_is_larger_is_not(self):
@@ -165,7 +152,6 @@ class TestBounds:
 
     def test_nothing_proved_is_zero(self):
         assert epsilon_if_gaussian(100, 100, 50, 1e-5) == epsilon_if_gaussian(100, 4, 4, 1e-5) == 0
-        assert epsilon_if_sampled_gaussian(100, 100, 50, 1e-5, steps=3, sampling_probability=0.5) == 0
 
     def test_of_pure_privacy_it_is_no_larger_than_the_bound_that_is_made_for_it(self):
         """And equal where all guesses are right."""
@@ -199,22 +185,14 @@ class TestBounds:
     def test_a_pair_of_units_is_told_more_easily_than_one(self):
         assert 0 < epsilon_if_gaussian(200, 180, 175, 1e-5, group=2) < epsilon_if_gaussian(200, 180, 175, 1e-5)
 
-    @pytest.mark.slow
-    def test_of_unsampled_steps_it_is_that_of_their_sum(self):
-        counts = (200, 180, 175, 1e-5)
-        found = epsilon_if_sampled_gaussian(*counts, steps=4, sampling_probability=1.0)
-        assert found == pytest.approx(epsilon_if_gaussian(*counts), rel=0.02)
-
-    @pytest.mark.parametrize("bound", [epsilon_if_gaussian, partial(epsilon_if_sampled_gaussian, steps=1)])
-    def test_deltas_of_no_use_are_refused(self, bound):
-        how = {} if bound is epsilon_if_gaussian else {"sampling_probability": 1.0}
+    def test_deltas_of_no_use_are_refused(self):
         for delta in (0.0, 1.0, math.nan):
             with pytest.raises(ValueError, match="delta="):
-                bound(10, 5, 5, delta, **how)
+                epsilon_if_gaussian(10, 5, 5, delta)
         with pytest.raises(ValueError, match="error="):
-            bound(10, 5, 5, 1e-5, 0.0, **how)
+            epsilon_if_gaussian(10, 5, 5, 1e-5, 0.0)
         with pytest.raises(ValueError, match="group=0"):
-            bound(10, 5, 5, 1e-5, group=0, **how)
+            epsilon_if_gaussian(10, 5, 5, 1e-5, group=0)
 
 
 class TestAudit:
@@ -263,19 +241,6 @@ class TestAudit:
     def test_randomised_response_at_twice_its_epsilon_is_refuted(self):
         right = int(np.random.default_rng(5).binomial(1000, 1 / (1 + math.exp(-2.0))))
         assert p_value(1000, 1000, right, approximate_curve(1.0, 0.0)) < 1e-3
-
-    def test_a_tenth_of_the_noise_of_a_training_is_refuted_and_its_own_is_not(self):
-        """Three sampled steps that sum the coins of those who take part: the canaries' coordinates are their own."""
-        generator, m, rate, noise = np.random.default_rng(5), 300, 0.5, 2.0
-
-        def right(deviation):
-            coins = generator.random(m) < 0.5
-            seen = (coins * (generator.random((3, m)) < rate) + generator.normal(0, deviation, (3, m))).sum(0)
-            return int(np.count_nonzero((seen > np.median(seen)) == coins))
-
-        curve = releases_curve(accountant.gaussian_releases(noise, 3, rate))
-        assert p_value(m, m, right(noise), curve) > 0.05
-        assert p_value(m, m, right(noise / 10), curve) < 0.01
 
     def test_each_number_of_guesses_gets_its_share_of_the_error(self):
         coins = np.random.default_rng(6).random(100) < 0.5
