@@ -28,13 +28,16 @@ def least_false_negatives(epsilon: float, delta: float, false_positives: np.ndar
 def trade_off(
     epsilon: float, delta: float, false_positives: float, false_negatives: float, bound: TradeOff | None = None
 ) -> Figure:
-    """Return the curve of what a claim allows, and the point of a test: below the curve it refutes the claim.
+    """Return the curve of what a claim allows, and the rates of a test.
+
+    Rates below the curve refute the claim. What an audit counted is near the rates, and below by chance at times: that
+    the claim is refuted its bound says alone.
 
     Args:
         epsilon: what is claimed.
         delta: what is claimed.
-        false_positives: rate of the test.
-        false_negatives: rate of the test.
+        false_positives: share that was counted.
+        false_negatives: share that was counted.
         bound: a curve that an audit proves the mechanism's not to lie above; None for none.
     """
     import plotly.graph_objects as go
@@ -53,7 +56,7 @@ def trade_off(
         y=[false_negatives],
         mode="markers",
         marker={"color": COLOURS[4], "size": 10},
-        name="this audit; below the line the claim is refuted",
+        name="shares that the audit counted; by chance they may lie below",
     )
     if bound is not None:
         figure.add_scatter(
