@@ -18,13 +18,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from leakboard.claims import Mechanism
 from leakboard.privacy.auditing.bound import Finding, bound_of_tosses
 from leakboard.privacy.auditing.calls import audit_calls
 from leakboard.privacy.auditing.choosing import Candidate, candidates, scored
 from leakboard.privacy.auditing.curve import TradeOff
 from leakboard.privacy.auditing.events import DIGITS, Pair
 from leakboard.privacy.auditing.thresholds import Threshold
-from leakboard.privacy.auditing.trials import Mechanism
 
 BUDGET = 100_000_000
 """Numbers that an audit of rows draws at most, all coordinates of all releases, beside those it learns from."""
@@ -99,7 +99,7 @@ def rounds(draws: int | None, budget: int, dimension: int) -> list[int]:
     total = min(budget // (2 * dimension), MOST)
     sizes = [min(CHOSEN, total // 2)]
     while (left := total - sum(sizes)) > 0:
-        size = GROWTH * sum(sizes)
+        size = GROWTH * max(1, sum(sizes))
         sizes.append(size if left >= GROWTH * size else left)
     return sizes
 

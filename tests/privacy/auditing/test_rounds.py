@@ -34,6 +34,11 @@ def test_rounds_grow_and_spend_the_budget(dimension, budget):
     assert rounds(1001, budget, dimension) == [500, 501]
 
 
+@pytest.mark.parametrize("budget", range(20))
+def test_the_least_budgets_have_rounds_too(budget):
+    assert sum(rounds(None, budget, 2)) == budget // 4
+
+
 @pytest.mark.usefixtures("short")
 class TestError:
     """All bounds of an audit share the error that is stated."""
@@ -72,6 +77,10 @@ class TestError:
         found = audit(HalvedOutput(9.0), PAIRS, rng(), confidence=0.9, budget=40_000)
         assert spent["curves"] == [pytest.approx(0.05)]  # the last round's half of the error
         assert found.trade_off.confidence == found.confidence == 0.9
+
+    def test_the_curve_of_an_early_round_has_the_share_of_that_round(self, spent):
+        audit(Copy(1.0), PAIRS, rng(), confidence=0.9, budget=400_000)
+        assert spent["curves"] == [pytest.approx(0.1 / 2 / 3)]
 
     def test_calls_keep_their_share_where_rows_refute_the_claim_alone(self, spent):
         audit(Copy(1.0), PAIRS, rng(), confidence=0.9, budget=40_000, calls=40)
