@@ -24,16 +24,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from leakboard.claims import Mechanism
 from leakboard.privacy.auditing.bound import Finding
-from leakboard.privacy.auditing.events import DIGITS, Array, Pair, fisher
+from leakboard.privacy.auditing.events import DIGITS, Array, Pair, fisher, in_steps, step_of
 from leakboard.privacy.auditing.guesses import OneRunBound, audit_scores, guess, largest_bound
 from leakboard.privacy.auditing.one_run import one_run_bound
-from leakboard.privacy.auditing.trials import Mechanism, finite
+from leakboard.privacy.auditing.trials import finite
 
 ROWS = 4
 """Rows of a call."""
 CALLS = 4_000
-"""Calls that are tested; half as many choose the statistic of each pair."""
+"""Calls that are tested; as many for each pair learn and choose the statistic, half of them each."""
 FEATURES = 600
 """Most numbers that a classifier is learned from."""
 
@@ -109,9 +110,7 @@ class CallsTest:
         scores = self.statistic(calls)
         if self.digits is None:
             return scores
-        step = (float(np.std(scores)) or 1.0) * 10.0**-self.digits
-        rounded: Array = np.rint(scores / step) * step
-        return rounded
+        return in_steps(scores, step_of(scores, self.digits))
 
 
 def audit_calls(
@@ -155,7 +154,7 @@ def choose_test(
     calls: int,
     digits: int | None = DIGITS,
 ) -> CallsTest:
-    """Return the statistic and pair that look best on calls of their own, half as many as ``calls`` for each pair.
+    """Return the statistic and pair that look best on calls of their own, about ``calls`` for each pair.
 
     Either input of each pair is tried as the public rows. What looks best is told by the quicker of the two theorems,
     which with a delta of 1e-4 and more sees little of a statistic that tells few calls.

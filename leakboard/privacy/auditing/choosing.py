@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from leakboard.claims import Mechanism
 from leakboard.privacy.auditing.bound import bound_of_tosses
 from leakboard.privacy.auditing.curve import ScoreCurve, curve_thresholds
 from leakboard.privacy.auditing.densities import learned_scores
 from leakboard.privacy.auditing.events import DIGITS, FEWEST, Array, Event, Pair, Score, rounded, statistics_of
 from leakboard.privacy.auditing.thresholds import Threshold, best_threshold
-from leakboard.privacy.auditing.trials import Mechanism, answers_of_tosses, counts_of_tosses, tosses
+from leakboard.privacy.auditing.trials import answers_of_tosses, counts_of_tosses, tosses
 
 MOST_LEARNED = 50_000
 """Releases of either input that statistics are learned from, at most."""

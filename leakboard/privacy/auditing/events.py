@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leakboard.claims import Mechanism
 from leakboard.privacy.auditing.thresholds import Threshold
-from leakboard.privacy.auditing.trials import Mechanism
 
 Array = NDArray[Any]
 Score = Callable[[Array], Array]
@@ -25,6 +25,8 @@ FEWEST = 50
 """Releases of either input that an event of a pair is chosen on, at least."""
 DIGITS = 9
 """Digits of a score that count."""
+CERTAIN = 1e3
+"""Stands for the infinite log-ratio of an output that one of the inputs cannot give."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ def statistics_of(mechanism: Mechanism, pair: Pair, first: Array, second: Array)
     def log_ratio(outputs: Array) -> Array:
         ratio = mechanism.log_ratio(outputs, one, other)
         assert ratio is not None, "it was known for the first output"
-        return ratio
+        return np.nan_to_num(ratio, nan=0.0, posinf=CERTAIN, neginf=-CERTAIN)
 
     if mechanism.log_ratio(first[:1], one, other) is not None:
         statistics["likelihood ratio"] = log_ratio
@@ -130,6 +132,17 @@ def fisher(first: Array, second: Array) -> Score:
 
 def rounded(score: Score, outputs: Array, digits: int) -> Score:
     """Return a score in whole steps of 10**-digits of its spread over these outputs."""
-    spread = float(np.std(score(outputs))) or 1.0
-    step = 2.0 ** np.ceil(np.log2(spread)) * 10.0**-digits
-    return lambda outputs: np.rint(score(outputs) / step) * step
+    step = step_of(score(outputs), digits)
+    return lambda outputs: in_steps(score(outputs), step)
+
+
+def step_of(scores: Array, digits: int) -> float:
+    """Return 10**-digits of the spread of scores, which is rounded up to a power of two: whole scores stay whole."""
+    spread = float(np.std(scores)) or 1.0
+    return float(2.0 ** np.ceil(np.log2(spread)) * 10.0**-digits)
+
+
+def in_steps(scores: Array, step: float) -> Array:
+    """Return scores rounded to whole steps."""
+    result: Array = np.rint(scores / step) * step
+    return result

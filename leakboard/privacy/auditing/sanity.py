@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakboard.privacy.auditing.trials import Mechanism, releases
+from leakboard.claims import Mechanism
+from leakboard.privacy.auditing.trials import releases
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,36 +14,14 @@ VALUES = 1 << 18
 """Released values held at once: as many as stay in a processor's cache."""
 CHUNK = 8_192
 """Releases of a text held at once."""
+LARGEST = 1e150
+"""Largest number of a release: its square is a number, too."""
 
 FEWEST_CALLS, MOST_CALLS = 16, 4_000
 """Calls that tosses are spread over, so that few events are chosen by what the rows of a few calls happen to share."""
 ROWS_OF_CALL = 16
 """A call has at least so many rows, unless even `FEWEST_CALLS` calls have fewer. Texts always have `FEWEST_CALLS`:
 encoders take many at once, so there rare noise that a call shares can decide which event is chosen."""
-
-
-class Mechanism(Protocol):
-    """Anything that releases vectors and claims a privacy for it.
-
-    `leakboard.claims.MechanismDefaults` has what a mechanism need not know.
-    """
-
-    @property
-    def epsilon(self) -> float:
-        """What is claimed."""
-
-    @property
-    def delta(self) -> float:
-        """What is claimed."""
-
-    def release(self, values: Array, generator: np.random.Generator) -> Array:
-        """Release every row of ``values`` by itself."""
-
-    def log_ratio(self, outputs: Array, first: Array, second: Array) -> Array | None:
-        """Return how much likelier each output is for the first input; `MechanismDefaults` does not know."""
-
-    def vector_of(self, values: Array) -> Array | None:
-        """Return the vector that an input becomes before noise; of `MechanismDefaults` the input itself."""
 
 
 def counts_of_tosses(
@@ -64,25 +42,22 @@ def counts_of_tosses(
 
 def one_bool_each(holds: Callable[[Array], Array]) -> Callable[[Array], Array]:
     """Return an event that raises ValueError where it does not answer with one bool for each release."""
-
-    def answers(outputs: Array) -> Array:
-        found = np.asarray(holds(outputs))
-        if found.shape != (len(outputs),) or found.dtype != np.bool_:
-            raise ValueError(f"an event is one bool for each release, not {found.dtype} of shape {found.shape}")
-        return found
-
-    return answers
+    return _one_each(holds, "b", "an event is one bool for each release")
 
 
 def one_number_each(score: Callable[[Array], Array]) -> Callable[[Array], Array]:
     """Return a score that raises ValueError where it does not answer with one finite number for each release."""
+    return _one_each(score, "fiub", "a score is one finite number for each release")
 
+
+def _one_each(question: Callable[[Array], Array], kinds: str, rule: str) -> Callable[[Array], Array]:
     def answers(outputs: Array) -> Array:
-        found = np.asarray(score(outputs))
-        if found.shape != (len(outputs),) or found.dtype.kind not in "fiub" or not np.isfinite(found).all():
-            got = f"{found.dtype} of shape {found.shape}"
-            raise ValueError(f"a score is one finite number for each release, not {got}")
-        return found
+        answer = np.asarray(question(outputs))
+        if answer.shape != (len(outputs),) or answer.dtype.kind not in kinds:
+            raise ValueError(f"{rule}, not {answer.dtype} of shape {answer.shape}")
+        if not np.isfinite(answer).all():
+            raise ValueError(f"{rule}, not NaN or infinity")
+        return answer
 
     return answers
 
@@ -164,10 +139,12 @@ def finite(outputs: Array) -> Array:
     """Return releases as they are.
 
     Raises:
-        ValueError: one holds NaN or infinity.
+        ValueError: one holds NaN, infinity, or a number beyond `LARGEST`.
     """
     if not np.isfinite(outputs).all():
         raise ValueError("the mechanism released NaN or infinity")
+    if (largest := float(np.abs(outputs).max(initial=0))) > LARGEST:
+        raise ValueError(f"the mechanism released {largest:.3g}: numbers up to {LARGEST:.0e} can be audited")
     return outputs
 
 

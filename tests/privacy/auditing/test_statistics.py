@@ -86,6 +86,26 @@ def test_statistics_are_compared_once_more_before_most_are_dropped(compared, mon
     assert ("density ratio" in kept[0].statistic) == (compared > choosing.KEPT)
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_what_one_input_alone_can_give_counts_in_a_known_density(known):
+    """Noise within 3: of outputs beyond -2 and 4 one input cannot be the reason. Without a ratio they are not seen."""
+
+    def log_ratio(outputs, first, second):
+        sides = (np.where(np.abs(outputs - value).max(1) <= 3, 0.0, -np.inf) for value in (first, second))
+        with np.errstate(invalid="ignore"):  # outputs that neither can give
+            return np.subtract(*sides) if known else None
+
+    mechanism = SimpleNamespace(
+        delta=0.0,
+        release=lambda values, rng: values + rng.uniform(-3, 3, values.shape),
+        log_ratio=log_ratio,
+        vector_of=lambda values: values,
+    )
+    found = choosing.candidates(mechanism, corners(2)[:1], np.random.default_rng(0), 4000, 4000, 0.05, 9)
+    assert ("likelihood ratio" in {candidate.statistic for candidate in found}) == known
+    assert np.isfinite(found[0].first).all()
+
+
 def test_trees_find_a_scale_that_a_row_shares():
     """Rows that are noisy by turns: how far a row lies out says how much its sum tells."""
     rng, d = np.random.default_rng(2), 16
