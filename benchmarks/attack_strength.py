@@ -4,13 +4,13 @@
 
 Every victim of the suite is fitted with seed 0, or taken from the store of ``--out``; what the ensemble reaches comes
 from the published records where they have it. All classifiers see standardised vectors and are scored as the attacks
-are: one that does worse than the constant guess counts as it. For entities each chooses its threshold on dev. What is
-done is kept: the same command goes on. For each set of vectors the best ordinary classifier on test stands beside the
-ensemble. The best of a dozen on few texts is also the luckiest, so the last lines compare each classifier with the
-ensemble over all sets, with a standard error that takes sets to be independent, which those of one dataset are not. A
-set counts as lost where the best of them is better by more than the bar and by more than half the width of the
-ensemble's 95 % interval over test texts. What the ensemble takes beside scikit-learn's MLP, `attribute_inference.py`
-measures.
+are: one that does worse than the constant guess counts as it. They learn from train; for entities each chooses its
+threshold on dev, from whose texts the ensemble learns at last. What is done is kept: the same command goes on. For each
+set of vectors the best ordinary classifier on test stands beside the ensemble. The best of a dozen on few texts is also
+the luckiest, so the last lines compare each classifier with the ensemble over all sets, with a standard error that
+takes sets to be independent, which those of one dataset are not. A set counts as lost where the best of them is better
+by more than the bar and by more than half the width of the ensemble's 95 % interval over test texts. What the ensemble
+takes beside scikit-learn's MLP, `attribute_inference.py` measures.
 """
 
 import argparse
@@ -79,17 +79,21 @@ def main() -> None:
     scores = 1 - rows.pivot_table(index=sets, columns="classifier", values="empirical_privacy")
     ours = rows[rows["classifier"] == OURS].set_index(sets)
     luck = (ours["empirical_privacy_high"] - ours["empirical_privacy_low"]) / 2
+    is_missing = scores.isna().stack()
+    if is_missing.any():
+        failed = [" / ".join(labels) for labels in is_missing.index[is_missing]]
+        parser.exit(1, "\n".join(["these failed; the same command tries them again:", *failed, ""]))
     lost = 0
     for (dataset, victim, kind), row in scores.iterrows():
         theirs = row.drop(OURS)
         lost += theirs.max() - row[OURS] > max(BAR, luck[dataset, victim, kind])
-        found = f"ours {row[OURS]:.3f} +- {luck[dataset, victim, kind]:.3f}, "
-        found += f"{theirs.idxmax()} {theirs.max():.3f}: {row[OURS] - theirs.max():+.3f}"
-        print(f"{dataset} / {victim} / {kind}: {found}")
+        line = f"ours {row[OURS]:.3f} +- {luck[dataset, victim, kind]:.3f}, "
+        line += f"{theirs.idxmax()} {theirs.max():.3f}: {row[OURS] - theirs.max():+.3f}"
+        print(f"{dataset} / {victim} / {kind}: {line}")
     differences = scores.sub(scores[OURS], axis=0).drop(columns=OURS)
     mean, error = differences.mean().sort_values(), differences.sem()
-    told = ", ".join(f"{name} {value:+.3f} ({error[name]:.3f})" for name, value in mean.items())
-    print(f"mean difference from ours over {len(scores)} sets (standard error): {told}")
+    means = ", ".join(f"{name} {value:+.3f} ({error[name]:.3f})" for name, value in mean.items())
+    print(f"mean difference from ours over {len(scores)} sets (standard error): {means}")
     verdict("attack_strength_sets_lost", lost, 0, True)
     verdict("attack_strength_worst_set", (scores.drop(columns=OURS).max(axis=1) - scores[OURS]).max(), BAR, True)
     verdict("attack_strength_mean_of_the_best", mean.max(), BAR, True)
