@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 from test_attacks import AGE, GENDER, SMALL, accuracies, exclusive_or, linear, noise, world
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from leakboard.attacks import _classifiers, _discriminant, _ensemble, _neighbours_and_trees, _trainer
 from leakboard.attacks._ensemble import pooled
@@ -255,6 +256,20 @@ class TestEnsemble:
         (same,) = trainer.again([failing])
         assert same is failing
         assert trainer.remarks == [f"trees on raw inputs learned from train alone (ValueError: {reason})"]
+
+    def test_blas_has_one_thread_while_members_learn(self):
+        view, *_ = world(linear, [GENDER])
+        member, threads = trained("logistic", view), []
+
+        def again(texts):
+            threads.append({p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"})
+            return member.trained
+
+        trainer = Trainer(view.train, view.dev, view.secrets, AttributeInference(**SMALL), 0)
+        with threadpool_limits(2, "blas"):
+            trainer.again([dataclasses.replace(member, trained=member.trained._replace(again=again))])
+            assert {p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"} == {2}
+        assert threads == [{1}]
 
     def test_whether_the_fit_with_dev_converged_is_told(self):
         view, *_ = world(linear, [GENDER])
