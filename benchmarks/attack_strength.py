@@ -2,8 +2,8 @@
 
     python benchmarks/attack_strength.py SUITE [--out runs] [--dataset NAME ...] [--victim NAME ...] [--without SVC ...]
 
-Every victim of the suite is fitted with seed 0, or taken from the store of ``--out``; what the ensemble reaches comes
-from the published records where they have it. All classifiers see standardised vectors and are scored as the attacks
+Every victim of the suite is fitted with seed 0, or taken from the store of ``--out``; published results are not taken
+over, since another processor fits other vectors. All classifiers see standardised vectors and are scored as the attacks
 are: one that does worse than the constant guess counts as it. They learn from train; for entities each chooses its
 threshold on dev, from whose texts the ensemble learns at last. What is done is kept: the same command goes on. For each
 set of vectors the best ordinary classifier on test stands beside the ensemble. The best of a dozen on few texts is also
@@ -44,7 +44,7 @@ def suite_of(name: str, without: list[str]) -> dict[str, object]:
         if classifier not in without
     ]
     kept = {key: suite[key] for key in ("datasets", "threads", "text_classifier") if key in suite}
-    return {**kept, "seeds": [0], "victims": victims, "attacks": [*ours, *theirs]}
+    return {**kept, "reuse": False, "seeds": [0], "victims": victims, "attacks": [*ours, *theirs]}
 
 
 def _without_its_own(entry: object) -> object:
