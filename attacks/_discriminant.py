@@ -158,11 +158,11 @@ class _Analysis:
     def scorer(self, secrets: tuple[Secret, ...], penalties: Mapping[str, int]) -> Scorer:
         """Return what scores vectors, with one of the penalties for each secret, without the known texts."""
         projected = self.projected
-        found = {secret.name: self.discriminant(secret, penalties[secret.name]) for secret in secrets}
+        lines_of = {secret.name: self.discriminant(secret, penalties[secret.name]) for secret in secrets}
 
         def scores(vectors: Floats) -> Scores:
             along = projected(vectors)
-            return {name: lines(along).astype(np.float32) for name, lines in found.items()}
+            return {name: lines(along).astype(np.float32) for name, lines in lines_of.items()}
 
         return scores
 

@@ -46,7 +46,10 @@ class Pool:
 
     def __call__(self, scores: Sequence[Floats]) -> Floats:
         """Return log-probabilities, float32 (n, values), of the members' scores, each float32 (n, values)."""
-        return _log_softmax(np.tensordot(self.weights, np.stack(scores), 1)).astype(np.float32)
+        logits = np.zeros(scores[0].shape)
+        for weight, of_member in zip(self.weights, scores, strict=True):
+            logits += weight * of_member
+        return _log_softmax(logits).astype(np.float32)
 
 
 @dataclass(frozen=True)

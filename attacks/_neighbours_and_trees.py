@@ -44,18 +44,18 @@ def fit_neighbours(
     For each secret the width of the weights, and how much the shares of all texts count, are those of the best
     log-loss on dev. A copy of a known text gives a vote that no other outweighs; a text far from all has the shares.
     """
-    found = _search(train.vectors)(dev.vectors)
-    unit = float(np.median(found[0][:, min(4, found[0].shape[1] - 1)])) or 1.0
+    on_dev = _search(train.vectors)(dev.vectors)
+    unit = float(np.median(on_dev[0][:, min(4, on_dev[0].shape[1] - 1)])) or 1.0
 
-    def voted(found: tuple[Floats, Integers], codes: Integers, secret: Secret, width: float, prior: float) -> Floats:
-        distances, rows = found
+    def voted(near: tuple[Floats, Integers], codes: Integers, secret: Secret, width: float, prior: float) -> Floats:
+        distances, rows = near
         shares = (np.bincount(codes, minlength=len(secret.values)) + FEWEST) / len(codes)
         votes = np.tile(prior * shares, (len(rows), 1))
         np.add.at(votes, (np.arange(len(rows))[:, None], codes[rows]), np.exp(-distances / (2 * width * unit)))
         return np.log(votes / votes.sum(1, keepdims=True)).astype(np.float32)
 
     def loss(secret: Secret, width: float, prior: float) -> float:
-        return log_loss(voted(found, train.values[secret.name], secret, width, prior), dev.values[secret.name])
+        return log_loss(voted(on_dev, train.values[secret.name], secret, width, prior), dev.values[secret.name])
 
     choices = [(width, prior) for width in WIDTHS for prior in PRIORS]
     best = {s.name: min(choices, key=lambda choice: loss(s, *choice)) for s in secrets}

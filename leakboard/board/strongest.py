@@ -13,13 +13,13 @@ from typing import Any
 
 Row = Mapping[str, Any]
 
-PLACE = ("dataset", "victim", "victim_options", "attack_metric", "secrets", "secret")
+COMPETE_WITHIN = ("dataset", "victim", "victim_options", "attack_metric", "secrets", "secret")
 """Attacks whose rows have these in common compete."""
 
 
 def competing(rows: Sequence[Row]) -> list[list[Row]]:
     """Return the rows of a leaderboard that attack the same, seeing as many publications of a text, together."""
-    return _together(rows, (*PLACE, "observations"))
+    return _together(rows, (*COMPETE_WITHIN, "observations"))
 
 
 def strongest(rows: Sequence[Row], score: Callable[[Row], float] = lambda row: float(row["attack_score"])) -> Row:
@@ -46,12 +46,12 @@ def headlines(rows: Sequence[Row], score: Callable[[Row], float] | None = None) 
         rows: of a leaderboard.
         score: as `strongest` takes it.
     """
-    found = []
-    for group in _together(rows, PLACE):
+    chosen = []
+    for group in _together(rows, COMPETE_WITHIN):
         fewest = min(_observations(row) for row in group)
         seeing = [row for row in group if _observations(row) == fewest]
-        found.append(strongest(seeing, score) if score else strongest(seeing))
-    return found
+        chosen.append(strongest(seeing, score) if score else strongest(seeing))
+    return chosen
 
 
 def _together(rows: Sequence[Row], names: Sequence[str]) -> list[list[Row]]:
