@@ -16,6 +16,7 @@ import pandas as pd
 from leakboard.board.reference import COMPARISON, compare
 from leakboard.board.summary import corpus_warnings, summarise
 from leakboard.board.tables import table_rows, write_tables
+from leakboard.metrics.claims import rounded_down
 from leakboard.pipeline.records import Record
 from leakboard.store import write_file
 from leakboard.suite.names import Names
@@ -177,4 +178,6 @@ def _sentences(sentences: Sequence[str]) -> str:
 
 
 def _html(frame: pd.DataFrame) -> str:
-    return frame.to_html(index=False, escape=True, border=0, na_rep="", float_format=lambda value: f"{value:.3f}")
+    bounds = {"epsilon_audited": lambda bound: "" if pd.isna(bound) else rounded_down(bound)}
+    decimals = "{:.3f}".format
+    return frame.to_html(index=False, escape=True, border=0, na_rep="", formatters=bounds, float_format=decimals)

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import ROUND_FLOOR, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,8 @@ def _text(column: str, value: Any) -> str:
         return ""
     if column == "delta":
         return f"{value:.4g}"
+    if column == "epsilon_audited":  # a lower bound: never more than was proved
+        return str(Decimal(repr(float(value))).quantize(Decimal("0.0001"), ROUND_FLOOR))
     if isinstance(value, float):
         return f"{value:.4f}"
     return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else str(value).replace("\r", " ")

@@ -2,9 +2,10 @@
 
 import dataclasses
 
+import pandas as pd
 import pytest
 
-from leakboard.api.report import Report
+from leakboard.api.report import Report, _html
 from leakboard.board.summary import guess, summarise
 from leakboard.metrics.claims import bound_metrics, rounded_down
 from leakboard.metrics.measures import Metric
@@ -166,6 +167,15 @@ class TestPages:
         assert "<th>attack_score</th>" in shown
         assert "<th>dataset</th>" not in shown
         assert "<th>epsilon_claimed</th>" not in shown
+
+    def test_a_notebook_shows_no_bound_that_is_larger_than_what_was_proved(self):
+        frame = pd.DataFrame(
+            {"victim": ["a", "b"], "epsilon_audited": [0.278642, None], "epsilon_proved": [0.2, 1 / 3]}
+        )
+        shown = _html(frame)
+        assert "0.278<" in shown
+        assert "0.333" in shown
+        assert "nan" not in shown.lower()
 
     def test_the_plot_has_a_point_a_victim(self):
         other = dataclasses.replace(record(), victim="bert")

@@ -10,6 +10,11 @@ from leakboard.metrics.claims import VERDICT_ERROR, bound_metrics, verdict_error
 from leakboard.privacy.auditing.bound import bound_of_tosses
 
 
+def floored(bound):
+    """Return a bound as tables write it: no more than was proved."""
+    return f"{math.floor(bound * 10_000) / 10_000:.4f}"
+
+
 class TestThreeEpsilons:
     """Claimed, proved and audited stand in every row of a victim that claims."""
 
@@ -25,8 +30,14 @@ class TestThreeEpsilons:
         for row in rows(records):
             assert row["epsilon_claimed"] == "0.5000"
             assert row["epsilon_proved"] == "4.0000"
-            assert row["epsilon_audited"] == f"{expected:.4f}"
+            assert row["epsilon_audited"] == floored(expected)
             assert row["verdict"] == "violated"
+
+    def test_a_bound_is_never_rounded_up(self, rows):
+        found = {hits: rows([self.audit(0, hits, 100)])[0]["epsilon_audited"] for hits in range(800, 960, 10)}
+        exact = {hits: bound_of_tosses(hits, 100, (1000, 1000), 0.0, 0.05) for hits in found}
+        assert all(exact[hits] - 1e-4 < float(text) <= exact[hits] for hits, text in found.items())
+        assert any(f"{exact[hits]:.4f}" != text for hits, text in found.items())  # the nearest would be more
 
     @pytest.mark.parametrize(("hits", "expected"), [(120, "unproven"), (900, "violated")])
     def test_a_weak_audit_refutes_nothing(self, hits, expected, rows):
@@ -39,7 +50,7 @@ class TestThreeEpsilons:
         (doubtful,) = rows([self.audit(0, 245, 100, claim=claim)])
         bounds = [bound_of_tosses(245, 100, (1000, 1000), 0.0, error) for error in (0.05, VERDICT_ERROR)]
         assert bounds[0] > 0.5 > bounds[1]
-        assert (doubtful["epsilon_audited"], doubtful["verdict"]) == (f"{bounds[0]:.4f}", verdict)
+        assert (doubtful["epsilon_audited"], doubtful["verdict"]) == (floored(bounds[0]), verdict)
         told = audit({**doubtful, "epsilon_claimed": 0.5, "epsilon_audited": bounds[0]})
         assert ("is not refuted" if verdict == "holds" else "is not proved") in told
         assert rows([self.audit(0, 900, 100, claim=claim)])[0]["verdict"] == "violated"
