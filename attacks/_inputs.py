@@ -42,8 +42,8 @@ class Scaling:
 class Rotated:
     """Scaled vectors along their principal axes: what splits coordinates, as trees do, sees others there.
 
-    Vectors that sum to 0 have an axis of rounding errors, on which trees may split too. Without it four ensembles on AG
-    scored the same within 0.002; it stays, so that published numbers do.
+    Vectors whose coordinates sum to 0, as normalised ones do, have an axis of rounding errors, where trees may split.
+    Without it four ensembles on AG scored the same within 0.002; it stays, so that published numbers do.
     """
 
     scaling: Scaling

@@ -88,9 +88,10 @@ class Trainer:
 
     @contextmanager
     def _fitting(self) -> Iterator[None]:
-        """Seed what draws, and give BLAS one thread: on vectors of this size a second makes logistic regression slower.
+        """Seed what draws, and give BLAS one thread.
 
-        Ten times, on 11,657 vectors of 384 coordinates. Networks and forests keep the threads of the stage.
+        A second one made logistic regression ten times slower on 11,657 vectors of 384 coordinates. Networks and
+        forests keep the threads of the stage.
         """
         from threadpoolctl import threadpool_limits
 

@@ -118,7 +118,8 @@ class MechanismDefaults:
     def log_ratio(self, outputs: NDArray[Any], first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any] | None:
         """Return ln p(output | first) - ln p(output | second) of each row of ``outputs``, float64 (n,); None: unknown.
 
-        The inputs are vectors, float (d,), the outputs float (n, d). Infinite where one of them cannot give the output.
+        The inputs are vectors, float (d,), the outputs float (n, d). Infinite where one of them cannot give the
+        output; NaN, where neither can, counts as 0.
         """
         return None
 

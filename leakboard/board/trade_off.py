@@ -30,8 +30,8 @@ def trade_off(
 ) -> Figure:
     """Return the curve of what a claim allows, and the rates of a test.
 
-    Rates below the curve refute the claim. What an audit counted is near the rates, and below by chance at times: that
-    the claim is refuted its bound says alone.
+    A test whose true rates lie below the curve refutes the claim. The shares that an audit counted estimate these
+    rates, and may lie below by chance; only the audit's bound says whether the claim is refuted.
 
     Args:
         epsilon: what is claimed.
@@ -56,7 +56,7 @@ def trade_off(
         y=[false_negatives],
         mode="markers",
         marker={"color": COLOURS[4], "size": 10},
-        name="shares that the audit counted; by chance they may lie below",
+        name="shares that the audit counted; by chance they may lie below the line",
     )
     if bound is not None:
         figure.add_scatter(

@@ -25,7 +25,7 @@ FEWEST = 50
 """Releases of either input that an event of a pair is chosen on, at least."""
 DIGITS = 9
 """Digits of a score that count."""
-CERTAIN = 1e3
+CERTAIN = 1e6
 """Stands for the infinite log-ratio of an output that one of the inputs cannot give."""
 
 

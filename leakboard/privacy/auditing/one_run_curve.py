@@ -105,7 +105,7 @@ def largest_refuted(
     *,
     group: int = 1,
 ) -> float:
-    """Return the largest privacy loss whose curve is refuted at ``error``, or less by `TOLERANCE`; 0 where none is.
+    """Return the largest privacy loss whose curve is refuted at ``error``, less `TOLERANCE` of it at most; 0 for none.
 
     It exceeds the loss of a training whose curve is of the family with probability ``error`` at most.
 

@@ -88,7 +88,7 @@ def test_statistics_are_compared_once_more_before_most_are_dropped(compared, mon
 
 @pytest.mark.parametrize("known", [True, False])
 def test_what_one_input_alone_can_give_counts_in_a_known_density(known):
-    """Noise within 3: of outputs beyond -2 and 4 one input cannot be the reason. Without a ratio they are not seen."""
+    """Noise within 3: of outputs beyond -2 and 3 one input cannot be the reason."""
 
     def log_ratio(outputs, first, second):
         sides = (np.where(np.abs(outputs - value).max(1) <= 3, 0.0, -np.inf) for value in (first, second))
