@@ -79,7 +79,7 @@ def write_table(path: Path, columns: str, rows: Iterable[Row]) -> Path:
     content = io.StringIO(newline="")
     writer = csv.DictWriter(content, columns.split(", "), extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: _text(name, value) for name, value in row.items()} for row in rows)
+    writer.writerows({name: _text(name, value, row) for name, value in row.items()} for row in rows)
     write_file(path, content.getvalue())
     return path
 
@@ -108,13 +108,14 @@ def table_rows(
     return {file: (columns, map(names.row, rows)) for file, (columns, rows) in tables.items()}
 
 
-def _text(column: str, value: Any) -> str:
-    """Return a value as its field in a CSV; never dependent on the other rows, as a column's common type would be."""
+def _text(column: str, value: Any, row: Row) -> str:
+    """Return a value of a row as its field in a CSV; it depends on no other row, as a column's common type would."""
     if value is None or value != value:
         return ""
     if column == "delta":
         return f"{value:.4g}"
-    if column == "epsilon_audited":  # a lower bound: never more than was proved
+    if column == "epsilon_audited" or (column == "attack_score" and row.get("attack_metric") == "epsilon"):
+        # a lower bound: never more than was proved
         return str(Decimal(repr(float(value))).quantize(Decimal("0.0001"), ROUND_FLOOR))
     if isinstance(value, float):
         return f"{value:.4f}"
