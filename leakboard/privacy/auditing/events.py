@@ -137,7 +137,7 @@ def rounded(score: Score, outputs: Array, digits: int) -> Score:
 
 
 def step_of(scores: Array, digits: int) -> float:
-    """Return 10**-digits of the spread of scores, which is rounded up to a power of two: whole scores stay whole."""
+    """Return 10**-digits of the spread of scores, rounded up to a power of two: small integers are whole steps."""
     spread = float(np.std(scores)) or 1.0
     return float(2.0 ** np.ceil(np.log2(spread)) * 10.0**-digits)
 
