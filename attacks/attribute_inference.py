@@ -5,7 +5,7 @@ texts whose secrets the attacker knows. Here an ensemble of classifiers does, un
 papers'. It is not membership inference: it says nothing about who was in the training data.
 """
 
-from leakboard.attacks._portfolio import FittedPortfolio, PortfolioAttack, fit_portfolio
+from leakboard.attacks._portfolio.portfolio import FittedPortfolio, PortfolioAttack, fit_portfolio
 from leakboard.suite.options import attack
 from leakboard.threats.secrets import SecretsView
 

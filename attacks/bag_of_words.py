@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 import numpy as np
 from pydantic import Field
 
-from leakboard.attacks._inputs import Scaling
-from leakboard.attacks._texts import Vocabulary, standardised_vectors
-from leakboard.data.words import words
+from leakboard.attacks._portfolio.inputs import Scaling
+from leakboard.attacks._reading.vocabulary import Vocabulary, standardised_vectors
+from leakboard.data.tokens import words
 from leakboard.interfaces import Floats
 from leakboard.randomness import seeded
 from leakboard.suite.options import Count, attack
@@ -56,8 +56,8 @@ class BagOfWords(TextsAttack):
         import torch
         from torch.nn.functional import binary_cross_entropy_with_logits
 
+        from leakboard.execution.devices import device
         from leakboard.metrics.measures import best_offset
-        from leakboard.models.devices import device
         from leakboard.models.training import shuffled, train
 
         scaling, vectors, dev_vectors = standardised_vectors(view)
@@ -112,7 +112,7 @@ def _present(texts: list[list[int]], size: int) -> "torch.Tensor":
     """Return which words each text holds, float32 (texts, size), 0 or 1."""
     import torch
 
-    from leakboard.models.devices import device
+    from leakboard.execution.devices import device
 
     present = torch.zeros(len(texts), size)
     for row, codes in enumerate(texts):
@@ -132,7 +132,7 @@ class FittedBagOfWords:
         """Return the words of each text, the likeliest first."""
         import torch
 
-        from leakboard.models.devices import device
+        from leakboard.execution.devices import device
 
         texts = []
         for part in torch.from_numpy(self.scaling(vectors)).split(DEV_TEXTS):

@@ -28,8 +28,8 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field
 
-from leakboard.attacks._training_data import FeatureExtractor, LikelihoodRatio, shadow_features
-from leakboard.data.words import words
+from leakboard.attacks._membership.training_data import FeatureExtractor, LikelihoodRatio, shadow_features
+from leakboard.data.tokens import words
 from leakboard.errors import NotApplicable
 from leakboard.interfaces import Texts
 from leakboard.suite.options import Count, attack

@@ -20,11 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from leakboard.claims import MechanismDefaults, ReleaseUnit
+from leakboard.claims import ReleaseUnit
 from leakboard.errors import RequestError
 from leakboard.interfaces import Texts
 from leakboard.logs import log_progress
-from leakboard.metrics.claims import ERROR, verdict_error
+from leakboard.mechanism import MechanismDefaults
+from leakboard.metrics.audits import ERROR, verdict_error
 from leakboard.privacy.auditing.audit import BUDGET, rounds
 from leakboard.privacy.auditing.calls import CALLS, ROWS, choose_test, run_test
 from leakboard.privacy.auditing.choosing import Chosen, confirmed, refined_event

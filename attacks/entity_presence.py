@@ -11,7 +11,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from leakboard.attacks._portfolio import FittedPortfolio, PortfolioAttack, Scores, fit_portfolio
+from leakboard.attacks._portfolio.portfolio import FittedPortfolio, PortfolioAttack, Scores, fit_portfolio
 from leakboard.interfaces import Integers
 from leakboard.suite.options import attack
 from leakboard.threats.secrets import SecretsView

@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from leakboard.attacks._training_data import FeatureExtractor, LikelihoodRatio, shadow_features, table
+from leakboard.attacks._membership.training_data import FeatureExtractor, LikelihoodRatio, shadow_features, table
 from leakboard.suite.options import Count, attack
 from leakboard.threats.membership import MembershipAttack, MembershipScorer, MembershipView
 

@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from leakboard.claims import ReleaseClaim
-from leakboard.data.words import words
+from leakboard.data.tokens import words
 from leakboard.errors import NotApplicable
 from leakboard.interfaces import Floats, Integers, PublishedWords, Texts
 from leakboard.logs import log_progress

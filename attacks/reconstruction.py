@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field
 
-from leakboard.attacks._inputs import Scaling
-from leakboard.attacks._texts import Vocabulary, standardised_vectors
-from leakboard.data.words import words
+from leakboard.attacks._portfolio.inputs import Scaling
+from leakboard.attacks._reading.vocabulary import Vocabulary, standardised_vectors
+from leakboard.data.tokens import words
 from leakboard.interfaces import Floats
 from leakboard.randomness import seeded
 from leakboard.suite.options import Count, attack
 from leakboard.threats.texts import TextGuesses, TextsAttack, TextsView
 
 if TYPE_CHECKING:
-    from leakboard.attacks._language_model import LanguageModel
+    from leakboard.attacks._reading.language_model import LanguageModel
 
 
 @attack(revision=1)
@@ -57,8 +57,8 @@ class Reconstruction(TextsAttack):
         """Train on the attacker's own texts and their vectors; the epoch of least dev loss is kept."""
         import torch
 
-        from leakboard.attacks._language_model import FIRST, LanguageModel, coded
-        from leakboard.models.devices import device
+        from leakboard.attacks._reading.language_model import FIRST, LanguageModel, coded
+        from leakboard.execution.devices import device
         from leakboard.models.training import of_like_length, train
 
         scaling, vectors, dev_vectors = standardised_vectors(view)
@@ -104,7 +104,7 @@ class FittedReconstruction:
 
     def __call__(self, vectors: Floats) -> TextGuesses:
         """Write the text of each vector."""
-        from leakboard.attacks._language_model import written
+        from leakboard.attacks._reading.language_model import written
 
         blank, units = " " if self.options.unit == "words" else "", self.vocabulary.units
         texts = [blank.join(codes) for codes in written(self.model, self.scaling(vectors), units, self.options.longest)]

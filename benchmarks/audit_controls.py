@@ -16,7 +16,7 @@ from _sides import verdict
 from scipy import stats
 
 import leakboard
-from leakboard.metrics.claims import ERROR, corrected_bound, verdict_error
+from leakboard.metrics.audits import ERROR, corrected_bound, verdict_error
 from leakboard.pipeline.records import Record
 
 SOUND = ("laplace", "discrete_laplace", "gaussian", "random", "halved_output", "shared_and_own")

@@ -16,7 +16,7 @@ import numpy as np
 from _sides import seconds, verdict
 from scipy import special
 
-from leakboard.claims import MechanismDefaults
+from leakboard.mechanism import MechanismDefaults
 from leakboard.privacy.auditing.audit import rounds
 from leakboard.privacy.auditing.bound import bounds_of_tosses
 from leakboard.privacy.auditing.choosing import refined_event

@@ -13,8 +13,8 @@ from pathlib import Path
 from _sides import seconds, verdict
 from ray.cluster_utils import Cluster
 
-from leakboard.pipeline.clusters import Ray
-from leakboard.pipeline.tasks import Task
+from leakboard.execution.clusters import Ray
+from leakboard.execution.tasks import Task
 
 SECONDS = 2.0
 

@@ -41,8 +41,8 @@ def scoring() -> float:
     import numpy as np
 
     from leakboard.datasets.few_texts import FewTexts
-    from leakboard.metrics.secrets import secret_metrics
-    from leakboard.pipeline.resources import limit_threads
+    from leakboard.execution.resources import limit_threads
+    from leakboard.metrics.secret_scores import secret_metrics
 
     limit_threads(1)
     corpus = FewTexts().load()

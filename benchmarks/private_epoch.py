@@ -19,10 +19,10 @@ import numpy as np
 from _sides import alternate, seconds, verdict
 
 from leakboard.logs import PROGRESS
+from leakboard.models.skip_gram.descent import STATE, Descent, Training
 from leakboard.models.skip_gram.kernels import make_pairs
 from leakboard.models.skip_gram.pairs import Pairs
 from leakboard.models.skip_gram.sampling import PoissonSampler
-from leakboard.models.skip_gram.training import STATE, Descent, Training
 from leakboard.suite.registry import Registry
 
 WORDS, DIMENSIONS, WINDOW, NEGATIVES, SENTENCE, RATE = 10_000, 100, 1, 5, 1000, 0.05

@@ -14,10 +14,10 @@ import numpy as np
 from _sides import alternate, verdict
 
 from leakboard.datasets.generated_reviews import GeneratedReviews
-from leakboard.models.skip_gram import training
+from leakboard.models.skip_gram import descent as training
 from leakboard.models.skip_gram.noise import NoiseStream
-from leakboard.models.skip_gram.tables import NoisyTables, Workspace
-from leakboard.victims._private_training import plan
+from leakboard.models.skip_gram.noisy_tables import NoisyTables, Workspace
+from leakboard.victims._private_word2vec.training import plan
 from leakboard.victims.dp_word2vec import DPWord2Vec
 
 PAIRS, COLUMNS, DIMENSIONS, BATCHES = 512, 1 + 1 + 5, 100, 100

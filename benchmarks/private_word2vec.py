@@ -24,7 +24,7 @@ from opacus.utils.fast_gradient_clipping_utils import DPLossFastGradientClipping
 from torch.nn.functional import logsigmoid
 
 from leakboard.models.skip_gram.noise import NoiseStream
-from leakboard.models.skip_gram.tables import NoisyTables, Workspace
+from leakboard.models.skip_gram.noisy_tables import NoisyTables, Workspace
 
 PAIRS, COLUMNS, DIMENSIONS, CLIPPING_NORM, RATE = 512, 1 + 1 + 5, 100, 1.0, 0.05 / 512
 OUR_STEPS, BATCHES, TARGETS = 500, 100, {10_000: 5, 30_000: 15, 1_000_000: 300}

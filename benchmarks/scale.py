@@ -19,9 +19,9 @@ from pathlib import Path
 
 from _sides import seconds
 
-from leakboard.pipeline.local import Local
+from leakboard.execution.local import Local
+from leakboard.execution.tasks import Task
 from leakboard.pipeline.records import Record, write_costs, write_record
-from leakboard.pipeline.tasks import Task
 
 BOARDS = Path(__file__).parent.parent / "leaderboards"
 CORES = (8, 64, 512, 4096)

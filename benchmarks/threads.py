@@ -45,7 +45,7 @@ USERS = {"last_layer": 150, "all_layers": 60}
 FIT = """
 import sys, time
 sys.path.insert(0, {root!r})
-from leakboard.pipeline.resources import limit_threads
+from leakboard.execution.resources import limit_threads
 from leakboard.suite.registry import Registry
 limit_threads({threads})
 registry = Registry()

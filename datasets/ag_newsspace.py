@@ -21,9 +21,9 @@ from xml.sax.saxutils import unescape
 
 from pydantic import Field
 
-from leakboard.data.archives import open_bytes
 from leakboard.data.corpora import build_corpus, divide
 from leakboard.data.downloads import PublicFile, availability
+from leakboard.data.readers.archives import open_bytes
 from leakboard.datasets._files import first_present
 from leakboard.datasets._persons import choose_and_keep, identity, tagger, with_persons
 from leakboard.errors import RequestError

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 import numpy as np
 from pydantic import Field
 
-from leakboard.data.archives import read_members
 from leakboard.data.corpora import build_corpus, divide
 from leakboard.data.downloads import PublicFile, availability
+from leakboard.data.readers.archives import read_members
 from leakboard.datasets._files import folder_checksum, unpacked
 from leakboard.datasets._topics import TopicModel
 from leakboard.errors import RequestError

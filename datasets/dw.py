@@ -18,10 +18,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from leakboard.data.archives import read_members
 from leakboard.data.corpora import SPLITS, build_corpus, drop_copies
 from leakboard.data.downloads import PublicFile, availability
-from leakboard.data.tabular import clean_text
+from leakboard.data.readers.archives import read_members
+from leakboard.data.readers.tabular import clean_text
 from leakboard.datasets._files import folder_checksum, unpacked
 from leakboard.datasets._persons import choose_and_keep, identity, tagger, with_persons
 from leakboard.errors import RequestError

@@ -16,8 +16,8 @@ from pydantic import Field
 
 from leakboard.data.classes import check_names, check_secret, encode, encode_bins
 from leakboard.data.corpora import SPLITS, build_corpus, divide, drop_copies
-from leakboard.data.stores import source_checksum
-from leakboard.data.tabular import Row, Rows, clean_category, clean_text, expand, read_rows
+from leakboard.data.readers.tabular import Row, Rows, clean_category, clean_text, expand, read_rows
+from leakboard.data.readers.vector_databases import source_checksum
 from leakboard.errors import RequestError, nearest
 from leakboard.interfaces import Corpus, Dataset, Secret
 from leakboard.store import digest
@@ -39,7 +39,7 @@ class Table(Dataset):
     path: File
     """File or glob (csv, tsv, parquet, arrow, feather, jsonl), relative to the suite; all, or just train's.
 
-    Or a collection of a vector store, as in ``qdrant:path/to/folder#reviews`` (`leakboard.data.stores`)."""
+    Or a collection of a vector database, as in ``qdrant:path/to/folder#reviews``."""
     text: Annotated[str, Field(min_length=1)] | None = "text"
     """Column of the texts; null where they are not known: then nothing that reads or encodes texts applies."""
     id: str | None = None

@@ -13,8 +13,8 @@ from typing import Literal
 
 from leakboard.data.corpora import build_corpus
 from leakboard.data.downloads import PublicFile, availability
-from leakboard.data.tabular import OnBadRows, Row, clean_text, read_lines
-from leakboard.data.words import words
+from leakboard.data.readers.tabular import OnBadRows, Row, clean_text, read_lines
+from leakboard.data.tokens import words
 from leakboard.datasets._sampling import DrawnSplits
 from leakboard.interfaces import Corpus
 from leakboard.suite.options import dataset

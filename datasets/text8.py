@@ -15,9 +15,9 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from leakboard.data.archives import open_bytes
 from leakboard.data.corpora import build_corpus
 from leakboard.data.downloads import PublicFile, availability
+from leakboard.data.readers.archives import open_bytes
 from leakboard.datasets._sampling import DrawnSplits
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from leakboard.data.archives import members
 from leakboard.data.corpora import build_corpus, divide
 from leakboard.data.downloads import PublicFile, availability
-from leakboard.data.tabular import OnBadRows, Row, clean_category, clean_text, read_lines
+from leakboard.data.readers.archives import members
+from leakboard.data.readers.tabular import OnBadRows, Row, clean_category, clean_text, read_lines
 from leakboard.datasets._files import first_present
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Dataset, Secret

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from leakboard.data.corpora import build_corpus
 from leakboard.data.downloads import PublicFile, availability
-from leakboard.data.tabular import OnBadRows, Row, clean_text, read_lines
+from leakboard.data.readers.tabular import OnBadRows, Row, clean_text, read_lines
 from leakboard.datasets._sampling import DrawnSplits, SampleShare, Seed, sample
 from leakboard.interfaces import Corpus
 from leakboard.suite.options import dataset

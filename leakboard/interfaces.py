@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, Self, get_type_hints
 
 from numpy.random import Generator
 
-from leakboard.claims import PrivacyClaim, ReleaseMechanism
+from leakboard.claims import PrivacyClaim
 from leakboard.corpus import (  # noqa: F401 (a part of the contract)
     POSTERIOR,
     Corpus,
@@ -28,6 +28,7 @@ from leakboard.corpus import (  # noqa: F401 (a part of the contract)
     Texts,
 )
 from leakboard.errors import RequestError
+from leakboard.mechanism import ReleaseMechanism
 from leakboard.store import load_fields, save_fields
 
 Publication = Literal["documents", "words", "releases"]
@@ -61,8 +62,10 @@ class Plugin(ABC):  # noqa: B024 (its members have defaults)
     threads: ClassVar[int | None] = None
     """Threads of a victim's fit and publication, or of an attack: a part of their identity; None: the suite's."""
     uses_gpu: ClassVar[bool | None] = None
-    """Whether those stages place tensors on `leakboard.models.devices.device()`, and wait for a free GPU where there is
-    any; None: no, but of an attack where its victim does, which it may ask to encode or train."""
+    """Whether those stages place tensors on `leakboard.execution.devices.device()`, and wait for a free GPU.
+
+    None means no; for an attack it means what its victim says, since the attack may ask it to encode or train.
+    """
 
     @classmethod
     def availability(cls) -> str:

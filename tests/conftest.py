@@ -92,8 +92,8 @@ def bench(tmp_path):
 def command_line(monkeypatch, capsys):
     """Return a function that calls the command line in this process: exit status, standard output, standard error."""
     from leakboard.cli import commands
-    from leakboard.models import devices
-    from leakboard.pipeline import local, stages
+    from leakboard.execution import devices, local
+    from leakboard.pipeline import stages
 
     def call(*arguments):
         stages.registry_of.cache_clear()
@@ -111,7 +111,7 @@ def command_line(monkeypatch, capsys):
 
 def _run_here(engine, tasks, is_done, listen):
     """Stand in for the local engine: the same tasks, one after the other, without the seconds that a process costs."""
-    from leakboard.pipeline import engines
+    from leakboard.execution import engines
 
     return engines.drive(engines._Calls(listen), tasks, 1, 1, 0.0, is_done, listen)
 
@@ -120,7 +120,7 @@ def _run_here(engine, tasks, is_done, listen):
 def finished(tmp_path_factory):
     """Return a bench whose run is done, by the command line in this process."""
     from leakboard.cli import commands
-    from leakboard.pipeline import local
+    from leakboard.execution import local
 
     bench = Bench(tmp_path_factory.mktemp("finished"))
     bench.suite(seeds=[0, 1], victims=["hashed", {"hashed": {"noise": 0.05}}], attacks=["ridge", "nearest_neighbour"])

@@ -13,7 +13,7 @@ import json
 import os
 from pathlib import Path
 
-from leakboard.conformance.summaries import summary
+from leakboard.conformance.values import summary
 
 __all__ = ["summary"]
 

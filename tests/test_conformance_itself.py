@@ -6,10 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from leakboard.conformance.attacking import Sides, attacked
-from leakboard.conformance.promises import Broken, examine
+from leakboard.conformance.expect import Broken
+from leakboard.conformance.promises import examine
 from leakboard.conformance.subjects import Group
 from leakboard.conformance.suite import outcomes, promises_of
+from leakboard.conformance.watched import Sides, attacked
 from leakboard.suite.registry import Registry
 from leakboard.threats.secrets import SecretsAttack
 

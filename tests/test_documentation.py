@@ -13,8 +13,8 @@ import pytest
 from snippets import OTHERS, ROOT, Reader, blocks, check_other, command_lines
 
 from leakboard.cli import commands
+from leakboard.execution.engines import Here
 from leakboard.pipeline import runner
-from leakboard.pipeline.engines import Here
 from leakboard.suite import options
 from leakboard.suite.keys import SuiteFile
 from leakboard.suite.registry import KINDS, Registry

@@ -14,22 +14,21 @@ import pins
 import pytest
 
 from leakboard import metrics, threats
-from leakboard.conformance import texts as conformance
+from leakboard.conformance import text_stand_ins as conformance
 from leakboard.conformance.values import content
 from leakboard.data.corpora import build_corpus
 from leakboard.interfaces import FittedVictim, PublishedWords, Secret, Victim
 from leakboard.metrics import baselines
-from leakboard.metrics.claims import bound_metrics, canary_metrics, curve_metrics, sanity_metric
-from leakboard.metrics.membership import membership_metrics
+from leakboard.metrics.audits import bound_metrics, canary_metrics, curve_metrics, sanity_metric
+from leakboard.metrics.member_scores import membership_metrics
 from leakboard.metrics.neighbours import neighbour_metrics
 from leakboard.metrics.regression import regression_metrics
 from leakboard.metrics.row_match import row_match_metrics
-from leakboard.metrics.secrets import dev_metrics, secret_metrics
+from leakboard.metrics.secret_scores import dev_metrics, secret_metrics
 from leakboard.metrics.task import task_metrics
-from leakboard.metrics.texts import text_metrics
-from leakboard.metrics.words import WordGuesses, word_metrics
-from leakboard.pipeline.fitting import fit, victim_and_attacker_corpus
-from leakboard.pipeline.publications import publish
+from leakboard.metrics.text_scores import text_metrics
+from leakboard.metrics.word_scores import WordGuesses, word_metrics
+from leakboard.pipeline.publications import fit, publish, victim_and_attacker_corpus
 from leakboard.privacy.auditing.curve import trade_off_bound
 from leakboard.randomness import Streams
 from leakboard.suite import revisions

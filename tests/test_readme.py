@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from leakboard.metrics.claims import rounded_down
+from leakboard.metrics.audits import rounded_down
 
 ROOT = Path(__file__).parent.parent
 PRIVACY = (ROOT / "docs" / "privacy.md").read_text("utf-8")

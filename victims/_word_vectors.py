@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leakboard.data.words import words
+from leakboard.data.tokens import words
 from leakboard.interfaces import Coverage, FittedVictim, Floats, PublishedWords, Texts
 
 

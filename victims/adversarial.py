@@ -22,7 +22,8 @@ from pydantic import Field
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Floats, Texts, Victim
 from leakboard.logs import log_progress
-from leakboard.models.task_model import Defence, FittedOnTask, TaskModel
+from leakboard.models.task_model import Defence, TaskModel
+from leakboard.models.trainable import FittedOnTask
 from leakboard.suite.options import Count, part, victim
 from leakboard.victims._encoders import ENCODERS
 from leakboard.victims.embedding_bag import EmbeddingBag
@@ -102,8 +103,8 @@ class Adversarial(Victim):
             RequestError: no weights, or the corpus has no task label, or none of the secrets that the method needs.
         """
         from leakboard.models.task_training import fit_task_model
-        from leakboard.victims._adversaries import TERMS, AdversaryContext
-        from leakboard.victims._privacy_criterion import EmpiricalPrivacyCriterion
+        from leakboard.victims._adversarial.adversaries import TERMS, AdversaryContext
+        from leakboard.victims._adversarial.privacy_criterion import EmpiricalPrivacyCriterion
 
         method, term, criteria = METHODS[self.method], TERMS.get(self.method), list[EmpiricalPrivacyCriterion]()
         if not corpus.secrets and (self.least_privacy or method.needs_secrets):

@@ -13,7 +13,8 @@ from pydantic import Field
 
 from leakboard.interfaces import Corpus, Publication, PublishedWords, Texts
 from leakboard.models import checkpoints
-from leakboard.models.task_model import FittedOnTask, Recipe, TrainableVictim
+from leakboard.models.task_model import Recipe
+from leakboard.models.trainable import FittedOnTask, TrainableVictim
 from leakboard.suite.options import Count, victim
 from leakboard.victims._pretrained import Pretrained
 

@@ -32,7 +32,7 @@ With ``noise_multiplier: 0`` it is the paper's None-DP: the same code, clipped, 
 released code and its accounting of budgets do is another victim, ``dp_word2vec_as_published``.
 
 A step costs what its batch touches, however large the vocabulary: noise is drawn when a row is next read or published
-(``leakboard/models/skip_gram/tables.py``). Published are the input vectors, and for texts the means of their words'.
+(`leakboard.models.skip_gram.noisy_tables`). Published are the input vectors, and for texts the means of their words'.
 """
 
 from pathlib import Path
@@ -44,8 +44,8 @@ from leakboard.claims import TrainingUnit
 from leakboard.errors import RequestError
 from leakboard.privacy.mechanisms.textbook import Positive
 from leakboard.suite.options import field_names, victim
-from leakboard.victims._private_skip_gram import EXAMPLE, LEAST_NOISE, Epsilons, PrivateSkipGram
-from leakboard.victims._private_training import Method
+from leakboard.victims._private_word2vec.skip_gram import EXAMPLE, LEAST_NOISE, Epsilons, PrivateSkipGram
+from leakboard.victims._private_word2vec.training import Method
 
 
 @victim(revision=1)

@@ -31,14 +31,14 @@ from pydantic import Field
 
 from leakboard.claims import TrainingUnit
 from leakboard.errors import RequestError
+from leakboard.models.skip_gram.descent import Descent
 from leakboard.models.skip_gram.participation import PaperAccounting
 from leakboard.models.skip_gram.sampling import SequentialBatches
-from leakboard.models.skip_gram.training import Descent
 from leakboard.privacy.accounting.training_budget import TrainingBudget
 from leakboard.suite.options import victim
-from leakboard.victims._private_claims import Claims
-from leakboard.victims._private_skip_gram import EXAMPLE, LEAST_NOISE, Epsilons, PrivateSkipGram
-from leakboard.victims._private_training import Method
+from leakboard.victims._private_word2vec.claims import Claims
+from leakboard.victims._private_word2vec.skip_gram import EXAMPLE, LEAST_NOISE, Epsilons, PrivateSkipGram
+from leakboard.victims._private_word2vec.training import Method
 from leakboard.victims.dp_word2vec import DPWord2Vec, non_private_recipe
 
 

@@ -22,10 +22,9 @@ from pydantic import Field
 from leakboard.claims import ReleaseClaim
 from leakboard.interfaces import Corpus, Floats, Publication, Texts, Victim
 from leakboard.models import checkpoints
-from leakboard.models.task_model import Defence, FittedOnTask
-from leakboard.privacy.mechanisms.masking import check_sensitive, hide_words
-from leakboard.privacy.mechanisms.normalisation import min_max
-from leakboard.privacy.mechanisms.releases import (
+from leakboard.models.task_model import Defence
+from leakboard.models.trainable import FittedOnTask
+from leakboard.privacy.mechanisms.cube import (
     Calibration,
     CubeRelease,
     Family,
@@ -33,6 +32,8 @@ from leakboard.privacy.mechanisms.releases import (
     Sampling,
     check_release,
 )
+from leakboard.privacy.mechanisms.masking import check_sensitive, hide_words
+from leakboard.privacy.mechanisms.normalisation import min_max
 from leakboard.privacy.mechanisms.textbook import Positive, WordDropout
 from leakboard.randomness import derived_seed, stream
 from leakboard.suite.options import Strings, part, reset, victim

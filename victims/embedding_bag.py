@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Self
 from pydantic import Field
 
 from leakboard.interfaces import Corpus
-from leakboard.models.task_model import Recipe, TrainableVictim
+from leakboard.models.task_model import Recipe
+from leakboard.models.trainable import TrainableVictim
 from leakboard.suite.options import Count, victim
 
 if TYPE_CHECKING:

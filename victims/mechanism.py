@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from leakboard.claims import MechanismDefaults, ReleaseClaim
+from leakboard.claims import ReleaseClaim
 from leakboard.data.corpora import SPLITS, build_corpus
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, FittedVictim, Floats, Publication, Texts, Victim
+from leakboard.mechanism import MechanismDefaults
 from leakboard.privacy.mechanisms import broken, broken_calls
-from leakboard.privacy.mechanisms.releases import CubeRelease
+from leakboard.privacy.mechanisms.cube import CubeRelease
 from leakboard.privacy.mechanisms.textbook import Positive
 from leakboard.suite.options import victim
 

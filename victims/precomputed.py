@@ -13,9 +13,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from leakboard.data.stores import source, source_checksum
-from leakboard.data.tabular import clean_category
-from leakboard.data.vectors import read_vectors
+from leakboard.data.readers.tabular import clean_category
+from leakboard.data.readers.vector_databases import source, source_checksum
+from leakboard.data.readers.vectors import read_vectors
 from leakboard.errors import RequestError, nearest
 from leakboard.interfaces import Corpus, FittedVictim, Floats, Texts, Victim
 from leakboard.logs import log_progress, log_warning
@@ -31,7 +31,7 @@ class Precomputed(Victim):
     vectors: File
     """File of vectors (npy, npz, parquet, arrow, feather, csv, tsv, jsonl): lists, or one column a dimension.
 
-    Or a collection of a vector store, as in ``qdrant:path/to/folder#reviews`` (`leakboard.data.stores`)."""
+    Or a collection of a vector database, as in ``qdrant:path/to/folder#reviews``."""
     column: str | None = None
     """Array of the npz, column of lists, or prefix of the columns (``e`` of e0, e1, ...); the only one, if left out."""
     id: str | None = None

@@ -17,11 +17,11 @@ import numpy as np
 from pydantic import Field
 
 from leakboard.claims import ReleaseClaim
-from leakboard.data.words import words
+from leakboard.data.tokens import words
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Floats, Publication, PublishedWords, Texts, Victim
+from leakboard.privacy.mechanisms.cube import CubeRelease
 from leakboard.privacy.mechanisms.normalisation import min_max
-from leakboard.privacy.mechanisms.releases import CubeRelease
 from leakboard.privacy.mechanisms.textbook import Positive
 from leakboard.randomness import stream
 from leakboard.suite.options import Count, victim

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from leakboard.claims import MechanismDefaults
 from leakboard.errors import RequestError
+from leakboard.mechanism import MechanismDefaults
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

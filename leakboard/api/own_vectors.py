@@ -62,7 +62,7 @@ def evaluate(
     Raises:
         RequestError: an argument is wrong; one line names it, the row, and what is allowed.
     """
-    from leakboard.api.columns import ROLES, gather
+    from leakboard.api.inputs import ROLES, gather
 
     matrix, frame = gather(vectors, secrets, labels=labels, texts=texts, users=users, ids=ids)
     temporary = TemporaryDirectory(prefix="leakboard-") if out is None else None
@@ -91,7 +91,7 @@ def suite_of(
     """Return the suite that attacks precomputed vectors, as its YAML would hold it.
 
     Args:
-        table: file or glob of the rows, or the address of a vector store (`leakboard.data.stores`).
+        table: file or glob of the rows, or the address of a vector store (`leakboard.data.readers.vector_databases`).
         vectors: file of their vectors, or the address of a vector store.
         secrets: columns of the table that are secret.
         label: column of the task's classes.
@@ -145,9 +145,9 @@ def run_kept(suite: Mapping[str, Any], folder: Path) -> Report:
 
 def _common_id(table: str, vectors: str) -> str | None:
     """Return the name of the column of ids, where both the rows and the vectors have one of the usual name."""
-    from leakboard.data.stores import source
-    from leakboard.data.tabular import expand
-    from leakboard.data.vectors import column_names
+    from leakboard.data.readers.tabular import expand
+    from leakboard.data.readers.vector_databases import source
+    from leakboard.data.readers.vectors import column_names
 
     both = source(vectors), expand(table)[0]
     return ID if all(ID in column_names(place) for place in both) else None

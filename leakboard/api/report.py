@@ -16,7 +16,7 @@ import pandas as pd
 from leakboard.board.reference import COMPARISON, compare
 from leakboard.board.summary import corpus_warnings, summarise
 from leakboard.board.tables import table_rows, write_tables
-from leakboard.metrics.claims import rounded_down
+from leakboard.metrics.audits import rounded_down
 from leakboard.pipeline.records import Record
 from leakboard.store import write_file
 from leakboard.suite.names import Names

@@ -49,10 +49,10 @@ def run(
         if wrong := [value for value in values if type(value) is not int or value < 0]:
             raise RequestError(f"{name}: {wrong[0]!r} is not allowed: a whole number from 0")
     from leakboard.api.report import Report
-    from leakboard.board.files import write_files
     from leakboard.board.reference import read_reference
-    from leakboard.pipeline.engines import Here
-    from leakboard.pipeline.local import Local
+    from leakboard.board.run_files import write_files
+    from leakboard.execution.engines import Here
+    from leakboard.execution.local import Local
     from leakboard.pipeline.runner import execute, open_run
     from leakboard.suite.registry import Registry
     from leakboard.suite.suites import load_suite

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from leakboard.metrics.claims import VERDICT_CONFIDENCE
+from leakboard.metrics.audits import VERDICT_CONFIDENCE
 
 COMMON: Mapping[str, str] = {
     "dataset": "Name of the dataset's entry in the suite.",

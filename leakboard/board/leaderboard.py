@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from leakboard.board.means import Row, deviation, grouped, mean
-from leakboard.metrics.claims import corrected_bound, verdict, verdict_error
+from leakboard.metrics.audits import corrected_bound, verdict, verdict_error
 from leakboard.pipeline.records import Record
 from leakboard.suite.names import KINDS
 

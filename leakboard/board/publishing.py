@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from leakboard.board.files import write_files
+from leakboard.board.run_files import write_files
 from leakboard.board.submissions import forget_verified, is_submission, record_verified
 from leakboard.errors import RequestError
-from leakboard.metrics.claims import MU, RENYI, TRADE_OFF
+from leakboard.execution.local import Local, usable_cores
+from leakboard.metrics.audits import MU, RENYI, TRADE_OFF
 from leakboard.pipeline import runner
-from leakboard.pipeline.local import Local, usable_cores
 from leakboard.pipeline.records import PUBLISHED as RECORDS
 from leakboard.pipeline.records import Record, pack, published_records
 from leakboard.pipeline.results import Result

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from leakboard.board.provenance import describe
 from leakboard.errors import RequestError
-from leakboard.pipeline.environment import environment
+from leakboard.execution.environment import environment
 from leakboard.pipeline.records import PUBLISHED, SUBMISSIONS, pack, published_records
 from leakboard.pipeline.runner import Run
 from leakboard.store import file_checksum, write_file

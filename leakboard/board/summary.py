@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 
 from leakboard.board.leaderboard import ROUNDING
 from leakboard.board.strongest import headlines
-from leakboard.metrics.claims import rounded_down
+from leakboard.metrics.audits import rounded_down
 from leakboard.pipeline.records import Record
 from leakboard.suite.names import Names
 

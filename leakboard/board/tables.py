@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from leakboard.board.best_known import BEST_KNOWN, best_known
-from leakboard.board.fairness import fairness
+from leakboard.board.groups import fairness
 from leakboard.board.leaderboard import leaderboard, skipped
 from leakboard.board.means import Row
 from leakboard.board.reference import COMPARISON
 from leakboard.errors import StorageError
-from leakboard.metrics.claims import DELTA
+from leakboard.metrics.audits import DELTA
 from leakboard.pipeline.records import Record
 from leakboard.store import write_file
 from leakboard.suite.names import Names

@@ -44,7 +44,7 @@ def check_plugins(console: Console, registry: Registry, listings: Sequence[Listi
     """
     from leakboard.conformance.subjects import Group
     from leakboard.conformance.suite import outcomes
-    from leakboard.pipeline.resources import silence_libraries
+    from leakboard.execution.resources import silence_libraries
 
     silence_libraries()
     good = True

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 import leakboard
-from leakboard.cli.audit import audit
+from leakboard.cli.evaluate import audit
 from leakboard.cli.screen import screen
 from leakboard.cli.selection import read_only, read_seeds
 from leakboard.cli.site import site
@@ -95,10 +95,10 @@ def run(
         with without_network():
             print_plan(console, _open(suite, out, only, seeds, plugin, not force, device))
         return
-    from leakboard.board.files import write_files
     from leakboard.board.leaderboard import leaderboard
+    from leakboard.board.run_files import write_files
     from leakboard.cli import console as output
-    from leakboard.cli.engines import chosen_engine
+    from leakboard.cli.engine_choice import chosen_engine
     from leakboard.cli.progress import RunProgress
     from leakboard.pipeline import runner
 
@@ -137,7 +137,7 @@ def report(
     html: Annotated[Optional[Path], typer.Option(help="Also save a page that stands alone, to be browsed.")] = None,  # noqa: UP045
 ) -> None:
     """Write the tables and pages again from the cell records, without computing anything."""
-    from leakboard.board.files import write_files
+    from leakboard.board.run_files import write_files
     from leakboard.cli import console as output
     from leakboard.data.downloads import without_network
     from leakboard.site.runs import write_run_pages

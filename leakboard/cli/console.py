@@ -18,7 +18,7 @@ from rich.text import Text
 from leakboard.board.leaderboard import leaderboard, skipped
 from leakboard.board.provenance import mixture
 from leakboard.board.summary import corpus_warnings
-from leakboard.metrics.claims import VERDICT_CONFIDENCE, rounded_down
+from leakboard.metrics.audits import VERDICT_CONFIDENCE, rounded_down
 from leakboard.pipeline.records import FAILURE, Record, in_natural_order
 from leakboard.pipeline.runner import NO_COSTS, Run
 from leakboard.store import write_file

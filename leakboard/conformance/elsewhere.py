@@ -80,9 +80,8 @@ def _ask(registry: Registry, question: dict[str, Any], folder: Path, surrounding
 
 def answers(registry: Registry, names: Sequence[str], folder: Path) -> dict[str, dict[str, Any]]:
     """Return digest and numbers of every plugin's answer, or why it has none."""
-    from leakboard.conformance.attacking import Sides
-    from leakboard.conformance.summaries import summary
-    from leakboard.conformance.values import digest
+    from leakboard.conformance.values import digest, summary
+    from leakboard.conformance.watched import Sides
 
     sides, result = Sides(registry, folder), {}
     for name in names:
@@ -99,7 +98,9 @@ def _answer(registry: Registry, name: str, folder: Path, sides: Any) -> Any:
     import numpy as np
     import torch
 
-    from leakboard.conformance import attacking, texts, values
+    from leakboard.conformance import stand_ins as texts
+    from leakboard.conformance import values
+    from leakboard.conformance import watched as attacking
 
     kind, _, stem = name.partition("/")
     plugin = attacking.example(registry, kind, stem, folder)

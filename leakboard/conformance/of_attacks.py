@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakboard.conformance import attacking
-from leakboard.conformance.form import same_elsewhere
-from leakboard.conformance.promises import expect, promise
+from leakboard.conformance import watched as attacking
+from leakboard.conformance.expect import expect
+from leakboard.conformance.presentation import same_elsewhere
+from leakboard.conformance.promises import promise
 from leakboard.conformance.subjects import Subject
 from leakboard.conformance.values import arrays, digest, mappings
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from leakboard.conformance.form import same_elsewhere
-from leakboard.conformance.promises import expect, promise
+from leakboard.conformance.expect import expect
+from leakboard.conformance.presentation import same_elsewhere
+from leakboard.conformance.promises import promise
 from leakboard.conformance.subjects import Subject
 from leakboard.conformance.values import content, digest
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from leakboard.claims import PrivacyClaim
-from leakboard.conformance.form import same_elsewhere
-from leakboard.conformance.promises import NotChecked, expect, promise
+from leakboard.conformance.expect import NotChecked, expect
+from leakboard.conformance.presentation import same_elsewhere
+from leakboard.conformance.promises import promise
+from leakboard.conformance.stand_ins import corpus_without_labels, published
 from leakboard.conformance.subjects import Subject
-from leakboard.conformance.texts import corpus_without_labels, published
 from leakboard.conformance.values import content, digest
 from leakboard.errors import RequestError
 from leakboard.interfaces import FittedVictim, Victim

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
+from leakboard.conformance.expect import Broken, NotChecked
 from leakboard.errors import one_line, plugin_line
 from leakboard.suite.form import line_of
 from leakboard.suite.registry import BrokenPlugin
@@ -14,29 +15,6 @@ if TYPE_CHECKING:
     from leakboard.conformance.subjects import Subject
 
 Status = Literal["passed", "failed", "skipped"]
-
-
-class Broken(AssertionError):
-    """A plugin breaks a promise."""
-
-    def __init__(self, message: str, part: Any = None):
-        super().__init__(message)
-        self.part = part
-        """The class or function of the plugin that is at fault; None where the plugin as a whole is."""
-
-
-class NotChecked(Exception):
-    """A promise cannot be checked here, with the reason."""
-
-
-def expect(holds: Any, message: str, part: Any = None) -> None:
-    """Refuse what breaks a promise.
-
-    Raises:
-        Broken: ``holds`` is not true.
-    """
-    if not holds:
-        raise Broken(message, part)
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from leakboard.conformance import elsewhere
-from leakboard.conformance.attacking import Sides, Watched, attacked, example
-from leakboard.conformance.promises import NotChecked
-from leakboard.conformance.texts import corpus_for
+from leakboard.conformance.expect import NotChecked
+from leakboard.conformance.stand_ins import corpus_for
+from leakboard.conformance.watched import Sides, Watched, attacked, example
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, FittedVictim
 from leakboard.suite.form import line_of

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from leakboard.conformance import form, of_attacks, of_datasets, of_victims
+from leakboard.conformance import of_attacks, of_datasets, of_victims
+from leakboard.conformance import presentation as form
 from leakboard.conformance.promises import Outcome, Promise, examine
 from leakboard.conformance.subjects import Subject
 

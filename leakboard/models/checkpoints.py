@@ -15,7 +15,7 @@ from leakboard.errors import RequestError, one_line
 from leakboard.store import file_checksum
 
 if TYPE_CHECKING:
-    import torch
+    pass
 
 Pooling = Literal["cls", "mean"]
 Precision = Literal["auto", "float32", "bfloat16"]
@@ -126,13 +126,3 @@ def _minilm_candidates() -> list[Path]:
     except importlib.metadata.PackageNotFoundError:
         pass
     return folders
-
-
-def has_bfloat16(device: torch.device) -> bool:
-    """Return whether the processor computes bfloat16 products in hardware (AVX512-BF16, AMX, or a recent GPU)."""
-    import torch
-
-    if device.type == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
-    checks = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
-    return any(getattr(torch.cpu, check, lambda: False)() for check in checks)

@@ -7,20 +7,19 @@ Training itself is in `task_training`: this module describes, and imports no tor
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from leakboard.interfaces import Corpus, Coverage, FittedVictim, Floats, Integers, Texts, Victim
+from leakboard.interfaces import Corpus, Coverage, Floats, Integers, Texts
 
 if TYPE_CHECKING:
     import torch
 
-    from leakboard.models.training import Keep, Vectors
+    from leakboard.models.training import Adversary, Keep, Vectors
 
 
 class Encoder(Protocol):
@@ -76,18 +75,6 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class Adversary:
-    """Learns against what is trained, with parameters of its own; whoever measures privacy trains attackers anew."""
-
-    module: torch.nn.Module
-    loss: Callable[..., torch.Tensor]
-    """A scalar with gradient: of the vectors of some texts of train, which pass no gradient on, and their rows; in the
-    training loop, of a batch."""
-    optimiser: torch.optim.Optimizer
-    """Of the adversary's parameters; gradients that others sent there are thrown away before."""
-
-
-@dataclass(frozen=True)
 class Defence:
     """What is done to texts, vectors and objective while training."""
 
@@ -132,71 +119,19 @@ class TaskModel:
         save_file(self.head.state_dict(), folder / "head.safetensors")
 
 
-@dataclass(frozen=True)
-class FittedOnTask(FittedVictim):
-    """A fitted victim that is a task model; one that adds to its vectors publishes documents of its own."""
+class EncoderRecipe(Protocol):
+    """How an encoder is built, loaded and trained on the task."""
 
-    model: TaskModel
+    @property
+    def recipe(self) -> Recipe:
+        """How encoder and head are trained."""
 
-    def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
-        """Return the encoder's vectors; nothing is random."""
-        return self.model.encoder.documents(texts)
+    @property
+    def candidates(self) -> Sequence[EncoderRecipe]:
+        """Recipes to try; the one that does best on dev is kept."""
 
-    def coverage(self, texts: Texts) -> Coverage:
-        """Return the shares of texts that the encoder treats otherwise than a reader would expect."""
-        return self.model.encoder.coverage(texts)
-
-    def predict(self, vectors: Floats) -> Integers:
-        """Return the head's labels."""
-        return self.model.predict(vectors)
-
-    def save(self, folder: Path) -> None:
-        """Write encoder and head (safetensors, JSON)."""
-        self.model.save(folder)
-
-
-class TrainableVictim(Victim):
-    """A victim that trains an encoder on the task; victims that defend the encoder build on it.
-
-    A plugin adds its options, ``build``, ``load_encoder`` and ``recipe``.
-    """
-
-    fitted: ClassVar[type[FittedOnTask]] = FittedOnTask
-    """What ``fit`` returns."""
-
-    @abstractmethod
     def build(self, corpus: Corpus) -> Encoder:
-        """Return the encoder as it is before training; it may read the texts of train.
+        """Return the encoder as it is before training."""
 
-        What is to stay as it is requires no gradient.
-        """
-
-    @abstractmethod
     def load_encoder(self, folder: Path) -> Encoder:
         """Return what `Encoder.save` wrote."""
-
-    @property
-    @abstractmethod
-    def recipe(self) -> Recipe:
-        """How it is trained."""
-
-    @property
-    def candidates(self) -> Sequence[TrainableVictim]:
-        """Victims of its kind, of which the one that does best on dev is kept."""
-        return (self,)
-
-    def fit(self, corpus: Corpus, seed: int) -> FittedOnTask:
-        """Train encoder and head on the task labels.
-
-        Raises:
-            RequestError: no weights, or the corpus has no task label.
-        """
-        from leakboard.models.task_training import fit_task_model
-
-        return self.fitted(fit_task_model(self, type(self).__module__.rpartition(".")[2], corpus, seed))
-
-    def load(self, folder: Path) -> FittedOnTask:
-        """Return a saved encoder and its head."""
-        from leakboard.models.task_training import load_task_model
-
-        return self.fitted(load_task_model(self, folder))

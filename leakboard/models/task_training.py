@@ -14,8 +14,8 @@ from safetensors.torch import load_file
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus
 from leakboard.logs import log_progress
-from leakboard.models.task_model import Adversary, Defence, TaskModel, TrainableVictim
-from leakboard.models.training import Vectors, train
+from leakboard.models.task_model import Defence, EncoderRecipe, TaskModel
+from leakboard.models.training import Adversary, Vectors, train
 from leakboard.randomness import seeded
 
 Defend = Callable[
@@ -24,7 +24,7 @@ Defend = Callable[
 """Returns a defence, given the encoder, what encodes rows of a split, and what divides train into random batches."""
 
 
-def load_task_model(victim: TrainableVictim, folder: Path) -> TaskModel:
+def load_task_model(victim: EncoderRecipe, folder: Path) -> TaskModel:
     """Return what `TaskModel.save` wrote."""
     encoder = victim.load_encoder(folder / "encoder")
     state = load_file(folder / "head.safetensors")
@@ -42,7 +42,7 @@ def _head(dimension: int, hidden: int | None, labels: int) -> torch.nn.Module:
 
 
 def fit_task_model(
-    victim: TrainableVictim,
+    victim: EncoderRecipe,
     name: str,
     corpus: Corpus,
     seed: int,
@@ -81,7 +81,7 @@ def fit_task_model(
 
 
 def _fit(
-    victim: TrainableVictim,
+    victim: EncoderRecipe,
     corpus: Corpus,
     seed: int,
     defend: Defend,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -12,13 +13,24 @@ import torch
 
 from leakboard.interfaces import Floats
 from leakboard.logs import log_progress
-from leakboard.models.task_model import Adversary
 
 Vectors = torch.Tensor
 """float32 (n, d)."""
 Batch = TypeVar("Batch")
 Keep = Literal["best", "last"]
 """Which epoch's weights are kept: that of best dev loss, or the last."""
+
+
+@dataclass(frozen=True)
+class Adversary:
+    """Learns against what is trained, with parameters of its own; whoever measures privacy trains attackers anew."""
+
+    module: torch.nn.Module
+    loss: Callable[..., torch.Tensor]
+    """A scalar with gradient: of the vectors of some texts of train, which pass no gradient on, and their rows; in the
+    training loop, of a batch."""
+    optimiser: torch.optim.Optimizer
+    """Of the adversary's parameters; gradients that others sent there are thrown away before."""
 
 
 def train(

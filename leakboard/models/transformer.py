@@ -17,10 +17,12 @@ import numpy as np
 import torch
 
 from leakboard.errors import RequestError
+from leakboard.execution import devices
+from leakboard.execution.devices import has_bfloat16
 from leakboard.interfaces import Coverage, Floats, PublishedWords, Texts
-from leakboard.models import devices, frozen_states
+from leakboard.models import frozen_states
 from leakboard.models.bert_layers import AttentionMask, BertLayers, HiddenStates
-from leakboard.models.checkpoints import Pooling, Precision, has_bfloat16
+from leakboard.models.checkpoints import Pooling, Precision
 from leakboard.models.training import encode_all, of_like_length
 
 if TYPE_CHECKING:

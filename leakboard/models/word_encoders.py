@@ -12,9 +12,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch.nn.utils.rnn import pad_sequence
 
-from leakboard.data.words import words
+from leakboard.data.tokens import words
+from leakboard.execution import devices
 from leakboard.interfaces import Coverage, Floats
-from leakboard.models import devices
 from leakboard.models.training import encode_all, of_like_length, shuffled
 
 UNKNOWN = "unknownword"

@@ -13,9 +13,8 @@ from leakboard.metrics.neighbours import QUERIES, neighbour_metrics
 from leakboard.metrics.regression import regression_metrics
 from leakboard.metrics.row_match import row_match_metrics
 from leakboard.metrics.task import task_metrics
-from leakboard.pipeline.applicability import why_no_attack
 from leakboard.randomness import seed_libraries
-from leakboard.threats.threat import AttackResult, VictimSide
+from leakboard.threats.threat import AttackResult, VictimSide, why_no_attack
 
 
 @dataclass(frozen=True)

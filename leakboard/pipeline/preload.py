@@ -12,9 +12,8 @@ import sklearn.neural_network  # noqa: F401
 import torch  # noqa: F401
 
 import leakboard.pipeline.attacking
-import leakboard.pipeline.fitting
 import leakboard.pipeline.publications
 import leakboard.pipeline.worker  # noqa: F401
-from leakboard.pipeline.resources import silence_libraries
+from leakboard.execution.resources import silence_libraries
 
 silence_libraries()

@@ -1,20 +1,51 @@
-"""Publishing what a fitted victim gives away: the stage that all attacks on a publication share."""
+"""Fit a victim and publish what it gives away: the stages that all attacks on a publication share."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import os
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
 from leakboard.claims import claim_as_json, claim_from_json
+from leakboard.data.auxiliary import divide
 from leakboard.data.corpora import SPLITS
-from leakboard.interfaces import Corpus, Coverage, FittedVictim, Floats, Integers, PublishedWords, Victim
+from leakboard.interfaces import (
+    AuxiliaryRegime,
+    Corpus,
+    Coverage,
+    FittedVictim,
+    Floats,
+    Integers,
+    PublishedWords,
+    Victim,
+)
 from leakboard.models.classifier import LinearClassifier
-from leakboard.randomness import Streams
-from leakboard.threats.publications import Publications
+from leakboard.randomness import Streams, seed_libraries, stream
+from leakboard.threats.published import Publications
+
+
+@lru_cache(maxsize=4)
+def victim_and_attacker_corpus(
+    corpus: Corpus, regime: AuxiliaryRegime | None, seed: int
+) -> tuple[Corpus, Corpus | None]:
+    """Return the victim's corpus and the attacker's texts, None where those come from another dataset.
+
+    A process keeps the last few: every cell on them asks again.
+    """
+    if regime is None:
+        return corpus, None
+    return divide(corpus, regime, stream(seed, corpus.name, "auxiliary"))
+
+
+def fit(victim: Victim, corpus: Corpus, streams: Streams) -> FittedVictim:
+    """Train a victim on train and dev."""
+    seed = streams.seed_for("fit")
+    seed_libraries(seed)
+    return victim.fit(corpus.only("train", "dev"), seed)
 
 
 def publish(victim: Victim, fitted: FittedVictim, corpus: Corpus, streams: Streams) -> Publications:

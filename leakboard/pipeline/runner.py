@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from leakboard.errors import DataError, RequestError
-from leakboard.pipeline.engines import Engine
+from leakboard.execution.engines import Engine
 from leakboard.pipeline.records import Record, is_altered, is_finished, write_failure, write_record
 from leakboard.pipeline.results import Result, Results
 from leakboard.store import Store
@@ -211,10 +211,10 @@ def _record_without_trying(run: Run, job: Job) -> None:
 
 
 def _run_tasks(run: Run, pending: Sequence[Job], display: Display, engine: Engine, force: bool) -> None:
-    from leakboard.pipeline.reservations import ReservedError, file_clock
+    from leakboard.execution.reservations import ReservedError, file_clock
+    from leakboard.execution.tasks import Outcome, Task
     from leakboard.pipeline.schedule import Schedule, chosen_device
     from leakboard.pipeline.stages import RunFolders
-    from leakboard.pipeline.tasks import Outcome, Task
     from leakboard.pipeline.worker import record_failure
 
     files = tuple(path.resolve() for path in run.plugin_files)

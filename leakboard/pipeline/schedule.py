@@ -9,18 +9,19 @@ from functools import partial
 from typing import Any
 
 from leakboard.errors import RequestError
-from leakboard.models.devices import Kind
-from leakboard.pipeline.engines import Engine
-from leakboard.pipeline.reservations import Reservation
+from leakboard.execution.devices import Kind
+from leakboard.execution.engines import Engine
+from leakboard.execution.reservations import Reservation
+from leakboard.execution.resources import Needs
+from leakboard.execution.tasks import Task
 from leakboard.pipeline.stages import RunFolders
-from leakboard.pipeline.tasks import Task
 from leakboard.pipeline.worker import fit_victim, load_dataset, publish_victim, run_cell
 from leakboard.store import folder_name
 from leakboard.suite.cells import Choice
 from leakboard.suite.code import is_foreign
 from leakboard.suite.keys import Device
 from leakboard.suite.options import parts
-from leakboard.suite.plan import Job, Needs
+from leakboard.suite.plan import Job
 from leakboard.suite.suites import Suite
 
 

@@ -16,11 +16,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from leakboard.execution import devices
+from leakboard.execution.reservations import Reservation, ReservedError
+from leakboard.execution.resources import provided
 from leakboard.interfaces import Corpus, FittedVictim, Integers, SecretKind, Victim
 from leakboard.logs import log_progress
-from leakboard.models import devices
-from leakboard.pipeline.reservations import Reservation, ReservedError
-from leakboard.pipeline.resources import provided
 from leakboard.store import ARRAYS, Store, digest, folder_name
 from leakboard.suite import revisions
 from leakboard.suite.plan import Job, identity_of

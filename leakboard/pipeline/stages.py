@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 from leakboard.claims import claim_as_json
 from leakboard.data.corpora import load_corpus, save_corpus
 from leakboard.errors import DataError, NotApplicable, RequestError, StopRun, one_line, plain
+from leakboard.execution import devices
+from leakboard.execution.resources import Needs, measured, provide, provided, silence_libraries
 from leakboard.interfaces import Corpus, FittedVictim, Victim
 from leakboard.logs import log_progress
-from leakboard.models import devices
-from leakboard.pipeline.applicability import why_no_attack, why_no_fit
 from leakboard.pipeline.records import Record, read_costs, write_costs
-from leakboard.pipeline.resources import measured, provide, provided, silence_libraries
 from leakboard.pipeline.shared import Shared
 from leakboard.randomness import Streams
 from leakboard.store import CHECKSUMS, Store, digest, file_checksum
 from leakboard.suite.cells import Choice
-from leakboard.suite.plan import Job, Needs
+from leakboard.suite.plan import Job
 from leakboard.suite.registry import Registry
+from leakboard.threats.threat import why_no_attack, why_no_fit
 from leakboard.workspace import resumable
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class Stages:
 
     def sides(self) -> tuple[Corpus, Corpus | None]:
         """Return the victim's corpus and the attacker's part of it, None where that is another dataset."""
-        from leakboard.pipeline.fitting import victim_and_attacker_corpus
+        from leakboard.pipeline.publications import victim_and_attacker_corpus
 
         regime: Any = self.job.cell.source.regime
         return victim_and_attacker_corpus(self.whole(), regime, self.job.cell.seed)
@@ -125,7 +125,7 @@ class Stages:
 
     def fitted_folder(self) -> Path:
         """Return where the fitted victim is saved."""
-        from leakboard.pipeline.fitting import fit
+        from leakboard.pipeline.publications import fit
 
         job, unfinished = self.job, self.unfinished
 

@@ -9,8 +9,9 @@ from markupsafe import Markup
 
 import leakboard
 from leakboard.board.leaderboard import ROUNDING
-from leakboard.site import columns, libraries, papers
-from leakboard.site.boards import ALONE, board_page, size, victims
+from leakboard.site import libraries, papers
+from leakboard.site import page_columns as columns
+from leakboard.site.board_pages import ALONE, board_page, size, victims
 from leakboard.site.charts import Figure
 from leakboard.site.content import Board, Row, slug
 from leakboard.site.labels import parse

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from leakboard.board.figures import COLOURS, SYMBOLS, escape, finite, layout, privacy_utility
-from leakboard.metrics.claims import DELTA, FALSE_POSITIVES, TRADE_OFF, TRUE_POSITIVES
+from leakboard.metrics.audits import DELTA, FALSE_POSITIVES, TRADE_OFF, TRUE_POSITIVES
 from leakboard.pipeline.records import Record
 from leakboard.site.content import Board, Row
 from leakboard.site.labels import number, without

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from leakboard.board.fairness import fairness
+from leakboard.board.groups import fairness
 from leakboard.board.leaderboard import leaderboard, skipped
 from leakboard.board.projections import read_projections
 from leakboard.board.submissions import provenance, submissions

@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from leakboard.site.columns import Column, shown
+from leakboard.site.page_columns import Column, shown
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What makes a spreadsheet take a text for a formula."""

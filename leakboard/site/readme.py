@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from leakboard.board.leaderboard import ON_NEW_TEXTS
-from leakboard.site import columns
-from leakboard.site.cells import Cell
-from leakboard.site.columns import Column, shown
+from leakboard.site import page_columns as columns
 from leakboard.site.content import Board, Row
 from leakboard.site.details import measure_rows
+from leakboard.site.page_columns import Column, shown
+from leakboard.site.rendering import Cell
 from leakboard.site.views import LOSS, View, keeps_most, views
 from leakboard.store import write_file
 

@@ -12,19 +12,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from leakboard.errors import RequestError, failure_line
+from leakboard.execution.resources import Needs
 from leakboard.interfaces import Plugin
 from leakboard.store import digest, folder_name
 from leakboard.suite import code, options, revisions
 from leakboard.suite.cells import Cell, Choice, Conditions
 from leakboard.suite.suites import Suite
-
-
-@dataclass(frozen=True)
-class Needs:
-    """What a stage is to have of the machine."""
-
-    threads: int = 1
-    uses_gpu: bool = False
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 The attacker has the victim's recipe, the words of the published table and texts of its own, and chooses canaries:
 units of text. LeakBoard tosses a coin for each, trains the victim on its corpus with those that came up, and shows the
 attacker the table. It answers with a score for each canary. The headline is the lower bound on epsilon that holds at
-95 % confidence (`leakboard.metrics.claims`). A low bound proves nothing: this attack failed.
+95 % confidence (`leakboard.metrics.audits`). A low bound proves nothing: this attack failed.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 
 from leakboard.claims import TrainingClaim, TrainingUnit
 from leakboard.data.corpora import with_texts
-from leakboard.data.words import words
+from leakboard.data.tokens import words
 from leakboard.errors import RequestError
 from leakboard.interfaces import Attack, Corpus, PublishedWords, Texts
 from leakboard.logs import log_progress
-from leakboard.metrics.claims import canary_metrics
+from leakboard.metrics.audits import canary_metrics
 from leakboard.threats.candidates import training_unit, why_no_unit
 from leakboard.threats.oracle import Oracle
-from leakboard.threats.publications import Publications
+from leakboard.threats.published import Publications
 from leakboard.threats.threat import AttackResult, Audited, Threat, VictimSide, attacker_corpus, expect
 from leakboard.threats.words import published_words
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from leakboard.claims import PrivacyClaim, TrainingClaim, TrainingUnit
 from leakboard.data.auxiliary import thinned
-from leakboard.data.words import words
+from leakboard.data.tokens import words
 from leakboard.errors import NotApplicable
 from leakboard.interfaces import Corpus, Integers, Texts
-from leakboard.threats.publications import Publications
+from leakboard.threats.published import Publications
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from leakboard.claims import TrainingUnit
 from leakboard.interfaces import Attack, Corpus, PublishedWords, Texts
-from leakboard.metrics.membership import membership_metrics
+from leakboard.metrics.member_scores import membership_metrics
 from leakboard.threats.candidates import draw_candidates, training_unit, why_no_unit, without_candidates
 from leakboard.threats.oracle import Oracle
-from leakboard.threats.publications import Publications
+from leakboard.threats.published import Publications
 from leakboard.threats.threat import AttackResult, Threat, VictimSide, attacker_corpus, expect
 from leakboard.threats.words import published_words
 

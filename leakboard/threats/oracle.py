@@ -6,11 +6,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from leakboard.claims import ReleaseMechanism
 from leakboard.data.corpora import one_user_a_text
-from leakboard.data.words import words
+from leakboard.data.tokens import words
 from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Corpus, FittedVictim, Floats, PublishedWords, Texts
+from leakboard.mechanism import ReleaseMechanism
 from leakboard.threats.threat import VictimSide, fit_recipe
 
 

@@ -3,7 +3,7 @@
 The attacker may try the running mechanism, and have texts published, as often as it likes. It answers with two
 neighbouring inputs and an event that is likelier for the one than for the other; the event is fixed before LeakBoard
 draws. LeakBoard releases both inputs afresh and counts. The headline is the lower bound on epsilon that holds at 95 %
-confidence (`leakboard.metrics.claims`). A low bound proves nothing: this attack failed.
+confidence (`leakboard.metrics.audits`). A low bound proves nothing: this attack failed.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from leakboard.claims import ReleaseClaim, ReleaseMechanism, ReleaseUnit, TrainingClaim
+from leakboard.claims import ReleaseClaim, ReleaseUnit, TrainingClaim
 from leakboard.interfaces import Attack, Corpus, Texts
-from leakboard.metrics.claims import ERROR, bound_metrics, canary_metrics, curve_metrics, sanity_metric
+from leakboard.mechanism import ReleaseMechanism
+from leakboard.metrics.audits import ERROR, bound_metrics, canary_metrics, curve_metrics, sanity_metric
 from leakboard.metrics.measures import Metric
 from leakboard.privacy.auditing.calls import CallsTest, run_calls
 from leakboard.privacy.auditing.curve import ScoreCurve
 from leakboard.privacy.auditing.trials import answers_of_tosses, one_bool_each, one_number_each
 from leakboard.threats.oracle import Oracle
-from leakboard.threats.publications import Publications, Publisher
+from leakboard.threats.published import Publications, Publisher
 from leakboard.threats.threat import AttackResult, Audited, Threat, VictimSide, attacker_corpus, expect
 
 

@@ -18,9 +18,9 @@ import numpy as np
 from leakboard.claims import PrivacyClaim
 from leakboard.errors import RequestError
 from leakboard.interfaces import Attack, Corpus, Floats, Integers, Secret, SecretKind, Texts
-from leakboard.metrics.secrets import SCORES, dev_metrics, secret_metrics
+from leakboard.metrics.secret_scores import SCORES, dev_metrics, secret_metrics
 from leakboard.threats.oracle import Oracle
-from leakboard.threats.publications import Publications
+from leakboard.threats.published import Publications
 from leakboard.threats.threat import (
     AttackResult,
     Threat,

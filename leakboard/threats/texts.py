@@ -15,8 +15,8 @@ import numpy as np
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Attack, Floats, Texts
-from leakboard.metrics.texts import recovered_texts, text_metrics
-from leakboard.metrics.words import SENTENCES
+from leakboard.metrics.text_scores import recovered_texts, text_metrics
+from leakboard.metrics.word_scores import SENTENCES
 from leakboard.threats.oracle import Oracle
 from leakboard.threats.secrets import KnownTexts, known_texts
 from leakboard.threats.threat import (

@@ -20,9 +20,9 @@ from leakboard.data.corpora import detached
 from leakboard.errors import RequestError
 from leakboard.interfaces import Attack, Corpus, FittedVictim, Floats, Integers, Publication, SecretKind, Victim
 from leakboard.metrics.measures import Metric
-from leakboard.metrics.words import RecoveredSentence
+from leakboard.metrics.word_scores import RecoveredSentence
 from leakboard.randomness import Streams
-from leakboard.threats.publications import Publications, Publisher
+from leakboard.threats.published import Publications, Publisher
 
 A = TypeVar("A", bound=Attack)
 
@@ -124,6 +124,31 @@ class Threat(ABC, Generic[A]):
             NotApplicable: the attack does not apply; its cell is skipped with this reason.
             RequestError: the answer is not what the threat asks for.
         """
+
+
+NO_TEXTS = "the corpus has no texts"
+
+
+def why_no_fit(victim: Victim, corpus: Corpus) -> str:
+    """Return why a victim cannot be fitted on a corpus, or an empty string."""
+    if victim.encodes_texts and not corpus.has_texts:
+        return NO_TEXTS
+    return victim.why_not_applicable(corpus)
+
+
+def why_no_attack(attack: Attack, corpus: Corpus, auxiliary: Corpus, published: Publications | None) -> str:
+    """Return why an attack cannot meet a corpus, or what was published of it, or an empty string.
+
+    Args:
+        attack: the attacker.
+        corpus: the victim's.
+        auxiliary: the attacker's own.
+        published: None before the victim is fitted, when only the corpora are checked.
+    """
+    if attack.threat.reads_texts and not (corpus.has_texts and auxiliary.has_texts):
+        return NO_TEXTS
+    reason: str = attack.threat.why_not_applicable(attack, corpus, published)
+    return reason
 
 
 def shuffled(vectors: Floats, rng: np.random.Generator) -> tuple[Floats, Integers]:

@@ -17,11 +17,11 @@ from typing import ClassVar
 import numpy as np
 
 from leakboard.claims import PrivacyClaim
-from leakboard.data.words import words
+from leakboard.data.tokens import words
 from leakboard.errors import RequestError
 from leakboard.interfaces import Attack, Corpus, Floats, Integers, PublishedWords
 from leakboard.metrics.measures import Metric
-from leakboard.metrics.words import (
+from leakboard.metrics.word_scores import (
     ASKED,
     HEADLINE,
     SENTENCES,

@@ -8,7 +8,7 @@ import pytest
 import leakboard
 from leakboard.board.trade_off import least_false_negatives
 from leakboard.errors import RequestError
-from leakboard.metrics.claims import rounded_down
+from leakboard.metrics.audits import rounded_down
 
 DIMENSION = 4
 DRAWS = 20_000

@@ -9,7 +9,7 @@ from ruamel.yaml import YAML
 
 import leakboard
 from leakboard.api import own_vectors
-from leakboard.api.columns import gather
+from leakboard.api.inputs import gather
 from leakboard.api.report import Report
 from leakboard.errors import RequestError
 

@@ -7,7 +7,7 @@ import pytest
 
 from leakboard.api.report import Report, _html
 from leakboard.board.summary import guess, summarise
-from leakboard.metrics.claims import bound_metrics, rounded_down
+from leakboard.metrics.audits import bound_metrics, rounded_down
 from leakboard.metrics.measures import Metric
 from leakboard.pipeline.records import Record
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from leakboard.attacks._inputs import Scaling, plain_scalings, shrinkage
+from leakboard.attacks._portfolio.inputs import Scaling, plain_scalings, shrinkage
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.attacks.entity_presence import EntityPresence
 from leakboard.claims import ReleaseClaim

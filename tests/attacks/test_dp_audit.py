@@ -12,13 +12,12 @@ from leakboard.attacks.dp_audit import PAIRS, DpAudit, _neighbours
 from leakboard.claims import RELEASE_UNITS, ReleaseClaim
 from leakboard.datasets.zeros_and_ones import ZerosAndOnes
 from leakboard.errors import RequestError
-from leakboard.metrics.claims import corrected_bound, verdict, verdict_error
+from leakboard.metrics.audits import corrected_bound, verdict, verdict_error
 from leakboard.pipeline.attacking import evaluate_attack
-from leakboard.pipeline.fitting import fit
-from leakboard.pipeline.publications import publish
+from leakboard.pipeline.publications import fit, publish
 from leakboard.privacy.auditing.audit import audit
 from leakboard.privacy.auditing.events import corners
-from leakboard.privacy.mechanisms.releases import CubeRelease
+from leakboard.privacy.mechanisms.cube import CubeRelease
 from leakboard.randomness import Streams
 from leakboard.threats.oracle import Oracle
 from leakboard.threats.releases import ReleasesView

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from sklearn.linear_model import Ridge
 
-from leakboard.attacks._training_data import ContextModel, LikelihoodRatio
+from leakboard.attacks._membership.training_data import ContextModel, LikelihoodRatio
 from leakboard.interfaces import PublishedWords, Texts
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from leakboard.attacks._language_model import END, FIRST, PADDING, START, UNKNOWN, LanguageModel
-from leakboard.attacks._texts import Vocabulary
+from leakboard.attacks._reading.language_model import END, FIRST, PADDING, START, UNKNOWN, LanguageModel
+from leakboard.attacks._reading.vocabulary import Vocabulary
 from leakboard.attacks.bag_of_words import BagOfWords
 from leakboard.attacks.reconstruction import Reconstruction
 from leakboard.interfaces import Texts
-from leakboard.metrics.texts import text_metrics
+from leakboard.metrics.text_scores import text_metrics
 from leakboard.threats.secrets import KnownTexts
 from leakboard.threats.texts import TextsView
 

@@ -10,16 +10,16 @@ import pytest
 
 from leakboard.attacks.canary_audit import CanaryAudit, pairs_with_partners
 from leakboard.attacks.membership_inference import MembershipInference
-from leakboard.data.words import words
+from leakboard.data.tokens import words
 from leakboard.datasets.generated_reviews import GeneratedReviews
 from leakboard.errors import NotApplicable
 from leakboard.interfaces import FittedVictim, PublishedWords, Texts, Victim
-from leakboard.models.skip_gram.tables import Workspace
+from leakboard.models.skip_gram.noisy_tables import Workspace
 from leakboard.pipeline.attacking import evaluate_attack
-from leakboard.pipeline.fitting import victim_and_attacker_corpus
+from leakboard.pipeline.publications import victim_and_attacker_corpus
 from leakboard.privacy.auditing.one_run_curve import epsilon_bound
 from leakboard.randomness import Streams
-from leakboard.threats.publications import Publications
+from leakboard.threats.published import Publications
 from leakboard.threats.threat import VictimSide
 from leakboard.victims.dp_word2vec import DPWord2Vec
 

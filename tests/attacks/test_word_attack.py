@@ -13,7 +13,7 @@ from leakboard.interfaces import FittedVictim, PublishedWords
 from leakboard.pipeline.attacking import evaluate_attack
 from leakboard.randomness import Streams
 from leakboard.threats.oracle import Oracle
-from leakboard.threats.publications import Publications
+from leakboard.threats.published import Publications
 from leakboard.threats.threat import VictimSide
 from leakboard.threats.words import WordsView
 

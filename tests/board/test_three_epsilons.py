@@ -6,7 +6,7 @@ import pytest
 from scored_records import CLAIM, scored
 
 from leakboard.board.summary import audit
-from leakboard.metrics.claims import VERDICT_ERROR, bound_metrics, verdict_error
+from leakboard.metrics.audits import VERDICT_ERROR, bound_metrics, verdict_error
 from leakboard.privacy.auditing.bound import bound_of_tosses
 
 

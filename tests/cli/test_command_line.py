@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import leakboard
-from leakboard.pipeline import local
+from leakboard.execution import local
 
 
 def test_a_run_writes_its_tables(finished):

@@ -8,7 +8,7 @@ import pytest
 
 from leakboard.data.auxiliary import divide
 from leakboard.interfaces import AuxiliaryRegime, FittedVictim, PublishedWords
-from leakboard.pipeline import fitting
+from leakboard.pipeline import publications as fitting
 from leakboard.pipeline import publications as stage
 from leakboard.randomness import Streams
 

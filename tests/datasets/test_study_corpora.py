@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from loading import by_row, refused, sizes
 
-from leakboard.data.tabular import read_lines, read_rows
+from leakboard.data.readers.tabular import read_lines, read_rows
 from leakboard.datasets import ag_news, quora, text8
 from leakboard.datasets._sampling import sample
 from leakboard.datasets.ag_news import AgNews

@@ -8,13 +8,13 @@ import pytest
 import torch
 from scipy import stats
 
-from leakboard.models.skip_gram import training as training_module
+from leakboard.models.skip_gram import descent as training_module
+from leakboard.models.skip_gram.descent import Descent, Training
 from leakboard.models.skip_gram.noise import NoiseStream
+from leakboard.models.skip_gram.noisy_tables import NoisyTables, Workspace
 from leakboard.models.skip_gram.pairs import Pairs, pairs_of
 from leakboard.models.skip_gram.participation import PaperAccounting, RenyiFilter
 from leakboard.models.skip_gram.sampling import PoissonSampler, SequentialBatches
-from leakboard.models.skip_gram.tables import NoisyTables, Workspace
-from leakboard.models.skip_gram.training import Descent, Training
 
 WORDS = 7
 

@@ -9,7 +9,7 @@ from leakboard.errors import NotApplicable
 from leakboard.interfaces import Coverage, FittedVictim, Secret, Victim
 from leakboard.pipeline.attacking import evaluate_attack, victim_metrics
 from leakboard.randomness import Streams
-from leakboard.threats.publications import Publications
+from leakboard.threats.published import Publications
 from leakboard.threats.secrets import SecretsAttack
 from leakboard.threats.threat import VictimSide
 

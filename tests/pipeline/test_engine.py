@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from leakboard.execution import local
+from leakboard.execution.local import Local, usable_cores
+from leakboard.execution.tasks import Task
 from leakboard.logs import log_progress, log_warning
-from leakboard.pipeline import local
-from leakboard.pipeline.local import Local, usable_cores
-from leakboard.pipeline.tasks import Task
 
 WAIT = """        marker = Path(os.environ["TINY_MARKER"])
         if marker.exists():

@@ -8,8 +8,8 @@ import pytest
 
 from leakboard import store
 from leakboard.errors import StopRun
-from leakboard.pipeline import local
-from leakboard.pipeline.engines import Task
+from leakboard.execution import local
+from leakboard.execution.engines import Task
 
 FIT = "        bare = FittedHashed"
 

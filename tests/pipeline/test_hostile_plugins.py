@@ -7,10 +7,10 @@ import pytest
 
 from leakboard.data.corpora import detached, load_corpus, save_corpus
 from leakboard.errors import LONGEST, RequestError, one_line, plain
+from leakboard.execution.engines import Hearer
+from leakboard.execution.local import Local
+from leakboard.execution.tasks import Task
 from leakboard.interfaces import Secret
-from leakboard.pipeline.engines import Hearer
-from leakboard.pipeline.local import Local
-from leakboard.pipeline.tasks import Task
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ import threadpoolctl
 import torch
 import transformers
 
-from leakboard.board.files import write_files
+from leakboard.board.run_files import write_files
 from leakboard.errors import StopRun
+from leakboard.execution.engines import Here
+from leakboard.execution.tasks import Task
 from leakboard.logs import PROGRESS, log_progress
 from leakboard.pipeline import runner
-from leakboard.pipeline.engines import Here
-from leakboard.pipeline.tasks import Task
 from leakboard.suite.registry import Registry
 from leakboard.suite.suites import load_suite
 

@@ -10,7 +10,7 @@ from leakboard.interfaces import Coverage, FittedVictim, PublishedWords, Victim
 from leakboard.models.classifier import LinearClassifier
 from leakboard.pipeline.publications import load_publications, publish, save_publications
 from leakboard.randomness import Streams
-from leakboard.threats.publications import Publications
+from leakboard.threats.published import Publications
 
 
 class Lengths(Victim):

@@ -7,10 +7,9 @@ import time
 import pytest
 import torch
 
-from leakboard.models import devices
-from leakboard.pipeline import local
-from leakboard.pipeline.engines import Here, Outcome, Task, drive
-from leakboard.pipeline.local import Local
+from leakboard.execution import devices, local
+from leakboard.execution.engines import Here, Outcome, Task, drive
+from leakboard.execution.local import Local
 from leakboard.pipeline.records import read_costs
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -179,7 +178,7 @@ class TestCards:
 
     def test_this_process_has_one_at_most(self, monkeypatch):
         for cards, gpus in ((0, 0), (1, 1), (4, 1)):
-            monkeypatch.setattr("leakboard.pipeline.engines.cards", lambda cards=cards: cards)
+            monkeypatch.setattr("leakboard.execution.engines.cards", lambda cards=cards: cards)
             assert Here().gpus == gpus
 
 

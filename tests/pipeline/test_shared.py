@@ -16,7 +16,7 @@ import leakboard
 from leakboard.models import frozen_states
 from leakboard.models.bert_layers import BertLayers
 from leakboard.models.transformer import TransformerEncoder
-from leakboard.pipeline.fitting import victim_and_attacker_corpus
+from leakboard.pipeline.publications import victim_and_attacker_corpus
 from leakboard.pipeline.shared import Shared
 from leakboard.pipeline.stages import Stages
 from leakboard.store import Store

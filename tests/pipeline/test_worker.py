@@ -7,7 +7,7 @@ import pytest
 
 from leakboard.interfaces import Secret, Victim
 from leakboard.pipeline import worker
-from leakboard.pipeline.fitting import fit
+from leakboard.pipeline.publications import fit
 from leakboard.pipeline.records import read_record, write_record
 from leakboard.pipeline.runner import open_run
 from leakboard.pipeline.stages import RunFolders, Stages, record_of

@@ -8,7 +8,7 @@ LIGHT = (
     *(f"leakboard.privacy.mechanisms.{name}" for name in ("broken", "masking", "normalisation", "releases")),
     "leakboard.privacy.accounting.accountant",
     "leakboard.privacy.accounting.training_budget",
-    "leakboard.models.skip_gram.training",
+    "leakboard.models.skip_gram.descent",
     "leakboard.models.skip_gram.vocabulary",
     "leakboard.victims.dp_word2vec",
     "leakboard.victims.dp_word2vec_as_published",

@@ -6,11 +6,11 @@ import pytest
 from made_records import record
 
 from leakboard.metrics.measures import Metric
-from leakboard.site.boards import facts
-from leakboard.site.cells import KINDS
+from leakboard.site.board_pages import facts
 from leakboard.site.content import make_board, parse_findings, slug
 from leakboard.site.details import measure_rows, secret_rows
 from leakboard.site.labels import number, parse, without
+from leakboard.site.rendering import KINDS
 from leakboard.site.views import keeps_most, views
 
 

@@ -13,11 +13,11 @@ from leakboard.errors import RequestError
 from leakboard.metrics.measures import Metric
 from leakboard.pipeline.results import published_homes
 from leakboard.site import libraries, pages
-from leakboard.site.boards import board_page
+from leakboard.site.board_pages import board_page
 from leakboard.site.build import build_site
 from leakboard.site.charts import curves, scatter, trade_off
-from leakboard.site.columns import Column, shown
 from leakboard.site.content import make_board, published_boards, read_board, slug
+from leakboard.site.page_columns import Column, shown
 from leakboard.site.pages import markdown, page, table_data
 from leakboard.site.papers import explanations, paper_of
 from leakboard.site.views import views

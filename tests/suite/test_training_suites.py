@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from leakboard.board.leaderboard import LOST
-from leakboard.data.words import words
+from leakboard.data.tokens import words
 from leakboard.datasets.generated_reviews import GeneratedReviews
-from leakboard.models.skip_gram import training
+from leakboard.models.skip_gram import descent as training
 from leakboard.pipeline.stages import Stages
 from leakboard.pipeline.worker import RunFolders, fit_victim
 from leakboard.store import Store

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from leakboard.interfaces import Secret
-from leakboard.pipeline.fitting import fit
-from leakboard.pipeline.publications import publish
+from leakboard.pipeline.publications import fit, publish
 from leakboard.randomness import Streams
 from leakboard.threats.threat import VictimSide
 from leakboard.victims.word2vec import Word2Vec

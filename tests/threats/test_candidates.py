@@ -11,13 +11,13 @@ from leakboard.attacks.canary_audit import CanaryAudit
 from leakboard.attacks.membership_inference import MembershipInference
 from leakboard.claims import ReleaseClaim, TrainingClaim
 from leakboard.data.auxiliary import VICTIMS_SHARE
-from leakboard.data.words import words
+from leakboard.data.tokens import words
 from leakboard.datasets.generated_reviews import GeneratedReviews
 from leakboard.errors import NotApplicable
 from leakboard.interfaces import AuxiliaryRegime, PublishedWords
-from leakboard.pipeline.fitting import victim_and_attacker_corpus
+from leakboard.pipeline.publications import victim_and_attacker_corpus
 from leakboard.threats.candidates import draw_candidates, training_unit, why_no_unit, without_candidates
-from leakboard.threats.publications import Publications
+from leakboard.threats.published import Publications
 
 
 class TestCandidates:

@@ -7,7 +7,7 @@ from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import FittedVictim, Texts, Victim
 from leakboard.randomness import Streams
 from leakboard.threats.oracle import Oracle
-from leakboard.threats.publications import Publisher
+from leakboard.threats.published import Publisher
 from leakboard.threats.threat import VictimSide
 from leakboard.victims.dpnr import Dpnr
 

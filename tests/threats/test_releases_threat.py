@@ -15,9 +15,9 @@ from leakboard.pipeline.attacking import evaluate_attack
 from leakboard.privacy.auditing.bound import bound_of_tosses
 from leakboard.privacy.auditing.curve import ScoreCurve
 from leakboard.privacy.auditing.sanity import exact_loss, laplace_chances, sampling_error
-from leakboard.privacy.mechanisms.releases import CubeRelease
+from leakboard.privacy.mechanisms.cube import CubeRelease
 from leakboard.randomness import Streams
-from leakboard.threats.publications import Publications
+from leakboard.threats.published import Publications
 from leakboard.threats.releases import Distinguisher, ReleaseAudit
 from leakboard.threats.threat import Audited, VictimSide
 

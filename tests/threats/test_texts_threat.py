@@ -9,7 +9,7 @@ from leakboard.errors import RequestError
 from leakboard.interfaces import FittedVictim, Victim
 from leakboard.pipeline.attacking import evaluate_attack
 from leakboard.randomness import Streams
-from leakboard.threats.publications import Publications
+from leakboard.threats.published import Publications
 from leakboard.threats.secrets import SecretGuesses
 from leakboard.threats.texts import TextGuesses, TextsAttack
 from leakboard.threats.threat import VictimSide

@@ -2,7 +2,7 @@
 
 import pytest
 
-from leakboard.data.words import words
+from leakboard.data.tokens import words
 from leakboard.datasets.generated_reviews import GeneratedReviews
 
 

@@ -11,11 +11,10 @@ import torch
 
 from leakboard.errors import RequestError
 from leakboard.models import task_model, task_training
-from leakboard.models.task_model import Adversary
-from leakboard.models.training import shuffled, train
+from leakboard.models.training import Adversary, shuffled, train
 from leakboard.randomness import derived_seed
 from leakboard.suite.options import build
-from leakboard.victims._adversaries import TERMS, AdversaryContext
+from leakboard.victims._adversarial.adversaries import TERMS, AdversaryContext
 from leakboard.victims.adversarial import METHODS, Adversarial
 from leakboard.victims.lstm import Lstm
 

@@ -9,11 +9,11 @@ from scipy import stats
 
 from leakboard.data.corpora import build_corpus
 from leakboard.errors import RequestError
-from leakboard.models.skip_gram import training as training_module
-from leakboard.models.skip_gram.training import Training
+from leakboard.models.skip_gram import descent as training_module
+from leakboard.models.skip_gram.descent import Training
 from leakboard.privacy.accounting.training_budget import TrainingBudget
 from leakboard.suite.options import build
-from leakboard.victims._private_training import plan
+from leakboard.victims._private_word2vec.training import plan
 from leakboard.victims.dp_word2vec import DPWord2Vec
 from leakboard.workspace import resumable
 
@@ -319,7 +319,7 @@ class TestRefused:
 )
 def test_what_means_little_is_told(monkeypatch, listed, delta, text, caveat, told):
     heard = []
-    monkeypatch.setattr("leakboard.victims._private_training.log_progress", heard.append)
+    monkeypatch.setattr("leakboard.victims._private_word2vec.training.log_progress", heard.append)
     rows = [(f"u{i}", text, 1.0) for i, text in enumerate(["the was", "i was", "a zzz it was", text])]
     fitted = DPWord2Vec(**listed | {"delta": delta, "steps": 1}).fit(made(rows), 0)
     assert heard == ["4 users, 1 steps with noise 8 times the clipping norm", *told]
@@ -336,7 +336,7 @@ def test_a_training_that_ends_early_is_told(few_reviews, listed):
 
 def test_no_noise_is_called_so(monkeypatch, few_reviews, listed):
     heard = []
-    monkeypatch.setattr("leakboard.victims._private_training.log_progress", heard.append)
+    monkeypatch.setattr("leakboard.victims._private_word2vec.training.log_progress", heard.append)
     plan(DPWord2Vec(**listed | {"noise_multiplier": 0.0}), few_reviews, 0)
     assert heard[0] == "13 users, 20 steps with no noise"
 

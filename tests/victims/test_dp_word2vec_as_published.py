@@ -8,13 +8,13 @@ import pytest
 
 from leakboard.data.corpora import build_corpus
 from leakboard.errors import RequestError
+from leakboard.models.skip_gram.descent import Descent
 from leakboard.models.skip_gram.participation import PaperAccounting
 from leakboard.models.skip_gram.sampling import PoissonSampler, SequentialBatches
-from leakboard.models.skip_gram.training import Descent
 from leakboard.privacy.accounting.training_budget import TrainingBudget
 from leakboard.privacy.mechanisms.textbook import gaussian_epsilon
 from leakboard.suite.options import build
-from leakboard.victims._private_training import plan
+from leakboard.victims._private_word2vec.training import plan
 from leakboard.victims.dp_word2vec import DPWord2Vec
 from leakboard.victims.dp_word2vec_as_published import DPWord2VecAsPublished
 

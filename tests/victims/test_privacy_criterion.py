@@ -8,7 +8,7 @@ import torch
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Texts
-from leakboard.victims._privacy_criterion import EmpiricalPrivacyCriterion, dev_privacy
+from leakboard.victims._adversarial.privacy_criterion import EmpiricalPrivacyCriterion, dev_privacy
 from leakboard.victims.adversarial import Adversarial
 
 ENCODERS = [
@@ -35,7 +35,7 @@ class TestEmpiricalPrivacyCriterion:
     )
     def test_which_epoch_is_best(self, corpus, monkeypatch, privacies, errors, kept):
         told = iter(privacies)
-        monkeypatch.setattr("leakboard.victims._privacy_criterion.dev_privacy", lambda *_: next(told))
+        monkeypatch.setattr("leakboard.victims._adversarial.privacy_criterion.dev_privacy", lambda *_: next(told))
         budget = EmpiricalPrivacyCriterion(0.4, corpus, None)
         assert 1 + int(np.argmin([budget(error) for error in errors])) == kept
 
@@ -48,7 +48,7 @@ class TestEmpiricalPrivacyCriterion:
             states.append(encode([0, 1], "dev").clone())
             return next(told)
 
-        monkeypatch.setattr("leakboard.victims._privacy_criterion.dev_privacy", privacy)
+        monkeypatch.setattr("leakboard.victims._adversarial.privacy_criterion.dev_privacy", privacy)
         fitted = Adversarial(method="declustering", encoder=encoder, least_privacy=0.4).fit(corpus, 0)
         found = fitted.publish_documents(Texts(corpus.texts("dev")[:2]), np.random.default_rng(0))
         np.testing.assert_allclose(found, states[kept - 1], atol=1e-6)
@@ -57,7 +57,7 @@ class TestEmpiricalPrivacyCriterion:
     @pytest.mark.parametrize(("privacy", "told"), [(0.1, True), (0.5, False)])
     def test_a_budget_that_no_epoch_and_no_size_reaches_is_told(self, corpus, monkeypatch, privacy, told):
         notes = []
-        monkeypatch.setattr("leakboard.victims._privacy_criterion.dev_privacy", lambda *_: privacy)
+        monkeypatch.setattr("leakboard.victims._adversarial.privacy_criterion.dev_privacy", lambda *_: privacy)
         monkeypatch.setattr("leakboard.victims.adversarial.log_progress", notes.append)
         encoder = {"lstm": {"dimension": [4, 8], "epochs": 1}}
         Adversarial(method="declustering", encoder=encoder, least_privacy=0.4).fit(corpus, 0)

@@ -13,14 +13,14 @@ import pytest
 
 from leakboard.data.corpora import build_corpus
 from leakboard.models.skip_gram import vocabulary
+from leakboard.models.skip_gram.descent import Descent, Training
+from leakboard.models.skip_gram.noisy_tables import NoisyTables
 from leakboard.models.skip_gram.pairs import Pairs
 from leakboard.models.skip_gram.sampling import PoissonSampler, SequentialBatches
-from leakboard.models.skip_gram.tables import NoisyTables
-from leakboard.models.skip_gram.training import Descent, Training
 from leakboard.privacy.accounting.training_budget import TrainingBudget
 from leakboard.privacy.auditing.bound import bound_of_tosses
 from leakboard.privacy.mechanisms.textbook import gaussian_epsilon
-from leakboard.victims._private_training import plan
+from leakboard.victims._private_word2vec.training import plan
 from leakboard.victims.dp_word2vec import DPWord2Vec
 
 UNITS = ("pair", "document", "user")

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from leakboard.data.auxiliary import divide
-from leakboard.data.words import words
+from leakboard.data.tokens import words
 from leakboard.datasets.table import Table
 from leakboard.errors import RequestError
 from leakboard.interfaces import Coverage, Texts

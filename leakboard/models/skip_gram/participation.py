@@ -9,7 +9,7 @@ clipping norm.
 
 `PaperAccounting` (broken) charges the sampled users alone, and each of them a share 1/L of what the step costs. Neither
 of both is sound: everyone who could have been sampled is exposed in full. What is proved all the same stands in
-``victims/_private_claims.py``.
+``victims/_private_word2vec/claims.py``.
 """
 
 from __future__ import annotations

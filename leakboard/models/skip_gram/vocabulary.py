@@ -26,8 +26,8 @@ from pathlib import Path
 
 import numpy as np
 
-from leakboard.data import words as tokens
-from leakboard.data.tabular import Row, read_lines
+from leakboard.data import tokens
+from leakboard.data.readers.tabular import Row, read_lines
 from leakboard.errors import RequestError
 
 MOST_WORDS = 10_000

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from leakboard.claims import Mechanism
+from leakboard.mechanism import Mechanism
 from leakboard.privacy.auditing.bound import Finding, bound_of_tosses
 from leakboard.privacy.auditing.calls import audit_calls
 from leakboard.privacy.auditing.choosing import Candidate, candidates, scored

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leakboard.claims import Mechanism
+from leakboard.mechanism import Mechanism
 from leakboard.privacy.auditing.bound import Finding
 from leakboard.privacy.auditing.events import DIGITS, Array, Pair, fisher, in_steps, step_of
 from leakboard.privacy.auditing.guesses import OneRunBound, audit_scores, guess, largest_bound

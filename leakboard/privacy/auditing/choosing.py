@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leakboard.claims import Mechanism
+from leakboard.mechanism import Mechanism
 from leakboard.privacy.auditing.bound import bound_of_tosses
 from leakboard.privacy.auditing.curve import ScoreCurve, curve_thresholds
 from leakboard.privacy.auditing.densities import learned_scores

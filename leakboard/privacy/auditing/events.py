@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakboard.claims import Mechanism
+from leakboard.mechanism import Mechanism
 from leakboard.privacy.auditing.thresholds import Threshold
 
 Array = NDArray[Any]

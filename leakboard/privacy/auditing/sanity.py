@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakboard.claims import Mechanism
+from leakboard.mechanism import Mechanism
 from leakboard.privacy.auditing.trials import releases
 
 

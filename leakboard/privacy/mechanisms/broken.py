@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass
 
-from leakboard.claims import MechanismDefaults
+from leakboard.mechanism import MechanismDefaults
 from leakboard.privacy.mechanisms.textbook import CHECKED, Positive, laplace_log_ratio, laplace_noise
 
 Array = NDArray[Any]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from leakboard.claims import MechanismDefaults
+from leakboard.mechanism import MechanismDefaults
 
 if TYPE_CHECKING:
     import torch

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakboard.claims import MechanismDefaults
+from leakboard.mechanism import MechanismDefaults
 from leakboard.privacy.auditing.audit import audit
 from leakboard.privacy.auditing.bound import bound_of_tosses
 from leakboard.privacy.auditing.events import Pair, corners, normalised_corners

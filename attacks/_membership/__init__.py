@@ -1,0 +1,1 @@
+"""What attacks on training data share."""

@@ -1,0 +1,1 @@
+"""What attacks that read texts from vectors share."""

@@ -1,0 +1,88 @@
+"""A language model conditioned on a vector: it writes the text that the vector was made of."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
+
+import torch
+from torch.nn.utils.rnn import pad_sequence
+
+from leakboard.execution import devices
+from leakboard.interfaces import Floats
+
+PADDING, START, END, UNKNOWN = range(4)
+FIRST = 4
+"""Code of the most frequent unit."""
+FREQUENT = 1_000
+"""Units of the first softmax: all characters, and the words that make up most of a text."""
+TOGETHER = 1_000
+"""Texts that are written at once."""
+
+
+def coded(texts: Iterable[Sequence[str]], units: Sequence[str]) -> list[torch.Tensor]:
+    """Return the codes of each text's units, int64, between its start and its end."""
+    codes = {unit: code for code, unit in enumerate(units, FIRST)}
+    return [torch.tensor([START, *(codes.get(unit, UNKNOWN) for unit in text), END]) for text in texts]
+
+
+class LanguageModel(torch.nn.Module):
+    """P(unit | those before it, vector): an LSTM that starts from the vector and sees it with every unit.
+
+    Its softmax is adaptive (Grave et al. 2017): beyond the most frequent, units share one output of the first softmax
+    and have a second of their own, on half of the dimensions, which is computed only where such a unit comes next.
+    """
+
+    def __init__(self, dimension: int, units: int, embedding: int, hidden: int):
+        super().__init__()
+        self.context = torch.nn.Linear(dimension, hidden)
+        self.units = torch.nn.Embedding(units, embedding)
+        self.lstm = torch.nn.LSTM(embedding + hidden, hidden, batch_first=True)
+        frequent = min(FREQUENT, units - 1)
+        self.output = torch.nn.AdaptiveLogSoftmaxWithLoss(hidden, units, [frequent], div_value=2.0, head_bias=True)
+
+    def loss(
+        self, vectors: torch.Tensor, texts: Sequence[torch.Tensor], reduction: Literal["mean", "sum"] = "mean"
+    ) -> torch.Tensor:
+        """Return -ln P of the units of coded texts, with their ends, given float32 (n, d)."""
+        padded = pad_sequence(list(texts), batch_first=True, padding_value=PADDING).to(vectors.device)
+        context, state = self._start(vectors)
+        states, _ = self._step(padded[:, :-1], context, state)
+        is_unit = padded[:, 1:] != PADDING
+        total: torch.Tensor = -self.output(states[is_unit], padded[:, 1:][is_unit]).output.sum()
+        return total / is_unit.sum() if reduction == "mean" else total
+
+    @torch.no_grad()
+    def write(self, vectors: torch.Tensor, longest: int) -> list[list[int]]:
+        """Return the codes of the likeliest units, one after the other, up to the end or the longest text."""
+        context, state = self._start(vectors)
+        last = torch.full((len(vectors), 1), START, device=vectors.device)
+        written, ended = [], torch.zeros(len(vectors), dtype=torch.bool, device=vectors.device)
+        for _ in range(longest):
+            states, state = self._step(last, context, state)
+            scores = self.output.log_prob(states[:, 0])
+            scores[:, [PADDING, START, UNKNOWN]] = -torch.inf
+            last = scores.argmax(1, keepdim=True)
+            ended = ended | (last[:, 0] == END)
+            if ended.all():
+                break
+            written.append(torch.where(ended, PADDING, last[:, 0]))
+        codes = torch.stack(written, dim=1) if written else torch.zeros(len(vectors), 0, dtype=torch.int64)
+        return [[code for code in row if code != PADDING] for row in codes.tolist()]
+
+    def _start(self, vectors: torch.Tensor) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
+        context = torch.tanh(self.context(vectors))
+        return context, (context.unsqueeze(0), context.unsqueeze(0))
+
+    def _step(
+        self, codes: torch.Tensor, context: torch.Tensor, state: tuple[torch.Tensor, torch.Tensor]
+    ) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
+        again = context.unsqueeze(1).expand(-1, codes.shape[1], -1)
+        result: tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]
+        result = self.lstm(torch.cat([self.units(codes), again], dim=2), state)
+        return result
+
+
+def written(model: LanguageModel, vectors: Floats, units: Sequence[str], longest: int) -> Iterator[list[str]]:
+    """Yield the units that the model writes for each vector, given those that it knows."""
+    for part in torch.from_numpy(vectors).split(TOGETHER):
+        for codes in model.write(part.to(devices.device()), longest):
+            yield [units[code - FIRST] for code in codes]

@@ -1,0 +1,230 @@
+"""What a user gives as arrays, frames, series, tables, tensors or lists: checked, and joined row by row.
+
+Row i of everything belongs together. Where pandas objects have an index of their own, the indexes must agree: frames
+that were sorted or filtered differently would be joined wrongly in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from leakboard.data.classes import check_names, is_measurement
+from leakboard.data.readers.tabular import clean_category, clean_text
+from leakboard.errors import RequestError
+
+ROLES = ("text", "label", "user", "id")
+"""Columns of the table that are no secrets."""
+RESERVED = (*ROLES, "row", "split", "file")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One thing a user gave, with its name in messages."""
+
+    name: str
+    values: Any
+    index: pd.Index | None = None
+    """Where it has one that is not just the numbers of its rows."""
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def gather(
+    vectors: Any, secrets: Any, *, labels: Any = None, texts: Any = None, users: Any = None, ids: Any = None
+) -> tuple[NDArray[np.float32], pd.DataFrame]:
+    """Return the vectors, float32 (n, d), and a frame of strings: the secrets, and of `ROLES` those that were given.
+
+    Raises:
+        RequestError: lengths or indexes differ, a number or a class is missing, or a secret cannot be guessed.
+    """
+    matrix = _matrix(vectors)
+    others = {"label": ("labels", labels), "text": ("texts", texts), "user": ("users", users), "id": ("ids", ids)}
+    given = {role: _column(name, value) for role, (name, value) in others.items() if value is not None}
+    named = _secrets(secrets)
+    rows = [matrix, *named.values(), *given.values()]
+    _check_lengths(rows)
+    if "id" in given:
+        identifiers = _classes(given["id"], None)
+        rows.append(Column("ids", identifiers, pd.Index(identifiers)))
+        _check_unique(identifiers)
+    _check_indexes(rows)
+    names = rows[-1].index if "id" in given else next((row.index for row in rows if row.index is not None), None)
+    finite = _finite(matrix, names)
+    columns = {
+        role: _classes(column, names, clean_text if role == "text" else clean_category)
+        for role, column in given.items()
+    }
+    columns |= {name: _secret(column, names) for name, column in named.items()}
+    return finite, pd.DataFrame(columns)
+
+
+def _matrix(given: Any) -> Column:
+    plain = _plain(given)
+    index = _index(plain)
+    if isinstance(plain, pd.DataFrame) and plain.shape[1] == 1 and pd.api.types.is_object_dtype(plain.dtypes.iloc[0]):
+        plain = plain.iloc[:, 0]  # a column of lists
+    if isinstance(plain, pd.Series):
+        plain = plain.tolist()
+    if np.ma.is_masked(plain):
+        row = int(np.argwhere(np.ma.getmaskarray(plain))[0, 0])
+        raise RequestError(f"vectors: row {row} has masked numbers; allowed: numbers")
+    if isinstance(plain, list | tuple):
+        plain = [_plain(row) for row in plain]
+    try:
+        values = np.asarray(plain)
+        if values.dtype == object:
+            values = values.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise RequestError(
+            f"vectors: {_kind(given)} does not hold one vector of numbers a row, all of one length"
+        ) from None
+    if values.ndim != 2 or not values.size or values.dtype.kind not in "fiub":
+        raise RequestError(
+            f"vectors: {values.dtype} of shape {values.shape} is not allowed: numbers of shape (rows, d)"
+        )
+    return Column("vectors", values, index)
+
+
+def _secrets(given: Any) -> dict[str, Column]:
+    plain = _plain(given)
+    if isinstance(plain, pd.Series):
+        plain = plain.to_frame(str(plain.name) if plain.name is not None else "secret")
+    if isinstance(plain, Mapping):
+        columns = {str(name): _column(f"secrets[{str(name)!r}]", values) for name, values in plain.items()}
+    elif isinstance(plain, pd.DataFrame):
+        columns = {str(name): _column(f"secrets[{str(name)!r}]", plain[name]) for name in plain.columns}
+        if len(columns) < plain.shape[1]:
+            raise RequestError(f"secrets: two columns have one name: {', '.join(map(str, plain.columns))}")
+    else:
+        raise RequestError(
+            f"secrets: {_kind(given)} is not allowed: a frame, a mapping of names to columns, or a named series"
+        )
+    if not columns:
+        raise RequestError("secrets: there is no column; which are secret must be said")
+    check_names(columns, "secrets")
+    if taken := [name for name in columns if name in RESERVED]:
+        raise RequestError(
+            f"secrets: {taken[0]!r} means something else here; rename the column (not {', '.join(RESERVED)})"
+        )
+    return columns
+
+
+def _column(name: str, given: Any) -> Column:
+    plain = _plain(given)
+    if isinstance(plain, pd.DataFrame) and plain.shape[1] == 1:
+        plain = plain.iloc[:, 0]
+    if isinstance(plain, str | bytes | Mapping | pd.DataFrame) or not hasattr(plain, "__len__"):
+        raise RequestError(f"{name}: {_kind(given)} is not one column")
+    values = plain.tolist() if hasattr(plain, "tolist") else list(plain)
+    if not isinstance(values, list) or any(isinstance(value, list) for value in values[:1]):
+        raise RequestError(f"{name}: {_kind(given)} of shape {np.shape(given)} is not one column")
+    return Column(name, values, _index(plain))
+
+
+def _plain(given: Any) -> Any:
+    """Return pandas for Arrow and Polars, NumPy for tensors and sparse matrices, and anything else as it is."""
+    if all(hasattr(given, name) for name in ("detach", "cpu", "to_dense", "numpy")):
+        return _array(given)
+    convert = getattr(given, "toarray", None) or getattr(given, "to_pandas", None)
+    return convert() if convert else given
+
+
+def _array(tensor: Any) -> NDArray[Any]:
+    """Return a torch tensor as an array, whether it has gradients, is sparse, or is of a type that NumPy lacks."""
+    dense = tensor.detach().cpu().to_dense()
+    try:
+        return np.asarray(dense.numpy())
+    except TypeError:  # bfloat16
+        return np.asarray(dense.float().numpy())
+
+
+def _index(plain: Any) -> pd.Index | None:
+    index = getattr(plain, "index", None)
+    return index if isinstance(index, pd.Index) and not index.equals(pd.RangeIndex(len(index))) else None
+
+
+def _kind(given: Any) -> str:
+    return f"a {type(given).__name__}"
+
+
+def _check_lengths(rows: list[Column]) -> None:
+    first = rows[0]
+    for other in rows[1:]:
+        if len(other) != len(first):
+            raise RequestError(f"{other.name}: {len(other)} rows, but {first.name} has {len(first)}")
+
+
+def _check_indexes(rows: list[Column]) -> None:
+    indexed = [row for row in rows if row.index is not None]
+    for other in indexed[1:]:
+        first = indexed[0]
+        ours, theirs = (_labels(row.index) for row in (first, other))
+        if ours == theirs:
+            continue
+        row = next(i for i, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b)
+        same = sorted(ours) == sorted(theirs)
+        advice = "the same rows in another order: bring both into one" if same else "they hold other rows"
+        raise RequestError(
+            f"{other.name}: row {row} is {theirs[row]!r}, but in {first.name} it is {ours[row]!r}; {advice}"
+        )
+
+
+def _labels(index: Any) -> list[str]:
+    return [str(label) for label in index]
+
+
+def _check_unique(ids: list[str]) -> None:
+    first: dict[str, int] = {}
+    for row, name in enumerate(ids):
+        if (other := first.setdefault(name, row)) != row:
+            raise RequestError(f"ids: rows {other} and {row} have the same id, {name!r}")
+
+
+def _finite(matrix: Column, names: pd.Index | None) -> NDArray[np.float32]:
+    with np.errstate(over="ignore"):
+        vectors = np.asarray(matrix.values, np.float32)
+    bad = ~np.isfinite(vectors)
+    if bad.any():
+        row, place = (int(i) for i in np.argwhere(bad)[0])
+        what = f"{matrix.values[row, place]} in column {place}"
+        raise RequestError(
+            f"vectors: {_row(row, names)}: {what}; {int(bad.any(axis=1).sum())} rows are not finite as float32"
+        )
+    return vectors
+
+
+def _secret(column: Column, names: pd.Index | None) -> list[str]:
+    values = _classes(column, names)
+    classes = sorted(set(values))
+    if len(classes) == 1:
+        raise RequestError(f"{column.name}: it has one value only, {classes[0]!r}: nothing can be guessed")
+    if is_measurement(classes):
+        raise RequestError(
+            f"{column.name}: {len(classes)} values, most of them numbers; make classes of them first, as "
+            "pandas.cut(ages, [0, 30, 45, 120]) does"
+        )
+    return values
+
+
+def _classes(column: Column, names: pd.Index | None, clean: Any = clean_category) -> list[str]:
+    result = []
+    for row, value in enumerate(column.values):
+        value = None if pd.api.types.is_scalar(value) and pd.isna(value) else value
+        value = value.item() if isinstance(value, np.generic) else value
+        value = str(value) if isinstance(value, pd.Interval) else value
+        try:
+            result.append(str(clean(value, "it")))
+        except ValueError as error:
+            raise RequestError(f"{column.name}: {_row(row, names)}: {error}") from None
+    return result
+
+
+def _row(row: int, names: pd.Index | None) -> str:
+    return f"row {row}" if names is None else f"row {row} ({names[row]!r})"

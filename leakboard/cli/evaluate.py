@@ -1,0 +1,93 @@
+"""``audit``: what do vectors give away that one has in files? Without any YAML; the suite that it ran is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from leakboard.cli.screen import screen
+from leakboard.errors import RequestError
+
+if TYPE_CHECKING:
+    from leakboard.api.report import Report
+    from leakboard.data.readers.vector_databases import Source
+
+COLUMNS = (
+    "secret",
+    "attack",
+    "attack_score",
+    "empirical_privacy",
+    "privacy_best_constant",
+    "privacy_text_classifier",
+    "task_accuracy",
+)
+"""Columns of the table that are printed, those of them that hold something; the first row averages over secrets."""
+
+
+def audit(
+    table: Annotated[str, typer.Argument(help="Rows: a csv, tsv, parquet, arrow or jsonl file, a glob, or a store.")],
+    vectors: Annotated[str, typer.Option(help="Vectors: an npy, npz, parquet, arrow, csv or jsonl file, or a store.")],
+    secrets: Annotated[str, typer.Option(help="Columns of the table that are secret, as in gender,age.")],
+    label: Annotated[Optional[str], typer.Option(help="Column of the task's classes.")] = None,  # noqa: UP045
+    text: Annotated[Optional[str], typer.Option(help="Column of the texts.")] = None,  # noqa: UP045
+    user: Annotated[Optional[str], typer.Option(help="Column that says who wrote each text.")] = None,  # noqa: UP045
+    id: Annotated[Optional[str], typer.Option(help="Column of ids by which rows and vectors are joined.")] = None,  # noqa: UP045
+    column: Annotated[Optional[str], typer.Option(help="Column of the vectors, if their file has several.")] = None,  # noqa: UP045
+    attacks: Annotated[str, typer.Option(help="Names with commas, or all that apply.")] = "all",
+    out: Annotated[Path, typer.Option(help="Folder for the suite and its results.")] = Path("runs/audit"),
+    seed: Annotated[int, typer.Option(min=0, help="Of the split and the attacks.")] = 0,
+) -> None:
+    """Attack the vectors of a table's rows, without any YAML; the suite that it ran is printed and kept."""
+    from leakboard.api.own_vectors import as_yaml, run_kept, suite_of
+    from leakboard.data.readers.tabular import expand
+    from leakboard.data.readers.vector_databases import source
+
+    rows = _located("TABLE", table, expand(table))
+    matrix = _located("--vectors", vectors, [source(vectors)])
+    out.mkdir(parents=True, exist_ok=True)
+    chosen = "all" if attacks == "all" else _names("--attacks", attacks)
+    roles = {"label": label, "text": text, "user": user, "id": id, "column": column}
+    suite = suite_of(rows, matrix, _names("--secrets", secrets), **roles, attacks=chosen, seed=seed)
+    report = run_kept(suite, out)
+    console = screen()
+    console.print(report.summary, markup=False, highlight=False, soft_wrap=True)
+    console.print(_table(report))
+    console.print(f"\nthe suite, kept in {out / 'suite.yaml'}:\n", markup=False, highlight=False, soft_wrap=True)
+    console.print(as_yaml(suite), markup=False, highlight=False, soft_wrap=True)
+    statuses = {record.status for record in report.records}
+    if "failed" in statuses or "ok" not in statuses:
+        raise typer.Exit(1)
+
+
+def _located(option: str, pattern: str, sources: Sequence[Source]) -> str:
+    """Return files as the kept suite finds them from anywhere, and the address of a vector store as it is."""
+    files = [place for place in sources if isinstance(place, Path)]
+    if not all(file.is_file() for file in files):
+        raise RequestError(f"{option} {pattern}: no such file")
+    return str(Path(pattern).resolve()) if files else pattern
+
+
+def _table(report: Report) -> Table:
+    rows = report.table
+    shown = [name for name in COLUMNS if rows[name].notna().any()]
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in shown:
+        table.add_column(name.replace("_", "_\n"), overflow="fold")
+    for row in rows[shown].itertuples(index=False):
+        table.add_row(
+            *(Text(value if isinstance(value, str) else "" if value != value else f"{value:.3f}") for value in row)
+        )
+    return table
+
+
+def _names(option: str, text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise RequestError(f"{option} {text}: allowed are names with commas, as in a,b")
+    return names

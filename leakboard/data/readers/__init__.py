@@ -1,0 +1,1 @@
+"""Readers of users' files and of vector databases."""

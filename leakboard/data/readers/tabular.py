@@ -1,0 +1,174 @@
+"""The one reader of tables and plain lines: rows in, good rows and the bad ones' reasons out."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from leakboard.data.readers.archives import open_bytes
+from leakboard.data.readers.formats import Row, open_rows
+from leakboard.data.readers.vector_databases import Source, store_address
+from leakboard.errors import RequestError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["OnBadRows", "Row", "Rows", "clean_category", "clean_text", "expand", "read_lines", "read_rows"]
+
+Cleaner = Callable[[Row], Row]
+"""Turns a raw row into a clean one; raises ValueError with the reason where it cannot."""
+
+OnBadRows = Literal["error", "drop"]
+
+
+@dataclass
+class Rows:
+    """The good rows of one or several files, each with its place among all rows."""
+
+    rows: list[Row] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    """Place of each good row, counted over all files from 0."""
+    dropped: int = 0
+    files: list[tuple[int, Source]] = field(default_factory=list)
+    """Place of the first row of each file, and the file."""
+
+    def location(self, number: int) -> str:
+        """Return file and row, counted from 1, of a place among all rows."""
+        first, path = [entry for entry in self.files if entry[0] <= number][-1]
+        return f"{path}: row {number - first + 1}"
+
+    def frame(self, first: int = 0, columns: list[str] | None = None) -> pd.DataFrame:
+        """Return the good rows as a frame, with their places, counted from ``first``, in the column ``row`` (int64).
+
+        ``columns``: those of the frame, where not every row has all; None: those of the rows.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(self.rows, columns=columns).assign(row=[first + number for number in self.numbers])
+
+
+def expand(pattern: str) -> Sequence[Source]:
+    """Return the files of a path or glob, sorted, or the one collection of a vector store.
+
+    Raises:
+        RequestError: there are none.
+    """
+    if address := store_address(pattern):
+        return [address]
+    paths = [Path(p) for p in sorted(glob.glob(pattern, recursive=True))] or [Path(pattern)]
+    if not all(path.is_file() for path in paths):
+        raise RequestError(f"{pattern}: no such file")
+    return paths
+
+
+def read_rows(
+    pattern: str, columns: Sequence[str], clean: Cleaner, on_bad_rows: OnBadRows, delimiter: str | None = None
+) -> Rows:
+    """Read all rows of the files that match ``pattern``.
+
+    Args:
+        pattern: a path or glob, or the address of a vector store (`leakboard.data.readers.vector_databases`).
+        columns: names that must be columns of every file, with dots for nested ones.
+        clean: applied to every row.
+        on_bad_rows: ``error`` refuses the file and names its first bad rows, counted from 1 after the header;
+            ``drop`` counts and leaves them out.
+        delimiter: of CSV files, where it is not what the file's name says (a comma; of TSV files a tab).
+
+    Raises:
+        RequestError: no file, unknown format, missing column, malformed file, or bad rows.
+    """
+    result = Rows()
+    for path in expand(pattern):
+        _take(result, path, "row", open_rows(path, columns, delimiter), clean, on_bad_rows)
+    if not result.rows:
+        raise RequestError(f"{pattern}: no usable rows")
+    return result
+
+
+def read_lines(path: Path, clean: Callable[[str], Row], on_bad_rows: OnBadRows | None, member: str = "") -> Rows:
+    """Read all lines of a UTF-8 file, through its archive where it is one.
+
+    Args:
+        path: the file.
+        clean: applied to every line, without its line break.
+        on_bad_rows: ``error`` refuses the file and names its first bad lines, counted from 1; ``drop`` counts and
+            leaves them out; None refuses the file where a user has no such choice.
+        member: of a zip, the file in it.
+
+    Raises:
+        RequestError: no file, damaged archive, bad lines, or no good one.
+    """
+    result = Rows()
+    with open_bytes(path, member) as stream:
+        _take(result, path, "line", map(_line, stream), lambda row: clean(row["line"]), on_bad_rows)
+    if not result.rows:
+        raise RequestError(f"{path}: no usable lines")
+    return result
+
+
+def _line(line: bytes) -> Row | str:
+    try:
+        return {"line": line.decode().removeprefix("\ufeff").rstrip("\r\n")}
+    except UnicodeDecodeError:
+        return "bytes that are not UTF-8"
+
+
+def _take(
+    result: Rows, path: Source, noun: str, rows: Iterable[Row | str], clean: Cleaner, on_bad_rows: OnBadRows | None
+) -> None:
+    """Add a file's good rows to the result; a row that is a string is the reason why there is none."""
+    first = len(result.rows) + result.dropped
+    result.files.append((first, path))
+    faults: list[tuple[int, str]] = []
+    for in_file, row in enumerate(rows):
+        try:
+            if isinstance(row, str):
+                raise ValueError(row)
+            result.rows.append(clean(row))
+            result.numbers.append(first + in_file)
+        except ValueError as error:
+            faults.append((in_file + 1, str(error)))
+    if faults and on_bad_rows != "drop":
+        shown = "; ".join(f"{noun} {n}: {reason}" for n, reason in faults[:3])
+        more = f"; and {len(faults) - 3} more" if len(faults) > 3 else ""
+        advice = "; on_bad_rows: drop leaves them out" if on_bad_rows else ""
+        raise RequestError(f"{path}: {len(faults)} bad {noun}s ({shown}{more}){advice}")
+    result.dropped += len(faults)
+
+
+def clean_text(value: Any, column: str) -> str:
+    """Return a text that has at least one character that is not blank.
+
+    Raises:
+        ValueError: it is missing, of another type, or holds undecodable bytes.
+    """
+    if value is None:
+        raise ValueError(f"{column} is missing")
+    if not isinstance(value, str):
+        raise ValueError(f"{column} is {type(value).__name__}, not text")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise ValueError(f"{column} has bytes that are not UTF-8")
+    if not value.strip():
+        raise ValueError(f"{column} is empty")
+    return value
+
+
+def clean_category(value: Any, column: str) -> str:
+    """Return a class name: text, whole number or truth value, as text.
+
+    Raises:
+        ValueError: it is missing or of another type.
+    """
+    if isinstance(value, bool | int):
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, float):
+        if value.is_integer():
+            return str(int(value))
+        raise ValueError(f"{column} is {value}, not a class")
+    name = clean_text(value, column).strip()
+    if name.lower() == "nan":
+        raise ValueError(f"{column} is {name}, not a class")
+    return name

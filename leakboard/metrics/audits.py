@@ -1,0 +1,157 @@
+"""What audits prove: lower bounds on epsilon from counts, of one audit and of several, and verdicts on claims."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from decimal import ROUND_FLOOR, Context
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakboard.mechanism import ReleaseMechanism
+from leakboard.metrics.measures import Metric
+from leakboard.privacy.auditing.bound import bound_of_tosses
+from leakboard.privacy.auditing.curve import TradeOff
+from leakboard.privacy.auditing.guesses import SHARES, audit_scores
+from leakboard.privacy.auditing.one_run_curve import epsilon_bound
+from leakboard.privacy.auditing.sanity import plug_in
+
+BOUND, DELTA, TOSSES = "attack_score", "audit_delta", "audit_tosses"
+TRUE_POSITIVES, FALSE_POSITIVES = "true_positives", "false_positives"
+"""Names of the metrics from which a bound is worked out again, for a share of the error.
+
+Coins decided of `TOSSES` rows which are of the first input; the ``n`` of the counts are the rows of either input.
+"""
+CANARIES, GUESSES, RIGHT, TRIED, GROUP = "canaries", "canary_guesses", "canary_right", "canary_tried", "canary_group"
+"""Likewise, of a bound from one training run."""
+LARGEST_BOUND = "audit_largest_bound"
+"""The bound that as many canaries give where every guess is right: a larger claim they cannot refute."""
+PLUG_IN = "plug_in_loss"
+MU, RENYI, TRADE_OFF = "audit_mu", "audit_renyi", "audit_trade_off"
+UNSEEN = "infinite: one kind of error was never seen"
+VERDICT_ERROR, VERDICT_ERROR_WITH_DELTA = 1e-4, 1e-3
+"""A claim that holds is called violated with no more probability: in boards of hundreds none is likely to be.
+
+The second is for claims with a delta, often 1e-5. With that probability a sound training may show everything, so that
+guesses of one run prove nothing at a smaller error; and each number of guesses of each audit has a share of it alone.
+"""
+VERDICT_CONFIDENCE = (
+    f"{100 * (1 - VERDICT_ERROR):.4g} % confidence, {100 * (1 - VERDICT_ERROR_WITH_DELTA):.3g} % with a delta"
+)
+ERROR = 0.05
+"""Probability that the bound of a victim, all of its audits together, may be wrong."""
+
+
+def bound_metrics(true_positives: int, false_positives: int, tosses: tuple[int, int], delta: float) -> list[Metric]:
+    """Return the bound on epsilon that an event's frequencies prove, with its counts.
+
+    Args:
+        true_positives: how often the event held for rows of the first input.
+        false_positives: how often it held for rows of the second.
+        tosses: rows of the first and of the second input, as coins decided.
+        delta: of the claim.
+    """
+    bound = bound_of_tosses(true_positives, false_positives, tosses, delta, ERROR)
+    return [
+        Metric(BOUND, bound, n=sum(tosses) // 2),
+        Metric(TRUE_POSITIVES, true_positives, n=tosses[0]),
+        Metric(FALSE_POSITIVES, false_positives, n=tosses[1]),
+        Metric(TOSSES, sum(tosses), n=sum(tosses)),
+        Metric(DELTA, delta, n=sum(tosses) // 2),
+    ]
+
+
+def curve_metrics(curve: TradeOff, draws: int) -> list[Metric]:
+    """Return the trade-off of errors that releases prove, and what follows from it; all hold together at 95 %.
+
+    Args:
+        curve: at the error `ERROR`.
+        draws: releases of either input.
+    """
+    points = zip(curve.false_positives, curve.false_negatives, strict=True)
+    return [
+        Metric(MU, curve.mu, n=draws),
+        *(Metric(RENYI, value, f"order={order:g}", n=draws) for order, value in curve.renyi),
+        *(Metric(TRADE_OFF, missed, f"fpr={alarms:.6g}", n=draws) for alarms, missed in points),
+    ]
+
+
+def canary_metrics(scores: NDArray[Any], planted: NDArray[np.bool_], delta: float, group: int) -> list[Metric]:
+    """Return the bound on epsilon that scores of canaries prove, with what it is worked out from.
+
+    Args:
+        scores: float64 (m,), higher where a canary was likelier planted; their order does not depend on the coins.
+        planted: bool (m,), the coins.
+        delta: of the claim.
+        group: units of the claim that a canary is made of.
+    """
+    audit, m = audit_scores(scores, planted, delta, ERROR, group=group), len(planted)
+    most = max(round(share * m) for share in SHARES)
+    counts = {GUESSES: audit.guesses, RIGHT: audit.right, TRIED: audit.tried, DELTA: delta}
+    return [
+        Metric(BOUND, audit.epsilon, n=m),
+        Metric(LARGEST_BOUND, epsilon_bound(m, most, most, delta, ERROR / audit.tried, group=group), n=m),
+        Metric(CANARIES, m, n=m),
+        Metric(GROUP, group, n=m),
+        *(Metric(name, value, n=m) for name, value in counts.items()),
+    ]
+
+
+def sanity_metric(mechanism: ReleaseMechanism, repeats: int, rng: np.random.Generator) -> Metric:
+    """Return Habernal's plug-in estimate (2022, section 3) with its 95 % interval by the delta method."""
+    estimate = plug_in(mechanism, mechanism.dimension, repeats, rng)
+    if math.isinf(estimate.loss):
+        return Metric(PLUG_IN, math.inf, n=estimate.repeats, status=UNSEEN)
+    margin = 1.959964 * estimate.error
+    return Metric(PLUG_IN, estimate.loss, low=estimate.loss - margin, high=estimate.loss + margin, n=estimate.repeats)
+
+
+def verdict_error(delta: float) -> float:
+    """Return the most probability with which a claim with this delta is called violated where it holds."""
+    return VERDICT_ERROR_WITH_DELTA if delta > 0 else VERDICT_ERROR
+
+
+def rounded_down(bound: float, digits: int = 3) -> str:
+    """Return a lower bound as text with at most so many significant digits, and never more than was proved."""
+    return f"{float(Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(repr(float(bound)))):.{digits}g}"
+
+
+def corrected_bound(cells: Sequence[Sequence[Metric]], error: float = ERROR) -> float | None:
+    """Return the largest bound of several audits of one claim that holds with probability 1 - ``error`` for all.
+
+    Each audit gets an equal share of the error (Bonferroni), so that the largest may be taken.
+
+    Args:
+        cells: the metrics of each audit.
+        error: probability that the result may be wrong.
+    """
+    bounds = [bound for cell in cells if (bound := _bound_of(cell))]
+    return max((bound(error / len(bounds)) for bound in bounds), default=None)
+
+
+def _bound_of(cell: Sequence[Metric]) -> Callable[[float], float] | None:
+    """Return what maps an error to the bound that an audit's counts give at it; None where a cell is no audit."""
+    counts = {metric.name: metric.value for metric in cell if metric.value is not None}
+    sizes = {metric.name: metric.n or 0 for metric in cell}
+    if counts.keys() >= {TRUE_POSITIVES, FALSE_POSITIVES, TOSSES, DELTA}:
+        hits, misses = int(counts[TRUE_POSITIVES]), int(counts[FALSE_POSITIVES])
+        tosses = sizes[TRUE_POSITIVES], sizes[FALSE_POSITIVES]
+        return lambda error: bound_of_tosses(hits, misses, tosses, counts[DELTA], error)
+    if counts.keys() >= {CANARIES, GUESSES, RIGHT, TRIED, GROUP, DELTA}:
+        m, r, v, tried, group = (int(counts[name]) for name in (CANARIES, GUESSES, RIGHT, TRIED, GROUP))
+        return lambda error: epsilon_bound(m, r, v, counts[DELTA], error / tried, group=group)
+    return None
+
+
+def verdict(claimed: float, proved: float, audited: float | None) -> str:
+    """Return ``violated`` where an audit found more than is claimed, ``unproven`` where less is proved than claimed.
+
+    ``unproven`` too where an audit found more than is proved: then the proof is wrong. Else ``holds``. An epsilon is
+    small where much is promised: less is proved where the proved epsilon is the larger.
+    """
+    if audited is not None and audited > claimed:
+        return "violated"
+    refuted = audited is not None and audited > proved
+    return "holds" if proved <= claimed * (1 + 1e-9) and not refuted else "unproven"

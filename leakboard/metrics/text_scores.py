@@ -1,0 +1,94 @@
+"""Scores of attacks that read a text from its vector: how many of its words do they write?
+
+Texts are compared as words are counted everywhere (``leakboard.data.tokens``): lower-cased and without punctuation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from leakboard.data.tokens import words
+from leakboard.interfaces import Corpus, Integers
+from leakboard.metrics.measures import Metric, Ratio, authors, remaining_privacy
+from leakboard.metrics.word_scores import RecoveredSentence
+
+Bag = Counter[str]
+"""How often each word stands in a text; at most once where a guess says nothing of counts."""
+
+
+def text_metrics(guessed_texts: Sequence[str], ordered: bool, corpus: Corpus) -> list[Metric]:
+    """Return token precision, recall and F1 and, of ordered guesses, character accuracy and exact matches.
+
+    Tokens are pooled over texts (micro): precision = words that guess and text share / words of the guesses, recall =
+    the same / words of the texts, F1 = 2 x the same / both. A word that stands in a text n times is shared at most
+    that often; against guesses without order every word of a text counts once.
+
+    Character accuracy is the share of characters that stand at their own place, out of those of the longer of the two.
+
+    Args:
+        guessed_texts: one text a test text, in order.
+        ordered: whether the order of the words of a guess means something; otherwise each is a set of words.
+        corpus: with train, for the best constant guess, and test.
+    """
+    truth, units = corpus.texts("test"), authors(corpus, "test")
+    true, guessed = (_bags(texts, ordered) for texts in (truth, guessed_texts))
+    constant = best_constant_bag(_bags(corpus.texts("train"), ordered))
+    precision, recall, f1 = overlap(guessed, true, units)
+    by_constant = overlap([constant] * len(true), true, units)[2]
+    metrics = [
+        f1.metric("attack_score"),
+        remaining_privacy(f1, by_constant),
+        Metric("privacy_best_constant", 1 - by_constant.value, n=len(true)),
+        precision.metric("token_precision"),
+        recall.metric("token_recall"),
+        f1.metric("token_f1"),
+    ]
+    if ordered:
+        plain = ([" ".join(words(text)) for text in texts] for texts in (guessed_texts, truth))
+        written = list(zip(*plain, strict=True))
+        right = np.array([sum(a == b for a, b in zip(*pair, strict=False)) for pair in written], np.float64)
+        longest = np.array([max(map(len, pair)) for pair in written], np.float64)
+        same = np.array([guess == text for guess, text in written], np.float64)
+        metrics.append(Ratio(right, longest, units).metric("character_accuracy"))
+        metrics.append(Ratio(same, np.ones(len(same)), units).metric("exact_matches"))
+    return metrics
+
+
+def overlap(guessed: Sequence[Bag], true: Sequence[Bag], units: Integers | None = None) -> tuple[Ratio, Ratio, Ratio]:
+    """Return token precision, recall and F1 of bags of words, pooled over texts."""
+    shared = np.array([(guess & text).total() for guess, text in zip(guessed, true, strict=True)], np.float64)
+    guessed_tokens, true_tokens = (np.array([bag.total() for bag in bags], np.float64) for bags in (guessed, true))
+    return (
+        Ratio(shared, guessed_tokens, units),
+        Ratio(shared, true_tokens, units),
+        Ratio(2 * shared, guessed_tokens + true_tokens, units),
+    )
+
+
+def best_constant_bag(train: Sequence[Bag]) -> Bag:
+    """Return the bag of largest token F1 on train, if every text is guessed to be it.
+
+    The n-th copy of a word is shared with as many texts as hold the word n times. Of all bags of a size, the one of
+    the most widely shared copies shares the most, so only one bag of each size need be tried: with the copies sorted,
+    S_k texts shared by the first k, and T words of train in N texts, F1 = 2 S_k / (k N + T).
+    """
+    holding = Counter((word, copy) for bag in train for word, count in bag.items() for copy in range(count))
+    copies = sorted(holding, key=lambda entry: (-holding[entry], entry))
+    shared = np.cumsum([holding[entry] for entry in copies])
+    if not len(copies):
+        return Counter()
+    f1 = 2 * shared / (np.arange(1, len(copies) + 1) * len(train) + shared[-1])
+    return Counter(word for word, _ in copies[: int(f1.argmax()) + 1])
+
+
+def recovered_texts(guessed: Sequence[str], ordered: bool, texts: Sequence[str]) -> list[RecoveredSentence]:
+    """Return the first texts beside what the attacker reads, for people to look at."""
+    shown = zip(texts, guessed, _bags(texts, ordered), _bags(guessed, ordered), strict=False)
+    return [RecoveredSentence(text, guess, (a & b).total(), a.total(), None) for text, guess, a, b in shown]
+
+
+def _bags(texts: Sequence[str], counted: bool) -> list[Bag]:
+    return [Counter(words(text) if counted else set(words(text))) for text in texts]

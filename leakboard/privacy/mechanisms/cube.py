@@ -1,0 +1,195 @@
+"""Noise on a normalised vector, in every variant that papers and released code have, with what each one proves.
+
+A release is given a vector of d coordinates in [0, 1]. Neighbours are any two such vectors: whatever word is changed,
+and whatever the encoder makes of it, its output stays in the cube. What is *claimed* is what the authors state; what
+is *proved* follows from what the code draws:
+
+* Laplace noise of scale b on each coordinate, drawn independently: d / b, for two vectors of the cube are up to d
+  apart in L1 (`Laplace`). With b = 1/epsilon (``per_coordinate``, DPNR's algorithm) this is d times what is claimed;
+  with b = d/epsilon (``l1``) it is the claim.
+* Gaussian noise of deviation s: the least epsilon at the claim's delta for an L2 distance of sqrt(d) (`Gaussian`).
+* One number for all coordinates (``shared``, DPNR's released code): nothing. Where d > 1 and the smallest coordinate
+  is known to be 0, subtracting the smallest published number takes the noise off.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from leakboard.claims import ReleaseClaim, ReleaseUnit
+from leakboard.errors import RequestError
+from leakboard.mechanism import MechanismDefaults
+from leakboard.privacy.mechanisms.textbook import (
+    CHECKED,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    Positive,
+    Values,
+    WordDropout,
+    gaussian_epsilon,
+)
+
+if TYPE_CHECKING:
+    from leakboard.privacy.mechanisms.textbook import Generator
+
+Family = Literal["laplace", "discrete_laplace", "gaussian"]
+Calibration = Literal["per_coordinate", "l1", "l2"]
+Sampling = Literal["independent", "shared"]
+
+ALLOWED: dict[Family, tuple[Calibration, ...]] = {
+    "laplace": ("per_coordinate", "l1"),
+    "discrete_laplace": ("l1",),
+    "gaussian": ("per_coordinate", "l2"),
+}
+"""Which sensitivity the noise of each family may be scaled to."""
+
+
+def check_release(family: Family, calibration: Calibration, sampling: Sampling) -> None:
+    """Refuse combinations that mean nothing.
+
+    Raises:
+        RequestError: one line with what is allowed.
+    """
+    if calibration not in ALLOWED[family]:
+        allowed = ", ".join(ALLOWED[family])
+        raise RequestError(
+            f"calibration: {calibration!r} is not allowed with mechanism {family!r} (allowed: {allowed})"
+        )
+    if family == "discrete_laplace" and sampling == "shared":
+        raise RequestError("sampling: 'shared' is not allowed for 'discrete_laplace' (allowed: independent)")
+
+
+@dataclass(frozen=True, config=CHECKED)
+class CubeRelease(MechanismDefaults):
+    """Noise on vectors of [0, 1]**dimension."""
+
+    dimension: Annotated[int, Field(ge=1)]
+    epsilon: Positive
+    """What is claimed."""
+    family: Family = "laplace"
+    calibration: Calibration = "per_coordinate"
+    sampling: Sampling = "independent"
+    delta: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """What is claimed; the Laplace families have 0."""
+
+    def __post_init__(self) -> None:
+        check_release(self.family, self.calibration, self.sampling)
+
+    @property
+    def assumed_sensitivity(self) -> float:
+        """What the noise is scaled to: 1, d (in L1) or sqrt(d) (in L2)."""
+        return {"per_coordinate": 1.0, "l1": float(self.dimension), "l2": math.sqrt(self.dimension)}[self.calibration]
+
+    @property
+    def mechanism(self) -> Laplace | DiscreteLaplace | Gaussian:
+        """The mechanism as its authors believe it."""
+        if self.family == "gaussian":
+            return Gaussian(self.epsilon, self.delta, self.assumed_sensitivity)
+        return (Laplace if self.family == "laplace" else DiscreteLaplace)(self.epsilon, self.assumed_sensitivity)
+
+    def release(self, values: Values, generator: Generator) -> Values:
+        """Return values with noise, of the same shape, one vector a row.
+
+        Raises:
+            ValueError: they are of another width, or not in [0, 1]: the noise would be for another sensitivity.
+        """
+        if values.shape[-1] != self.dimension:
+            raise ValueError(f"vectors of {values.shape[-1]} coordinates; this release is for {self.dimension}")
+        if not bool(((values >= 0) & (values <= 1)).all()):
+            raise ValueError(
+                "a coordinate is NaN or outside [0, 1], where the sensitivity of the release does not hold"
+            )
+        mechanism: Any = self.mechanism
+        if self.sampling == "independent":
+            released: Values = mechanism.release(values, generator)
+            return released
+        like = values[..., :1]
+        return values + (mechanism.release(like, generator) - like)
+
+    @property
+    def proved(self) -> float:
+        """The epsilon that holds for any two vectors of the cube, at the claim's delta; infinite where none does."""
+        if self.sampling == "shared" and self.dimension > 1:
+            return math.inf
+        if self.family == "discrete_laplace":
+            return self.epsilon
+        if self.family == "laplace":
+            return self.epsilon * self.dimension / self.assumed_sensitivity
+        mechanism = self.mechanism
+        assert isinstance(mechanism, Gaussian)
+        return gaussian_epsilon(self.delta, mechanism.scale, math.sqrt(self.dimension))
+
+    def log_ratio(self, outputs: NDArray[Any], first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64] | None:
+        """Return ln p(output | first) - ln p(output | second) of each row, or None where it is not used."""
+        return None if self.sampling == "shared" else self.mechanism.log_ratio(outputs, first, second)
+
+    def claim(self, unit: ReleaseUnit, amplified: Any = None, proves: bool = True) -> ReleaseClaim:
+        """Return what the authors claim, beside what is proved.
+
+        Args:
+            unit: what neighbours differ in.
+            amplified: maps an epsilon to that of a release with word dropout; None where there is none.
+            proves: whether the words are hidden as the theorem of the amplification asks.
+        """
+        if unit not in ("word", "document", "vector"):
+            raise ValueError(f"claim: unit={unit!r} is not allowed: word, document or vector, any two of the cube")
+        amplified = amplified or (lambda epsilon: epsilon)
+        noise = {"laplace": "Laplace", "discrete_laplace": "discrete Laplace", "gaussian": "Gaussian"}[self.family]
+        drawn = "one number for all coordinates" if self.sampling == "shared" else "each coordinate by itself"
+        norm = {
+            "per_coordinate": "1, of one coordinate",
+            "l1": f"{self.dimension} in L1",
+            "l2": f"{self.assumed_sensitivity:.4g} in L2",
+        }
+        return ReleaseClaim(
+            amplified(self.epsilon),
+            self.delta,
+            unit,
+            f"{noise} noise, {drawn}",
+            norm[self.calibration],
+            amplified(self.proved) if proves else self.proved,
+        )
+
+
+@dataclass(frozen=True, config=CHECKED)
+class HiddenWordRelease(MechanismDefaults):
+    """A release as two texts that differ in one word meet it under word dropout, for audits.
+
+    With probability ``rate`` that word is hidden and both texts give the same vector, here the corner 1, 0, 1, 0, ...;
+    otherwise each gives its own. Where one of them is that corner, what `WordDropout` claims is attained.
+    """
+
+    inner: CubeRelease
+    rate: Annotated[float, Field(gt=0, le=1)]
+
+    @property
+    def dimension(self) -> int:
+        """Width of the vectors."""
+        return self.inner.dimension
+
+    @property
+    def epsilon(self) -> float:
+        """What is claimed, word dropout included."""
+        return WordDropout(self.rate).amplified(self.inner.epsilon)
+
+    @property
+    def delta(self) -> float:
+        """What is claimed."""
+        return self.inner.delta
+
+    def release(self, values: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
+        """Return values with noise, float (n, d); some rows are replaced by the corner before."""
+        hidden = generator.random((len(values), 1)) < self.rate
+        corner = 1 - np.arange(self.dimension, dtype=values.dtype) % 2
+        return self.inner.release(np.where(hidden, corner, values), generator)
+
+    def log_ratio(self, outputs: NDArray[Any], first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64] | None:
+        """Return the inner release's log ratio: not this one's own, but it too tells the inputs apart."""
+        return self.inner.log_ratio(outputs, first, second)

@@ -1,0 +1,205 @@
+"""What the pages of a board and of its victims show, put together from its tables."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import leakboard
+from leakboard.board.summary import summarise
+from leakboard.site import charts
+from leakboard.site import page_columns as columns
+from leakboard.site.content import AUDIT, Board, Row, slug
+from leakboard.site.details import attack_rows, measure_rows, secret_rows
+from leakboard.site.pages import table_data
+from leakboard.site.rendering import decimals
+from leakboard.site.views import LOSS, counted, keeps_most, three_epsilons, views
+
+Links = Mapping[str, str]
+"""Formats of links by what they lead to, ``victim`` and ``attack``; each has a place for a slug."""
+SITE: Links = {"victim": "{}.html", "attack": "../../attacks/{}.html"}
+ALONE: Links = {"victim": "#{}", "attack": ""}
+
+
+def board_page(board: Board, links: Links = SITE) -> dict[str, Any]:
+    """Return what the template ``board`` shows."""
+    panels, pictures = charts.plug_in_losses(board), charts.projections(board)
+    return {
+        "title": board.question,
+        "board": board,
+        "facts": facts(board),
+        "sections": _sections(board, links),
+        "panels": panels,
+        "panel_key": charts.key(panels),
+        "projections": pictures,
+        "projection_key": charts.key(pictures),
+        "projected": max((len(rows) for rows in board.projections.values()), default=0),
+        "loss": f"{LOSS:g}",
+        "data": table_data([*board.rows, *board.secrets]),
+    }
+
+
+def size(board: Board) -> str:
+    """Return in words how much a board holds."""
+    counts = {kind: len({row[kind] for row in board.rows}) for kind in ("dataset", "victim", "attack")}
+    return ", ".join(f"{count} {kind}{'' if count == 1 else 's'}" for kind, count in counts.items())
+
+
+def facts(board: Board) -> list[tuple[str, str]]:
+    """Return where the numbers come from, as pairs of a name and a sentence."""
+    commits = sorted({str(e.get("commit", "")) for e in board.meta.get("environments", ())} - {""})
+    seeds = sorted({record.seed for record in board.records})
+    reported = sum(mark != "verified" for mark in board.provenance.values())
+    return [
+        ("size", size(board)),
+        ("cells", f"{len(board.records)} with a result, seeds {', '.join(map(str, seeds))}"),
+        ("computed", "; ".join(f"commit {commit[:10]}{_dated(commit)}" for commit in commits)),
+        ("verified", _verified(len(board.provenance), reported)),
+    ]
+
+
+def _verified(rows: int, reported: int) -> str:
+    if not rows:
+        return "a run of its own, not published"
+    return f"{reported} of {rows} rows are self-reported" if reported else "all rows were computed by the project"
+
+
+def _dated(commit: str) -> str:
+    """Return the date of a commit in brackets, where this is a checkout that has it."""
+    root = Path(leakboard.__file__).parent.parent
+    command = ["git", "-C", str(root), "show", "-s", "--format=%cs", commit.rstrip("+")]
+    try:
+        shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return f" ({shown})" if shown else ""
+
+
+def _sections(board: Board, links: Links) -> list[dict[str, Any]]:
+    sections, anchored = [], set()
+    for number, view in enumerate(views(board), start=1):
+        rows = []
+        for row in view.rows:
+            anchor = f"victim-{row['slug']}"
+            rows.append(
+                {
+                    **row,
+                    "row_id": anchor if anchor not in anchored else f"{anchor}-{number}",
+                    "victim_href": links["victim"].format(row["slug"]),
+                    "attack_href": links["attack"].format(row["attack_slug"]),
+                    "data": _numbers(row),
+                }
+            )
+            anchored.add(anchor)
+        same = columns.common(columns.VICTIMS, rows)
+        sections.append(
+            {
+                "id": f"view-{number}",
+                "view": view,
+                "rows": rows,
+                "columns": [column for column in columns.VICTIMS if column not in same],
+                "same": [(column, column.cell(rows[0]).text) for column in same if column.cell(rows[0]).text],
+                "choice": keeps_most(view),
+                "scatter": charts.scatter(view) if view.is_scored else None,
+                "curves": charts.curves(view) if view.is_scored else [],
+            }
+        )
+    return sections
+
+
+def _numbers(row: Row) -> dict[str, Any]:
+    """Return what the page's script reads from a row to say which victim keeps most privacy."""
+    names = {"accuracy": "accuracy", "privacy": "privacy", "low": "privacy_low", "high": "privacy_high"}
+    values = {key: row[name] for key, name in names.items() if row[name] is not None}
+    return {"victim": row["victim"], "slug": row["slug"], "verdict": row["verdict"], **values}
+
+
+def victims(board: Board, links: Links = SITE) -> list[dict[str, Any]]:
+    """Return what the template ``victim`` shows, for each victim of a board."""
+    return [_victim(board, name, links) for name in dict.fromkeys(row["victim"] for row in board.rows)]
+
+
+def _victim(board: Board, name: str, links: Links) -> dict[str, Any]:
+    datasets = list(dict.fromkeys(row["dataset"] for row in board.rows if row["victim"] == name))
+    claims = [{"dataset": dataset, **three_epsilons(board, dataset, name)} for dataset in datasets]
+    label = board.label("victim", name)
+    return {
+        "name": name,
+        "options": label,
+        "slug": slug(label),
+        "claims": [claim for claim in claims if claim["verdict"] or claim["audited"] is not None],
+        "claim_columns": (columns.Column("dataset", "dataset", "name"), *columns.EPSILONS),
+        "claim_texts": _claim_texts([r for r in board.records if r.victim == name and r.claim]),
+        "parts": [_part(board, dataset, name, links) for dataset in datasets],
+        "comparison": [row for row in board.comparison if row["victim"] == name],
+    }
+
+
+def _claim_texts(records: Sequence[Any]) -> list[str]:
+    """Return what a claim is about, in its author's words, each once."""
+    told = ("mechanism", "sensitivity", "sampling", "vocabulary", "caveat", "details")
+    texts = (
+        "; ".join(f"{name}: {record.claim[name]}" for name in told if record.claim.get(name)) for record in records
+    )
+    return [f"{text}." for text in dict.fromkeys(filter(None, texts))]
+
+
+def _part(board: Board, dataset: str, victim: str, links: Links) -> dict[str, Any]:
+    attacks = attack_rows(board, dataset, victim)
+    audits = [r for r in board.records if (r.dataset, r.victim, r.attack_metric) == (dataset, victim, AUDIT)]
+    claimed = three_epsilons(board, dataset, victim)["claimed"]
+    first = attacks[0]
+    return {
+        "dataset": dataset,
+        "facts": [
+            ("task accuracy", decimals(first.get("task_accuracy"))),
+            ("constant guess of the task", decimals(first.get("task_majority"))),
+            ("test texts", f"{first['test_size']:,}"),
+        ],
+        "sentences": summarise([row for row in [*attacks, *board.secrets] if _is_of(row, dataset, victim)]),
+        "attacks": [linked(row, links) for row in attacks],
+        "trade_off": charts.trade_off(audits, claimed),
+        "secrets": secret_rows(board, dataset, victim),
+        "measures": measure_rows(board, dataset, victim),
+        "groups": [row for row in board.groups if _is_of(row, dataset, victim)],
+        "costs": _costs([row for row in board.costs if _is_of(row, dataset, victim)]),
+    }
+
+
+def _is_of(row: Row, dataset: str, victim: str) -> bool:
+    return (row["dataset"], row["victim"]) == (dataset, victim)
+
+
+def linked(row: Row, links: Links) -> Row:
+    """Return a row of the leaderboard with a link to its attack's page, and many secrets counted."""
+    is_audit = row["attack_metric"] == AUDIT and row["status"] == "ok"
+    return {
+        **row,
+        "secrets": counted(row["secrets"]),
+        "status": "by itself; the audited epsilon allows for all audits" if is_audit else row["status"],
+        "attack_href": links["attack"].format(slug(row["attack_options"])),
+    }
+
+
+def _costs(rows: Sequence[Row]) -> list[Row]:
+    """Return what each stage took, mean over seeds; fitting and publishing are the same for every attack."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        attack = row["attack"] if row["stage"] == "attack" else ""
+        groups.setdefault((row["stage"], attack), []).append(row)
+    return [
+        {
+            "stage": stage,
+            "attack": attack,
+            "device": members[0]["device"],
+            **{name: _mean([row[name] for row in members]) for name in ("seconds", "peak_memory_mib")},
+        }
+        for (stage, attack), members in groups.items()
+    ]
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None

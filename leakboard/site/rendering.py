@@ -1,0 +1,159 @@
+"""How a cell of a table is shown and sorted, by kind: numbers, intervals, epsilons, ranks, verdicts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from leakboard.board.columns import METRICS
+from leakboard.metrics.audits import rounded_down
+from leakboard.site.content import Row
+from leakboard.suite.names import natural
+
+LAST = 1e308
+"""What is sorted behind every number: a missing one. Browsers take the word for infinity for text."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell as it is shown; every text is escaped by the template."""
+
+    text: str
+    order: float | str = ""
+    """What the table is sorted by."""
+    small: str = ""
+    """A second line: an interval, options, where a gap is."""
+    chip: str = ""
+    """The class of a coloured label."""
+
+
+def decimals(value: Any, digits: int = 3) -> str:
+    """Return a number with a fixed number of decimals; infinity as a word; nothing where there is none."""
+    if value is None or value != value:
+        return ""
+    return f"{value:.{digits}f}" if math.isfinite(value) else "infinite"
+
+
+def _metric(row: Row, key: str) -> Cell:
+    name = METRICS.get(str(row[key]), str(row[key]))
+    return Cell(name, name)
+
+
+def _text(row: Row, key: str) -> Cell:
+    value = "" if row.get(key) is None else str(row[key])
+    return Cell(value, _letters(value))
+
+
+def _number(row: Row, key: str) -> Cell:
+    value = row.get(key)
+    return Cell(decimals(value), _order(value))
+
+
+def _interval(row: Row, key: str) -> Cell:
+    """Show the 95 % interval below the number, or the standard deviation over seeds where there is no interval."""
+    value, low, high, spread = (row.get(name) for name in (key, f"{key}_low", f"{key}_high", f"{key}_sd"))
+    parts = [f"{decimals(low)} to {decimals(high)}"] if low is not None and high is not None else []
+    parts += [f"sd {decimals(spread)}"] if spread is not None and not parts else []
+    return Cell(decimals(value), _order(value), " ".join(parts))
+
+
+def _epsilon(row: Row, key: str) -> Cell:
+    value = row.get(key)
+    if value is None:
+        return Cell("", LAST)
+    return Cell(f"{value:.3g}" if math.isfinite(value) else "none", _order(value))
+
+
+def _claim(row: Row, key: str) -> Cell:
+    """Show below a claim what it is about: two inputs that differ in one of these."""
+    cell = _epsilon(row, key)
+    return Cell(cell.text, cell.order, f"per {row['unit']}" if cell.text and row.get("unit") else "")
+
+
+def _bound(row: Row, key: str) -> Cell:
+    cell = _epsilon(row, key)
+    if cell.text:
+        return Cell(f"≥ {rounded_down(row[key])}", cell.order)
+    return Cell("", cell.order, "not audited here" if row.get("claimed") is not None else "")
+
+
+def _rank(row: Row, key: str) -> Cell:
+    """Show the ranks that the intervals leave open: tied victims share a range."""
+    if not row.get(key):
+        return Cell("")
+    first, last = row[key], row["last_rank"]
+    return Cell(str(first) if first == last else f"{first} to {last}", first + last / 1e6)
+
+
+def _name(row: Row, key: str) -> Cell:
+    return Cell(str(row[key]), _letters(str(row[key])), row.get("small", ""))
+
+
+def _verdict(row: Row, key: str) -> Cell:
+    verdict = row.get(key) or ""
+    return Cell(verdict, verdict, chip=verdict)
+
+
+def _gap(row: Row, key: str) -> Cell:
+    value = row.get(key)
+    return Cell(decimals(value), _order(value), row.get("gap_variable") or "" if value is not None else "")
+
+
+def _seconds(row: Row, key: str) -> Cell:
+    value = row.get(key)
+    return Cell("" if value is None else f"{value:,.0f}" if value >= 10 else f"{value:.1f}", _order(value))
+
+
+def _share(row: Row, key: str) -> Cell:
+    value = row.get(key)
+    return Cell("" if value is None else f"{100 * value:.0f} %", _order(value))
+
+
+def _whole(row: Row, key: str) -> Cell:
+    value = row.get(key)
+    return Cell("" if value is None else f"{value:,.0f}", _order(value))
+
+
+def _signed(row: Row, key: str) -> Cell:
+    value = row.get(key)
+    return Cell("" if value is None or value != value else f"{value:+.3f}", _order(value))
+
+
+def _errors(row: Row, key: str) -> Cell:
+    value = row.get(key)
+    return Cell("" if value is None or value != value else f"{value:+.1f}", _order(value))
+
+
+def _letters(text: str) -> str:
+    """Return a text that a browser sorts by its letters as people sort the name: numbers have one width."""
+    return "".join(part if isinstance(part, str) else f"{part:025.9f}" for part in natural(text)[0])
+
+
+def _order(value: Any) -> float:
+    """Return what a number is sorted by: what is missing comes last where the smallest comes first."""
+    return LAST if value is None or value != value else min(float(value), LAST / 10)
+
+
+KINDS: dict[str, Callable[[Row, str], Cell]] = {
+    "text": _text,
+    "number": _number,
+    "baseline": _number,
+    "interval": _interval,
+    "epsilon": _epsilon,
+    "claim": _claim,
+    "bound": _bound,
+    "rank": _rank,
+    "name": _name,
+    "verdict": _verdict,
+    "gap": _gap,
+    "seconds": _seconds,
+    "share": _share,
+    "whole": _whole,
+    "count": _whole,
+    "mark": _text,
+    "metric": _metric,
+    "signed": _signed,
+    "errors": _errors,
+}

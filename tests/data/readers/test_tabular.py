@@ -1,0 +1,160 @@
+"""The reader: four formats say the same, and a bad file is refused in one line that names file, row and reason."""
+
+import json
+
+import pandas as pd
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from leakboard.data.readers.tabular import clean_category, clean_text, expand, read_rows
+from leakboard.errors import RequestError
+
+ROWS = [
+    {"text": "The soup was cold, sadly.", "label": "1"},
+    {"text": 'He said "never again"\nand left.', "label": "0"},
+    {"text": "Sehr schön — très bien\ttabbed", "label": "1"},
+]
+
+
+def clean(row):
+    return {"text": clean_text(row["text"], "text"), "label": clean_category(row["label"], "label")}
+
+
+def read(path, on_bad_rows="error"):
+    return read_rows(str(path), ("text", "label"), clean, on_bad_rows)
+
+
+def write(path, rows):
+    frame = pd.DataFrame(rows)
+    if path.suffix == ".parquet":
+        frame.to_parquet(path)
+    elif path.suffix == ".jsonl":
+        path.write_text("\n".join(json.dumps(row) for row in rows) + "\n\n", encoding="utf-8")
+    else:
+        frame.to_csv(path, index=False, sep="\t" if path.suffix.lower() == ".tsv" else ",")
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "A.TSV", "a.jsonl", "a.parquet"])
+def test_every_format_gives_the_same_rows(tmp_path, name):
+    found = read(write(tmp_path / name, ROWS))
+    assert found.rows == ROWS
+    assert found.numbers == [0, 1, 2]
+    assert found.dropped == 0
+
+
+def test_numbers_and_truth_values_become_class_names(tmp_path):
+    rows = [{"text": "one", "label": 1}, {"text": "two", "label": 2}]
+    for name in ("a.jsonl", "a.parquet", "a.csv"):
+        assert [row["label"] for row in read(write(tmp_path / name, rows)).rows] == ["1", "2"]
+    assert clean_category(True, "x") == "true"
+    assert clean_category(3.0, "x") == "3"
+    assert clean_category(" cats ", "x") == "cats"
+
+
+def test_a_byte_order_mark_is_not_part_of_the_first_column(tmp_path):
+    for name, content in (("a.csv", "text,label\nx,1\n"), ("a.jsonl", '{"text": "x", "label": 1}\n')):
+        (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + content.encode())
+        assert read(tmp_path / name).rows == [{"text": "x", "label": "1"}]
+
+
+def test_a_glob_reads_its_files_in_order_and_counts_rows_over_all(tmp_path):
+    write(tmp_path / "part2.csv", ROWS[1:])
+    write(tmp_path / "part1.jsonl", ROWS[:1])
+    assert [path.name for path in expand(str(tmp_path / "part*"))] == ["part1.jsonl", "part2.csv"]
+    found = read(tmp_path / "part*")
+    assert found.rows == ROWS
+    assert found.numbers == [0, 1, 2]
+
+
+BAD = {
+    "missing_text.jsonl": (b'{"label": 1}\n', "row 1: text is missing"),
+    "null_text.jsonl": (b'{"text": null, "label": 1}\n', "row 1: text is missing"),
+    "misspelt_key.jsonl": (b'{"text": "x", "labels": 1}\n', "row 1: label is missing; did you mean 'labels'?"),
+    "missing_label.csv": (b"text,label\nx,1\ny,\n", "row 2: label is empty"),
+    "blank_text.csv": (b"text,label\n   ,1\n", "row 1: text is empty"),
+    "wrong_type.jsonl": (b'{"text": 7, "label": 1}\n', "row 1: text is int, not text"),
+    "list_label.jsonl": (b'{"text": "x", "label": [1]}\n', "row 1: label is list, not text"),
+    "fraction_label.jsonl": (b'{"text": "x", "label": 0.5}\n', "row 1: label is 0.5, not a class"),
+    "nan_label.jsonl": (b'{"text": "x", "label": NaN}\n', "row 1: label is nan, not a class"),
+    "nan_label.csv": (b"text,label\nx,NaN\n", "row 1: label is NaN, not a class"),
+    "gzip.csv": (b"\x1f\x8b\x08\x00", "is compressed by gzip, not CSV in UTF-8"),
+    "sheet.csv": (b"PK\x03\x04rest", "is a zip archive, as xlsx files are, not CSV in UTF-8"),
+    "utf16.csv": ("text,label\nx,1\n".encode("utf-16"), "is text in UTF-16, not CSV in UTF-8"),
+    "latin1.csv": (b"text,label\nfine,1\nna\xefve,1\n", "row 2: text has bytes that are not UTF-8"),
+    "latin1.jsonl": (b'{"text": "na\xefve", "label": 1}\n', "row 1: text has bytes that are not UTF-8"),
+    "lone_surrogate.jsonl": (b'{"text": "\\ud800", "label": 1}\n', "row 1: text has bytes that are not UTF-8"),
+    "too_many.csv": (b"text,label\nwell, almost,1\n", "row 1: 1 fields too many"),
+    "too_few.csv": (b"text,label\nx,1\ny\n", "row 2: too few fields"),
+    "too_few_behind.csv": (b"text,label,extra\nx 1,0\n", "row 1: too few fields"),
+    "quotes.csv": (b'text,label\n"never closed,1\n', "line 2: unexpected end of data"),
+    "quotes_inside.csv": (b'text,label\n"a"b,1\n', "line 2: "),
+    "not_json.jsonl": (b'{"text": "x", "label": 1}\n{"text": \n', "row 2: not JSON"),
+    "deep.jsonl": (b"[" * 100_000 + b"\n", "row 1: not JSON"),
+    "not_object.jsonl": (b'["x", 1]\n', "row 1: a JSON list, not an object"),
+    "notes.docx": (
+        b"text,label\nx,1\n",
+        "unknown format '.docx' (allowed: .csv, .tsv, .parquet, .arrow, .feather, .jsonl)",
+    ),
+    "column.csv": (b"text,labels\nx,1\n", "no column 'label' (there are: text, labels); did you mean 'labels'?"),
+    "twice.csv": (b"text,label,text\nx,1,y\n", "2 columns are named 'text'"),
+    "empty.csv": (b"", "empty, no column names"),
+    "header_only.csv": (b"text,label\n", "no usable rows"),
+    "empty.jsonl": (b"", "no usable rows"),
+    "empty.parquet": (b"", "not a readable Parquet file"),
+    "text.parquet": (b"text,label\nx,1\n", "not a readable Parquet file"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_file_is_refused_in_one_line(tmp_path, name):
+    content, reason = BAD[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(RequestError) as caught:
+        read(tmp_path / name)
+    message = str(caught.value)
+    assert reason in message
+    assert str(tmp_path / name) in message
+    assert "\n" not in message
+
+
+def test_a_truncated_parquet_file_is_refused(tmp_path):
+    whole = write(tmp_path / "a.parquet", ROWS * 50).read_bytes()
+    (tmp_path / "a.parquet").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(RequestError, match="not a readable Parquet file"):
+        read(tmp_path / "a.parquet")
+
+
+def test_undecodable_bytes_in_parquet_are_a_bad_row(tmp_path):
+    texts = pyarrow.array([b"fine", b"na\xefve", b"good"]).view(pyarrow.utf8())
+    table = pyarrow.table({"text": texts, "label": pyarrow.array([0, 1, 0])})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet", use_dictionary=False)
+    with pytest.raises(RequestError, match="row 2: bytes that are not UTF-8"):
+        read(tmp_path / "a.parquet")
+    found = read(tmp_path / "a.parquet", "drop")
+    assert (found.numbers, found.dropped) == ([0, 2], 1)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    for pattern in ("none.csv", "none*.csv"):
+        with pytest.raises(RequestError, match="no such file"):
+            read(tmp_path / pattern)
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(RequestError, match=r"folder.csv: no such file"):
+        read(tmp_path / "folder.csv")
+
+
+def test_many_bad_rows_are_counted_and_the_first_three_shown(tmp_path):
+    (tmp_path / "a.csv").write_text("text,label\n" + "x,\n" * 5 + "x,1\n")
+    with pytest.raises(RequestError, match=r"5 bad rows \(row 1: .*; row 2: .*; row 3: .*; and 2 more\)"):
+        read(tmp_path / "a.csv")
+
+
+def test_dropped_rows_are_counted_and_leave_gaps_in_the_numbers(tmp_path):
+    (tmp_path / "a.csv").write_text("text,label\nx,1\n,1\ny,0\nz\n")
+    (tmp_path / "b.csv").write_text("text,label\na,b,c\nw,1\n")
+    found = read(tmp_path / "*.csv", "drop")
+    assert [row["text"] for row in found.rows] == ["x", "y", "w"]
+    assert found.numbers == [0, 2, 5]
+    assert found.dropped == 3

@@ -1,0 +1,270 @@
+"""Reading vectors: every format and spelling says the same, and what is no vector is refused with file and row."""
+
+import io
+import json
+import zipfile
+import zlib
+
+import numpy as np
+import pandas as pd
+import pyarrow
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+from leakboard.data.readers import memory
+from leakboard.data.readers.vectors import read_vectors
+from leakboard.errors import RequestError
+
+VECTORS = np.random.default_rng(0).standard_normal((7, 12)).astype(np.float32)
+IDS = [f"key {i}" for i in range(7)]
+
+
+def lists(vectors=VECTORS, name="vector"):
+    return [{"id": i, "text": "words", name: row.tolist()} for i, row in zip(IDS, vectors, strict=True)]
+
+
+def columns(vectors=VECTORS, prefix="e"):
+    """Return rows with one column a dimension, not in the order of their numbers."""
+    order = np.random.default_rng(1).permutation(vectors.shape[1])
+    return [
+        {"id": i, "age": 40, **{f"{prefix}{d}": float(row[d]) for d in order}}
+        for i, row in zip(IDS, vectors, strict=True)
+    ]
+
+
+def write(path, rows):
+    if path.suffix == ".jsonl":
+        path.write_text("\n\n".join(map(json.dumps, rows)) + "\n")
+    elif path.suffix in (".csv", ".tsv"):
+        plain = [{k: json.dumps(v) if isinstance(v, list) else v for k, v in row.items()} for row in rows]
+        pd.DataFrame(plain).to_csv(path, index=False, sep="\t" if path.suffix == ".tsv" else ",")
+    elif path.suffix == ".parquet":
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    elif path.suffix == ".feather":
+        pyarrow.feather.write_feather(pyarrow.Table.from_pylist(rows), path)
+    else:
+        table = pyarrow.Table.from_pylist(rows)
+        with pyarrow.ipc.new_stream(path, table.schema) as stream:
+            stream.write_table(table, max_chunksize=2)
+    return path
+
+
+TABLES = ["a.jsonl", "a.csv", "A.TSV", "a.parquet", "a.feather", "a.arrow"]
+
+
+@pytest.mark.parametrize("rows", [lists(), columns(), columns(prefix="dim_")], ids=["lists", "columns", "dim_"])
+@pytest.mark.parametrize("name", TABLES)
+def test_every_format_and_spelling_gives_the_same_vectors(tmp_path, name, rows):
+    ids, vectors = read_vectors(write(tmp_path / name.lower(), rows))
+    assert list(ids) == IDS
+    assert vectors.dtype == np.float32
+    np.testing.assert_array_equal(vectors, VECTORS)
+
+
+def test_arrays_with_and_without_ids(tmp_path):
+    np.save(tmp_path / "a.npy", VECTORS)
+    np.savez(tmp_path / "a.npz", id=IDS, anything=VECTORS, key=IDS[::-1])
+    assert read_vectors(tmp_path / "a.npy")[0] is None
+    ids, vectors = read_vectors(tmp_path / "a.npz", "anything")
+    assert ids == IDS
+    np.testing.assert_array_equal(vectors, VECTORS)
+    assert read_vectors(tmp_path / "a.npz", "anything", "key")[0] == IDS[::-1]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.parquet", "a.arrow"])
+def test_names_with_dots_are_looked_up_in_nested_objects(tmp_path, name):
+    rows = [{"point": {"key": row["id"]}, "data": {"vector": row["vector"], "other": [1.0]}} for row in lists()]
+    ids, vectors = read_vectors(write(tmp_path / name, rows), "data.vector", "point.key")
+    assert list(ids) == IDS
+    np.testing.assert_array_equal(vectors, VECTORS)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_prefix_chooses_among_families(tmp_path, name):
+    rows = [a | {"m1": 1.0, "m2": 2.0} for a in columns()]
+    path = write(tmp_path / name.lower(), rows)
+    np.testing.assert_array_equal(read_vectors(path, "e")[1], VECTORS)
+    assert read_vectors(path, "m")[1].tolist() == [[1.0, 2.0]] * 7
+    with pytest.raises(RequestError, match=r"several columns may hold vectors: (e, m|m, e); name one by `column`$"):
+        read_vectors(path)
+
+
+@pytest.mark.parametrize("name", ["a.npy", *TABLES])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_the_file_s_own_row_of_a_number_that_is_not_finite_is_named(tmp_path, name, value):
+    broken = VECTORS.copy()
+    broken[[4, 6], 3] = value
+    path = tmp_path / name.lower()
+    if name == "a.npy":
+        np.save(path, broken)
+    else:
+        write(path, lists(broken))
+    with pytest.raises(RequestError, match=r"2 of 7 vectors hold NaN or infinity; the first is row 5$") as caught:
+        read_vectors(path)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_vector_of_another_width_is_named(tmp_path, name):
+    rows = lists()
+    rows[3]["vector"] = rows[3]["vector"][:-1]
+    with pytest.raises(RequestError, match=r"row 4 has a vector of 11 numbers, row 1 one of 12$"):
+        read_vectors(write(tmp_path / name.lower(), rows))
+
+
+REFUSED = {
+    "words.csv": ("id,e0,e1\n1,0.5,1\n2,0.5,much\n", 'row 2: e1 holds "much"; allowed: numbers'),
+    "text.csv": ('id,vector\n1,"[1, 2]"\n2,none\n', 'row 2: vector is "none"; allowed: a list of numbers'),
+    "null.jsonl": ('{"v": [1, 2]}\n{"v": null}\n', "row 2: v is null; allowed: a list of numbers"),
+    "missing.jsonl": ('{"v": [1, 2]}\n{"w": [1, 2]}\n', "row 2: v is missing"),
+    "inside.jsonl": ('{"v": [1, 2]}\n{"v": [1, null]}\n', "row 2: v holds null; allowed: numbers"),
+    "empty.jsonl": ('{"v": [1, 2]}\n{"v": []}\n', "row 2: v is []; allowed: a list of numbers"),
+    "json.jsonl": ('{"v": [1, 2]}\n{"v": \n', "row 2: not JSON"),
+    "first.jsonl": ("[1, 2]\n", "row 1: a JSON list, not an object"),
+    "nothing.jsonl": ("", "no rows"),
+    "header.csv": ("id,e0,e1\n", "no rows"),
+    "none.csv": ("id,text\n1,words\n", "no column holds vectors (there are text)"),
+    "large.jsonl": (f'{{"v": [1, 2]}}\n{{"v": [1, 1{"0" * 400}]}}\n', "row 2: v holds 1000"),
+    "bad.npy": ("no array", "cannot be read (no array of numbers)"),
+    "bad.npz": ("no array", "cannot be read (no array of numbers)"),
+    "v.txt": ("1 2 3\n", "unknown format '.txt' (allowed: .npy, .npz, .parquet, .arrow, "),
+    "bad.arrow": ("no Arrow file", "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_file_without_a_vector_a_row_is_refused_in_one_line(tmp_path, name):
+    content, reason = REFUSED[name]
+    (tmp_path / name).write_text(content)
+    with pytest.raises(RequestError) as caught:
+        read_vectors(tmp_path / name)
+    assert str(caught.value).startswith(f"{tmp_path / name}: ")
+    assert reason in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.npz", *TABLES])
+def test_a_missing_file_is_told(tmp_path, name):
+    with pytest.raises(RequestError, match=r"no such file$"):
+        read_vectors(tmp_path / name.lower())
+
+
+def test_arrays_without_a_column_that_is_meant_or_without_dimensions_are_refused(tmp_path):
+    np.savez(tmp_path / "two.npz", v=VECTORS, w=VECTORS)
+    with pytest.raises(RequestError, match=r"several columns may hold vectors: v, w; name one by `column`$"):
+        read_vectors(tmp_path / "two.npz")
+    np.savez(tmp_path / "none.npz", id=IDS)
+    with pytest.raises(RequestError, match=r"no column holds vectors$"):
+        read_vectors(tmp_path / "none.npz")
+    np.save(tmp_path / "flat.npy", np.empty((5, 0), np.float32))
+    with pytest.raises(RequestError, match=r"array of shape \(5, 0\); allowed: numbers of shape \(rows, d\), d from 1"):
+        read_vectors(tmp_path / "flat.npy")
+    (tmp_path / "none.npz").rename(tmp_path / "archive.npy")
+    with pytest.raises(RequestError, match=r"archive\.npy: cannot be read \(no array of numbers\)$"):
+        read_vectors(tmp_path / "archive.npy")
+    np.save(tmp_path / "objects.npy", np.array([[1, "a"], [2, None]], object), allow_pickle=True)
+    with pytest.raises(RequestError, match=r"objects\.npy: cannot be read \(no array of numbers\)$"):
+        read_vectors(tmp_path / "objects.npy")
+
+
+def test_a_missing_column_is_told_with_the_nearest_name(tmp_path):
+    path = write(tmp_path / "a.jsonl", lists())
+    with pytest.raises(RequestError, match=r"column 'vectr' is not one of text, vector; did you mean 'vector'\?"):
+        read_vectors(path, "vectr")
+    with pytest.raises(RequestError, match="column 'text' holds no vector in row 1"):
+        read_vectors(path, "text")
+    with pytest.raises(RequestError, match=r"id 'key' is not one of id, text, vector"):
+        read_vectors(path, id="key")
+
+
+def test_ids_of_another_number_than_the_vectors_are_refused(tmp_path):
+    np.savez(tmp_path / "a.npz", id=IDS[:5], v=VECTORS)
+    with pytest.raises(RequestError, match="5 ids of 7 vectors"):
+        read_vectors(tmp_path / "a.npz")
+
+
+def header(*shape):
+    """Return the first bytes of an npy file of float32."""
+    content = io.BytesIO()
+    np.lib.format.write_array_header_1_0(content, {"descr": "<f4", "fortran_order": False, "shape": shape})
+    return content.getvalue()
+
+
+def zip_bomb(path, rows):
+    """Write an npz whose array ``v`` is so many MiB of zeros, without ever having them, and return its path."""
+    deflate = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    shape = rows, 2**18
+    first = deflate.compress(header(*shape)) + deflate.flush(zlib.Z_FULL_FLUSH)
+    block = deflate.compress(bytes(2**20)) + deflate.flush(zlib.Z_FULL_FLUSH)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("v.npy", first + rows * block + deflate.flush())
+        (entry,) = archive.infolist()
+        entry.compress_type, entry.file_size = zipfile.ZIP_DEFLATED, len(header(*shape)) + rows * 2**20
+    return path
+
+
+@pytest.fixture
+def nothing_expanded(monkeypatch):
+    """Fail where a member of a zip is read."""
+
+    def read(*_):
+        raise AssertionError("expanded")
+
+    monkeypatch.setattr(zipfile.ZipExtFile, "read", read)
+
+
+def test_a_zip_bomb_is_refused_unread(tmp_path, nothing_expanded):
+    path = zip_bomb(tmp_path / "v.npz", 4096)
+    packed = rf"{(path.stat().st_size) / 2**20:.1f} MiB"
+    message = rf"v\.npz: would expand to 4\.0 GiB; allowed: up to 1 GiB, or 500 times the {packed} in the file; uncompr"
+    with pytest.raises(RequestError, match=message):
+        read_vectors(path)
+
+
+def test_what_memory_does_not_hold_is_refused_unread(tmp_path, monkeypatch, nothing_expanded):
+    monkeypatch.setattr(memory, "free_memory", lambda: 2**29)
+    np.savez(tmp_path / "small.npz", v=VECTORS)
+    for path in (zip_bomb(tmp_path / "v.npz", 640), tmp_path / "v.npy"):
+        if path.suffix == ".npy":
+            with path.open("wb") as stream:
+                stream.write(header(640, 2**18))
+                stream.truncate(stream.tell() + 640 * 2**20)  # a hole: no byte of it lies on the disk
+        with pytest.raises(
+            RequestError, match=r"would expand to 0\.6 GiB; allowed: up to 0\.5 GiB, the memory that is"
+        ):
+            read_vectors(path)
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_compressed_columns_are_expanded_as_far_as_memory_holds_them(tmp_path, name, monkeypatch):
+    path = write(tmp_path / name, [{"vector": [0.5] * 32}] * 4000)
+    assert read_vectors(path)[1].shape == (4000, 32)
+    monkeypatch.setattr("leakboard.data.readers.vectors.free_memory", lambda: 2**19)
+    with pytest.raises(
+        RequestError, match=r"would expand to 0\.0 GiB; allowed: up to 0\.0 GiB, the memory that is free"
+    ):
+        read_vectors(path)
+
+
+def test_many_vectors_that_are_meant_are_read_however_they_are_packed(tmp_path, monkeypatch):
+    monkeypatch.setattr(memory, "GIB", 2**16)
+    vectors = np.random.default_rng(2).standard_normal((500, 64)).astype(np.float32)
+    counts = (vectors > 2.3).astype(np.float32)
+    for meant in (vectors, counts):
+        np.savez_compressed(tmp_path / "v.npz", id=np.arange(500), v=meant)
+        np.testing.assert_array_equal(read_vectors(tmp_path / "v.npz")[1], meant)
+    np.savez(tmp_path / "zeros.npz", np.zeros((500, 64)))
+    assert not read_vectors(tmp_path / "zeros.npz")[1].any()
+
+
+@pytest.mark.parametrize("name", ["v.npy", "v.npz"])
+@pytest.mark.parametrize("rows", [1000, 10**12])
+def test_a_header_that_claims_more_than_the_file_has_is_one_line(tmp_path, name, rows):
+    content = header(rows, 100) + bytes(400)
+    (tmp_path / name).write_bytes(content)
+    if name == "v.npz":
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr("v.npy", content)
+    with pytest.raises(RequestError, match=r"^[^\n]*cannot be read \([^\n]*\)$"):
+        read_vectors(tmp_path / name)

@@ -1,0 +1,82 @@
+"""Scores of texts that were read from vectors: precision is not recall, and a constant guess is no success."""
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leakboard.data.corpora import build_corpus
+from leakboard.interfaces import Texts
+from leakboard.metrics.text_scores import best_constant_bag, overlap, recovered_texts, text_metrics
+
+
+def corpus_of(train, test):
+    """Return a corpus without secrets or labels."""
+    splits = {"train": train, "dev": test, "test": test}
+    frames = {name: pd.DataFrame({"text": texts, "row": range(len(texts))}) for name, texts in splits.items()}
+    return build_corpus("invented", frames, [], None)
+
+
+def values(metrics):
+    return {metric.name: metric.value for metric in metrics}
+
+
+def test_precision_recall_and_f1_with_unequal_counts():
+    corpus = corpus_of(["z"], ["A a, b c."])
+    counted = values(text_metrics(["a b b d e"], True, corpus))
+    assert counted["token_precision"] == 2 / 5
+    assert counted["token_recall"] == 2 / 4
+    assert counted["token_f1"] == counted["attack_score"] == pytest.approx(4 / 9)
+    as_set = values(text_metrics(["b b a d e"], False, corpus))
+    assert as_set["token_precision"] == 2 / 4
+    assert as_set["token_recall"] == 2 / 3
+    assert as_set["token_f1"] == pytest.approx(4 / 7)
+    assert not {"character_accuracy", "exact_matches"} & set(as_set)
+
+
+def test_tokens_are_pooled_over_texts():
+    precision, recall, f1 = overlap(
+        [Counter("ab"), Counter("x"), Counter()], [Counter("abcd"), Counter("y"), Counter("z")]
+    )
+    assert (precision.value, recall.value) == (2 / 3, 2 / 6)
+    assert f1.value == pytest.approx(4 / 9)
+
+
+def test_characters_stand_in_their_place_or_not_at_all():
+    corpus = corpus_of(["z"], ["Abc d", "same text!", "lost"])
+    found = values(text_metrics(["abx d ef", "Same, text", "ost"], True, corpus))
+    assert found["character_accuracy"] == (4 + 9 + 0) / (8 + 9 + 4)
+    assert found["exact_matches"] == pytest.approx(1 / 3)
+
+
+def test_a_guess_of_nothing_is_not_privacy():
+    corpus = corpus_of(["a b", "a c"], ["a d", "a e"])
+    found = values(text_metrics(["", ""], True, corpus))
+    assert found["token_precision"] == found["attack_score"] == 0
+    assert found["privacy_best_constant"] == found["empirical_privacy"] < 1
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_best_constant_is_the_best_of_all_bags(seed):
+    rng = np.random.default_rng(seed)
+    texts = [Counter(rng.choice(list("abc"), rng.integers(0, 5), p=[0.6, 0.3, 0.1]).tolist()) for _ in range(6)]
+
+    def f1(bag):
+        return overlap([bag] * len(texts), texts)[2].value
+
+    every = [Counter(dict(zip("abc", counts, strict=True))) for counts in itertools.product(range(5), repeat=3)]
+    assert f1(best_constant_bag(texts)) == pytest.approx(max(map(f1, every)))
+
+
+def test_of_no_words_the_best_constant_is_none():
+    assert best_constant_bag([Counter(), Counter()]) == Counter()
+
+
+def test_texts_are_shown_beside_what_was_read():
+    shown = recovered_texts(["a b x", "c"], True, Texts(["A b b.", "d"]))
+    assert [(s.text, s.recovered, s.words_right, s.words) for s in shown] == [
+        ("A b b.", "a b x", 2, 3),
+        ("d", "c", 0, 1),
+    ]

@@ -1,0 +1,117 @@
+"""Scores of word recovery and recovered sentences."""
+
+import numpy as np
+import pytest
+
+from leakboard.errors import NotApplicable, RequestError
+from leakboard.metrics.word_scores import (
+    ASKED,
+    UNPUBLISHED,
+    RecoveredSentence,
+    WordGuesses,
+    recovered_sentences,
+    true_ranks,
+    word_metrics,
+)
+
+VOCABULARY = [f"word{i}" for i in range(20)]
+
+
+def guesses(ranked, vocabulary=VOCABULARY):
+    ranked = np.array(ranked, dtype=np.int64)
+    return WordGuesses(list(vocabulary), ranked, np.linspace(1, 0.5, ranked.size).reshape(ranked.shape))
+
+
+def values(metrics):
+    return {m.name: m.value for m in metrics}
+
+
+def test_ranks_recall_and_reciprocal_rank_by_hand():
+    published = ["word0", "word1", "word2", "word3", "unknown"]
+    ranked = [
+        [0, 1, 2, 3, 4, 5],  # first
+        [2, 1, 0, 3, 4, 5],  # second
+        [3, 4, 5, 6, 7, 2],  # sixth
+        [4, 5, 6, -1, -1, -1],  # not there
+        [0, 1, 2, 3, 4, -1],  # not in the attacker's vocabulary
+    ]
+    assert true_ranks(guesses(ranked), published).tolist() == [0, 1, 5, np.inf, np.inf]
+    found = values(word_metrics(guesses(ranked), published, ()))
+    assert found["recall@1"] == 0.2
+    assert found["recall@5"] == found["attack_score"] == 0.4
+    assert found["mean_reciprocal_rank"] == pytest.approx((1 + 1 / 2 + 1 / 6) / 5)
+    assert found["known_to_attacker"] == 0.8
+    assert found["empirical_privacy"] == pytest.approx(0.6)
+    assert found["privacy_best_constant"] == 1
+
+
+def test_an_unknown_word_is_not_found_by_the_mark_of_no_candidate():
+    assert true_ranks(guesses([[-1, -1], [-1, 0]]), ["unknown", "word5"]).tolist() == [np.inf, np.inf]
+
+
+def test_the_constant_guess_caps_privacy():
+    published = ["the"] * 6 + ["word1"] * 4
+    ranked = np.full((10, 5), -1)
+    constant = ["the", "a", "b", "c", "d", "word1"]
+    found = values(word_metrics(guesses(ranked), published, constant))
+    assert found["attack_score"] == 0
+    assert found["privacy_best_constant"] == found["empirical_privacy"] == pytest.approx(0.4)
+
+
+def test_one_word_and_none():
+    assert values(word_metrics(guesses([[3, 0, 1, 2, 4]]), ["word3"], ()))["recall@1"] == 1
+    with pytest.raises(NotApplicable, match="no published word is left to name"):
+        word_metrics(guesses(np.empty((0, 5))), [], ())
+
+
+def test_another_number_of_rows_is_refused():
+    with pytest.raises(RequestError, match="ranked 1 vectors, 2 were published"):
+        word_metrics(guesses([[0, 1]]), ["word0", "word1"], ())
+
+
+@pytest.mark.parametrize(
+    ("ranked", "similarity", "reason"),
+    [
+        ([[0, 20]], [[1.0, 0.5]], "outside its vocabulary of 20"),
+        ([[-2, 0]], [[1.0, 0.5]], "outside its vocabulary of 20"),
+        ([[0, 1]], [[1.0]], "not one finite number a candidate"),
+        ([[0, 1]], [[1.0, np.nan]], "not one finite number a candidate"),
+    ],
+)
+def test_impossible_guesses_are_refused(ranked, similarity, reason):
+    guessed = WordGuesses(VOCABULARY, np.array(ranked), np.array(similarity, np.float32))
+    with pytest.raises(RequestError, match=reason):
+        true_ranks(guessed, ["word0"])
+
+
+def test_words_of_one_text_count_as_one_observation():
+    ranked = np.repeat([[0, 1], [1, 0]], 50, axis=0)
+    published = ["word0"] * 100
+    texts = np.repeat([0, 1], 50)
+    single, together = (
+        next(m for m in word_metrics(guesses(ranked), published, (), units) if m.name == "recall@1")
+        for units in (None, texts)
+    )
+    assert single.value == together.value == 0.5
+    assert (single.low, single.high) == pytest.approx((0.4, 0.6), abs=0.02)
+    assert (together.low, together.high) == (0, 1)
+
+
+def test_recovered_sentences_by_hand():
+    published = ["apple", "bear", "cat"]
+    vocabulary = ["apple", "bird", "cat"]
+    guessed = WordGuesses(
+        vocabulary, np.array([[0], [1], [-1]]), np.array([[0.9], [0.5], [0.0]], np.float32), details="made"
+    )
+    sentences = [
+        ("Apple, bear!", [("apple", 0), ("bear", 1)]),
+        ("A cat", [("a", UNPUBLISHED), ("cat", 2)]),
+        ("zzz", [("zzz", UNPUBLISHED)]),
+        ("the apple", [("the", ASKED), ("apple", 0)]),
+    ]
+    first, second, third, fourth = recovered_sentences(guessed, published, sentences)
+    assert first == RecoveredSentence("Apple, bear!", "apple bird", 1, 2, pytest.approx(0.7))
+    assert (second.recovered, second.words_right, second.words) == ("_ _", 0, 2)
+    assert third.recovered == "_"
+    assert third.similarity is None
+    assert (fourth.recovered, fourth.words_right, fourth.words) == ("[the] apple", 1, 1)

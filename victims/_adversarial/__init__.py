@@ -1,0 +1,1 @@
+"""Training against an adversary, and choosing by its success."""

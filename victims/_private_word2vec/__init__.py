@@ -1,0 +1,1 @@
+"""Private training of word vectors, shared by DP-SGD victims."""
