@@ -14,7 +14,7 @@ import pins
 import pytest
 
 from leakboard import metrics, threats
-from leakboard.conformance import text_stand_ins as conformance
+from leakboard.conformance import stand_ins as conformance
 from leakboard.conformance.values import content
 from leakboard.data.corpora import build_corpus
 from leakboard.interfaces import FittedVictim, PublishedWords, Secret, Victim

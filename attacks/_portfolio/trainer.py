@@ -114,10 +114,10 @@ def _finite(scores: Scores) -> Scores:
 def _fit(
     family: Family,
 ) -> Callable[[KnownTexts, KnownTexts, tuple[Secret, ...], "PortfolioAttack", int], Trained]:
-    from leakboard.attacks._portfolio.portfolio import classifiers as _classifiers
-    from leakboard.attacks._portfolio.portfolio import discriminant as _discriminant
-    from leakboard.attacks._portfolio.portfolio import linear_svm as _linear_svm
-    from leakboard.attacks._portfolio.portfolio import neighbours_and_trees as _neighbours_and_trees
+    from leakboard.attacks._portfolio import classifiers as _classifiers
+    from leakboard.attacks._portfolio import discriminant as _discriminant
+    from leakboard.attacks._portfolio import linear_svm as _linear_svm
+    from leakboard.attacks._portfolio import neighbours_and_trees as _neighbours_and_trees
 
     families: Mapping[Family, Callable[..., Trained]] = {
         "mlp": _classifiers.fit_mlp,

@@ -8,14 +8,14 @@ from scipy import optimize
 from test_attacks import AGE, GENDER, SMALL, accuracies, exclusive_or, linear, noise, world
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from leakboard.attacks._portfolio import classifiers as _classifiers
+from leakboard.attacks._portfolio import discriminant as _discriminant
+from leakboard.attacks._portfolio import ensemble as _ensemble
+from leakboard.attacks._portfolio import neighbours_and_trees as _neighbours_and_trees
+from leakboard.attacks._portfolio import trainer as _trainer
 from leakboard.attacks._portfolio.ensemble import pooled
 from leakboard.attacks._portfolio.inputs import Rotated, Scaling
 from leakboard.attacks._portfolio.members import log_loss
-from leakboard.attacks._portfolio.portfolio import classifiers as _classifiers
-from leakboard.attacks._portfolio.portfolio import discriminant as _discriminant
-from leakboard.attacks._portfolio.portfolio import ensemble as _ensemble
-from leakboard.attacks._portfolio.portfolio import neighbours_and_trees as _neighbours_and_trees
-from leakboard.attacks._portfolio.portfolio import trainer as _trainer
 from leakboard.attacks._portfolio.trainer import Trainer
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.claims import ReleaseClaim

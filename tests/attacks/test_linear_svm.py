@@ -5,7 +5,7 @@ import pytest
 from test_attacks import AGE, GENDER, linear, world
 from test_ensemble import accuracy, trained
 
-from leakboard.attacks._portfolio.portfolio import linear_svm as _linear_svm
+from leakboard.attacks._portfolio import linear_svm as _linear_svm
 from leakboard.threats.secrets import KnownTexts
 
 

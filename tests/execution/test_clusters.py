@@ -64,7 +64,7 @@ def cluster():
     """Return a Ray cluster of two nodes of one core each, on this machine."""
     utils = pytest.importorskip("ray.cluster_utils", reason="no Ray: the extra ray has it")
     path = os.environ.get("PYTHONPATH", "")
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(CHECKOUT / "tests" / "pipeline"), str(CHECKOUT), path])
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(CHECKOUT / "tests" / "execution"), str(CHECKOUT), path])
     os.environ["RAY_DEDUP_LOGS"] = "0"
     soon = {"health_check_initial_delay_ms": 500, "health_check_period_ms": 500, "health_check_failure_threshold": 2}
     head = {"num_cpus": 1, "include_dashboard": False, "_system_config": soon}  # a dead node is noticed within a second
@@ -218,7 +218,7 @@ def test_a_node_that_is_killed_in_the_middle_costs_nothing(cluster, tmp_path):
 @pytest.mark.slow
 def test_slurm_through_submitits_local_executor(tmp_path, monkeypatch):
     pytest.importorskip("submitit", reason="no submitit: the extra slurm has it")
-    path = [str(CHECKOUT / "tests" / "pipeline"), str(CHECKOUT), os.environ.get("PYTHONPATH", "")]
+    path = [str(CHECKOUT / "tests" / "execution"), str(CHECKOUT), os.environ.get("PYTHONPATH", "")]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path))
     tasks = [Task("good", answer, (5,)), Task("after good", answer, (6,), after="good"), Task("bad", fail, ())]
     tasks += [Task("dies once", die_once, (tmp_path,))]

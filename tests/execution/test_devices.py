@@ -107,7 +107,7 @@ class TestWithoutACard:
     def test_counting_cards_initialises_nothing(self):
         """Workers are forked; of a GPU that was initialised before they could use nothing."""
         script = (
-            "import torch; from leakboard.models import devices; devices.cards(); print(torch.cuda.is_initialized())"
+            "import torch; from leakboard.execution import devices; devices.cards(); print(torch.cuda.is_initialized())"
         )
         assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout == "False\n"
 

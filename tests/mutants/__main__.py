@@ -34,6 +34,7 @@ SLOWER, SPARE = 4, 60
 TESTS = {
     "threats": ["tests/threats"],
     "pipeline": ["tests/pipeline"],
+    "execution": ["tests/execution"],
     "metrics": ["tests/metrics"],
     "privacy": ["tests/privacy"],
 }

@@ -100,7 +100,7 @@ def test_texts_that_are_drawn_at_random_are_not_kept(suite, last_layer, passes, 
 def test_what_is_shared_changes_no_number(suite, passes, tmp_path, monkeypatch):
     suite |= {"victims": suite["victims"][:2], "seeds": [0]}
     shared = leakboard.run(suite, out=tmp_path / "shared").table
-    for module in ("models.frozen_states", "threats.publications"):
+    for module in ("models.frozen_states", "threats.published"):
         monkeypatch.setattr(f"leakboard.{module}.shared_array", lambda *_: None)
     alone = leakboard.run(suite, out=tmp_path / "alone").table
     assert not list((tmp_path / "alone" / ".cache").glob("arrays/*"))

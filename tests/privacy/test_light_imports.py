@@ -5,7 +5,7 @@ import sys
 
 HEAVY = ("numba", "scipy", "dp_accounting", "sklearn", "torch", "datasets", "gensim", "pandas")
 LIGHT = (
-    *(f"leakboard.privacy.mechanisms.{name}" for name in ("broken", "masking", "normalisation", "releases")),
+    *(f"leakboard.privacy.mechanisms.{name}" for name in ("broken", "masking", "normalisation", "cube")),
     "leakboard.privacy.accounting.accountant",
     "leakboard.privacy.accounting.training_budget",
     "leakboard.models.skip_gram.descent",

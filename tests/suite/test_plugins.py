@@ -246,5 +246,8 @@ def test_a_broken_entry_point_breaks_only_itself(entry_points, value, reason):
 
 def test_every_package_is_in_the_wheel():
     listed = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
-    there = {".".join(path.parent.relative_to(CHECKOUT).parts) for path in CHECKOUT.glob("leakboard/**/__init__.py")}
-    assert set(listed) == there | {f"leakboard.{kind}" for kind in (*KINDS, "leaderboards")}
+    packages = {".".join(path.parent.relative_to(CHECKOUT).parts) for path in CHECKOUT.glob("leakboard/**/__init__.py")}
+    packages |= {f"leakboard.{kind}" for kind in (*KINDS, "leaderboards")}
+    for kind in KINDS:
+        packages |= {f"leakboard.{kind}.{path.parent.name}" for path in CHECKOUT.glob(f"{kind}/_*/__init__.py")}
+    assert set(listed) == packages

@@ -230,7 +230,7 @@ class TestTraining:
                     seen.append(("encoder", parameters(adversary.module), parameters(encoder)))
                     return defence.penalty(vectors, rows)
 
-                changed = task_model.Adversary(adversary.module, loss, adversary.optimiser)
+                changed = Adversary(adversary.module, loss, adversary.optimiser)
                 return task_model.Defence(adversaries=[changed], penalty=penalty)
 
             return fit(victim, name, corpus, seed, watching)
