@@ -13,30 +13,15 @@ from mkdocs.structure.files import File, Files
 
 import leakboard
 import leakboard.site
-from leakboard.board.best_known import BEST_KNOWN
-from leakboard.board.columns import meaning
-from leakboard.board.reference import COMPARISON
-from leakboard.board.tables import CELLS, COST, FAIRNESS, LEADERBOARD, SENTENCE, SKIPPED
+from leakboard.board import schema
 from leakboard.cli.commands import app
 from leakboard.cli.listing import what_meets
-from leakboard.metrics.names import MEANINGS
+from leakboard.metrics.entries import METRICS
+from leakboard.site.readme import markdown_table
 from leakboard.suite.keys import ENTRY_KEYS, SuiteFile
 from leakboard.suite.options import describe
 from leakboard.suite.registry import Registry
 
-FILES: Mapping[str, tuple[str, str]] = {
-    "leaderboard.csv": (LEADERBOARD, "One row a dataset, victim and attack, and one for each secret."),
-    "best_known.csv": (
-        BEST_KNOWN,
-        "One row a dataset, victim and secret: the strongest attack on it.",
-    ),
-    "skipped.csv": (SKIPPED, "What cannot meet, and why."),
-    "fairness.csv": (FAIRNESS, "One row a dataset, victim, secret and group."),
-    "comparison.csv": (COMPARISON, "One row a published number of a paper, beside ours."),
-    "costs.csv": (COST, "One row a cell and stage; it differs from run to run."),
-    "cells.csv": (CELLS, "One row a cell and metric: everything that was measured. `report` writes it."),
-    "sentences.csv": (SENTENCE, "Texts beside what attacks recovered of them, for people to look at."),
-}
 PICTURE = Path(leakboard.site.__file__).parent / "templates" / "threat_model.svg"
 FUNCTIONS = ("evaluate", "audit", "run", "open_board", "boards")
 
@@ -50,9 +35,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table; bars and breaks in cells are kept from ending them."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(' '.join(c.replace('|', '&#124;').split()) for c in line)} |" for line in lines)
+    """Return a Markdown table; bars and breaks in cells do not end them."""
+    return markdown_table(head, [[" ".join(c.replace("|", "&#124;").split()) for c in line] for line in rows])
 
 
 def code(text: str) -> str:
@@ -94,15 +78,16 @@ def suites() -> str:
 def columns() -> str:
     """Return the page of the columns of every file."""
     parts = ["# Columns of the tables\n\nShares and scores lie in [0, 1]. An empty field means: not applicable."]
-    for file, (names, text) in FILES.items():
-        rows = [[code(name), meaning(file, name)] for name in names.split(", ")]
-        parts.append(f"## {file}\n\n{text}\n\n{table(['column', 'meaning'], rows)}")
+    for file, layout in schema.TABLES.items():
+        if file.endswith(".csv"):
+            rows = [[code(column.name), column.meaning] for column in schema.columns(file)]
+            parts.append(f"## {file}\n\n{layout.meaning}\n\n{table(['column', 'meaning'], rows)}")
     return "\n\n".join(parts) + "\n"
 
 
 def metrics() -> str:
     """Return the page of what is measured."""
-    rows = table(["metric", "meaning"], [[code(name), text] for name, text in MEANINGS.items()])
+    rows = table(["metric", "meaning"], [[code(name), entry.meaning] for name, entry in METRICS.items()])
     intro = "`cells.csv` has one row a cell and metric. [How answers are scored](../scoring.md) says more."
     return f"# Metrics\n\n{intro}\n\n{rows}\n"
 

@@ -4,7 +4,6 @@ Plugins are compared by the conformance suite, which makes their examples anyway
 """
 
 import ast
-import importlib
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +12,7 @@ import pandas as pd
 import pins
 import pytest
 
-from leakboard import metrics, threats
+from leakboard import metrics
 from leakboard.conformance import stand_ins as conformance
 from leakboard.conformance.values import content
 from leakboard.data.corpora import build_corpus
@@ -35,7 +34,7 @@ from leakboard.suite import revisions
 from leakboard.suite.code import revision
 from leakboard.suite.options import always_named, describe
 from leakboard.suite.registry import KINDS, Registry, load_file
-from leakboard.threats.threat import Threat
+from leakboard.threats.threat import known_threats, threat_named
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 WORDS = [f"w{i}" for i in range(60)]
@@ -130,19 +129,10 @@ SCORERS = {
     "releases": releases,
     "canaries": canaries,
 }
-"""By threat."""
+"""By the name of the threat in identities."""
 
 
-def threats_of(package):
-    """Return the threats that the modules of a package define, by name."""
-    modules = [
-        importlib.import_module(f"{package.__name__}.{path.stem}") for path in Path(package.__path__[0]).glob("*.py")
-    ]
-    own = [cls for module in modules for cls in vars(module).values() if isinstance(cls, type)]
-    return {cls.name: cls for cls in own if issubclass(cls, Threat) and cls is not Threat}
-
-
-THREATS = threats_of(threats)
+THREATS = {threat.identity or threat.name: threat for threat in map(threat_named, known_threats())}
 
 
 class Spy(Victim, FittedVictim):

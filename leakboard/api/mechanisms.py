@@ -79,7 +79,7 @@ class Audit:
     @property
     def summary(self) -> str:
         """What the audit shows, in two plain sentences."""
-        from leakboard.board.summary import audited, percent
+        from leakboard.threats.wording import audited, percent
 
         verdict = VERDICTS[self.verdict].format(claimed=f"{self.epsilon:.3g}")
         shares = f"{percent(self.first)} of the releases of the one input and {percent(self.second)} of the other's"
@@ -88,9 +88,15 @@ class Audit:
 
     def plot(self) -> Figure:
         """Return the trade-off of the errors of a test that a claim allows, with what this audit reached."""
-        from leakboard.board.trade_off import trade_off
+        from leakboard.board.figures import trade_off
 
-        return trade_off(self.epsilon, self.delta, self.second, 1 - self.first, self.trade_off)
+        bound = self.trade_off
+        curves = (
+            []
+            if bound is None
+            else [(f"{100 * bound.confidence:.0f} % confidence", bound.false_positives, bound.false_negatives)]
+        )
+        return trade_off((self.epsilon, self.delta), [(self.second, 1 - self.first, self.event)], curves)
 
     def __repr__(self) -> str:
         return self.summary

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from leakboard.board.reference import COMPARISON, compare
+from leakboard.board.reference import compare
+from leakboard.board.schema import Row, columns, names
 from leakboard.board.summary import corpus_warnings, summarise
 from leakboard.board.tables import table_rows, write_tables
-from leakboard.metrics.audits import rounded_down
 from leakboard.pipeline.records import Record
 from leakboard.store import write_file
 from leakboard.suite.names import Names
@@ -24,14 +24,6 @@ from leakboard.suite.names import Names
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-Row = Mapping[str, Any]
-
-SHOWN = (
-    "dataset, victim, attack, secret, attack_metric, attack_score, empirical_privacy, empirical_privacy_low, "
-    "empirical_privacy_high, privacy_best_constant, privacy_text_classifier, task_accuracy, epsilon_claimed, "
-    "epsilon_proved, epsilon_audited, verdict, status"
-)
-"""Columns of the table that a notebook shows, those of them that hold something."""
 _MARKUP, BACKSLASHED = re.compile(r"([^\w\s])"), r"\\\1"
 
 
@@ -85,12 +77,12 @@ class Report:
     def comparison(self) -> pd.DataFrame:
         """One row a published number, beside ours; empty where the suite has none."""
         rows = [self.names.row(row) for row in self._compared]
-        return pd.DataFrame(rows, columns=COMPARISON.split(", "))
+        return pd.DataFrame(rows, columns=names("comparison.csv"))
 
     @property
     def sentences(self) -> list[str]:
         """What was found, a sentence each; the warnings come last."""
-        return summarise(self._rows, [*self._warnings(), *self.notes])
+        return summarise(self._tables["leaderboard.csv"], [*self._warnings(), *self.notes])
 
     @property
     def summary(self) -> str:
@@ -124,12 +116,20 @@ class Report:
         return self.summary
 
     def _repr_html_(self) -> str:
-        return _sentences(self.sentences) + _html(self._shown()["leaderboard"])
+        from leakboard.site.pages import table_html
+
+        rows = self._tables["leaderboard.csv"]
+        alike = [name for name in ("dataset", "victim") if len({row[name] for row in rows}) == 1]
+        shown = [column for column in columns("report", self._threats) if column.name not in alike]
+        return _sentences(self.sentences) + table_html("", shown, rows)
 
     @cached_property
-    def _tables(self) -> dict[str, tuple[str, list[dict[str, Any]]]]:
-        tables = table_rows(self.records, self._costs, (), self.names)
-        return {file: (columns, list(rows)) for file, (columns, rows) in tables.items()}
+    def _tables(self) -> dict[str, list[Row]]:
+        return {file: list(rows) for file, rows in table_rows(self.records, self._costs, (), self.names).items()}
+
+    @property
+    def _threats(self) -> list[str]:
+        return sorted({record.threat for record in self.records})
 
     @property
     def _costs(self) -> dict[str, list[dict[str, Any]]]:
@@ -147,19 +147,7 @@ class Report:
         )
 
     def _frame(self, file: str) -> pd.DataFrame:
-        columns, rows = self._tables[file]
-        return pd.DataFrame(rows, columns=columns.split(", "))
-
-    @property
-    def _rows(self) -> list[dict[str, Any]]:
-        plain = self.table.astype(object).where(self.table.notna(), None)
-        return [{str(name): value for name, value in row.items()} for row in plain.to_dict("records")]
-
-    def _shown(self) -> dict[str, pd.DataFrame]:
-        table = self.table[[name for name in SHOWN.split(", ") if name in self.table]]
-        alike = [name for name in ("dataset", "victim") if table[name].nunique() == 1]
-        tables = {"leaderboard": table.drop(columns=alike), "fairness": self.fairness, "costs": self.costs}
-        return {name: frame.dropna(axis="columns", how="all") for name, frame in tables.items()}
+        return pd.DataFrame(self._tables[file], columns=names(file, self._threats))
 
     def _warnings(self) -> list[str]:
         failed = sum(record.status == "failed" for record in self.records)
@@ -175,9 +163,3 @@ class Report:
 
 def _sentences(sentences: Sequence[str]) -> str:
     return "".join(f"<p>{html.escape(sentence)}</p>" for sentence in sentences)
-
-
-def _html(frame: pd.DataFrame) -> str:
-    bounds = {"epsilon_audited": lambda bound: "" if pd.isna(bound) else rounded_down(bound)}
-    decimals = "{:.3f}".format
-    return frame.to_html(index=False, escape=True, border=0, na_rep="", formatters=bounds, float_format=decimals)

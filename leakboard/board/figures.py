@@ -1,4 +1,4 @@
-"""The picture of a leaderboard: what vectors are good for against what they keep, one point a victim, with intervals.
+"""Draw a leaderboard: privacy against utility, one point a victim; and the trade-off of errors that a claim allows.
 
 Names come from suites and plugins of strangers: Plotly reads some HTML in texts, so every name is escaped.
 """
@@ -7,24 +7,21 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from leakboard.board.schema import Row, columns
 from leakboard.board.strongest import headlines
 
 if TYPE_CHECKING:
     from pandas import DataFrame
     from plotly.graph_objects import Figure
 
-TITLES = {
-    "task_accuracy": "task accuracy (higher is better)",
-    "empirical_privacy": "empirical privacy (higher is better)",
-}
-"""What the axes are called; another column has its own name."""
 COLOURS = ("#2f7fb8", "#c2681a", "#3a9a62", "#a454a8", "#b8433f", "#7d7a2f")
 """Readable on white and on black: 3 : 1 and more against both."""
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star")
-Row = Mapping[str, Any]
 
 
 def privacy_utility(table: DataFrame, x: str = "task_accuracy", y: str = "empirical_privacy") -> Figure:
@@ -45,7 +42,7 @@ def privacy_utility(table: DataFrame, x: str = "task_accuracy", y: str = "empiri
 
     records: list[Row] = [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
     rows = [row for row in records if finite(row.get(x)) and finite(row.get(y))]
-    figure = go.Figure(layout=layout(TITLES.get(x, x), TITLES.get(y, y)))
+    figure = go.Figure(layout=layout(_axis(x), _axis(y)))
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in headlines(rows, lambda row: -row[y]):
         groups.setdefault((str(row.get("dataset", "")), str(row.get("secrets", ""))), []).append(row)
@@ -123,3 +120,79 @@ def _bars(rows: Sequence[Row], column: str, colour: str) -> dict[str, Any]:
         up.append(high - row[column] if known else spread if finite(spread) else 0)
         down.append(row[column] - low if known else spread if finite(spread) else 0)
     return {"type": "data", "array": up, "arrayminus": down, "color": colour, "thickness": 1, "width": 3}
+
+
+def _axis(column: str) -> str:
+    """Return the title of an axis; a column that the schema does not know has its own name."""
+    known = {entry.name: entry for entry in columns("leaderboard.csv")}
+    if column not in known or not known[column].better:
+        return column
+    return f"{column.replace('_', ' ')} ({known[column].better})"
+
+
+def least_false_negatives(epsilon: float, delta: float, false_positives: np.ndarray) -> np.ndarray:
+    """Return the least false negative rate that a claim allows for each false positive rate, float64 (n,).
+
+    A test takes a release for one of the first input. For an (epsilon, delta)-private mechanism its false negative rate
+    is at least max(0, 1 - delta - e**epsilon a, e**-epsilon (1 - delta - a)), with a its false positive rate (Wasserman
+    and Zhou 2010; Kairouz, Oh and Viswanath 2015, theorem 2.1).
+    """
+    rates = np.asarray(false_positives, np.float64)
+    above = 1 - delta - np.exp(min(epsilon, 700.0)) * rates
+    below = np.exp(-epsilon) * (1 - delta - rates)
+    return np.maximum(0.0, np.maximum(above, below))
+
+
+def trade_off(
+    claim: tuple[float, float] | None,
+    events: Sequence[tuple[float, float, str]],
+    curves: Sequence[tuple[str, Sequence[float], Sequence[float]]] = (),
+) -> Figure:
+    """Return the curve of the errors that a claim allows, and the rates of tests.
+
+    A test whose true rates lie below the curve refutes the claim. The shares that an audit counted estimate these
+    rates, and may lie below the curve by chance; only the audit's bound says whether the claim is refuted.
+
+    Args:
+        claim: epsilon and delta; None or an infinite epsilon draws no curve.
+        events: the counted shares of false positives and of false negatives of each test, with what it is.
+        curves: bounds that audits prove: a name, false positive rates, and the false negative rates that the
+            mechanism's own curve does not exceed there.
+    """
+    import plotly.graph_objects as go
+
+    figure = go.Figure(layout=layout("false positive rate", "false negative rate"))
+    grey = {"color": "#808080", "dash": "dot"}
+    figure.add_scatter(x=[0, 1], y=[1, 0], name="no information", mode="lines", line=grey, hoverinfo="skip")
+    if claim is not None and math.isfinite(claim[0]):
+        rates = np.concatenate([[0.0], np.logspace(-5, 0, 200)])
+        figure.add_scatter(
+            x=rates.tolist(),
+            y=least_false_negatives(*claim, rates).tolist(),
+            mode="lines",
+            line={"color": COLOURS[2]},
+            name=f"least that the claimed epsilon {claim[0]:.4g} allows",
+            hoverinfo="skip",
+        )
+    for name, false_positives, false_negatives in curves:
+        figure.add_scatter(
+            x=list(false_positives),
+            y=list(false_negatives),
+            mode="lines",
+            line={"color": COLOURS[4]},
+            name=f"the mechanism's own curve lies here or below ({escape(name)})",
+            hoverinfo="skip",
+        )
+    x, y, texts = zip(*events, strict=True) if events else ((), (), ())
+    figure.add_scatter(
+        x=x,
+        y=y,
+        mode="markers",
+        text=[escape(text) for text in texts],
+        marker={"color": COLOURS[4], "symbol": "diamond", "size": 11},
+        name="shares that audits counted; by chance they may lie below the line",
+        hovertemplate="%{text}<br>false positives %{x:.4f}, false negatives %{y:.4f}<extra></extra>",
+    )
+    figure.update_xaxes(range=[-0.02, 1.02])
+    figure.update_yaxes(range=[-0.02, 1.04])
+    return figure

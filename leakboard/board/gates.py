@@ -10,15 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from leakboard.board.means import Row
+from leakboard.board.schema import Row, columns
 from leakboard.errors import RequestError, nearest
-
-OF_ATTACK = ("attack_score", "empirical_privacy", "empirical_privacy_low", "empirical_privacy_high")
-OF_VICTIM = ("task_accuracy", "fairness_gap", "epsilon_claimed", "epsilon_proved", "epsilon_audited")
-COLUMNS = (*OF_ATTACK, *OF_VICTIM)
-"""Columns of ``leaderboard.csv`` that may have a limit. Of those about a victim its worst row is told."""
-OF_RELEASES = ("epsilon_claimed", "epsilon_proved")
-"""Columns that stand in a row for as many releases as its attack sees: a limit is on one."""
+from leakboard.threats.threat import known_threats, threat_named
 
 
 @dataclass(frozen=True)
@@ -48,8 +42,8 @@ def read_limits(at_most: Sequence[str], at_least: Sequence[str]) -> list[Limit]:
 def _limit(side: Literal["at most", "at least"], text: str) -> Limit:
     column, equals, number = text.partition("=")
     option = f"--{side.replace(' ', '-')} {text}"
-    if column not in COLUMNS or not equals:
-        allowed = f"COLUMN=NUMBER, with a column of {', '.join(COLUMNS)}{nearest(column, COLUMNS)}"
+    if column not in (limited := list(_gates())) or not equals:
+        allowed = f"COLUMN=NUMBER, with a column of {', '.join(limited)}{nearest(column, limited)}"
         raise RequestError(f"{option}: allowed is {allowed}")
     try:
         bound = float(number)
@@ -75,16 +69,20 @@ def broken_limits(rows: Sequence[Row], limits: Sequence[Limit]) -> list[str]:
     return lines
 
 
+def _gates() -> dict[str, str]:
+    """Return the columns of ``leaderboard.csv`` that may have a limit: of an attack, a victim, or one release."""
+    return {column.name: column.gate for column in columns("leaderboard.csv", known_threats()) if column.gate}
+
+
 def _values(rows: Sequence[Row], column: str) -> dict[str, list[float]]:
     """Return the values of a column by what they are about."""
-    about = ("dataset", "victim") if column in OF_VICTIM else ("dataset", "victim", "attack", "secret")
-    stated = [row for row in rows if row.get(column) is not None]
-    if column in OF_VICTIM:
-        stated = [row for row in stated if not row.get("secret")]
-    if column == "attack_score":
-        stated = [row for row in stated if row["attack_metric"] != "epsilon"]
+    gate = _gates()[column]
+    about = ("dataset", "victim", "attack", "secret") if gate == "attack" else ("dataset", "victim")
+    stated = [row for row in rows if row.get(column) is not None and (gate == "attack" or not row.get("secret"))]
+    if gate == "attack":
+        stated = [row for row in stated if not threat_named(row.get("threat", "")).bounds_epsilon]
     values: dict[str, list[float]] = {}
     for row in stated:
-        releases = row.get("observations") or 1 if column in OF_RELEASES else 1
+        releases = row.get("observations") or 1 if gate == "release" else 1
         values.setdefault(" / ".join(row[part] for part in about if row.get(part)), []).append(row[column] / releases)
     return values

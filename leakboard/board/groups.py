@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leakboard.board.means import Row, grouped, mean
+from leakboard.board.means import grouped, mean
+from leakboard.board.schema import Row
 from leakboard.pipeline.records import Record
 
 
@@ -39,7 +40,7 @@ def fairness(records: Sequence[Record]) -> list[Row]:
                     "gap_high": mean(once, "task_gap", "high", *here),
                     "p_value": _combined(p_values),
                     "tpr_gap": mean(once, "tpr_gap", "value", share.variable),
-                    "attack_score": measured.get(best) if best else None,
+                    "attack_accuracy": measured.get(best) if best else None,
                     "attack": best,
                 }
             )

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from leakboard.board.means import Row, deviation, grouped, mean
+from leakboard.board.means import deviation, grouped, mean
+from leakboard.board.schema import Row, means
 from leakboard.metrics.audits import corrected_bound, verdict, verdict_error
 from leakboard.pipeline.records import Record
 from leakboard.suite.names import KINDS
-
-PRIVACY = ("empirical_privacy", "privacy_best_constant", "privacy_text_classifier", "privacy_bayes", "privacy_label")
-ON_NEW_TEXTS = ("attack_score_new", "empirical_privacy_new")
+from leakboard.threats.threat import threat_named
+from leakboard.threats.wording import ROUNDING, beats_constant
 
 BEYOND = "better than the best possible attacker: what is told apart leaks otherwise, or there is a bug"
 """Said of an attack on generated data whose interval lies beyond what the texts themselves give away."""
 LOST = "attack failed: no better than the best constant guess"
-
-ROUNDING = 1e-9
-"""1 - (1 - x) is not x: without it an attack that equals the constant could pass for better."""
 
 
 class AuditBounds(NamedTuple):
@@ -54,7 +51,7 @@ def leaderboard(records: Sequence[Record]) -> list[Row]:
     """
     rows = []
     for of_victim in grouped(records, lambda r: (r.dataset, r.victim)):
-        audits = grouped([record for record in of_victim if record.attack_metric == "epsilon"], _audited)
+        audits = grouped([record for record in of_victim if threat_named(record.threat).bounds_epsilon], _audited)
         bounds = {_audited(group[0]): AuditBounds.by(group) for group in audits}
         for group in grouped(of_victim, lambda r: r.attack):
             if not _is_skipped(group):
@@ -90,12 +87,11 @@ def _leaderboard_rows(records: Sequence[Record], bounds: Mapping[tuple[str, floa
     row |= {
         "secrets": "; ".join(first.secrets),
         "test_size": round(sum(r.test_size or 0 for r in done) / len(done)),
+        "threat": first.threat,
         "attack_metric": first.attack_metric,
         "test_copies": first.checks.get("test_copies"),
     }
-    row |= {name: mean(done, name) for name in ("task_accuracy", "task_majority", "attack_score")}
-    row |= _privacy(done)
-    row["task_accuracy_sd"] = deviation(done, "task_accuracy")
+    row |= _means(done)
     audited = bounds.get(_audited(first), AuditBounds())
     if first.claim:
         row |= {
@@ -115,12 +111,14 @@ def _leaderboard_rows(records: Sequence[Record], bounds: Mapping[tuple[str, floa
     return [row, *(_secret_row(row, records, done, secret) for secret in _scored_secrets(first))]
 
 
-def _privacy(done: Sequence[Record], secret: str = "") -> Row:
-    """Return the columns on the privacy of all secrets together, or of one."""
-    row: Row = {name: mean(done, name, "value", secret) for name in (*PRIVACY, *ON_NEW_TEXTS, "attack_score_dev")}
-    row |= {f"empirical_privacy_{end}": mean(done, "empirical_privacy", end, secret) for end in ("low", "high")}
-    row["empirical_privacy_sd"] = deviation(done, "empirical_privacy", secret)
-    return row
+def _means(done: Sequence[Record], secret: str = "") -> Row:
+    """Return the columns that are means of metrics: of all secrets together, or those that one secret has."""
+    return {
+        column.name: deviation(done, column.metric, secret)
+        if column.part == "sd"
+        else mean(done, column.metric, column.part, secret)
+        for column in means("leaderboard.csv", [done[0].threat], bool(secret))
+    }
 
 
 def _scored_secrets(record: Record) -> list[str]:
@@ -131,7 +129,7 @@ def _scored_secrets(record: Record) -> list[str]:
 
 def _secret_row(row: Row, records: Sequence[Record], done: Sequence[Record], secret: str) -> Row:
     """Return the row of one secret; what is about the victim stands in it as in the row about all."""
-    of_secret = {**row, "secret": secret, "secrets": secret} | _privacy(done, secret)
+    of_secret = {**row, "secret": secret, "secrets": secret} | _means(done, secret)
     of_secret["attack_score"] = mean(done, f"attack_{row['attack_metric']}", "value", secret)
     of_secret["fairness_gap"], of_secret["fairness_variable"] = _widest_gap(done, secret)
     of_secret["status"] = _status(records, done, of_secret)
@@ -156,8 +154,7 @@ def _status(records: Sequence[Record], done: Sequence[Record], row: Row) -> str:
     parts += list(unmatched)[:1]
     high, bayes = row.get("empirical_privacy_high"), row.get("privacy_bayes")
     parts += [BEYOND] if high is not None and bayes is not None and high < bayes - ROUNDING else []
-    score, left = row.get("attack_score"), row.get("privacy_best_constant")
-    if score is not None and left is not None and score <= 1 - left + ROUNDING:
+    if row.get("attack_score") is not None and not beats_constant(row):
         parts.append(LOST)
     return "; ".join(parts) or "ok"
 

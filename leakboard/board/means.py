@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
 
 import numpy as np
 
 from leakboard.metrics.measures import Metric
 from leakboard.pipeline.records import Record
-
-Row = dict[str, Any]
 
 
 def grouped(records: Sequence[Record], key: Callable[[Record], Hashable]) -> list[list[Record]]:

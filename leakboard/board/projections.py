@@ -7,11 +7,11 @@ the code of Vu et al. (2019), which takes 5,000 steps where 1,000 give the same 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leakboard.board.schema import Row
 from leakboard.data.corpora import load_corpus
 from leakboard.interfaces import Corpus
 from leakboard.pipeline.publications import load_publications
@@ -19,14 +19,11 @@ from leakboard.pipeline.runner import Run
 from leakboard.suite.plan import Job
 
 FILE = "projections.csv"
-PROJECTIONS = "dataset, victim, seed, secret, value, x, y"
 TEXTS = 500
 PERPLEXITY = 30.0
 STEPS = 1_000
 FEWEST = 10
 """Texts below which there is nothing to see."""
-
-Row = dict[str, Any]
 
 
 def project(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

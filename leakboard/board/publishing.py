@@ -8,12 +8,13 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from packaging.version import Version
 
 from leakboard.board.run_files import write_files
 from leakboard.board.submissions import forget_verified, is_submission, record_verified
 from leakboard.errors import RequestError
 from leakboard.execution.local import Local, usable_cores
-from leakboard.metrics.audits import MU, RENYI, TRADE_OFF
+from leakboard.metrics.entries import METRICS
 from leakboard.pipeline import runner
 from leakboard.pipeline.records import PUBLISHED as RECORDS
 from leakboard.pipeline.records import Record, pack, published_records
@@ -25,8 +26,6 @@ from leakboard.suite.plan import Job
 WITHHELD = ("sentences.csv", "cells.csv")
 """Recovered sentences are other people's texts; a row a cell and metric is large, and `report` makes it of records."""
 
-LATER = ("attack_score_new", "empirical_privacy_new", "attack_score_dev", MU, RENYI, TRADE_OFF)
-"""Metrics that boards published before they were measured do not have."""
 HEADLINES = [(name, "", "", "value") for name in ("attack_score", "empirical_privacy", "task_accuracy")]
 """As `_values` names them."""
 ACROSS_DEVICES = 0.05
@@ -132,7 +131,8 @@ def _compare(display: runner.Display, run: Run, job: Job, result: Result, tolera
     """Compare a published record with that of the same cell, computed again."""
     record, published = run.record(job), result.record
     computed, expected = (_values(entry) if entry else {} for entry in (record, published))
-    missing = len({name[:3] for name in computed.keys() ^ expected.keys() if name in expected or name[0] not in LATER})
+    later = _later(result)
+    missing = len({name[:3] for name in computed.keys() ^ expected.keys() if name in expected or name[0] not in later})
     differences = {name: abs(computed[name] - expected[name]) for name in computed.keys() & expected.keys()}
     differences = {name: 0.0 if computed[name] == expected[name] else value for name, value in differences.items()}
     there, here = (", ".join(sorted({cost["device"] for cost in costs})) for costs in (result.costs, run.costs(job)))
@@ -148,6 +148,13 @@ def _compare(display: runner.Display, run: Run, job: Job, result: Result, tolera
     devices = f" (published from {there}, computed on {here}: headlines alone, within {tolerance})" if across else ""
     display.print(f"{verdict}: {job.cell.label}: largest difference {largest:.6f}{where}{gone}{devices}")
     return _Compared(good, largest, bool(across))
+
+
+def _later(result: Result) -> set[str]:
+    """Return the metrics that are younger than the version that computed a result."""
+    versions = [Version(version) for cost in result.costs if (version := cost.get("environment", {}).get("leakboard"))]
+    made_by = min(versions, default=Version("0")).release
+    return {name for name, metric in METRICS.items() if Version(metric.since).release > made_by}
 
 
 def _values(record: Record) -> dict[tuple[str, str, str, str], float]:

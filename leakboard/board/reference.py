@@ -10,21 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
+from leakboard.board.schema import Row
 from leakboard.errors import RequestError, one_line
 from leakboard.pipeline.records import Record
 
 FILE = "reference.csv"
 KEYS = ("dataset", "victim", "attack", "metric", "variable", "group")
-COMPARISON = (
-    "source, dataset, victim, attack, metric, variable, group, seeds, ours, low, high, theirs, difference, "
-    "standard_errors"
-)
-
-Row = dict[str, Any]
 
 
 def read_reference(folder: Path) -> list[Row]:
@@ -83,8 +77,8 @@ def _compared(entry: Row, records: Sequence[Record]) -> Row:
     row |= {"ours": ours, "difference": 0.0 if ours == entry["value"] else ours - entry["value"]}
     bounds = [(m.low, m.high) for m in metrics if m.low is not None and m.high is not None]
     if len(bounds) == len(metrics):
-        row["low"], row["high"] = (sum(side) / len(bounds) for side in zip(*bounds, strict=True))
-        error = (row["high"] - row["low"]) / (2 * 1.959964)
+        row["ours_low"], row["ours_high"] = (sum(side) / len(bounds) for side in zip(*bounds, strict=True))
+        error = (row["ours_high"] - row["ours_low"]) / (2 * 1.959964)
         if error > 0 and math.isfinite(row["difference"]):
             row["standard_errors"] = row["difference"] / error
     return row

@@ -5,24 +5,24 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from leakboard.board.projections import FILE, PROJECTIONS, projections
+from leakboard.board.projections import FILE, projections
 from leakboard.board.provenance import describe, write_meta
 from leakboard.board.reference import compare, read_reference
+from leakboard.board.schema import Row
 from leakboard.board.tables import write_table, write_tables
 from leakboard.pipeline.records import Record
 from leakboard.pipeline.runner import Run
 
 
-class Costs(Mapping[str, Sequence[dict[str, Any]]]):
+class Costs(Mapping[str, Sequence[Row]]):
     """What each stage of a run's cells took, by their keys: read when it is asked for."""
 
     def __init__(self, run: Run):
         self.run = run
         self.jobs = {job.key: job for job in (*run.jobs, *run.others)}
 
-    def __getitem__(self, key: str) -> Sequence[dict[str, Any]]:
+    def __getitem__(self, key: str) -> Sequence[Row]:
         return self.run.costs(self.jobs[key])
 
     def __iter__(self) -> Iterator[str]:
@@ -38,7 +38,7 @@ def write_files(run: Run, records: Sequence[Record]) -> list[Path]:
     costs = Costs(run)
     paths = write_tables(run.folder, records, costs, compare(records, read_reference(run.suite.home)), run.suite.names)
     if run.suite.file.projected:
-        paths.append(write_table(run.folder / FILE, PROJECTIONS, projections(run)))
+        paths.append(write_table(run.folder / FILE, FILE, projections(run)))
     write_meta(
         run.folder / "meta.json", describe(run.suite, jobs, records, itertools.chain.from_iterable(costs.values()))
     )

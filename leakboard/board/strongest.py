@@ -1,20 +1,32 @@
-"""Which attack is a victim's headline: the strongest on the same secrets, chosen on dev where all of them tell.
+"""Choose the attack that is a victim's headline: the strongest on the same secrets.
 
 A victim is as private as its strongest attacker leaves it, so its headline is the worst case over all attacks on the
-same secrets. Where every one of them says what it scored on dev, that decides: the best of several test scores would be
-their luck, too.
+same secrets. Where every attack has a score on dev, that score decides: the best of several test scores is partly luck.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-Row = Mapping[str, Any]
+from leakboard.board.schema import Row
 
 COMPETE_WITHIN = ("dataset", "victim", "victim_options", "attack_metric", "secrets", "secret")
-"""Attacks whose rows have these in common compete."""
+"""Columns that the rows of competing attacks have in common."""
+
+
+def best_known(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of ``best_known.csv``: the strongest attacks, each with how many competed.
+
+    Args:
+        rows: of a leaderboard. Only attacks that see as many publications of a text compete.
+    """
+    groups = competing([row for row in rows if row.get("empirical_privacy") is not None])
+    return [
+        {**strongest(group), "attacks": len(group), "chosen_on": "dev" if chosen_on_dev(group) else "test"}
+        for group in groups
+    ]
 
 
 def competing(rows: Sequence[Row]) -> list[list[Row]]:
@@ -23,22 +35,22 @@ def competing(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def strongest(rows: Sequence[Row], score: Callable[[Row], float] = lambda row: float(row["attack_score"])) -> Row:
-    """Return of competing rows the one of the strongest attack, the first of equals.
+    """Return the row of the strongest attack among competing rows; the first, if several are equal.
 
     Args:
         rows: at least one.
-        score: of a row, higher is stronger; it decides where not all rows have ``attack_score_dev``.
+        score: of a row, higher is stronger; it decides unless all rows have ``attack_score_dev``.
     """
     return max(rows, key=_on_dev if chosen_on_dev(rows) else score)
 
 
 def chosen_on_dev(rows: Sequence[Row]) -> bool:
-    """Return whether all competing rows tell what their attacks scored on dev."""
+    """Return whether all competing rows have a score on dev."""
     return all(_known(row, "attack_score_dev") is not None for row in rows)
 
 
 def headlines(rows: Sequence[Row], score: Callable[[Row], float] | None = None) -> list[Row]:
-    """Return of each victim and secrets the row of the strongest attack, in the order of first sight.
+    """Return the row of the strongest attack for each victim and secrets, in the order of the rows.
 
     Attacks that see several publications of a text count where none sees fewer.
 

@@ -26,7 +26,7 @@ from leakboard.suite.registry import Registry
 SUBMITTED, VERIFIED = "submission.json", "verified.json"
 
 Provenance = Literal["verified", "self-reported"]
-Row = tuple[str, str, str]
+RowKey = tuple[str, str, str]
 """Dataset, victim and attack, as the leaderboard labels them."""
 
 
@@ -121,13 +121,13 @@ def submissions(home: Path) -> list[Path]:
     return sorted(path.parent for path in (home / SUBMISSIONS).glob(f"*/{SUBMITTED}"))
 
 
-def provenance(home: Path) -> dict[Row, Provenance]:
+def provenance(home: Path) -> dict[RowKey, Provenance]:
     """Return of every row of a leaderboard with its submissions, or of one submission, whether the project computed it.
 
     A row of the leaderboard's own records is verified: the project computed it. Any other row is self-reported until
     all of its cells, in every submission that has it, were computed again and agree.
     """
-    rows: dict[Row, Provenance] = {}
+    rows: dict[RowKey, Provenance] = {}
     for folder in submissions(home) or [home]:
         verified = _verified(folder)
         for record in published_records(folder) if is_submission(folder) else ():

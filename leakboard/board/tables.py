@@ -10,35 +10,20 @@ from decimal import ROUND_FLOOR, Decimal
 from pathlib import Path
 from typing import Any
 
-from leakboard.board.best_known import BEST_KNOWN, best_known
 from leakboard.board.groups import fairness
 from leakboard.board.leaderboard import leaderboard, skipped
-from leakboard.board.means import Row
-from leakboard.board.reference import COMPARISON
+from leakboard.board.schema import Row, columns
+from leakboard.board.strongest import best_known
 from leakboard.errors import StorageError
 from leakboard.metrics.audits import DELTA
 from leakboard.pipeline.records import Record
 from leakboard.store import write_file
 from leakboard.suite.names import Names
+from leakboard.threats.column import Column
+from leakboard.threats.threat import threat_named
 
 FORMULA = re.compile(r"[=+@\t\r]|-(?!\d+(\.\d+)?$)")
-"""How a text begins that a spreadsheet computes; an apostrophe before it keeps it a text (OWASP, CSV injection)."""
-LEADERBOARD = (
-    "dataset, victim, attack, secrets, seeds, test_size, task_accuracy, task_majority, attack_metric, attack_score, "
-    "empirical_privacy, empirical_privacy_low, empirical_privacy_high, privacy_best_constant, "
-    "privacy_text_classifier, privacy_bayes, fairness_gap, fairness_variable, epsilon_claimed, epsilon_proved, "
-    "epsilon_audited, delta, privacy_unit, verdict, status, privacy_label, task_accuracy_sd, empirical_privacy_sd, "
-    "test_copies, observations, secret, dataset_options, victim_options, attack_options, "
-    "attack_score_new, empirical_privacy_new, attack_score_dev"
-)
-SKIPPED = "dataset, victim, attack, reason"
-CELLS = "dataset, victim, attack, seed, metric, variable, group, value, low, high, n, status, details"
-FAIRNESS = (
-    "dataset, victim, variable, group, n, share, task_accuracy, gap, gap_low, gap_high, p_value, tpr_gap, "
-    "attack_score, attack"
-)
-COST = "dataset, victim, attack, seed, stage, seconds, peak_memory_mib, device, threads"
-SENTENCE = "dataset, victim, attack, seed, text, recovered, words_right, words, similarity"
+"""How a text begins that a spreadsheet would compute (OWASP, CSV injection)."""
 
 
 def write_tables(
@@ -64,22 +49,28 @@ def write_tables(
         (folder / "comparison.csv").unlink(missing_ok=True)
     except OSError as error:
         raise StorageError(f"{folder / 'comparison.csv'}: cannot be removed ({error.strerror})") from None
-    paths = []
-    for name, (columns, rows) in table_rows(records, costs, comparison, names).items():
-        paths.append(write_table(folder / name, columns, rows))
-    return paths
+    threats = sorted({record.threat for record in records})
+    tables = table_rows(records, costs, comparison, names)
+    return [write_table(folder / name, name, rows, threats) for name, rows in tables.items()]
 
 
-def write_table(path: Path, columns: str, rows: Iterable[Row]) -> Path:
+def write_table(path: Path, name: str, rows: Iterable[Row], threats: Iterable[str] = ()) -> Path:
     """Write one CSV, whole, and return its path.
+
+    Args:
+        path: of the file.
+        name: of the table in the schema.
+        rows: to be gone through once.
+        threats: whose own columns the table has, too.
 
     Raises:
         StorageError: the folder cannot be written, or the disk is full.
     """
+    known = {column.name: column for column in columns(name, threats)}
     content = io.StringIO(newline="")
-    writer = csv.DictWriter(content, columns.split(", "), extrasaction="ignore", lineterminator="\n")
+    writer = csv.DictWriter(content, [*known], lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: _text(name, value, row) for name, value in row.items()} for row in rows)
+    writer.writerows({key: field(known[key], value, row) for key, value in row.items() if key in known} for row in rows)
     write_file(path, content.getvalue())
     return path
 
@@ -89,37 +80,44 @@ def table_rows(
     costs: Mapping[str, Sequence[Row]],
     comparison: Sequence[Row] = (),
     names: Names = Names(),  # noqa: B008 (it is frozen)
-) -> dict[str, tuple[str, Iterable[Row]]]:
-    """Return by file the names of a table's columns and its rows, to be gone through once; else as `write_tables`."""
+) -> dict[str, Iterable[Row]]:
+    """Return the rows of each file, to be gone through once; else as `write_tables`."""
     ordered = sorted(records, key=lambda r: (r.dataset, r.victim, r.attack, r.seed))
     done = [record for record in ordered if record.status == "ok"]
     rows = leaderboard(ordered)
-    tables: dict[str, tuple[str, Iterable[Row]]] = {
-        "leaderboard.csv": (LEADERBOARD, rows),
-        "best_known.csv": (BEST_KNOWN, best_known(rows)),
-        "skipped.csv": (SKIPPED, skipped(ordered)),
-        "cells.csv": (CELLS, (row for record in ordered for row in _cell_rows(record))),
-        "fairness.csv": (FAIRNESS, fairness(ordered)),
-        "costs.csv": (COST, ({**_head(record), **cost} for record in done for cost in costs.get(record.key, ()))),
-        "sentences.csv": (SENTENCE, [{**_head(record), **row} for record in done for row in record.sentences]),
+    tables: dict[str, Iterable[Row]] = {
+        "leaderboard.csv": rows,
+        "best_known.csv": best_known(rows),
+        "skipped.csv": skipped(ordered),
+        "cells.csv": (row for record in ordered for row in _cell_rows(record)),
+        "fairness.csv": fairness(ordered),
+        "costs.csv": ({**_head(record), **cost} for record in done for cost in costs.get(record.key, ())),
+        "sentences.csv": [{**_head(record), **row} for record in done for row in record.sentences],
     }
     if comparison:
-        tables["comparison.csv"] = (COMPARISON, list(comparison))
-    return {file: (columns, map(names.row, rows)) for file, (columns, rows) in tables.items()}
+        tables["comparison.csv"] = list(comparison)
+    return {file: map(names.row, rows) for file, rows in tables.items()}
 
 
-def _text(column: str, value: Any, row: Row) -> str:
-    """Return a value of a row as its field in a CSV; it depends on no other row, as a column's common type would."""
+def field(column: Column, value: Any, row: Row) -> str:
+    """Return a value of a row as its field in a CSV.
+
+    A text that a spreadsheet would take for a formula begins with an apostrophe. Lower bounds are rounded down.
+    """
     if value is None or value != value:
         return ""
-    if column == "delta":
+    if column.kind == "delta":
         return f"{value:.4g}"
-    if column == "epsilon_audited" or (column == "attack_score" and row.get("attack_metric") == "epsilon"):
-        # a lower bound: never more than was proved
+    if column.kind == "bound" or (column.kind == "score" and threat_named(row.get("threat", "")).bounds_epsilon):
         return str(Decimal(repr(float(value))).quantize(Decimal("0.0001"), ROUND_FLOOR))
     if isinstance(value, float):
         return f"{value:.4f}"
-    return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else str(value).replace("\r", " ")
+    return guarded(value).replace("\r", " ") if isinstance(value, str) else str(value)
+
+
+def guarded(text: str) -> str:
+    """Return a text that no spreadsheet takes for a formula: one that begins like a formula gets an apostrophe."""
+    return f"'{text}" if FORMULA.match(text) else text
 
 
 def _cell_rows(record: Record) -> Iterable[Row]:

@@ -87,13 +87,14 @@ def run(
     """Compute a leaderboard; what is already computed is kept. Exit status 3: a row breaks a limit that was set."""
     from leakboard.board.gates import broken_limits, read_limits
 
-    limits = read_limits(at_most or (), at_least or ())
     if dry_run:
         from leakboard.cli.dry_run import print_plan
         from leakboard.data.downloads import without_network
 
         with without_network():
-            print_plan(console, _open(suite, out, only, seeds, plugin, not force, device))
+            opened = _open(suite, out, only, seeds, plugin, not force, device)
+            read_limits(at_most or (), at_least or ())
+            print_plan(console, opened)
         return
     from leakboard.board.leaderboard import leaderboard
     from leakboard.board.run_files import write_files
@@ -105,6 +106,7 @@ def run(
     chosen = chosen_engine(console, engine, jobs, address, out)
     try:
         opened = _open(suite, out, only, seeds, plugin, not force, device)
+        limits = read_limits(at_most or (), at_least or ())  # now, since the suite has loaded the threats of plugins
         runner.execute(opened, RunProgress(console), chosen, force)
     except KeyboardInterrupt:  # reported here: Typer ends silently on it
         Console(stderr=True).print("interrupted: finished cells are kept; the same command goes on from here")
@@ -140,7 +142,7 @@ def report(
     from leakboard.board.run_files import write_files
     from leakboard.cli import console as output
     from leakboard.data.downloads import without_network
-    from leakboard.site.runs import write_run_pages
+    from leakboard.site.build import write_run_pages
 
     with without_network():
         opened = _open(suite, out, None, None, plugin)
@@ -176,7 +178,7 @@ def publish(
     """Copy a finished run's tables and records into the suite's folder, or write them as a submission to send."""
     from leakboard.board import publishing, submissions
     from leakboard.cli import console as output
-    from leakboard.site.runs import write_published_page
+    from leakboard.site.build import write_published_page
     from leakboard.suite.registry import Registry
 
     opened = _open(suite, out, only, seeds, plugin)

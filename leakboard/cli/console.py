@@ -1,4 +1,4 @@
-"""What people see of a run: the leaderboard as a table, warnings, the paths of its files, and a plugin's options."""
+"""Print a run: the leaderboard as a table, warnings, and the paths of its files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,13 +16,15 @@ from rich.text import Text
 
 from leakboard.board.leaderboard import leaderboard, skipped
 from leakboard.board.provenance import mixture
+from leakboard.board.schema import Row, columns, threats_of
 from leakboard.board.summary import corpus_warnings
-from leakboard.metrics.audits import VERDICT_CONFIDENCE, rounded_down
 from leakboard.pipeline.records import FAILURE, Record, in_natural_order
 from leakboard.pipeline.runner import NO_COSTS, Run
+from leakboard.site.rendering import cell, filled
 from leakboard.store import write_file
 from leakboard.suite.names import KINDS, natural
 from leakboard.suite.plan import Job
+from leakboard.threats.column import Column
 
 
 def warn_about_missing(console: Console, run: Run) -> None:
@@ -47,22 +48,16 @@ def warn_about_mixture(console: Console, run: Run) -> None:
         console.print(Text(f"warning: computed in different environments: {mixed}"))
 
 
-OF_VICTIM = ("task_accuracy", "fairness_gap")
-OF_ATTACK = ("attack_score", "empirical_privacy", "privacy_best_constant")
-OF_DATASET = ("privacy_best_constant", "privacy_label", "privacy_text_classifier", "privacy_bayes")
-LEGEND = {
-    "task_accuracy": "higher is better",
-    "fairness_gap": "widest gap of task accuracy between groups; lower is better",
-    "attack_score": "what the attack reached, in its own metric; lower is better",
-    "empirical_privacy": "1 - the better of attack and best constant guess [95 % interval]; higher is better",
-    "privacy_best_constant": "what that guess leaves: no attack has shown more privacy than this",
-}
-COUNTED = {"ok": "done", "skipped": "skipped", "failed": "failed"}
-"""What cells of a status are called, in the order in which they are counted."""
-LONGEST = 100
-"""Rows of a table that are printed with one row a secret; of a longer one only the means are."""
-MOST = 300
+VICTIM, ATTACK = "console: victims", "console: attacks"
+"""Tables of the schema: the columns in the lines of victims, and of attacks."""
+STATUSES = {"ok": "done", "skipped": "skipped", "failed": "failed"}
+"""Words for the status of cells, in the order in which they are counted."""
+MAX_ROWS_WITH_SECRETS = 100
+"""A table of more rows leaves out the rows of single secrets."""
+MAX_ROWS = 300
 """Rows of a table that are printed at all; the file has the rest."""
+MAX_COMPARED = 40
+"""Rows of a source that are printed; a longer table is summed up."""
 
 
 def print_leaderboard(console: Console, run: Run, records: Sequence[Record]) -> None:
@@ -74,12 +69,11 @@ def print_leaderboard(console: Console, run: Run, records: Sequence[Record]) -> 
     for plugin, common in names.common.items():
         console.print(Text(f"  every {plugin}: {common}"), style="dim")
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
-        here = [row for row in rows if row["dataset"] == dataset]
-        console.print(_table(dataset, here))
-        _print_remarks(console, here)
-        _print_without_vectors(console, here)
-    for name, meaning in LEGEND.items():
-        console.print(f"{name}: {meaning}", style="dim", highlight=False)
+        of_dataset = [row for row in rows if row["dataset"] == dataset]
+        console.print(_leaderboard_table(dataset, of_dataset))
+        _print_remarks(console, of_dataset)
+        _print_without_vectors(console, of_dataset)
+    _print_legend(console, [column for name in (VICTIM, ATTACK) for column in columns(name, threats_of(rows))])
     if left_out := len(skipped(ordered)):
         console.print(Text(f"{left_out} combinations of victim and attack do not apply (skipped.csv says why)"))
     _print_claims(console, rows)
@@ -91,7 +85,7 @@ def print_counts(console: Console, run: Run) -> None:
     """Print how many cells are done, skipped and failed, and where the first traceback of each reason stands."""
     records = [(job, record) for job in run.jobs if (record := run.record(job))]
     counts = Counter(record.status for _, record in records)
-    parts = [f"{counts[status]} {word}" for status, word in COUNTED.items() if counts[status]]
+    parts = [f"{counts[status]} {word}" for status, word in STATUSES.items() if counts[status]]
     console.print(Text(f"\n{len(run.jobs)} cells: {', '.join(parts) or 'none tried'}"))
     reasons: dict[str, list[Job]] = {}
     for job, record in records:
@@ -130,26 +124,52 @@ def save_picture(path: Path, run: Run, records: Sequence[Record]) -> None:
         write_file(path, console.export_svg(title=f"leakboard run {run.suite.name}"))
 
 
-def _table(dataset: str, rows: Sequence[dict[str, Any]]) -> Table:
-    """Return one dataset's rows beneath their victims; what is about the victim stands in the victim's line."""
-    table = Table(title=Text(dataset), title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("victim\n  attack (attack_metric)\n    secret", overflow="fold")
-    shown = [name for name in (*OF_VICTIM, *OF_ATTACK) if any(row.get(name) is not None for row in rows)]
-    for name in shown:
-        table.add_column(name.replace("_", "_\n"), no_wrap=True, justify="right")
-    means = [row for row in rows if not row.get("secret")]
-    printed = rows if len(rows) <= LONGEST else means[:MOST]
-    if len(means) > MOST:
-        table.caption = Text(f"{len(means) - MOST} more rows stand in leaderboard.csv")
-    for victim in dict.fromkeys(row["victim"] for row in printed):
-        of_victim = [row for row in printed if row["victim"] == victim]
-        table.add_row(Text(victim), *(_cell(of_victim[0], name) if name in OF_VICTIM else "" for name in shown))
-        for row in of_victim:
-            table.add_row(Text(_head(row)), *(_cell(row, name) if name in OF_ATTACK else "" for name in shown))
+def rich_table(shown: Sequence[Column], rows: Sequence[Row], title: str = "") -> Table:
+    """Return rows as a table of the terminal, without the columns that have nothing to show."""
+    kept = filled(shown, rows)
+    table = _new_table(title)
+    for column in kept:
+        table.add_column(_head(column), overflow="fold", justify="right" if column.is_number else "left")
+    for row in rows:
+        table.add_row(*(_cell(column, row) for column in kept))
     return table
 
 
-def _head(row: dict[str, Any]) -> str:
+def _new_table(title: str) -> Table:
+    heading = Text(title) if title else None
+    return Table(title=heading, title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+
+
+def _head(column: Column) -> str:
+    return column.name.replace("_", "_\n")
+
+
+def _cell(column: Column, row: Row) -> Text:
+    """Return a cell in one line; an interval or a remark comes after it in brackets."""
+    shown = cell(column, row)
+    return Text(f"{shown.text} [{shown.small}]" if shown.text and shown.small else shown.text)
+
+
+def _leaderboard_table(dataset: str, rows: Sequence[Row]) -> Table:
+    """Return one dataset's rows beneath their victims; columns about the victim are in the victim's line."""
+    table = _new_table(dataset)
+    table.add_column("victim\n  attack (attack_metric)\n    secret", overflow="fold")
+    of_victim, of_attack = (filled(columns(name, threats_of(rows)), rows) for name in (VICTIM, ATTACK))
+    for column in (*of_victim, *of_attack):
+        table.add_column(_head(column), no_wrap=True, justify="right")
+    means = [row for row in rows if not row.get("secret")]
+    printed = rows if len(rows) <= MAX_ROWS_WITH_SECRETS else means[:MAX_ROWS]
+    if len(means) > MAX_ROWS:
+        table.caption = Text(f"{len(means) - MAX_ROWS} more rows are in leaderboard.csv")
+    for victim in dict.fromkeys(row["victim"] for row in printed):
+        members = [row for row in printed if row["victim"] == victim]
+        table.add_row(Text(victim), *(_cell(column, members[0]) for column in of_victim))
+        for row in members:
+            table.add_row(Text(_row_head(row)), *("" for _ in of_victim), *(_cell(column, row) for column in of_attack))
+    return table
+
+
+def _row_head(row: Row) -> str:
     """Return what a row is about: its attack, or one secret beneath it; a star where not all is well."""
     star = "" if row["status"] == "ok" else " *"
     if row.get("secret"):
@@ -158,81 +178,53 @@ def _head(row: dict[str, Any]) -> str:
     return f"  {row['attack']}{metric}{star}"
 
 
-def _cell(row: dict[str, Any], name: str) -> str:
-    value = row.get(name)
-    if value is None:
-        return ""
-    if name == "empirical_privacy" and row.get("empirical_privacy_low") is not None:
-        return f"{value:.3f} [{row['empirical_privacy_low']:.2f}, {row['empirical_privacy_high']:.2f}]"
-    return f"{value:.3f}"
+def _print_legend(console: Console, shown: Sequence[Column]) -> None:
+    for column in shown:
+        meaning = "; ".join(filter(None, (column.note, column.better)))
+        console.print(f"{column.name}: {meaning}", style="dim", highlight=False)
 
 
-def _print_remarks(console: Console, rows: Sequence[dict[str, Any]]) -> None:
-    """Print what the stars stand for, each remark once with the number of its rows."""
+def _print_remarks(console: Console, rows: Sequence[Row]) -> None:
+    """Print the remarks behind the stars, each once with the number of its rows."""
     remarks = Counter(row["status"] for row in rows if row["status"] != "ok")
     for remark, count in remarks.items():
         console.print(Text(f"* {remark} ({count} {'row' if count == 1 else 'rows'})"))
 
 
-def _print_without_vectors(console: Console, rows: Sequence[dict[str, Any]]) -> None:
-    """Print what guessers leave who see no vector of a dataset: the same for all of its victims."""
+def _print_without_vectors(console: Console, rows: Sequence[Row]) -> None:
+    """Print the privacy that guessers without the vectors leave: the same for all victims of a dataset."""
     known = {row["secrets"]: row for row in rows if row.get("privacy_text_classifier") is not None}
-    shown = [name for name in OF_DATASET if any(row.get(name) is not None for row in known.values())]
-    if not known:
-        return
-    table = Table(title="without the vectors", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("secrets", overflow="fold")
-    for name in shown:
-        table.add_column(name.replace("_", "_\n"), no_wrap=True, justify="right")
-    for secrets, row in known.items():
-        table.add_row(Text(secrets), *(_cell(row, name) for name in shown))
-    console.print(table)
-    console.print(
-        "what a constant guess, the task label, a classifier on the text itself and, where the data are generated, the "
-        "best possible attacker leave",
-        style="dim",
-        highlight=False,
-    )
+    if known:
+        shown = columns("console: datasets")
+        console.print(rich_table(shown, list(known.values()), "without the vectors"))
+        _print_legend(console, shown[1:])
 
 
-def _print_claims(console: Console, rows: Sequence[dict[str, Any]]) -> None:
+def _print_claims(console: Console, rows: Sequence[Row]) -> None:
     """Print the three epsilons of every victim that claims one or was audited, for a single release."""
-    stated = [row for row in rows if row.get("verdict") or row.get("epsilon_audited") is not None]
-    claims = {
-        (row["dataset"], row["victim"], row["privacy_unit"], f"{row['delta'] / row.get('observations', 1):.4g}"): row
-        for row in stated
-    }
+    claims: dict[tuple[str, ...], Row] = {}
+    for row in rows:
+        if row.get("verdict") or row.get("epsilon_audited") is not None:
+            of_one = _of_one_release(row)
+            claims[row["dataset"], row["victim"], row["privacy_unit"], f"{of_one['delta']:.4g}"] = of_one
     if not claims:
         return
-    table = Table(title="three epsilons of one release", title_justify="left", title_style="bold", box=SIMPLE_HEAD)
-    for name in ("victim", "epsilon_claimed", "delta", "privacy_unit", "epsilon_proved", "epsilon_audited", "verdict"):
-        justify: Any = "right" if name.startswith(("epsilon", "delta")) else "left"
-        table.add_column(name.replace("_", "_\n"), justify=justify)
-    several = len({dataset for dataset, *_ in claims}) > 1
-    for (dataset, victim, unit, delta), row in claims.items():
-        audited, times, claimed = row["epsilon_audited"], row.get("observations", 1), row.get("verdict")
-        numbers = [f"{row[f'epsilon_{kind}'] / times:.4g}" if claimed else "" for kind in ("claimed", "proved")]
-        table.add_row(
-            Text(f"{dataset} / {victim}" if several else victim),
-            numbers[0],
-            delta,
-            unit,
-            numbers[1],
-            "" if audited is None else f">= {rounded_down(audited, 4)}",
-            claimed or "nothing claimed",
-        )
-    console.print(table)
-    console.print(
-        "epsilon_claimed: what the authors state; epsilon_proved: what follows from what the code does; "
-        "epsilon_audited: a lower bound at 95 % confidence from attacking it; "
-        f"verdict: by bounds at {VERDICT_CONFIDENCE}",
-        style="dim",
-        highlight=False,
-    )
+    if len({dataset for dataset, *_ in claims}) > 1:
+        claims = {key: {**row, "victim": f"{row['dataset']} / {row['victim']}"} for key, row in claims.items()}
+    shown = columns("console: claims")
+    console.print(rich_table(shown, list(claims.values()), "three epsilons of one release"))
+    _print_legend(console, [column for column in shown if column.note])
 
 
-COMPARED = 40
-"""Rows of a source that are printed; a longer table is summed up."""
+def _of_one_release(row: Row) -> Row:
+    """Return a row with the epsilons and the delta of one release, where its attack sees several."""
+    observations = row.get("observations") or 1
+    divided = {
+        name: row[name] / observations
+        for name in ("epsilon_claimed", "epsilon_proved", "delta")
+        if row.get(name) is not None
+    }
+    return {**row, **divided, "verdict": row.get("verdict") or "nothing claimed"}
 
 
 def print_comparison(console: Console, run: Run) -> None:
@@ -244,7 +236,7 @@ def print_comparison(console: Console, run: Run) -> None:
     for source, rows in table.groupby("source", sort=False):
         answered = rows[rows["ours"].notna()]
         console.print(Text(f"\nbeside {source}: {len(answered)} of {len(rows)} numbers measured"), style="bold")
-        if len(answered) > COMPARED:
+        if len(answered) > MAX_COMPARED:
             console.print(Text(_summed_up(answered)))
             continue
         shown = Table("victim", "metric", "ours", "theirs", "difference", box=SIMPLE_HEAD, pad_edge=False)

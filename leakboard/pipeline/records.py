@@ -40,7 +40,10 @@ class Record:
     code: Mapping[str, str] = field(default_factory=dict)
     """Digest of the file of each plugin that computed it, by kind and name: provenance, no identity."""
     secrets: Sequence[str] = ()
+    threat: str = ""
+    """Name of the threat: what was attacked."""
     attack_metric: str = ""
+    """What ``attack_score`` is, as in ``accuracy``."""
     test_size: int | None = None
     claim: Mapping[str, Any] | None = None
     audited: Mapping[str, Any] | None = None
@@ -110,7 +113,25 @@ def _read(path: Path) -> Record | None:
 def _record(content: Mapping[str, Any]) -> Record:
     metrics = [Metric(**{key: _interned(value) for key, value in numbers(m).items()}) for m in content["metrics"]]
     claim = numbers(content["claim"]) if content["claim"] else None
-    return Record(**{**content, "metrics": metrics, "claim": claim})
+    threat = content["threat"] if "threat" in content else _threat_before(content["attack_metric"], claim)
+    return Record(**{**content, "metrics": metrics, "claim": claim, "threat": threat})
+
+
+_THREATS_BEFORE = {
+    "accuracy": "attributes",
+    "f1": "entities",
+    "recall@5": "words",
+    "token_f1": "texts",
+    "auc": "membership",
+}
+"""The threat by the headline, for records of version 0.1, which do not name it."""
+
+
+def _threat_before(headline: str, claim: Mapping[str, Any] | None) -> str:
+    """Return the threat of a record of version 0.1: audits of releases had a claim about them."""
+    if headline in _THREATS_BEFORE or not headline:
+        return _THREATS_BEFORE.get(headline, "")
+    return "releases" if claim and claim["about"] == "release" else "canaries"
 
 
 def _interned(value: Any) -> Any:

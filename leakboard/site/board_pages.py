@@ -1,4 +1,4 @@
-"""What the pages of a board and of its victims show, put together from its tables."""
+"""Put together what the pages of a board and of its victims show."""
 
 from __future__ import annotations
 
@@ -8,14 +8,23 @@ from pathlib import Path
 from typing import Any
 
 import leakboard
+from leakboard.board.schema import Row, columns, threats_of
 from leakboard.board.summary import summarise
 from leakboard.site import charts
-from leakboard.site import page_columns as columns
-from leakboard.site.content import AUDIT, Board, Row, slug
-from leakboard.site.details import attack_rows, measure_rows, secret_rows
+from leakboard.site.content import Board, slug
 from leakboard.site.pages import table_data
-from leakboard.site.rendering import decimals
-from leakboard.site.views import LOSS, counted, keeps_most, three_epsilons, views
+from leakboard.site.rendering import cell, decimals, same_in_all
+from leakboard.site.views import (
+    LOSS,
+    attack_rows,
+    counted,
+    keeps_most,
+    measure_rows,
+    secret_rows,
+    three_epsilons,
+    views,
+)
+from leakboard.threats.threat import threat_named
 
 Links = Mapping[str, str]
 """Formats of links by what they lead to, ``victim`` and ``attack``; each has a place for a slug."""
@@ -93,14 +102,15 @@ def _sections(board: Board, links: Links) -> list[dict[str, Any]]:
                 }
             )
             anchored.add(anchor)
-        same = columns.common(columns.VICTIMS, rows)
+        shown = columns("page: victims", threats_of(rows))
+        same = same_in_all(shown, rows)
         sections.append(
             {
                 "id": f"view-{number}",
                 "view": view,
                 "rows": rows,
-                "columns": [column for column in columns.VICTIMS if column not in same],
-                "same": [(column, column.cell(rows[0]).text) for column in same if column.cell(rows[0]).text],
+                "columns": [column for column in shown if column not in same],
+                "same": [(column, text) for column in same if (text := cell(column, rows[0]).text)],
                 "choice": keeps_most(view),
                 "scatter": charts.scatter(view) if view.is_scored else None,
                 "curves": charts.curves(view) if view.is_scored else [],
@@ -111,7 +121,12 @@ def _sections(board: Board, links: Links) -> list[dict[str, Any]]:
 
 def _numbers(row: Row) -> dict[str, Any]:
     """Return what the page's script reads from a row to say which victim keeps most privacy."""
-    names = {"accuracy": "accuracy", "privacy": "privacy", "low": "privacy_low", "high": "privacy_high"}
+    names = {
+        "accuracy": "task_accuracy",
+        "privacy": "empirical_privacy",
+        "low": "empirical_privacy_low",
+        "high": "empirical_privacy_high",
+    }
     values = {key: row[name] for key, name in names.items() if row[name] is not None}
     return {"victim": row["victim"], "slug": row["slug"], "verdict": row["verdict"], **values}
 
@@ -129,8 +144,7 @@ def _victim(board: Board, name: str, links: Links) -> dict[str, Any]:
         "name": name,
         "options": label,
         "slug": slug(label),
-        "claims": [claim for claim in claims if claim["verdict"] or claim["audited"] is not None],
-        "claim_columns": (columns.Column("dataset", "dataset", "name"), *columns.EPSILONS),
+        "claims": [claim for claim in claims if claim["verdict"] or claim["epsilon_audited"] is not None],
         "claim_texts": _claim_texts([r for r in board.records if r.victim == name and r.claim]),
         "parts": [_part(board, dataset, name, links) for dataset in datasets],
         "comparison": [row for row in board.comparison if row["victim"] == name],
@@ -139,17 +153,21 @@ def _victim(board: Board, name: str, links: Links) -> dict[str, Any]:
 
 def _claim_texts(records: Sequence[Any]) -> list[str]:
     """Return what a claim is about, in its author's words, each once."""
-    told = ("mechanism", "sensitivity", "sampling", "vocabulary", "caveat", "details")
+    parts = ("mechanism", "sensitivity", "sampling", "vocabulary", "caveat", "details")
     texts = (
-        "; ".join(f"{name}: {record.claim[name]}" for name in told if record.claim.get(name)) for record in records
+        "; ".join(f"{name}: {record.claim[name]}" for name in parts if record.claim.get(name)) for record in records
     )
     return [f"{text}." for text in dict.fromkeys(filter(None, texts))]
 
 
 def _part(board: Board, dataset: str, victim: str, links: Links) -> dict[str, Any]:
     attacks = attack_rows(board, dataset, victim)
-    audits = [r for r in board.records if (r.dataset, r.victim, r.attack_metric) == (dataset, victim, AUDIT)]
-    claimed = three_epsilons(board, dataset, victim)["claimed"]
+    audits = [
+        record
+        for record in board.records
+        if (record.dataset, record.victim) == (dataset, victim) and threat_named(record.threat).bounds_epsilon
+    ]
+    claimed = three_epsilons(board, dataset, victim)["epsilon_claimed"]
     first = attacks[0]
     return {
         "dataset": dataset,
@@ -174,7 +192,7 @@ def _is_of(row: Row, dataset: str, victim: str) -> bool:
 
 def linked(row: Row, links: Links) -> Row:
     """Return a row of the leaderboard with a link to its attack's page, and many secrets counted."""
-    is_audit = row["attack_metric"] == AUDIT and row["status"] == "ok"
+    is_audit = threat_named(row["threat"]).bounds_epsilon and row["status"] == "ok"
     return {
         **row,
         "secrets": counted(row["secrets"]),

@@ -1,4 +1,4 @@
-"""Writing pages: a site of several boards, or one file of one board."""
+"""Write pages: a site of several boards, one file of one board, and the page next to a suite."""
 
 from __future__ import annotations
 
@@ -8,18 +8,22 @@ from pathlib import Path
 from markupsafe import Markup
 
 import leakboard
-from leakboard.board.leaderboard import ROUNDING
+from leakboard.board.schema import Row, columns
+from leakboard.pipeline.records import Record
+from leakboard.pipeline.runner import Run
 from leakboard.site import libraries, papers
-from leakboard.site import page_columns as columns
 from leakboard.site.board_pages import ALONE, board_page, size, victims
 from leakboard.site.charts import Figure
-from leakboard.site.content import Board, Row, slug
+from leakboard.site.content import Board, make_board, read_board, slug
 from leakboard.site.labels import parse
 from leakboard.site.pages import page
+from leakboard.site.readme import write_readme
 from leakboard.site.views import counted
 from leakboard.store import write_file
 from leakboard.suite.names import natural
 from leakboard.suite.registry import Registry
+from leakboard.suite.suites import find_suite, home_of
+from leakboard.threats.wording import ROUNDING
 
 DOCUMENTATION = "docs/index.html"
 """Where the documentation begins, below the root of a site that has one."""
@@ -50,12 +54,34 @@ def write_page(board: Board, path: Path) -> None:
         StorageError: the file cannot be written.
     """
     content = board_page(board, ALONE)
-    shared = {"alone": True, "tables": columns}
-    long = page("victims", victims=victims(board, ALONE), **shared)
+    long = page("victims", victims=victims(board, ALONE), alone=True)
     parts = {name: libraries.library(name) for name in libraries.NAMES} | {"every-victim": long}
     packed = [(name, libraries.packed(text)) for name, text in parts.items()]
     own = {"style": Markup(libraries.own("site.css")), "script": Markup(libraries.own("site.js"))}  # noqa: S704
-    write_file(path, page("board", **content, **own, **shared, packed=packed, root="", version=leakboard.__version__))
+    write_file(path, page("board", **content, **own, alone=True, packed=packed, root="", version=leakboard.__version__))
+
+
+def write_run_pages(run: Run, records: Sequence[Record], html: Path | None) -> list[Path]:
+    """Write ``README.md`` beside a run's tables, and where a path is given all of it as one HTML file.
+
+    Raises:
+        StorageError: a file cannot be written.
+    """
+    board = make_board(run.suite.name, run.suite.file.description, records, run.folder, run.suite.home)
+    paths = write_readme(board, run.folder)
+    if html:
+        write_page(board, html)
+        paths.append(html)
+    return paths
+
+
+def write_published_page(name: str) -> list[Path]:
+    """Write ``README.md`` beside a published suite, unless one is there that somebody wrote by hand.
+
+    Raises:
+        StorageError: the file cannot be written.
+    """
+    return write_readme(read_board(name), home_of(find_suite(name)))
 
 
 def _files(boards: Sequence[Board], documentation: str) -> Iterable[tuple[str, str]]:
@@ -87,7 +113,7 @@ def _files(boards: Sequence[Board], documentation: str) -> Iterable[tuple[str, s
 
 
 def _page(template: str, root: str, **content: object) -> str:
-    return page(template, root=root, alone=False, version=leakboard.__version__, tables=columns, **content)
+    return page(template, root=root, alone=False, version=leakboard.__version__, **content)
 
 
 def _attack_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple[str, str]]:
@@ -112,7 +138,7 @@ def _attack_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple
         listed.append(
             {"attack": name, "small": options if options != name else "", "attack_href": file, "victims": count}
         )
-        listings = [{"caption": f"{name} on every victim", "columns": columns.EVERYWHERE, "rows": rows}]
+        listings = [{"caption": f"{name} on every victim", "columns": columns("page: everywhere"), "rows": rows}]
         yield (
             f"attacks/{file}",
             _listing(
@@ -124,8 +150,13 @@ def _attack_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple
                 True,
             ),
         )
-    shown = (columns.Column("attack", "attack", "name"), columns.Column("victims", "victims", "whole"))
-    listings = [{"caption": "Attacks and on how many victims they were tried", "columns": shown, "rows": listed}]
+    listings = [
+        {
+            "caption": "Attacks and on how many victims they were tried",
+            "columns": columns("page: attack list"),
+            "rows": listed,
+        }
+    ]
     yield "attacks/index.html", _listing(documentation, "", "Attacks", "", listings)
 
 
@@ -164,10 +195,13 @@ def _paper_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple[
                 published.setdefault(name, []).append({**row, **place})
     explanations = papers.explanations()
     listed = []
-    shown = (*columns.COMPARISON, columns.Column("board", "board"))
     for name, rows in sorted(published.items()):
         listings = [
-            {"caption": source, "columns": shown, "rows": [row for row in rows if row["source"] == source]}
+            {
+                "caption": source,
+                "columns": columns("page: comparison"),
+                "rows": [row for row in rows if row["source"] == source],
+            }
             for source in dict.fromkeys(row["source"] for row in rows)
         ]
         file, measured = papers.file_of(name), sum(row["ours"] is not None for row in rows)
@@ -185,12 +219,7 @@ def _paper_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple[
                 charts=papers.figures(name),
             ),
         )
-    index = (
-        columns.Column("paper", "published in", "name"),
-        columns.Column("numbers", "comparisons", "whole"),
-        columns.Column("measured", "measured by us", "whole"),
-    )
-    listings = [{"caption": "Whose numbers stand beside ours", "columns": index, "rows": listed}]
+    listings = [{"caption": "Whose numbers stand beside ours", "columns": columns("page: paper list"), "rows": listed}]
     yield "papers/index.html", _listing(documentation, "", "Papers", "", listings)
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from typing import Any
 
+from leakboard.board import figures
 from leakboard.board.figures import COLOURS, SYMBOLS, escape, finite, layout, privacy_utility
+from leakboard.board.schema import Row
 from leakboard.metrics.audits import DELTA, FALSE_POSITIVES, TRADE_OFF, TRUE_POSITIVES
 from leakboard.pipeline.records import Record
-from leakboard.site.content import Board, Row
+from leakboard.site.content import Board
 from leakboard.site.labels import number, without
 from leakboard.site.views import LOSS, View, keeps_most
 from leakboard.suite.names import natural
@@ -18,10 +19,15 @@ from leakboard.suite.names import natural
 Figure = dict[str, Any]
 
 CURVES = (
-    ("epsilon", "privacy", "Privacy against epsilon", "empirical privacy (higher is better)"),
-    ("epsilon", "accuracy", "Task accuracy against epsilon", "task accuracy (higher is better)"),
-    ("mu", "privacy", "Privacy against the share of words dropped, mu", "empirical privacy (higher is better)"),
-    ("mu", "accuracy", "Task accuracy against the share of words dropped, mu", "task accuracy (higher is better)"),
+    ("epsilon", "empirical_privacy", "Privacy against epsilon", "empirical privacy (higher is better)"),
+    ("epsilon", "task_accuracy", "Task accuracy against epsilon", "task accuracy (higher is better)"),
+    (
+        "mu",
+        "empirical_privacy",
+        "Privacy against the share of words dropped, mu",
+        "empirical privacy (higher is better)",
+    ),
+    ("mu", "task_accuracy", "Task accuracy against the share of words dropped, mu", "task accuracy (higher is better)"),
     ("published_step", "map_word", "MAP-Word against the training step", "MAP-Word (higher is better)"),
     ("published_step", "map_char", "MAP-Char against the training step", "MAP-Char (random vectors have much)"),
 )
@@ -38,12 +44,12 @@ def scatter(view: View) -> Figure | None:
     """Return privacy against utility of a board's table; None where fewer than two victims have both."""
     import pandas as pd
 
-    columns = {"task_accuracy": "accuracy", "empirical_privacy": "privacy"}
+    axes = ("task_accuracy", "empirical_privacy")
+    drawn = ["victim", "attack", *(f"{name}{end}" for name in axes for end in ("", "_low", "_high", "_sd"))]
     rows = [
-        {"victim": row["victim"], "attack": row["attack"], "link": row["slug"]}
-        | {f"{name}{end}": row[f"{key}{end}"] for name, key in columns.items() for end in ("", "_low", "_high", "_sd")}
+        {name: row[name] for name in drawn} | {"link": row["slug"]}
         for row in view.rows
-        if finite(row["accuracy"]) and finite(row["privacy"])
+        if all(finite(row[name]) for name in axes)
     ]
     if len(rows) < 2:
         return None
@@ -65,8 +71,8 @@ def scatter(view: View) -> Figure | None:
 def _ring(figure: Any, row: Row, name: str, size: int, colour: str) -> None:
     """Draw a ring around a victim's point; its name stands in the legend."""
     figure.add_scatter(
-        x=[row["accuracy"]],
-        y=[row["privacy"]],
+        x=[row["task_accuracy"]],
+        y=[row["empirical_privacy"]],
         name=escape(name),
         mode="markers",
         marker={"symbol": "circle-open", "size": size, "color": colour, "line": {"width": 3}},
@@ -80,7 +86,7 @@ def curves(view: View) -> list[tuple[str, Figure]]:
 
     charts = []
     seen: dict[str, int] = {}
-    constants = {row["task_constant"] for row in view.rows}
+    constants = {row["task_majority"] for row in view.rows}
     for option, column, title, axis in CURVES:
         families = _families(view.rows, option, column)
         figure = go.Figure(layout=layout(option, axis))
@@ -94,7 +100,7 @@ def curves(view: View) -> list[tuple[str, Figure]]:
         if families and view.reference and view.undefended and column in view.reference:
             level, word = view.reference[column], f"no defence: {escape(view.reference['victim'])}"
             figure.add_hline(y=level, line_dash="dash", annotation_text=word, line_color="#808080")
-        if column == "accuracy" and len(constants) == 1 and None not in constants:
+        if column == "task_accuracy" and len(constants) == 1 and None not in constants:
             figure.add_hline(
                 y=next(iter(constants)), line_dash="dot", annotation_text="constant guess", line_color="#808080"
             )
@@ -108,13 +114,13 @@ def _families(rows: Sequence[Row], option: str, column: str) -> dict[str, list[t
     families: dict[str, list[Any]] = {}
     names: dict[str, str] = {}
     for row in rows:
-        x, y = number(row["options"], option), row[column]
+        x, y = number(row["victim_options"], option), row[column]
         if x is None and option == "published_step":
-            x = number(row["options"], "steps") or None  # what is published is then the last one
+            x = number(row["victim_options"], "steps") or None  # what is published is then the last one
         if x is not None and finite(y):
             low, high = row.get(f"{column}_low"), row.get(f"{column}_high")
             ends = (y - low, high - y) if finite(low) and finite(high) else (0, 0)
-            label = without(row["options"], option)
+            label = without(row["victim_options"], option)
             names.setdefault(label, without(row["victim"], option))
             families.setdefault(label, []).append((x, y, *ends, row["slug"]))
     kept = {label: points for label, points in families.items() if len({point[0] for point in points}) >= LEAST}
@@ -187,68 +193,24 @@ def key(charts: Sequence[tuple[str, Figure]]) -> dict[str, str]:
 
 
 def trade_off(records: Sequence[Record], claimed: float | None) -> Figure | None:
-    """Return what audits of one release reached, false against true positives, beside what the claim allows.
+    """Return the errors of what audits of one release reached, with the errors that the claim allows.
 
     Audits by calls of a mechanism have guesses and no such rates; they are not drawn.
-
-    A mechanism that is (epsilon, delta)-private keeps every event in the area below both lines: the true positive rate
-    is at most e^epsilon times the false positive rate plus delta, and so are the rates of the opposite event.
     """
-    import plotly.graph_objects as go
-
-    points = []
+    events, curves = [], []
     for record in records:
+        name = f"{record.attack}, seed {record.seed}"
         hits, misses = record.value(TRUE_POSITIVES), record.value(FALSE_POSITIVES)
         if hits and misses and hits.n and misses.n:
-            values = (misses.value or 0) / misses.n, (hits.value or 0) / hits.n
-            points.append((*values, f"{record.attack}, seed {record.seed}: {record.details}"))
-    if not points:
-        return None
-    x, y, texts = zip(*points, strict=True)
-    figure = go.Figure(layout=layout("false positive rate", "true positive rate"))
-    delta = next((m.value for r in records if (m := r.value(DELTA))), 0.0) or 0.0
-    figure.add_scatter(
-        x=[0, 1], y=[0, 1], name="no information", mode="lines", line={"color": "#808080", "dash": "dot"}
-    )
-    if claimed is not None and math.isfinite(claimed):
-        line = [i / 200 for i in range(201)]
-        allowed = [_most(rate, claimed, delta) for rate in line]
-        figure.add_scatter(
-            x=line,
-            y=allowed,
-            mode="lines",
-            name=f"the most that epsilon {claimed:.4g} allows",
-            line={"color": COLOURS[2]},
-            hoverinfo="skip",
-        )
-    for record in records:
+            rates = (misses.value or 0) / misses.n, 1 - (hits.value or 0) / hits.n
+            events.append((*rates, f"{name}: {record.details}"))
         corners = [(m.variable.removeprefix("fpr="), m.value) for m in record.metrics if m.name == TRADE_OFF]
         if corners:
-            figure.add_scatter(
-                x=[float(alarms) for alarms, _ in corners],
-                y=[1 - (missed or 0.0) for _, missed in corners],
-                mode="lines",
-                name=f"on or below the mechanism's own curve ({escape(record.attack)}, seed {record.seed})",
-                line={"color": COLOURS[4]},
-                hoverinfo="skip",
-            )
-    figure.add_scatter(
-        x=x,
-        y=y,
-        name="events that audits found",
-        mode="markers",
-        text=[escape(text) for text in texts],
-        marker={"color": COLOURS[4], "symbol": "diamond", "size": 11},
-        hovertemplate="%{text}<br>false %{x:.4f}, true %{y:.4f}<extra></extra>",
-    )
-    figure.update_xaxes(range=[-0.02, 1.02])
-    figure.update_yaxes(range=[-0.02, 1.04])
-    return plain(figure)
-
-
-def _most(rate: float, epsilon: float, delta: float) -> float:
-    """Return the largest true positive rate that (epsilon, delta) allows at a false positive rate."""
-    return max(0.0, min(1.0, math.exp(min(epsilon, 700)) * rate + delta, 1 - math.exp(-epsilon) * (1 - delta - rate)))
+            curves.append((name, [float(alarms) for alarms, _ in corners], [missed or 0.0 for _, missed in corners]))
+    if not events:
+        return None
+    delta = next((m.value for r in records if (m := r.value(DELTA))), 0.0) or 0.0
+    return plain(figures.trade_off(None if claimed is None else (claimed, delta), events, curves))
 
 
 def _ticks(values: Sequence[float]) -> dict[str, Any]:

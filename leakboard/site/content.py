@@ -1,7 +1,4 @@
-"""What the pages are made of: the published files of a leaderboard, read once. Nothing is computed anew.
-
-Whatever the columns of the tables are called is known here and in `leakboard.site.views` alone.
-"""
+"""Read the published files of a leaderboard for its pages. Nothing is computed anew."""
 
 from __future__ import annotations
 
@@ -17,6 +14,7 @@ from typing import Any
 from leakboard.board.groups import fairness
 from leakboard.board.leaderboard import leaderboard, skipped
 from leakboard.board.projections import read_projections
+from leakboard.board.schema import Row, columns
 from leakboard.board.submissions import provenance, submissions
 from leakboard.errors import RequestError
 from leakboard.pipeline.records import PUBLISHED, Record, in_natural_order, published_records
@@ -25,10 +23,6 @@ from leakboard.suite.suites import find_suite, home_of, suite_names
 from leakboard.suite.yaml_files import read_yaml
 
 FINDINGS = "findings.md"
-AUDIT = "epsilon"
-"""The metric of an attack that bounds epsilon: it has no empirical privacy."""
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -127,9 +121,7 @@ def make_board(name: str, description: str, records: Sequence[Record], tables: P
         records=[record for record in named if record.status == "ok"],
         findings=parse_findings(_text(home / FINDINGS)),
         costs=_table(tables / "costs.csv"),
-        comparison=[
-            {**row, "ours_low": row["low"], "ours_high": row["high"]} for row in _table(tables / "comparison.csv")
-        ],
+        comparison=_table(tables / "comparison.csv"),
         meta=json.loads(_text(tables / "meta.json") or "{}"),
         rows=[row for row in rows if not row.get("secret")],
         secrets=[row for row in rows if row.get("secret")],
@@ -167,34 +159,14 @@ def _text(path: Path) -> str:
 
 
 def _table(path: Path) -> list[Row]:
-    """Return a CSV as rows, numbers as numbers and empty cells as None; no rows where there is no file."""
+    """Return a CSV as rows, numbers as numbers and empty numbers as None; no rows where there is no file."""
     import pandas as pd
 
     if not path.is_file():
         return []
+    numbers = {column.name for column in columns(path.name) if column.is_number} | {"seed"}
     table = pd.read_csv(path, keep_default_na=False, dtype=str)
-    return [{str(key): _value(str(key), value) for key, value in row.items()} for row in table.to_dict("records")]
-
-
-NUMBERS = frozenset(
-    [
-        "seed",
-        "seconds",
-        "peak_memory_mib",
-        "threads",
-        "seeds",
-        "ours",
-        "low",
-        "high",
-        "theirs",
-        "difference",
-        "standard_errors",
+    return [
+        {str(name): (float(text) if text else None) if name in numbers else text for name, text in row.items()}
+        for row in table.to_dict("records")
     ]
-)
-"""Columns of costs and comparisons that hold numbers; all others stay text even where they look like one."""
-
-
-def _value(column: str, text: str) -> Any:
-    if column not in NUMBERS:
-        return text
-    return float(text) if text else None

@@ -1,4 +1,4 @@
-"""Pages from templates (Jinja2, everything escaped), and what is embedded in them."""
+"""Render pages from templates (Jinja2, everything escaped), and the data that they carry."""
 
 from __future__ import annotations
 
@@ -12,26 +12,25 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from leakboard.site.page_columns import Column, shown
-
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What makes a spreadsheet take a text for a formula."""
+from leakboard.board.schema import columns, names, threats_of
+from leakboard.board.tables import guarded
+from leakboard.site.rendering import cell, filled
+from leakboard.threats.column import Column
 
 
 @functools.cache
 def environment() -> Environment:
     """Return the environment of the templates: autoescape on, an unknown name is an error."""
-    found = Environment(
+    made = Environment(
         loader=PackageLoader("leakboard.site"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters["markdown"] = markdown
-    found.globals["shown"] = shown
-    found.globals["grouped"] = grouped
-    return found
+    made.filters["markdown"] = markdown
+    made.globals |= {"cell": cell, "columns": columns, "filled": filled, "grouped": grouped}
+    return made
 
 
 def page(template: str, **content: Any) -> str:
@@ -41,6 +40,12 @@ def page(template: str, **content: Any) -> str:
         jinja2.UndefinedError: the template asks for something that it is not given.
     """
     return environment().get_template(f"{template}.html").render(**content)
+
+
+def table_html(caption: str, shown: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return a table as HTML, without the columns that have nothing to show; everything is escaped."""
+    macros: Any = environment().get_template("macros.html").module
+    return str(macros.table(caption, shown, rows, sortable=False))
 
 
 def markdown(text: str) -> Markup:
@@ -61,13 +66,13 @@ def grouped(columns: Sequence[Column]) -> list[tuple[str, list[Column]]]:
 
 def table_data(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return rows for a page's downloads: ``csv``, a text, and ``columns`` and ``rows`` for JSON (infinity as text)."""
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    cells = [[_plain(row.get(name)) for name in columns] for row in rows]
+    head = names("leaderboard.csv", threats_of(rows))
+    cells = [[_plain(row.get(name)) for name in head] for row in rows]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_guarded(value) for value in row] for row in cells)
-    return {"csv": out.getvalue(), "columns": columns, "rows": cells}
+    writer.writerow(head)
+    writer.writerows([guarded(value) if isinstance(value, str) else value for value in row] for row in cells)
+    return {"csv": out.getvalue(), "columns": head, "rows": cells}
 
 
 def _plain(value: Any) -> Any:
@@ -76,10 +81,3 @@ def _plain(value: Any) -> Any:
             return None
         return str(value) if value in (float("inf"), -float("inf")) else round(value, 6)
     return value
-
-
-def _guarded(value: Any) -> Any:
-    """Return a cell that no spreadsheet takes for a formula: a text that begins like one gets an apostrophe."""
-    if value is None:
-        return ""
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from leakboard.board.schema import Row
 from leakboard.site import samplers
 from leakboard.site.charts import Figure
-from leakboard.site.content import Row, slug
+from leakboard.site.content import slug
 from leakboard.suite.suites import suite_folder
 
 PAPER = re.compile(r"^.*?\b\d{4}\b\)?")

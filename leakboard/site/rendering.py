@@ -1,16 +1,17 @@
-"""How a cell of a table is shown and sorted, by kind: numbers, intervals, epsilons, ranks, verdicts."""
+"""Write a cell of a table as text, and say what it is sorted by, for each kind of column."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leakboard.board.columns import METRICS
+from leakboard.board.schema import Row, metric_title
 from leakboard.metrics.audits import rounded_down
-from leakboard.site.content import Row
 from leakboard.suite.names import natural
+from leakboard.threats.column import Column
+from leakboard.threats.threat import threat_named
 
 LAST = 1e308
 """What is sorted behind every number: a missing one. Browsers take the word for infinity for text."""
@@ -37,7 +38,7 @@ def decimals(value: Any, digits: int = 3) -> str:
 
 
 def _metric(row: Row, key: str) -> Cell:
-    name = METRICS.get(str(row[key]), str(row[key]))
+    name = metric_title(str(row[key]))
     return Cell(name, name)
 
 
@@ -49,6 +50,18 @@ def _text(row: Row, key: str) -> Cell:
 def _number(row: Row, key: str) -> Cell:
     value = row.get(key)
     return Cell(decimals(value), _order(value))
+
+
+def _score(row: Row, key: str) -> Cell:
+    """Round a lower bound on epsilon down."""
+    cell = _number(row, key)
+    bounds = cell.text and threat_named(row.get("threat", "")).bounds_epsilon
+    return Cell(rounded_down(row[key], 4), cell.order) if bounds else cell
+
+
+def _delta(row: Row, key: str) -> Cell:
+    value = row.get(key)
+    return Cell("" if value is None else f"{value:.4g}", _order(value))
 
 
 def _interval(row: Row, key: str) -> Cell:
@@ -69,14 +82,15 @@ def _epsilon(row: Row, key: str) -> Cell:
 def _claim(row: Row, key: str) -> Cell:
     """Show below a claim what it is about: two inputs that differ in one of these."""
     cell = _epsilon(row, key)
-    return Cell(cell.text, cell.order, f"per {row['unit']}" if cell.text and row.get("unit") else "")
+    unit = row.get("privacy_unit")
+    return Cell(cell.text, cell.order, f"per {unit}" if cell.text and unit else "")
 
 
 def _bound(row: Row, key: str) -> Cell:
     cell = _epsilon(row, key)
     if cell.text:
         return Cell(f"≥ {rounded_down(row[key])}", cell.order)
-    return Cell("", cell.order, "not audited here" if row.get("claimed") is not None else "")
+    return Cell("", cell.order, "not audited here" if row.get("epsilon_claimed") is not None else "")
 
 
 def _rank(row: Row, key: str) -> Cell:
@@ -98,7 +112,7 @@ def _verdict(row: Row, key: str) -> Cell:
 
 def _gap(row: Row, key: str) -> Cell:
     value = row.get(key)
-    return Cell(decimals(value), _order(value), row.get("gap_variable") or "" if value is not None else "")
+    return Cell(decimals(value), _order(value), row.get("fairness_variable") or "" if value is not None else "")
 
 
 def _seconds(row: Row, key: str) -> Cell:
@@ -136,9 +150,11 @@ def _order(value: Any) -> float:
     return LAST if value is None or value != value else min(float(value), LAST / 10)
 
 
-KINDS: dict[str, Callable[[Row, str], Cell]] = {
+RENDERERS: dict[str, Callable[[Row, str], Cell]] = {
     "text": _text,
     "number": _number,
+    "score": _score,
+    "delta": _delta,
     "baseline": _number,
     "interval": _interval,
     "epsilon": _epsilon,
@@ -157,3 +173,20 @@ KINDS: dict[str, Callable[[Row, str], Cell]] = {
     "signed": _signed,
     "errors": _errors,
 }
+"""Writes a cell of a row, by the kind of its column."""
+
+
+def cell(column: Column, row: Row) -> Cell:
+    """Return a column's cell of a row."""
+    return RENDERERS[column.kind](row, column.name)
+
+
+def filled(columns: Sequence[Column], rows: Sequence[Row]) -> list[Column]:
+    """Return the columns that have something to show in at least one row."""
+    return [c for c in columns if any(shown.text or shown.small for shown in (cell(c, row) for row in rows))]
+
+
+def same_in_all(columns: Sequence[Column], rows: Sequence[Row]) -> list[Column]:
+    """Return the columns that have one value in all of several rows, so that a sentence can replace them."""
+    kinds = ("baseline", "count", "mark")
+    return [c for c in columns if c.kind in kinds and len(rows) > 1 and len({cell(c, row).text for row in rows}) == 1]

@@ -1,4 +1,4 @@
-"""One table of a board: the victims on one dataset, each with its strongest attack on the same secrets."""
+"""Compare the victims of a board: those on one dataset, each with its strongest attack on the same secrets."""
 
 from __future__ import annotations
 
@@ -7,21 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leakboard.board.columns import METRICS
 from leakboard.board.figures import finite
 from leakboard.board.means import mean
+from leakboard.board.schema import Row, columns, means, metric_title
 from leakboard.board.strongest import headlines
-from leakboard.site.content import AUDIT, Board, Row, slug
+from leakboard.metrics.entries import METRICS
+from leakboard.pipeline.records import Record
+from leakboard.site.content import Board, slug
 from leakboard.site.labels import parse
 from leakboard.suite.names import KINDS, natural
+from leakboard.threats.threat import Threat, threat_named
 
-SPECIAL = {
-    "words": "words: which word is this vector?",
-    "text": "texts: which words are in the text?",
-    "membership": "membership: was this in the training data?",
-    "claim": "claims of privacy, audited",
-}
-"""What is guessed where it is not a column of the data."""
 VERDICTS = ("holds", "unproven", "violated", "")
 LOSS = 2.0
 """Loss of task accuracy, in points, for which the page says which victim keeps most privacy."""
@@ -32,6 +28,7 @@ class View:
     """A table of victims that can be compared: one dataset, the same secrets."""
 
     dataset: str
+    threat: type[Threat[Any]]
     secrets: str
     rows: Sequence[Row]
     reference: Row | None
@@ -42,26 +39,26 @@ class View:
     @property
     def title(self) -> str:
         """What is guessed, in words."""
-        if self.secrets in SPECIAL:
-            return SPECIAL[self.secrets]
+        if self.threat.title:
+            return self.threat.title
         names = self.secrets.split("; ")
         return ", ".join(names) if len(names) < 3 else f"{counted(self.secrets)}: {', '.join(names)}"
 
     @property
     def metrics(self) -> list[str]:
         """Return the scores of the strongest attacks, as in ``F1``."""
-        return sorted({METRICS.get(str(row["metric"]), str(row["metric"])) for row in self.rows})
+        return sorted({metric_title(row["attack_metric"], [row["threat"]]) for row in self.rows})
 
     @property
     def constant(self) -> float | None:
         """Return the privacy that the best constant guess leaves; None where it is not the same for all victims."""
-        constants = {None if row["constant"] is None else round(row["constant"], 3) for row in self.rows}
+        constants = {None if (value := row["privacy_best_constant"]) is None else round(value, 3) for row in self.rows}
         return constants.pop() if len(constants) == 1 else None
 
     @property
     def is_scored(self) -> bool:
         """Whether the table has empirical privacy, or audits alone."""
-        return self.secrets != "claim"
+        return not self.threat.bounds_epsilon
 
 
 def counted(secrets: str) -> str:
@@ -78,28 +75,29 @@ def views(board: Board) -> list[View]:
         groups.setdefault((row["dataset"], row["secrets"]), []).append(row)
     datasets = {dataset for dataset, _ in groups}
     for row in board.rows:
-        if row["attack_metric"] == AUDIT and row["dataset"] not in datasets:
-            groups.setdefault((row["dataset"], "claim"), []).append(row)
-    found = [_view(board, dataset, secrets, rows) for (dataset, secrets), rows in groups.items()]
-    return sorted(found, key=lambda view: (natural(view.dataset), -len(view.rows), natural(view.secrets)))
+        if threat_named(row.get("threat", "")).bounds_epsilon and row["dataset"] not in datasets:
+            groups.setdefault((row["dataset"], row["secrets"]), []).append(row)
+    made = [_view(board, dataset, secrets, rows) for (dataset, secrets), rows in groups.items()]
+    return sorted(made, key=lambda view: (natural(view.dataset), -len(view.rows), natural(view.secrets)))
 
 
 def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row]) -> View:
-    if secrets == "claim":
+    threat = threat_named(rows[0]["threat"])
+    if threat.bounds_epsilon:
         first = {row["victim_options"]: row for row in reversed(rows)}
         chosen = [_victim_row(board, row) for row in first.values()]
         chosen.sort(key=lambda row: (VERDICTS.index(row["verdict"] or ""), natural(row["victim"])))
     else:
         chosen = [_victim_row(board, dict(row)) for row in headlines(rows)]
-        chosen.sort(key=lambda row: (-row["privacy"], natural(row["victim"])))
+        chosen.sort(key=lambda row: (-row["empirical_privacy"], natural(row["victim"])))
         for row in chosen:
             row["rank"] = 1 + sum(_above(other, row) for other in chosen)
             row["last_rank"] = len(chosen) - sum(_above(row, other) for other in chosen)
     tried = Counter(row["victim_options"] for row in rows)
     for row in chosen:
-        row["attacks"] = tried[row["options"]]
+        row["attacks"] = tried[row["victim_options"]]
     reference, undefended = _reference(chosen)
-    return View(dataset, secrets, chosen, reference, undefended)
+    return View(dataset, threat, secrets, chosen, reference, undefended)
 
 
 def _above(other: Row, row: Row) -> bool:
@@ -108,8 +106,8 @@ def _above(other: Row, row: Row) -> bool:
 
 
 def _end(row: Row, end: str) -> float:
-    value = row[f"privacy_{end}"]
-    return float(row["privacy"] if value is None else value)
+    value = row[f"empirical_privacy_{end}"]
+    return float(row["empirical_privacy"] if value is None else value)
 
 
 def overlap(first: Row, second: Row) -> bool:
@@ -118,41 +116,24 @@ def overlap(first: Row, second: Row) -> bool:
 
 
 def _victim_row(board: Board, row: Row) -> Row:
-    """Return what a board's table shows of a victim: the row of its strongest attack with claim, accuracy, cost."""
-    here = [
-        r for r in board.records if (r.dataset, r.victim, r.attack) == (row["dataset"], row["victim"], row["attack"])
-    ]
-    dataset, victim, options = row["dataset"], row["victim"], row["victim_options"]
+    """Return the row of a victim's strongest attack, with what pages add: more means, the three epsilons, the cost."""
+    records = _records(board, row)
+    options = row["victim_options"]
+    empty = dict.fromkeys(column.name for column in columns("leaderboard.csv"))
+    more = {column.name: mean(records, column.metric) for column in means("page: victims") if column.name not in row}
+    of_vectors = {name: mean(records, name) for name in ("map_word", "map_char")}
     return {
-        "victim": victim,
-        "options": options,
+        **empty,
+        **more,
+        **of_vectors,
+        **row,
         "slug": slug(options),
-        "dataset": dataset,
-        "seeds": row["seeds"],
-        "accuracy": row.get("task_accuracy"),
-        "task_constant": row.get("task_majority"),
-        "accuracy_low": mean(here, "task_accuracy", "low"),
-        "accuracy_high": mean(here, "task_accuracy", "high"),
-        "accuracy_sd": row.get("task_accuracy_sd"),
-        "privacy": row.get("empirical_privacy"),
-        "privacy_low": row.get("empirical_privacy_low"),
-        "privacy_high": row.get("empirical_privacy_high"),
-        "privacy_sd": row.get("empirical_privacy_sd"),
-        "privacy_new": row.get("empirical_privacy_new"),
-        "attack": row["attack"],
-        "metric": row["attack_metric"],
+        "task_accuracy_low": mean(records, "task_accuracy", "low"),
+        "task_accuracy_high": mean(records, "task_accuracy", "high"),
         "attack_slug": slug(row["attack_options"]),
-        "constant": row.get("privacy_best_constant"),
-        "text_classifier": row.get("privacy_text_classifier"),
-        "bayes": row.get("privacy_bayes"),
-        "plug_in": mean(here, "plug_in_loss"),
-        "map_word": mean(here, "map_word"),
-        "map_char": mean(here, "map_char"),
         "provenance": board.provenance.get(tuple(row[f"{kind}_options"] for kind in KINDS), ""),
-        "gap": row.get("fairness_gap"),
-        "gap_variable": row.get("fairness_variable"),
-        "seconds": seconds(board, dataset, victim),
-        **three_epsilons(board, dataset, victim),
+        "seconds": seconds(board, row["dataset"], row["victim"]),
+        **three_epsilons(board, row["dataset"], row["victim"]),
     }
 
 
@@ -161,16 +142,18 @@ def three_epsilons(board: Board, dataset: str, victim: str) -> Row:
     rows = [r for r in board.rows if (r["dataset"], r["victim"]) == (dataset, victim)]
     claiming = next((r for r in rows if r.get("verdict")), None)
     audited = next((r["epsilon_audited"] for r in rows if r.get("epsilon_audited") is not None), None)
+    row: Row = dict.fromkeys(("epsilon_claimed", "epsilon_proved", "delta"))
+    row |= {"epsilon_audited": audited, "verdict": "", "privacy_unit": ""}
     if claiming is None:
-        return {"claimed": None, "proved": None, "audited": audited, "verdict": "", "unit": "", "delta": None}
-    times = claiming.get("observations") or 1
+        return row
+    observations = claiming.get("observations") or 1
     return {
-        "claimed": claiming["epsilon_claimed"] / times,
-        "proved": claiming["epsilon_proved"] / times,
-        "audited": audited,
+        **row,
+        "epsilon_claimed": claiming["epsilon_claimed"] / observations,
+        "epsilon_proved": claiming["epsilon_proved"] / observations,
+        "delta": claiming["delta"] / observations,
         "verdict": claiming["verdict"],
-        "unit": claiming["privacy_unit"],
-        "delta": claiming["delta"] / times,
+        "privacy_unit": claiming["privacy_unit"],
     }
 
 
@@ -188,19 +171,19 @@ def seconds(board: Board, dataset: str, victim: str) -> float | None:
 
 def _encoder(row: Row) -> str:
     """Return the encoder that a victim publishes without noise or another defence: itself, or what it is made of."""
-    options = parse(row["options"])[1]
-    return options.get("encoder", "") if options.get("epsilon") == "null" else str(row["options"])
+    options = parse(row["victim_options"])[1]
+    return options.get("encoder", "") if options.get("epsilon") == "null" else str(row["victim_options"])
 
 
 def _reference(rows: Sequence[Row]) -> tuple[Row | None, bool]:
-    known = [row for row in rows if finite(row["accuracy"])]
-    options = [parse(row["options"])[1] for row in rows]
+    known = [row for row in rows if finite(row["task_accuracy"])]
+    options = [parse(row["victim_options"])[1] for row in rows]
     encoders = [given.get("encoder") for given in options if given.get("epsilon") != "null"]
     defended = [(encoders.count(_encoder(row)), row) for row in known]
     count, encoder = max(defended, key=lambda pair: pair[0], default=(0, None))
     if count:
         return encoder, True
-    return max(known, key=lambda row: row["accuracy"], default=None), False
+    return max(known, key=lambda row: row["task_accuracy"], default=None), False
 
 
 @dataclass(frozen=True)
@@ -223,8 +206,65 @@ def keeps_most(view: View, loss: float = LOSS) -> Choice | None:
     """
     if view.reference is None or not view.is_scored:
         return None
-    least = view.reference["accuracy"] - loss / 100 - 1e-9
-    allowed = [row for row in view.rows if finite(row["accuracy"]) and row["accuracy"] >= least]
-    best = max(allowed, key=lambda row: row["privacy"])
+    least = view.reference["task_accuracy"] - loss / 100 - 1e-9
+    allowed = [row for row in view.rows if finite(row["task_accuracy"]) and row["task_accuracy"] >= least]
+    best = max(allowed, key=lambda row: row["empirical_privacy"])
     ties = [row for row in allowed if row is not best and overlap(row, best)]
     return Choice(best, ties, view.undefended and any(row is view.reference for row in (best, *ties)))
+
+
+def attack_rows(board: Board, dataset: str, victim: str) -> list[Row]:
+    """Return every attack on a victim, strongest first; audits come last."""
+    rows = [r for r in board.rows if (r["dataset"], r["victim"]) == (dataset, victim)]
+    return sorted(
+        rows,
+        key=lambda r: (threat_named(r["threat"]).bounds_epsilon, r["secrets"], r.get("empirical_privacy") or 0),
+    )
+
+
+def _records(board: Board, row: Row) -> list[Record]:
+    key = row["dataset"], row["victim"], row["attack"]
+    return [record for record in board.records if (record.dataset, record.victim, record.attack) == key]
+
+
+def secret_rows(board: Board, dataset: str, victim: str) -> list[Row]:
+    """Return how well each secret of a victim is guessed by each attack, from the records' own metrics."""
+    rows = []
+    for row in attack_rows(board, dataset, victim):
+        records = _records(board, row)
+        for secret in records[0].secrets if records else ():
+            guessed = {c.name: mean(records, c.metric, "value", secret) for c in means("page: secrets")}
+            if guessed["attack_accuracy"] is not None:
+                ends = {
+                    f"attack_accuracy_{end}": mean(records, "attack_accuracy", end, secret) for end in ("low", "high")
+                }
+                rows.append({"attack": row["attack"], "secret": secret, **guessed, **ends})
+    return rows
+
+
+def measure_rows(board: Board, dataset: str, victim: str, where: str = "page") -> list[Row]:
+    """Return the other measures of a victim as a whole, mean over seeds; a measure of every attack comes once.
+
+    Args:
+        board: the leaderboard.
+        dataset: the victim's.
+        victim: its name.
+        where: ``page`` for all that a victim's page lists, ``board`` for those that a board's page lists.
+    """
+    listed = ("page", "board") if where == "page" else ("board",)
+    rows: dict[tuple[Any, ...], Row] = {}
+    attacks = attack_rows(board, dataset, victim)
+    for row in attacks:
+        records = _records(board, row)
+        for name in dict.fromkeys(m.name for r in records for m in r.metrics if not m.variable):
+            if name in METRICS and METRICS[name].listed not in listed:
+                continue
+            value, low, high = (mean(records, name, part) for part in ("value", "low", "high"))
+            if value is not None:
+                known = rows.setdefault((name, value), {"metric": name, "value": value, "attacks": []})
+                known |= {"value_low": low, "value_high": high}
+                known["attacks"].append(row["attack"])
+    return [
+        {**row, "attack": "" if len(row["attacks"]) == len(attacks) else "; ".join(row["attacks"])}
+        for row in rows.values()
+    ]

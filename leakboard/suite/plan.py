@@ -144,7 +144,7 @@ class Identities:
         publishes, threat = self.of_plugin(cell.victim).plugin.publishes, attack.plugin.threat
         needs = threat.needs
         identity: dict[str, Any] = {"publications": job.victim_key, "attack": attack.key, "other": job.other_key}
-        identity |= {"threat": threat.name, "scoring": threat.revision, "utility": revisions.UTILITY}
+        identity |= {"threat": threat.identity or threat.name, "scoring": threat.revision, "utility": revisions.UTILITY}
         if conditions.text_classifier and threat.beside_text_classifiers:
             identity["text_classifiers"] = revisions.TEXT_CLASSIFIERS
         declares_gpu = _declared(attack.plugin, lambda plugin: plugin.uses_gpu)

@@ -26,7 +26,7 @@ from leakboard.metrics.audits import canary_metrics
 from leakboard.threats.candidates import training_unit, why_no_unit
 from leakboard.threats.oracle import Oracle
 from leakboard.threats.published import Publications
-from leakboard.threats.threat import AttackResult, Audited, Threat, VictimSide, attacker_corpus, expect
+from leakboard.threats.threat import AttackResult, Audited, AuditThreat, VictimSide, attacker_corpus, expect
 from leakboard.threats.words import published_words
 
 
@@ -54,7 +54,7 @@ class Canaries:
     """Of the bound, where the victim claims nothing."""
 
 
-class CanariesThreat(Threat["CanaryAttack"]):
+class CanariesThreat(AuditThreat["CanaryAttack"]):
     """Audit of training data."""
 
     name: ClassVar = "canaries"
@@ -102,7 +102,6 @@ class CanariesThreat(Threat["CanaryAttack"]):
         delta = claim.delta if claim else canaries.delta
         return AttackResult(
             secrets=("claim",),
-            attack_metric="epsilon",
             test_size=len(planted),
             metrics=canary_metrics(scores, planted, delta, group),
             claim=claim,

@@ -50,6 +50,13 @@ class MembershipThreat(Threat["MembershipAttack"]):
     """Membership inference."""
 
     name: ClassVar = "membership"
+    title: ClassVar = "membership: was this in the training data?"
+    headline: ClassVar = "auc"
+    headline_title: ClassVar = "area under the curve"
+    found: ClassVar = (
+        "{what}: an attack tells who was in the training data with an area under the curve of {score}; "
+        "by chance, {constant}"
+    )
     needs: ClassVar = "words"
     revision: ClassVar = 1
 
@@ -73,7 +80,6 @@ class MembershipThreat(Threat["MembershipAttack"]):
         left, all_texts = len(auxiliary.splits["train"]), len(collected.splits["train"])
         return AttackResult(
             secrets=("membership",),
-            attack_metric="auc",
             test_size=len(drawn.members),
             metrics=membership_metrics(scores, drawn.members, drawn.owners),
             details=f"the attacker has {left} of {all_texts} texts of its own left",

@@ -26,7 +26,7 @@ from leakboard.privacy.auditing.curve import ScoreCurve
 from leakboard.privacy.auditing.trials import answers_of_tosses, one_bool_each, one_number_each
 from leakboard.threats.oracle import Oracle
 from leakboard.threats.published import Publications, Publisher
-from leakboard.threats.threat import AttackResult, Audited, Threat, VictimSide, attacker_corpus, expect
+from leakboard.threats.threat import AttackResult, Audited, AuditThreat, VictimSide, attacker_corpus, expect
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class CallsDistinguisher:
     """Releases of either input for the sanity check of Habernal (2022), which looks at single rows; 0 for none."""
 
 
-class ReleasesThreat(Threat["ReleaseAudit"]):
+class ReleasesThreat(AuditThreat["ReleaseAudit"]):
     """Audit of what is published."""
 
     name: ClassVar = "releases"
@@ -123,7 +123,6 @@ class ReleasesThreat(Threat["ReleaseAudit"]):
 def _result(metrics: list[Metric], tested: int, details: str, claim: ReleaseClaim) -> AttackResult:
     return AttackResult(
         secrets=("claim",),
-        attack_metric="epsilon",
         test_size=tested,
         metrics=metrics,
         details=details,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -93,9 +93,9 @@ Guesser = Callable[[Floats], Mapping[str, Floats] | SecretGuesses]
 
 
 class SecretsThreat(Threat["SecretsAttack"]):
-    """Attribute inference and entity presence."""
+    """Secrets of documents: what attribute inference and entity presence have in common."""
 
-    name: ClassVar = "secrets"
+    identity: ClassVar = "secrets"
     needs: ClassVar = "documents"
     revision: ClassVar = 1
     beside_text_classifiers: ClassVar = True
@@ -128,7 +128,6 @@ class SecretsThreat(Threat["SecretsAttack"]):
         text_guesses = side.text_guesses(attack.kind) if side.text_guesses else None
         return AttackResult(
             secrets=tuple(secret.name for secret in secrets),
-            attack_metric=SCORES[attack.kind][0],
             test_size=len(vectors),
             metrics=[
                 *secret_metrics(side.corpus, secrets, scores, text_guesses),
@@ -139,14 +138,45 @@ class SecretsThreat(Threat["SecretsAttack"]):
         )
 
 
+class AttributesThreat(SecretsThreat):
+    """Attribute inference."""
+
+    name: ClassVar = "attributes"
+    headline: ClassVar = SCORES["attribute"][0]
+    found: ClassVar = "{what} can be guessed in {score} of the texts; without the vectors, {constant}"
+    nothing_found: ClassVar = (
+        "{what}: no attack did better than guessing the most frequent value, which is right in {constant}"
+    )
+
+
+class EntitiesThreat(SecretsThreat):
+    """Entity presence."""
+
+    name: ClassVar = "entities"
+    headline: ClassVar = SCORES["entity"][0]
+    headline_title: ClassVar = "F1"
+    found: ClassVar = "{what}: an attack finds who is mentioned with an F1 of {score}; without the vectors, {constant}"
+
+
+THREATS: Mapping[SecretKind, SecretsThreat] = {"attribute": AttributesThreat(), "entity": EntitiesThreat()}
+"""The threat by the kind of the secrets."""
+
+
 class SecretsAttack(Attack):
     """An attack on secrets of documents."""
 
-    threat: ClassVar = SecretsThreat()
+    threat: ClassVar[SecretsThreat] = THREATS["attribute"]
+    """Chosen by ``kind``."""
     kind: ClassVar[SecretKind] = "attribute"
     """Which secrets of a corpus are attacked."""
     observations: int = 1
     """How many publications of each test text the attack sees; its score then stands beside the claim for as many."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Choose the threat by the kind of the secrets, unless the attack names one."""
+        super().__init_subclass__(**options)
+        if "threat" not in vars(cls):
+            cls.threat = THREATS[cls.kind]
 
     @abstractmethod
     def fit(self, view: SecretsView, seed: int) -> Guesser:

@@ -59,6 +59,12 @@ class TextsThreat(Threat["TextsAttack"]):
     """Inversion: what did the text say?"""
 
     name: ClassVar = "texts"
+    title: ClassVar = "texts: which words are in the text?"
+    headline: ClassVar = "token_f1"
+    headline_title: ClassVar = "F1 over words"
+    found: ClassVar = (
+        "{what}: an attack recovers the words of texts with an F1 of {score}; without the vectors, {constant}"
+    )
     needs: ClassVar = "documents"
     revision: ClassVar = 1
 
@@ -76,7 +82,6 @@ class TextsThreat(Threat["TextsAttack"]):
         texts = [guesses.texts[place] for place in np.argsort(order)]
         return AttackResult(
             secrets=("text",),
-            attack_metric="token_f1",
             test_size=len(texts),
             metrics=text_metrics(texts, guesses.ordered, side.corpus),
             details=guesses.details,

@@ -1,14 +1,16 @@
-"""What a threat is: the view it grants to an attacker, when it does not apply, and how an answer is scored.
+"""Define a threat: the view that it grants to an attacker, how the answer is scored, and in which words.
 
-The pipeline takes an attack's threat from its class and knows no threat by name, so a new threat is a new file with a
-`Threat` and a base class for its attacks.
+The pipeline takes an attack's threat from its class. Tables, sentences, pages and gates find it by its name in a
+record. So a new threat is a new file with a `Threat` and a base class for its attacks.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import importlib
+import pkgutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Generic, TypeVar
@@ -22,7 +24,18 @@ from leakboard.interfaces import Attack, Corpus, FittedVictim, Floats, Integers,
 from leakboard.metrics.measures import Metric
 from leakboard.metrics.word_scores import RecoveredSentence
 from leakboard.randomness import Streams
+from leakboard.threats.column import Column
 from leakboard.threats.published import Publications, Publisher
+from leakboard.threats.wording import (
+    CHANCE,
+    NO_PROOF,
+    ROUNDING,
+    audit_sentence,
+    beats_constant,
+    is_number,
+    percent,
+    secrets_of,
+)
 
 A = TypeVar("A", bound=Attack)
 
@@ -77,8 +90,6 @@ class AttackResult:
 
     secrets: tuple[str, ...]
     """What was attacked: names of secrets, or of the threat."""
-    attack_metric: str
-    """Name of the headline, the metric ``attack_score``."""
     test_size: int
     """Texts, words, candidates or draws that the headline is over."""
     metrics: list[Metric]
@@ -96,6 +107,25 @@ class Threat(ABC, Generic[A]):
     """One way to attack what victims publish."""
 
     name: ClassVar[str]
+    """Its name in records."""
+    identity: ClassVar[str] = ""
+    """Its name in the identities of results; the same as ``name``, if left out."""
+    title: ClassVar[str] = ""
+    """What people call it, as the heading of a table; if left out, the names of the secrets are the heading."""
+    headline: ClassVar[str]
+    """What ``attack_score`` is, as in ``accuracy``."""
+    headline_title: ClassVar[str] = ""
+    """The headline in words; its name, if left out."""
+    found: ClassVar[str] = "{what}: the strongest attack scores {score}; without the vectors, {constant}"
+    """The sentence about an attack that beats the best constant guess."""
+    nothing_found: ClassVar[str] = (
+        "{what}: no attack did better than the best constant guess, whose score is {constant}"
+    )
+    """The sentence about attacks that do not; it is no proof of privacy."""
+    bounds_epsilon: ClassVar[bool] = False
+    """Whether the headline is a lower bound on epsilon, so that no constant guess competes with it."""
+    columns: ClassVar[tuple[Column, ...]] = ()
+    """Columns that its rows add to the tables; each is the mean of a metric."""
     needs: ClassVar[Publication]
     """What a victim must publish to be attacked so."""
     revision: ClassVar[int]
@@ -105,6 +135,25 @@ class Threat(ABC, Generic[A]):
 
     reads_texts: ClassVar[bool] = True
     """Whether attacker or scores need texts; otherwise vectors are enough."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Make the threat known by its name."""
+        super().__init_subclass__(**options)
+        if "name" in vars(cls):
+            _THREATS[cls.name] = cls
+
+    @classmethod
+    def sentence(cls, row: Mapping[str, Any]) -> str:
+        """Return what a leaderboard's row of the strongest attack shows, or that it shows nothing."""
+        what, score, left = secrets_of(row), percent(row["attack_score"]), row.get("privacy_best_constant")
+        if not is_number(left):
+            return f"{what}: the {row['attack_metric']} of the strongest attack is {score}"
+        words = {"what": what, "score": score, "constant": percent(1 - left)}
+        if not beats_constant(row):
+            return f"{cls.nothing_found.format(**words)}; {NO_PROOF}"
+        high = row.get("empirical_privacy_high")
+        doubt = f" ({CHANCE})" if is_number(high) and high >= left - ROUNDING else ""
+        return cls.found.format(**words) + doubt
 
     def why_not_applicable(self, attack: A, corpus: Corpus, published: Publications | None) -> str:
         """Return why the attack cannot meet this corpus, or what was published of it; empty where it can.
@@ -124,6 +173,33 @@ class Threat(ABC, Generic[A]):
             NotApplicable: the attack does not apply; its cell is skipped with this reason.
             RequestError: the answer is not what the threat asks for.
         """
+
+
+_THREATS: dict[str, type[Threat[Any]]] = {}
+"""The threats that are known, by name."""
+
+
+class UnknownThreat(Threat[Attack]):
+    """A threat whose plugin is not installed: its rows are shown in general words."""
+
+    def evaluate(self, attack: Attack, side: VictimSide) -> AttackResult:
+        """Refuse: only records of it are read."""
+        raise RequestError("the threat of this attack is not installed")
+
+
+def threat_named(name: str) -> type[Threat[Any]]:
+    """Return the threat of a record; `UnknownThreat` where its plugin is not installed."""
+    if name and name not in _THREATS:
+        known_threats()
+    return _THREATS.get(name, UnknownThreat)
+
+
+def known_threats() -> list[str]:
+    """Return the names of the threats of LeakBoard, and of the plugins that are loaded."""
+    package = importlib.import_module(__package__)
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{__package__}.{module.name}")
+    return sorted(_THREATS)
 
 
 NO_TEXTS = "the corpus has no texts"
@@ -149,6 +225,19 @@ def why_no_attack(attack: Attack, corpus: Corpus, auxiliary: Corpus, published: 
         return NO_TEXTS
     reason: str = attack.threat.why_not_applicable(attack, corpus, published)
     return reason
+
+
+class AuditThreat(Threat[A]):
+    """A threat whose attacks audit a claim: the headline is a lower bound on epsilon."""
+
+    title: ClassVar = "claims of privacy, audited"
+    headline: ClassVar = "epsilon"
+    bounds_epsilon: ClassVar = True
+
+    @classmethod
+    def sentence(cls, row: Mapping[str, Any]) -> str:
+        """Return what the audits of a claim show."""
+        return audit_sentence(row)
 
 
 def shuffled(vectors: Floats, rng: np.random.Generator) -> tuple[Floats, Integers]:

@@ -57,6 +57,12 @@ class WordsThreat(Threat["WordsAttack"]):
     """Word recovery: which word does a vector stand for?"""
 
     name: ClassVar = "words"
+    title: ClassVar = "words: which word is this vector?"
+    headline: ClassVar = f"recall@{HEADLINE}"
+    headline_title: ClassVar = "share found among five candidates"
+    found: ClassVar = (
+        "{what}: for {score} of the words the right one is among an attack's first five; by chance, {constant}"
+    )
     needs: ClassVar = "words"
     revision: ClassVar = 1
 
@@ -89,7 +95,6 @@ class WordsThreat(Threat["WordsAttack"]):
         metrics.append(Metric("sentence_words_right", right / total if total else None, n=total))
         return AttackResult(
             secrets=("words",),
-            attack_metric=f"recall@{HEADLINE}",
             test_size=len(rows),
             metrics=metrics,
             details=guesses.details,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import leakboard
-from leakboard.board.trade_off import least_false_negatives
+from leakboard.board.figures import least_false_negatives
 from leakboard.errors import RequestError
 from leakboard.metrics.audits import rounded_down
 
@@ -128,7 +128,7 @@ def test_as_many_calls_are_made_as_are_asked_for(calls):
 
 
 def test_the_plot_shows_the_point_below_the_curve_of_a_violated_claim():
-    curve, point, bound = audit(too_little_noise).plot().data
+    _, curve, bound, point = audit(too_little_noise).plot().data
     allowed = np.interp(point.x[0], curve.x, curve.y)
     assert point.y[0] < allowed
     assert (np.interp(bound.x, curve.x, curve.y) > bound.y).any()

@@ -1,15 +1,15 @@
 """A report says in sentences what its frames hold, and hostile names stay text."""
 
 import dataclasses
+import re
 
-import pandas as pd
 import pytest
 
-from leakboard.api.report import Report, _html
-from leakboard.board.summary import guess, summarise
+from leakboard.api.report import Report
 from leakboard.metrics.audits import bound_metrics, rounded_down
 from leakboard.metrics.measures import Metric
 from leakboard.pipeline.records import Record
+from leakboard.threats.secrets import AttributesThreat
 
 SECRETS = {"gender": (0.76, 0.37), "age": (0.55, 0.45)}
 
@@ -25,14 +25,22 @@ def record(attack="probe", gender=0.76, **fields):
             Metric("privacy_best_constant", constant, name),
             Metric("empirical_privacy", kept, name, low=kept - 0.05, high=min(kept + 0.05, constant)),
         ]
-    usual = {"secrets": ("gender", "age"), "attack_metric": "accuracy", "test_size": 100, "metrics": metrics}
+    usual = {
+        "secrets": ("gender", "age"),
+        "threat": "attributes",
+        "attack_metric": "accuracy",
+        "test_size": 100,
+        "metrics": metrics,
+    }
     return Record("made", "lsa", attack, 0, "ok", key=attack, **(usual | fields))
 
 
 def audit(bound, **claim):
     told = {"epsilon": 1.0, "proved": 1.0, "delta": 0.0, "unit": "vector", "observations": 1, "caveat": ""}
     metrics = bound_metrics(*((900, 1) if bound > 1 else (510, 500)), (1000, 1000), 0.0)
-    return record("dp_audit", attack_metric="epsilon", secrets=("claim",), metrics=metrics, claim=told | claim)
+    return record(
+        "dp_audit", threat="releases", attack_metric="epsilon", secrets=("claim",), metrics=metrics, claim=told | claim
+    )
 
 
 def report(*records, **fields):
@@ -83,8 +91,8 @@ class TestSentences:
     def test_a_difference_that_may_be_chance_is_called_so(self):
         row = {"secret": "age", "secrets": "age", "attack_metric": "accuracy", "attack_score": 0.56}
         row |= {"privacy_best_constant": 0.45, "empirical_privacy_high": 0.45}
-        assert guess(row).endswith("without the vectors, 55 % (the difference may be chance)")
-        assert guess(row | {"empirical_privacy_high": 0.44}).endswith("without the vectors, 55 %")
+        assert AttributesThreat.sentence(row).endswith("without the vectors, 55 % (the difference may be chance)")
+        assert AttributesThreat.sentence(row | {"empirical_privacy_high": 0.44}).endswith("without the vectors, 55 %")
 
     def test_an_average_is_told_where_the_secrets_are_not_known_apart(self):
         metrics = [metric for metric in record().metrics if not metric.variable]
@@ -127,9 +135,9 @@ class TestSentences:
         assert "do the rows match?" not in report(matched("a", 1.0)).summary
 
     def test_no_more_is_told_than_one_reads(self):
-        rows = report(*(dataclasses.replace(record(), victim=f"v{i:02}") for i in range(40))).table.to_dict("records")
-        assert len(summarise(rows)) == 31
-        assert summarise(rows)[-1] == "50 more sentences like these: see the table"
+        sentences = report(*(dataclasses.replace(record(), victim=f"v{i:02}") for i in range(40))).sentences
+        assert len(sentences) == 31
+        assert sentences[-1] == "50 more sentences like these: see the table"
 
     def test_nothing_is_told_of_nothing(self):
         assert report().summary == "no results"
@@ -164,16 +172,16 @@ class TestPages:
     def test_a_notebook_shows_sentences_and_the_table_without_columns_that_say_nothing(self):
         shown = report(record())._repr_html_()
         assert "gender can be guessed in 76 %" in shown
-        assert "<th>attack_score</th>" in shown
-        assert "<th>dataset</th>" not in shown
-        assert "<th>epsilon_claimed</th>" not in shown
+        heads = re.findall(r"<th [^>]*scope=.col.[^>]*>([^<]*)", shown)
+        assert "attack score" in heads
+        assert not {"dataset", "claimed"} & set(heads)
 
     def test_a_notebook_shows_no_bound_that_is_larger_than_what_was_proved(self):
-        frame = pd.DataFrame(
-            {"victim": ["a", "b"], "epsilon_audited": [0.278642, None], "epsilon_proved": [0.2, 1 / 3]}
-        )
-        shown = _html(frame)
-        assert "0.278<" in shown
+        made = report(audit(6.0), dataclasses.replace(audit(6.0, proved=1 / 3), victim="other"))
+        bound = made.table["epsilon_audited"][0]
+        shown = made._repr_html_()
+        assert float(rounded_down(bound)) <= bound < float(f"{bound:.3g}") or f"≥ {rounded_down(bound)}" in shown
+        assert f"≥ {rounded_down(bound)}<" in shown
         assert "0.333" in shown
         assert "nan" not in shown.lower()
 

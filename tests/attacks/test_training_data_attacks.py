@@ -54,7 +54,6 @@ class TestMembership:
         found, result = evaluated(MembershipInference(score=score, **self.OPTIONS), TRAINED, corpora)
         assert found["attack_auc"].low > 0.6
         assert result.secrets == ("membership",)
-        assert result.attack_metric == "auc"
         assert result.test_size == found["attack_auc"].n >= 450
 
     def test_a_random_start_gives_nothing_away(self, score, corpora):
@@ -100,7 +99,6 @@ class TestCanaries:
     def test_training_without_noise_is_caught(self, corpora):
         found, result = evaluated(CanaryAudit(unit="document", shadows=4, repeats=10), TRAINED, corpora)
         assert found["attack_score"].value > 1.5
-        assert result.attack_metric == "epsilon"
         assert found["canaries"].value == result.test_size >= 50
 
     def test_training_without_noise_is_caught_by_more_of_them_with_partners(self, corpora):

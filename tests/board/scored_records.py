@@ -27,6 +27,7 @@ def scored(seed, score, constant=0.5, attack="guesser", victim="encoder", **more
     ]
     found = {
         "secrets": ("age", "gender"),
+        "threat": "attributes",
         "attack_metric": "accuracy",
         "test_size": 40,
         "checks": {"test_copies": 0.25},

@@ -9,7 +9,14 @@ HEAD = {"dataset": "texts", "victim": "encoder", "task_accuracy": 0.8}
 ROWS = [
     {**HEAD, "attack": "guesser", "attack_metric": "accuracy", "attack_score": 0.6, "empirical_privacy": 0.4},
     {**HEAD, "attack": "guesser", "attack_metric": "accuracy", "attack_score": 0.7, "secret": "age"},
-    {**HEAD, "attack": "audit", "attack_metric": "epsilon", "attack_score": 9.0, "epsilon_audited": 9.0},
+    {
+        **HEAD,
+        "attack": "audit",
+        "threat": "releases",
+        "attack_metric": "epsilon",
+        "attack_score": 9.0,
+        "epsilon_audited": 9.0,
+    },
 ]
 
 
@@ -40,7 +47,10 @@ def test_a_limit_that_no_row_is_about_is_broken():
 
 
 def test_the_worst_row_of_a_victim_counts_whatever_the_order():
-    rows = [{**HEAD, "attack": "audit", "attack_metric": "epsilon", "epsilon_audited": bound} for bound in (5.0, 0.5)]
+    rows = [
+        {**HEAD, "attack": "audit", "threat": "releases", "attack_metric": "epsilon", "epsilon_audited": bound}
+        for bound in (5.0, 0.5)
+    ]
     for order in (rows, rows[::-1]):
         (line,) = broken_limits(order, read_limits(["epsilon_audited=1"], []))
         assert line == "texts / encoder: epsilon_audited is 5.0000, at most 1 was asked"

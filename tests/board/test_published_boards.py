@@ -21,10 +21,10 @@ COLUMNS = {
     "privacy_bayes attack_score_new empirical_privacy_new status",
     "skipped.csv": "dataset victim attack reason",
     "fairness.csv": "dataset victim variable group n share task_accuracy gap gap_low gap_high p_value tpr_gap "
-    "attack_score attack",
+    "attack_accuracy attack",
     "costs.csv": "dataset victim attack seed stage seconds peak_memory_mib device threads",
-    "comparison.csv": "source dataset victim attack metric variable group seeds ours low high theirs difference "
-    "standard_errors",
+    "comparison.csv": "source dataset victim attack metric variable group seeds ours ours_low ours_high theirs "
+    "difference standard_errors",
 }
 """Readers of these files rely on the names and their order; new ones are added at the end."""
 

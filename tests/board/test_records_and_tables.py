@@ -118,12 +118,12 @@ def test_fairness_by_group(rows):
         {
             "dataset": "texts", "victim": "encoder", "variable": "age", "group": "under 30", "n": "10",
             "share": "0.2500", "task_accuracy": "0.6250", "gap": "", "gap_low": "", "gap_high": "", "p_value": "",
-            "tpr_gap": "0.1500", "attack_score": "0.6250", "attack": "strong",
+            "tpr_gap": "0.1500", "attack_accuracy": "0.6250", "attack": "strong",
         },
         {
             "dataset": "texts", "victim": "encoder", "variable": "age", "group": "60, over", "n": "30",
             "share": "0.7500", "task_accuracy": "0.7500", "gap": "0.1250", "gap_low": "-0.1000",
-            "gap_high": "0.3000", "p_value": "0.0600", "tpr_gap": "0.1500", "attack_score": "", "attack": "",
+            "gap_high": "0.3000", "p_value": "0.0600", "tpr_gap": "0.1500", "attack_accuracy": "", "attack": "",
         },
     ]  # fmt: skip
     leaderboard = rows([*weak, *strong])
@@ -250,7 +250,12 @@ def test_an_attack_beyond_the_best_possible_attacker_is_told(rows):
 def test_attack_scores_by_group_stand_without_a_task(rows):
     groups = [Metric("share", 0.25, "age", "young", n=10), Metric("attack_accuracy", 0.7, "age", "young", n=10)]
     (row,) = rows([scored(0, 0.7, metrics=groups)], "fairness")
-    assert (row["group"], row["share"], row["task_accuracy"], row["attack_score"]) == ("young", "0.2500", "", "0.7000")
+    assert (row["group"], row["share"], row["task_accuracy"], row["attack_accuracy"]) == (
+        "young",
+        "0.2500",
+        "",
+        "0.7000",
+    )
 
 
 def test_infinity_survives_strict_json(tmp_path):

@@ -34,7 +34,7 @@ def test_differences_are_ours_minus_theirs_over_seeds(reference):
     assert (found["seeds"], found["theirs"], found["source"]) == (2, 0.8, "A 2020, table 1")
     assert found["ours"] == pytest.approx(0.75)
     assert found["difference"] == pytest.approx(-0.05)
-    assert (found["low"], found["high"]) == pytest.approx((0.71, 0.79))
+    assert (found["ours_low"], found["ours_high"]) == pytest.approx((0.71, 0.79))
     assert found["standard_errors"] == pytest.approx(-0.05 / (0.04 / 1.959964))
 
 

@@ -5,9 +5,9 @@ import math
 import pytest
 from scored_records import CLAIM, scored
 
-from leakboard.board.summary import audit
 from leakboard.metrics.audits import VERDICT_ERROR, bound_metrics, verdict_error
 from leakboard.privacy.auditing.bound import bound_of_tosses
+from leakboard.threats.wording import audit_sentence
 
 
 def floored(bound):
@@ -20,7 +20,7 @@ class TestThreeEpsilons:
 
     @staticmethod
     def audit(seed, hits, misses, **more):
-        given = {"attack": "audit", "attack_metric": "epsilon", "claim": CLAIM} | more
+        given = {"attack": "audit", "threat": "releases", "attack_metric": "epsilon", "claim": CLAIM} | more
         given["metrics"] = bound_metrics(hits, misses, (1000, 1000), 0.0)
         return scored(seed, 0.5, **given)
 
@@ -51,8 +51,8 @@ class TestThreeEpsilons:
         bounds = [bound_of_tosses(245, 100, (1000, 1000), 0.0, error) for error in (0.05, VERDICT_ERROR)]
         assert bounds[0] > 0.5 > bounds[1]
         assert (doubtful["epsilon_audited"], doubtful["verdict"]) == (floored(bounds[0]), verdict)
-        told = audit({**doubtful, "epsilon_claimed": 0.5, "epsilon_audited": bounds[0]})
-        assert ("is not refuted" if verdict == "holds" else "is not proved") in told
+        sentence = audit_sentence({**doubtful, "epsilon_claimed": 0.5, "epsilon_audited": bounds[0]})
+        assert ("is not refuted" if verdict == "holds" else "is not proved") in sentence
         assert rows([self.audit(0, 900, 100, claim=claim)])[0]["verdict"] == "violated"
 
     @pytest.mark.parametrize(("delta", "verdict"), [(0.0, "unproven"), (1e-6, "violated")])

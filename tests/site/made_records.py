@@ -19,5 +19,5 @@ def record(victim, attack="attack", dataset="data", seed=0, accuracy=0.8, privac
     ]
     return Record(
         dataset, victim, attack, seed, "ok", key=f"{dataset}{victim}{attack}{seed}", secrets=secrets,
-        attack_metric="accuracy", test_size=100, metrics=metrics, **more,
+        threat="attributes", attack_metric="accuracy", test_size=100, metrics=metrics, **more,
     )  # fmt: skip

@@ -8,10 +8,9 @@ from made_records import record
 from leakboard.metrics.measures import Metric
 from leakboard.site.board_pages import facts
 from leakboard.site.content import make_board, parse_findings, slug
-from leakboard.site.details import measure_rows, secret_rows
 from leakboard.site.labels import number, parse, without
-from leakboard.site.rendering import KINDS
-from leakboard.site.views import keeps_most, views
+from leakboard.site.rendering import RENDERERS
+from leakboard.site.views import keeps_most, measure_rows, secret_rows, views
 
 
 def board(tmp_path, *records):
@@ -25,7 +24,9 @@ def only(tmp_path, *records):
 
 def test_a_victim_stands_with_its_strongest_attack(tmp_path):
     view = only(tmp_path, record("a", "weak", privacy=0.4), record("a", "strong", privacy=0.1))
-    assert [(row["attack"], row["attacks"], row["privacy"]) for row in view.rows] == [("strong", 2, pytest.approx(0.1))]
+    assert [(row["attack"], row["attacks"], row["empirical_privacy"]) for row in view.rows] == [
+        ("strong", 2, pytest.approx(0.1))
+    ]
 
 
 def test_dev_decides_which_is_the_strongest(tmp_path):
@@ -34,7 +35,7 @@ def test_dev_decides_which_is_the_strongest(tmp_path):
 
     lucky, better = record("a", "lucky", privacy=0.1), record("a", "better", privacy=0.2)
     (row,) = only(tmp_path, on_dev(lucky, 0.6), on_dev(better, 0.7)).rows
-    assert (row["attack"], row["privacy"]) == ("better", pytest.approx(0.2))
+    assert (row["attack"], row["empirical_privacy"]) == ("better", pytest.approx(0.2))
 
 
 def test_several_publications_count_where_no_attack_sees_fewer(tmp_path):
@@ -63,10 +64,10 @@ def test_ranks_are_open_where_intervals_overlap_and_closed_where_not(tmp_path):
 def test_the_loss_is_counted_from_the_encoder_that_others_defend(tmp_path):
     plain, best = record("net(size=2)", accuracy=0.8, privacy=0.1), record("other", accuracy=0.9, privacy=0.1)
     view = only(tmp_path, plain, best, record("defence(encoder=net(size=2))", accuracy=0.79, privacy=0.3))
-    assert (view.reference["options"], view.undefended) == ("net(size=2)", True)
-    assert keeps_most(view).best["options"].startswith("defence")
+    assert (view.reference["victim_options"], view.undefended) == ("net(size=2)", True)
+    assert keeps_most(view).best["victim_options"].startswith("defence")
     view = only(tmp_path, plain, best)
-    assert (view.reference["options"], view.undefended) == ("other", False)
+    assert (view.reference["victim_options"], view.undefended) == ("other", False)
 
 
 def test_what_costs_more_is_not_chosen_and_overlaps_are_told(tmp_path):
@@ -98,16 +99,22 @@ def test_other_measures_stand_once_where_every_attack_has_them(tmp_path):
 
 def test_audits_alone_are_a_table_by_verdict_and_three_epsilons_are_of_one_release(tmp_path):
     claim = {"epsilon": 2.0, "proved": 4.0, "delta": 0.0, "unit": "word", "observations": 2, "caveat": ""}
-    audited = record("a", claim=claim)
+    audited = dataclasses.replace(record("a", claim=claim), threat="releases", attack_metric="epsilon")
+    audited = dataclasses.replace(audited, metrics=[Metric("attack_score", 0.1)])
     view = only(tmp_path, audited)
     row = view.rows[0]
-    assert (row["claimed"], row["proved"], row["verdict"], row["unit"]) == (1.0, 2.0, "unproven", "word")
+    assert (row["epsilon_claimed"], row["epsilon_proved"], row["verdict"], row["privacy_unit"]) == (
+        1.0,
+        2.0,
+        "unproven",
+        "word",
+    )
 
 
 def test_secrets_of_a_victim_are_means_over_seeds(tmp_path):
     found = board(tmp_path, record("a", privacy=0.4), record("a", seed=1, privacy=0.2))
     (row,) = secret_rows(found, "data", "a")
-    assert (row["secret"], row["accuracy"]) == ("gender", pytest.approx(0.7))
+    assert (row["secret"], row["attack_accuracy"]) == ("gender", pytest.approx(0.7))
 
 
 @pytest.mark.parametrize(
@@ -136,7 +143,7 @@ def test_labels_are_taken_apart_and_put_together_again():
 
 def test_names_are_sorted_by_their_numbers_in_browsers():
     names = ["DPNR (epsilon=0.05)", "DPNR (epsilon=1e-01)", "DPNR (epsilon=9)", "DPNR (epsilon=10.0, mu=0.5)", "LSTM"]
-    orders = [KINDS["name"]({"victim": name}, "victim").order for name in names]
+    orders = [RENDERERS["name"]({"victim": name}, "victim").order for name in names]
     assert names != sorted(names)
     assert orders == sorted(orders)
 
@@ -147,8 +154,8 @@ def test_a_board_goes_by_the_names_of_its_table_in_records_too(tmp_path):
     found = board(tmp_path, record("net(size=2)"), record("other"))
     assert {r.victim for r in found.records} == {"My net", "other"}
     ((named, other),) = [view.rows for view in views(found)]
-    assert (named["victim"], named["options"], named["slug"]) == ("My net", "net(size=2)", slug("net(size=2)"))
-    assert (other["victim"], other["options"]) == ("other", "other")
+    assert (named["victim"], named["victim_options"], named["slug"]) == ("My net", "net(size=2)", slug("net(size=2)"))
+    assert (other["victim"], other["victim_options"]) == ("other", "other")
 
 
 def test_rows_are_marked_by_who_computed_them(tmp_path):

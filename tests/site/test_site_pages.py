@@ -1,5 +1,6 @@
 """Pages as text: what is escaped, what is told where there is no script, and how large they are."""
 
+import csv
 import dataclasses
 import re
 from pathlib import Path
@@ -17,10 +18,11 @@ from leakboard.site.board_pages import board_page
 from leakboard.site.build import build_site
 from leakboard.site.charts import curves, scatter, trade_off
 from leakboard.site.content import make_board, published_boards, read_board, slug
-from leakboard.site.page_columns import Column, shown
 from leakboard.site.pages import markdown, page, table_data
 from leakboard.site.papers import explanations, paper_of
+from leakboard.site.rendering import cell, filled
 from leakboard.site.views import views
+from leakboard.threats.column import Column
 
 LIMIT = 3 * 2**20
 
@@ -129,21 +131,23 @@ def test_markdown_shows_html_as_text_and_drops_scripts_in_links():
 
 
 def test_no_cell_of_a_download_is_a_formula_and_numbers_stay_numbers():
-    data = table_data([{"name": FORMULA, "value": -0.5}, {"name": "plain", "value": float("inf")}])
-    assert data["csv"] == 'name,value\n"\'=cmd(""calc"")",-0.5\nplain,inf\n'
-    assert data["rows"] == [[FORMULA, -0.5], ["plain", "inf"]]
+    data = table_data([{"dataset": FORMULA, "delta": -0.5}, {"dataset": "plain", "delta": float("inf")}])
+    places = [data["columns"].index(name) for name in ("dataset", "delta")]
+    assert [[row[place] for place in places] for row in data["rows"]] == [[FORMULA, -0.5], ["plain", "inf"]]
+    lines = [*csv.reader(data["csv"].splitlines())]
+    assert [[line[place] for place in places] for line in lines[1:]] == [["'" + FORMULA, "-0.5"], ["plain", "inf"]]
 
 
 def test_columns_without_anything_to_show_are_left_out():
-    columns = [Column("a", "a"), Column("b", "b", "number")]
-    assert shown(columns, [{"a": "x", "b": None}]) == columns[:1]
-    assert shown(columns, [{"a": "x", "b": 0.0}]) == columns
+    columns = [Column("a", "", ()), Column("b", "", (), kind="number")]
+    assert filled(columns, [{"a": "x", "b": None}]) == columns[:1]
+    assert filled(columns, [{"a": "x", "b": 0.0}]) == columns
 
 
 def test_infinity_is_told_in_words_and_sorted_last():
-    cells = [Column("a", "a", "epsilon").cell({"a": value}) for value in (1.0, float("inf"), None)]
-    assert [cell.text for cell in cells] == ["1", "none", ""]
-    assert [cell.order for cell in cells] == sorted(cell.order for cell in cells)
+    cells = [cell(Column("a", "", (), kind="epsilon"), {"a": value}) for value in (1.0, float("inf"), None)]
+    assert [shown.text for shown in cells] == ["1", "none", ""]
+    assert [shown.order for shown in cells] == sorted(shown.order for shown in cells)
 
 
 def test_curves_are_of_options_with_three_values_or_more(tmp_path):
@@ -156,22 +160,22 @@ def test_curves_are_of_options_with_three_values_or_more(tmp_path):
     assert titles(1, 2) == []
 
 
-def test_an_audit_is_drawn_above_the_claim_that_it_refutes():
+def test_an_audit_is_drawn_below_the_claim_that_it_refutes():
     counts = [Metric("true_positives", 90, n=100), Metric("false_positives", 0, n=100), Metric("audit_delta", 0, n=100)]
     audit = dataclasses.replace(record("v"), metrics=counts)
     _, claim, events = trade_off([audit], 1.0)["data"]
-    assert (events["x"], events["y"]) == ([0.0], [0.9])
-    assert claim["y"][0] == 0
-    assert max(claim["y"]) == 1
+    assert (events["x"], events["y"]) == ([0.0], [pytest.approx(0.1)])
+    assert claim["y"][0] == 1
+    assert min(claim["y"]) == 0
     corners = [Metric("audit_trade_off", missed, f"fpr={alarms:g}") for alarms, missed in ((0, 1), (0.1, 0.4), (1, 0))]
     curve = trade_off([dataclasses.replace(audit, metrics=[*audit.metrics, *corners])], 1.0)["data"][2]
     assert curve["x"] == [0, 0.1, 1]
-    assert curve["y"] == pytest.approx([0, 0.6, 1])
+    assert curve["y"] == pytest.approx([1, 0.4, 0])
     assert trade_off([record("v")], 1.0) is None
 
 
 def test_a_board_is_all_on_its_page_without_scripts(made):
-    text = page("board", **board_page(made), root="", alone=False, version="0", tables=None)
+    text = page("board", **board_page(made), root="", alone=False, version="0")
     assert text.count("<caption>") == 2
     assert 'class="picker" hidden' in text
     assert text.count('scope="col"') == 10

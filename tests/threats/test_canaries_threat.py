@@ -50,7 +50,7 @@ def test_half_of_them_by_coin_tosses_are_planted_beside_train_without_the_test_s
 @pytest.mark.parametrize("unit", ["pair", "document"])
 def test_the_result_says_of_what_unit_and_at_what_delta_it_is_a_bound(unit, plain):
     result = evaluate_attack(Plants(unit=unit), plain)
-    assert (result.audited, result.attack_metric) == (Audited(unit, 1e-6), "epsilon")
+    assert result.audited == Audited(unit, 1e-6)
     assert next(m.value for m in result.metrics if m.name == "canary_group") == {"pair": 2, "document": 1}[unit]
 
 

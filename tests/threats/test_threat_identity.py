@@ -3,19 +3,29 @@
 from leakboard.threats.canaries import CanariesThreat
 from leakboard.threats.membership import MembershipThreat
 from leakboard.threats.releases import ReleasesThreat
-from leakboard.threats.secrets import SecretsThreat
+from leakboard.threats.secrets import AttributesThreat, EntitiesThreat, SecretsAttack
 from leakboard.threats.texts import TextsThreat
 from leakboard.threats.words import WordsThreat
 
-THREATS = (CanariesThreat, MembershipThreat, ReleasesThreat, SecretsThreat, TextsThreat, WordsThreat)
+THREATS = (
+    *(AttributesThreat, CanariesThreat, EntitiesThreat, MembershipThreat, ReleasesThreat, TextsThreat, WordsThreat),
+)
 
 
 def test_names_revisions_and_what_is_needed_are_those_of_published_results():
-    assert {threat.name: (threat.revision, threat.needs) for threat in THREATS} == {
-        "canaries": (2, "words"),
-        "membership": (1, "words"),
-        "releases": (1, "releases"),
-        "secrets": (1, "documents"),
-        "texts": (1, "documents"),
-        "words": (1, "words"),
+    assert {threat.name: (threat.identity or threat.name, threat.revision, threat.needs) for threat in THREATS} == {
+        "attributes": ("secrets", 1, "documents"),
+        "canaries": ("canaries", 2, "words"),
+        "entities": ("secrets", 1, "documents"),
+        "membership": ("membership", 1, "words"),
+        "releases": ("releases", 1, "releases"),
+        "texts": ("texts", 1, "documents"),
+        "words": ("words", 1, "words"),
     }
+
+
+def test_an_attack_has_the_threat_of_its_kind_of_secrets():
+    class OnEntities(SecretsAttack):
+        kind = "entity"
+
+    assert (SecretsAttack.threat.name, OnEntities.threat.name) == ("attributes", "entities")

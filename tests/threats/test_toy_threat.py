@@ -1,6 +1,11 @@
-"""A new threat is a new file: this one lives here, and runs through the command line like any other."""
+"""A new threat is a new file: this one reads well in tables, sentences, terminal, pages and gates without any other."""
+
+import re
 
 import pandas as pd
+import pytest
+
+import leakboard
 
 TOY = '''"""How long was the text? The attacker knows the lengths of some texts, and names a number of words."""
 
@@ -12,8 +17,9 @@ from typing import ClassVar
 import numpy as np
 
 from leakboard.interfaces import Attack, Floats, Integers
-from leakboard.metrics.measures import Ratio, remaining_privacy
+from leakboard.metrics.measures import Metric, Ratio, remaining_privacy
 from leakboard.suite.options import attack
+from leakboard.threats.column import Column
 from leakboard.threats.threat import AttackResult, Threat, VictimSide, observe, shuffled
 
 
@@ -29,8 +35,25 @@ class LengthsView:
 
 class LengthsThreat(Threat["LengthsAttack"]):
     name: ClassVar = "lengths"
+    title: ClassVar = "lengths: how many words has the text?"
+    headline: ClassVar = "length_accuracy"
+    headline_title: ClassVar = "share of right lengths"
+    found: ClassVar = "an attack counts the words of {score} of the texts; without the vectors, of {constant}"
     needs: ClassVar = "documents"
     revision: ClassVar = 1
+    columns: ClassVar = (
+        Column(
+            "words_off",
+            "Mean number of words by which a guess is wrong.",
+            ("leaderboard.csv", "console: attacks", "report", "page: attacks", "page: victims"),
+            title="words off",
+            kind="number",
+            better="higher is better",
+            note="how many words a guess is wrong by, on average",
+            metric="words_off",
+            gate="attack",
+        ),
+    )
 
     def why_not_applicable(self, attack, corpus, published):
         return "all texts are empty" if not lengths(corpus.texts("train")).any() else ""
@@ -43,9 +66,12 @@ class LengthsThreat(Threat["LengthsAttack"]):
         truth = lengths(side.corpus.texts("test"))[order]
         every = np.ones(len(truth))
         constant = np.bincount(known).argmax()
-        hits, constant_hits = (Ratio((guessed == truth).astype(float), every) for guessed in (guess(vectors), constant))
+        guesses = guess(vectors)
+        hits, constant_hits = (Ratio((guessed == truth).astype(float), every) for guessed in (guesses, constant))
         metrics = [hits.metric("attack_score"), remaining_privacy(hits, constant_hits)]
-        return AttackResult(("length",), "length_accuracy", len(truth), metrics)
+        metrics += [Metric("privacy_best_constant", 1 - constant_hits.value, n=len(truth))]
+        metrics += [Metric("words_off", float(np.abs(guesses - truth).mean()), n=len(truth))]
+        return AttackResult(("length",), len(truth), metrics)
 
 
 class LengthsAttack(Attack):
@@ -62,24 +88,45 @@ class NearestLength(LengthsAttack):
 '''
 
 
-def test_a_threat_of_its_own_runs_from_the_command_line_to_the_leaderboard(bench, command_line):
+@pytest.fixture
+def lengths(bench):
+    """Return a suite with an attack on the toy threat."""
     path = bench.folder / "nearest_length.py"
     path.write_text(TOY)
     bench.files.append(path)
     bench.suite(attacks=["ridge", "nearest_length"])
-    code, out, err = command_line(*bench.arguments("run"))
-    assert code == 0, out[-3000:] + err
-    rows = pd.read_csv(bench.run / "leaderboard.csv").set_index("attack")
+    return bench
+
+
+def test_a_threat_of_its_own_is_in_every_table_sentence_page_and_gate(lengths, command_line):
+    code, out, err = command_line(*lengths.arguments("run", "--at-most", "words_off=0.001"))
+    assert code == 3, out[-3000:] + err
+    rows = pd.read_csv(lengths.run / "leaderboard.csv").set_index("attack")
     row = rows.loc["nearest_length"]
     assert (row["attack_metric"], row["secrets"], row["status"]) == ("length_accuracy", "length", "ok")
     assert row["attack_score"] > 0.4  # texts have six to nine words, and a mean of fewer vectors is longer
     assert row["task_accuracy"] == rows.loc["ridge", "task_accuracy"]
+    assert row["words_off"] > 0
+    assert "words_off: how many words a guess is wrong by, on average; higher is better" in out
+    assert re.search(r"nearest_length: words_off is \d\.\d+, at most 0\.001 was asked", out)
+    page = lengths.folder / "page.html"
+    assert command_line(*lengths.arguments("report", "--html", str(page)))[0] == 0
+    text, readme = page.read_text("utf-8"), (lengths.run / "README.md").read_text("utf-8")
+    assert "lengths: how many words has the text?" in text
+    assert "Privacy is 1 minus the share of right lengths of the strongest attack" in text
+    assert "words off" in text
+    assert "words off (higher is better)" in readme
+    suite = str(lengths.folder / "tiny.yaml")
+    report = leakboard.run(suite, out=lengths.out, plugins=lengths.files)
+    constant = 1 - row["privacy_best_constant"]
+    said = f"an attack counts the words of {100 * row['attack_score']:.0f} % of the texts; without the vectors, of "
+    assert any(sentence.startswith(f"{said}{100 * constant:.0f} %") for sentence in report.sentences)
+    assert "words off" in report._repr_html_()
 
 
-def test_a_threat_says_itself_where_it_does_not_apply(bench, command_line):
-    path = bench.folder / "nearest_length.py"
+def test_a_threat_says_itself_where_it_does_not_apply(lengths, command_line):
+    path = lengths.folder / "nearest_length.py"
     path.write_text(TOY.replace('"all texts are empty" if not lengths(corpus.texts("train")).any() else ""', '"no"'))
-    bench.files.append(path)
-    bench.suite(attacks=["nearest_length"])
-    assert command_line(*bench.arguments("run"))[0] == 0
-    assert pd.read_csv(bench.run / "skipped.csv")["reason"].tolist() == ["no"]
+    lengths.suite(attacks=["nearest_length"])
+    assert command_line(*lengths.arguments("run"))[0] == 0
+    assert pd.read_csv(lengths.run / "skipped.csv")["reason"].tolist() == ["no"]

@@ -1,0 +1,737 @@
+"""Declare every column and metric once: tables, console, report, pages, README files, gates and reference follow.
+
+A new column is one entry of `COLUMNS`, or of the ``columns`` of a threat; a new metric is one entry of
+`leakboard.metrics.entries`.
+`TABLES` names the files and the tables of pages, with the order of their columns where it is not that of `COLUMNS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from leakboard.metrics.audits import VERDICT_CONFIDENCE
+from leakboard.metrics.entries import METRICS
+from leakboard.threats.column import HIGHER, LOWER, Column
+from leakboard.threats.threat import threat_named
+
+Row = dict[str, Any]
+"""A row of a table: values by the names of columns."""
+
+VERSION = "0.2.0"
+"""The first version with columns that records of 0.1.0 may lack."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A file, or a table of a page."""
+
+    meaning: str
+    """What a row is."""
+    first: tuple[str, ...] = ()
+    """Columns that come first."""
+    last: tuple[str, ...] = ()
+    """Columns that come last."""
+    groups: tuple[str, ...] = ()
+    """Order of the groups of columns; columns without a group come before them."""
+    of: str = ""
+    """The table whose columns it has; its own, if left out."""
+    without: tuple[str, ...] = ()
+    """Columns of that table that it leaves out."""
+
+
+TABLES: Mapping[str, Table] = {
+    "leaderboard.csv": Table("One row a dataset, victim and attack, and one for each secret."),
+    "best_known.csv": Table(
+        "One row a dataset, victim and secret: the strongest attack on it.",
+        ("dataset", "victim", "secret", "secrets", "observations", "attack", "attacks", "chosen_on"),
+        ("status",),
+    ),
+    "skipped.csv": Table("What cannot meet, and why."),
+    "fairness.csv": Table("One row a dataset, victim, secret and group.", last=("attack",)),
+    "comparison.csv": Table("One row a published number of a paper, beside ours.", ("source",)),
+    "costs.csv": Table("One row a cell and stage; it differs from run to run."),
+    "cells.csv": Table(
+        "One row a cell and metric: everything that was measured. `report` writes it.", last=("status", "details")
+    ),
+    "sentences.csv": Table("Texts beside what attacks recovered of them, for people to look at."),
+    "projections.csv": Table("One row a text of a victim that a suite wants drawn."),
+    "console: victims": Table("The lines of victims in a terminal."),
+    "console: attacks": Table("The lines of attacks in a terminal."),
+    "console: datasets": Table("The privacy that guessers without the vectors leave, in a terminal.", ("secrets",)),
+    "console: claims": Table("The three epsilons of one release, in a terminal.", ("victim",)),
+    "report": Table(
+        "The table of a report in a notebook, and of the command `evaluate`.",
+        ("dataset", "victim", "attack", "secret"),
+        ("task_accuracy", "epsilon_claimed", "epsilon_proved", "epsilon_audited", "verdict", "status"),
+    ),
+    "page: victims": Table(
+        "The victims of a board, each with its strongest attack.",
+        ("rank", "victim"),
+        ("provenance", "seconds"),
+        ("Privacy", "Use", "Three epsilons", "Attacker", "Fairness", "Cost"),
+    ),
+    "README": Table("The victims of a board.", of="page: victims", without=("provenance", "seconds")),
+    "page: claims": Table("The three epsilons of a victim.", groups=("Three epsilons",)),
+    "page: attacks": Table("Every attack on a victim.", ("attack", "secrets"), ("seeds", "status")),
+    "page: everywhere": Table(
+        "An attack on every victim.",
+        ("victim", "empirical_privacy", "attack_score", "attack_metric", "secrets", "dataset", "board"),
+        ("status",),
+    ),
+    "page: secrets": Table("Every secret of a victim, by each attack.", ("secret", "attack")),
+    "page: measures": Table("Whatever else was measured of a victim.", last=("attack",)),
+    "page: groups": Table("The groups of a victim's secrets."),
+    "page: costs": Table("What the stages of a victim took.", ("stage",)),
+    "page: comparison": Table("Published numbers beside ours.", ("victim",), ("attack", "dataset", "board")),
+    "page: published": Table("Published numbers beside a victim's.", ("source",), ("attack", "dataset")),
+    "page: attack list": Table("The attacks of all boards.", ("attack",)),
+    "page: paper list": Table("The papers whose numbers are in comparisons."),
+}
+"""Files and tables of pages by name."""
+
+_NAMES = (
+    *("leaderboard.csv", "best_known.csv", "skipped.csv", "fairness.csv", "comparison.csv", "costs.csv", "cells.csv"),
+    *("sentences.csv", "projections.csv"),
+)
+_OF_CELLS = ("cells.csv", "costs.csv", "sentences.csv")
+_SCORES = ("leaderboard.csv", "best_known.csv", "report")
+_ATTACK_PAGES = ("page: attacks", "page: everywhere")
+NEW_TEXTS = (
+    "privacy from the same attack over the test texts that stand, word by word, in neither train nor dev; "
+    "a constant guess leaves other privacy there than over all"
+)
+EPSILONS = ("console: claims", "page: claims", "page: victims")
+
+COLUMNS: tuple[Column, ...] = (
+    Column(
+        "dataset",
+        "Name of the dataset's entry in the suite.",
+        (*_NAMES, "report", "page: claims", "page: everywhere", "page: comparison", "page: published"),
+    ),
+    Column(
+        "victim",
+        "Name of the victim's entry in the suite: what makes and publishes the vectors.",
+        (*_NAMES, "report", "console: claims", "page: victims", "page: everywhere", "page: comparison"),
+        kind="name",
+    ),
+    Column(
+        "attack",
+        "Name of the attack's entry in the suite.",
+        ("leaderboard.csv", "skipped.csv", *_OF_CELLS, "report", "page: attacks"),
+        kind="name",
+    ),
+    Column(
+        "attack",
+        "Name of the attack's entry in the suite.",
+        ("comparison.csv", "page: secrets", "page: costs", "page: comparison", "page: published"),
+    ),
+    Column(
+        "attack",
+        "The strongest attack on the secret; its scores stand in the row.",
+        ("best_known.csv", "page: victims"),
+        title="strongest attack",
+        group="Attacker",
+        note="of those that were tried; a better one may come",
+    ),
+    Column(
+        "attacks",
+        "How many attacks on the secret, with as many publications of a text, it was chosen from.",
+        ("best_known.csv", "page: victims"),
+        title="attacks tried",
+        kind="count",
+        group="Attacker",
+        note="how many met the victim; a portfolio of attackers counts as one",
+    ),
+    Column(
+        "chosen_on",
+        "`dev` where all of them say what they scored on their own dev texts, else `test`.",
+        ("best_known.csv",),
+    ),
+    Column("seed", "Seed of the run.", (*_OF_CELLS, "projections.csv")),
+    Column(
+        "secrets",
+        "The secrets that the row is about, separated by semicolons.",
+        ("leaderboard.csv", "best_known.csv", "console: datasets", *_ATTACK_PAGES),
+    ),
+    Column(
+        "seeds",
+        "How many runs with different seeds the row averages over.",
+        ("leaderboard.csv", "page: attacks"),
+        kind="whole",
+    ),
+    Column("test_size", "Number of test texts.", ("leaderboard.csv",), kind="whole"),
+    Column(
+        "task_accuracy",
+        "Accuracy on the task of a classifier on the published vectors; higher is better.",
+        ("leaderboard.csv", "report", "console: victims", "page: victims"),
+        title="task accuracy",
+        kind="interval",
+        group="Use",
+        better=HIGHER,
+        note="of a classifier on the vectors, 95 % interval over texts",
+        metric="task_accuracy",
+        gate="victim",
+    ),
+    Column(
+        "task_majority",
+        "Accuracy on the task of always guessing the most frequent label.",
+        ("leaderboard.csv",),
+        kind="number",
+        metric="task_majority",
+    ),
+    Column(
+        "attack_metric",
+        "Of `attack_score`: `accuracy`, `f1`, `recall@5`, `token_f1`, `auc`, or, of an audit, `epsilon`.",
+        (*_SCORES, *_ATTACK_PAGES),
+        title="score is",
+    ),
+    Column(
+        "attack_score",
+        "What the attack reached, of an audit a lower bound on epsilon; lower is better for the victim.",
+        (*_SCORES, *_ATTACK_PAGES, "console: attacks"),
+        title="attack score",
+        kind="score",
+        better="lower is better for the victim",
+        note="what the attack reached, in its own metric",
+        metric="attack_score",
+        gate="attack",
+    ),
+    Column(
+        "empirical_privacy",
+        "1 - the better of the attack's score and the best constant guess; higher is better.",
+        (*_SCORES, *_ATTACK_PAGES, "console: attacks", "page: victims"),
+        title="privacy",
+        kind="interval",
+        group="Privacy",
+        better=HIGHER,
+        note="1 - the better of the strongest attack here and of the best constant guess, 95 % interval",
+        metric="empirical_privacy",
+        per_secret=True,
+        gate="attack",
+    ),
+    Column(
+        "empirical_privacy_low",
+        "Lower end of its 95 % interval over test texts, averaged over seeds.",
+        ("leaderboard.csv", "best_known.csv"),
+        kind="number",
+        metric="empirical_privacy",
+        part="low",
+        per_secret=True,
+        gate="attack",
+    ),
+    Column(
+        "empirical_privacy_high",
+        "Upper end of its 95 % interval over test texts, averaged over seeds.",
+        ("leaderboard.csv", "best_known.csv"),
+        kind="number",
+        metric="empirical_privacy",
+        part="high",
+        per_secret=True,
+        gate="attack",
+    ),
+    Column(
+        "privacy_best_constant",
+        "Privacy that the best constant guess leaves: no defence can reach more.",
+        (*_SCORES, *_ATTACK_PAGES, "console: attacks", "console: datasets", "page: victims"),
+        title="best constant",
+        kind="baseline",
+        group="Attacker",
+        better=HIGHER,
+        note="privacy that the best constant guess leaves",
+        metric="privacy_best_constant",
+        per_secret=True,
+    ),
+    Column(
+        "privacy_text_classifier",
+        "Privacy that classifiers trained on the texts themselves leave; it is no bound.",
+        (*_SCORES, "console: datasets", "page: attacks", "page: victims"),
+        title="on the text",
+        kind="baseline",
+        group="Attacker",
+        better=HIGHER,
+        note="what a classifier on the text itself leaves",
+        metric="privacy_text_classifier",
+        per_secret=True,
+    ),
+    Column(
+        "privacy_bayes",
+        "Privacy that the best possible attacker on the texts leaves; known for generated data alone.",
+        ("leaderboard.csv", "best_known.csv", "console: datasets", "page: victims"),
+        title="best possible",
+        kind="baseline",
+        group="Attacker",
+        better=HIGHER,
+        note="what the best possible attacker on the text leaves",
+        metric="privacy_bayes",
+        per_secret=True,
+    ),
+    Column(
+        "fairness_gap",
+        "Widest difference of task accuracy between two groups of a secret; nearer to 0 is better.",
+        ("leaderboard.csv", "console: victims", "page: victims"),
+        title="fairness gap",
+        kind="gap",
+        group="Fairness",
+        better=LOWER,
+        note="widest difference of task accuracy between two groups",
+        gate="victim",
+    ),
+    Column(
+        "fairness_variable",
+        "The secret whose groups differ most in task accuracy.",
+        ("leaderboard.csv",),
+    ),
+    Column(
+        "epsilon_claimed",
+        "Epsilon that the victim's author states; empty where nothing is claimed.",
+        ("leaderboard.csv", "report", *EPSILONS),
+        title="claimed",
+        kind="claim",
+        group="Three epsilons",
+        better=LOWER,
+        note="what the author or the paper states",
+        gate="release",
+    ),
+    Column(
+        "epsilon_proved",
+        "Epsilon that follows from what the code does; `inf` where none can be proved.",
+        ("leaderboard.csv", "report", *EPSILONS),
+        title="proved",
+        kind="epsilon",
+        group="Three epsilons",
+        better=LOWER,
+        note="what follows from what the code does",
+        gate="release",
+    ),
+    Column(
+        "epsilon_audited",
+        "Lower bound on epsilon at 95 % confidence, from all audits of the victim together.",
+        ("leaderboard.csv", "report", *EPSILONS),
+        title="audited",
+        kind="bound",
+        group="Three epsilons",
+        better=LOWER,
+        note="a lower bound at 95 % confidence from attacking it",
+        gate="victim",
+    ),
+    Column("delta", "The delta of the three epsilons.", ("leaderboard.csv", "console: claims"), kind="delta"),
+    Column(
+        "privacy_unit",
+        "What two neighbouring inputs differ in: a word, a document, a user, ...",
+        ("leaderboard.csv", "console: claims"),
+    ),
+    Column(
+        "verdict",
+        "`violated`: the audit found more than is claimed; `unproven`: less is proved than claimed, or an audit "
+        f"found more than is proved; else `holds`. By bounds at {VERDICT_CONFIDENCE}.",
+        ("leaderboard.csv", "report", *EPSILONS),
+        kind="verdict",
+        group="Three epsilons",
+        note=f"violated: the audit found more than is claimed, at {VERDICT_CONFIDENCE}; "
+        "unproven: less is proved than claimed; else holds",
+    ),
+    Column(
+        "plug_in_loss",
+        "The point estimate of the privacy loss of Habernal (2022); it is no bound.",
+        ("page: victims",),
+        title="plug-in loss",
+        kind="number",
+        group="Three epsilons",
+        better=LOWER,
+        note="the point estimate of Habernal (2022)",
+        metric="plug_in_loss",
+    ),
+    Column(
+        "status",
+        "`ok`, or what a reader must know before relying on the row.",
+        ("leaderboard.csv", "best_known.csv", "report", *_ATTACK_PAGES),
+        title="remarks",
+    ),
+    Column(
+        "privacy_label",
+        "Privacy that a guess from the task label alone leaves.",
+        ("leaderboard.csv", "console: datasets"),
+        kind="number",
+        better=HIGHER,
+        note="privacy that a guess from the task label alone leaves",
+        metric="privacy_label",
+        per_secret=True,
+    ),
+    Column(
+        "task_accuracy_sd",
+        "Standard deviation of `task_accuracy` over seeds; empty with one seed.",
+        ("leaderboard.csv",),
+        kind="number",
+        metric="task_accuracy",
+        part="sd",
+    ),
+    Column(
+        "empirical_privacy_sd",
+        "Standard deviation of `empirical_privacy` over seeds; empty with one seed.",
+        ("leaderboard.csv",),
+        kind="number",
+        metric="empirical_privacy",
+        part="sd",
+        per_secret=True,
+    ),
+    Column(
+        "test_copies",
+        "Share of the test texts that occur verbatim in train.",
+        ("leaderboard.csv",),
+        kind="number",
+    ),
+    Column(
+        "observations",
+        "How many releases of each text the attack sees; the claim in the row is that of so many.",
+        ("leaderboard.csv", "best_known.csv"),
+        kind="whole",
+    ),
+    Column(
+        "secret",
+        "The one secret that the row is about; empty in the row that averages over all.",
+        ("leaderboard.csv", "best_known.csv", "report"),
+    ),
+    Column(
+        "dataset_options",
+        "The dataset's plugin with all options that differ from their defaults or are always named.",
+        ("leaderboard.csv",),
+    ),
+    Column(
+        "victim_options",
+        "The victim's plugin with all options that differ from their defaults or are always named.",
+        ("leaderboard.csv",),
+    ),
+    Column(
+        "attack_options",
+        "The attack's plugin with all options that differ from their defaults or are always named.",
+        ("leaderboard.csv",),
+    ),
+    Column(
+        "attack_score_new",
+        "`attack_score` over the test texts that occur in no other split; empty where all or none do, "
+        "where no secrets of texts are attacked, and on boards that were computed before it was measured.",
+        ("leaderboard.csv", "best_known.csv"),
+        kind="number",
+        metric="attack_score_new",
+        per_secret=True,
+        since=VERSION,
+    ),
+    Column(
+        "empirical_privacy_new",
+        "`empirical_privacy` over these texts: what no attacker can look up.",
+        ("leaderboard.csv", "best_known.csv", "page: attacks", "page: victims"),
+        title="on new texts",
+        kind="number",
+        group="Privacy",
+        better=HIGHER,
+        note=NEW_TEXTS,
+        metric="empirical_privacy_new",
+        per_secret=True,
+        since=VERSION,
+    ),
+    Column(
+        "attack_score_dev",
+        "`attack_score` on the attacker's own dev texts, where the attack tells it; where all do, this "
+        "chooses the strongest.",
+        ("leaderboard.csv",),
+        kind="number",
+        metric="attack_score_dev",
+        per_secret=True,
+        since=VERSION,
+    ),
+    # victims on pages
+    Column(
+        "rank",
+        "Rank of the victim by privacy.",
+        ("page: victims",),
+        kind="rank",
+        note="by privacy; where intervals overlap victims tie, and have the ranks that remain open",
+    ),
+    Column(
+        "provenance",
+        "Who computed the row.",
+        ("page: victims",),
+        title="computed",
+        kind="mark",
+        note="verified: by the project, or again by it; self-reported: by whoever sent it",
+    ),
+    Column(
+        "seconds",
+        "Seconds to fit and to publish, mean over seeds.",
+        ("page: victims",),
+        kind="seconds",
+        group="Cost",
+        better=LOWER,
+        note="to fit and to publish, mean over seeds, on that machine",
+    ),
+    Column("board", "The board that has the row.", ("page: everywhere", "page: comparison")),
+    Column("victims", "How many victims the attack was tried on.", ("page: attack list",), kind="whole"),
+    Column("attack", "The attack.", ("page: attack list",), kind="name"),
+    # skipped.csv
+    Column("reason", "Why this attack does not apply to this victim or dataset.", ("skipped.csv",)),
+    # fairness.csv
+    Column(
+        "variable",
+        "The secret whose values make the groups.",
+        ("fairness.csv", "page: groups"),
+        title="secret",
+    ),
+    Column("group", "The value of the secret that the texts of this group have.", ("fairness.csv", "page: groups")),
+    Column("n", "Number of test texts of the group.", ("fairness.csv",), kind="whole"),
+    Column(
+        "share", "Share of the test texts that belong to the group.", ("fairness.csv", "page: groups"), kind="share"
+    ),
+    Column(
+        "task_accuracy",
+        "Accuracy on the task within the group; higher is better.",
+        ("fairness.csv", "page: groups"),
+        kind="number",
+        better=HIGHER,
+    ),
+    Column(
+        "gap",
+        "Task accuracy of the group minus that of the first group that has test texts.",
+        ("fairness.csv", "page: groups"),
+        title="gap to the first group",
+        kind="interval",
+        better="nearer to 0 is better",
+    ),
+    Column("gap_low", "Lower end of the gap's 95 % interval.", ("fairness.csv",), kind="number"),
+    Column("gap_high", "Upper end of the gap's 95 % interval.", ("fairness.csv",), kind="number"),
+    Column(
+        "p_value",
+        "Fisher's exact test of right and wrong answers against the first group.",
+        ("fairness.csv", "page: groups"),
+        title="p-value",
+        kind="number",
+    ),
+    Column(
+        "tpr_gap",
+        "Widest difference of true positive rates between groups, over the classes of the task.",
+        ("fairness.csv",),
+        kind="number",
+    ),
+    Column(
+        "attack_accuracy",
+        "Accuracy within the group of the attack that guesses it best.",
+        ("fairness.csv", "page: groups"),
+        title="strongest attack's accuracy",
+        kind="number",
+        better=LOWER,
+    ),
+    Column("attack", "The attack that guesses the group best.", ("fairness.csv",)),
+    # cells.csv and comparison.csv
+    Column("metric", "Name of what was measured.", ("cells.csv",)),
+    Column(
+        "metric",
+        "Name of what was measured.",
+        ("comparison.csv", "page: comparison", "page: published"),
+        kind="metric",
+    ),
+    Column(
+        "variable",
+        "The secret that the row is about; empty for all together.",
+        ("cells.csv", "comparison.csv", "page: comparison", "page: published"),
+        title="secret",
+    ),
+    Column(
+        "group",
+        "The value of the secret that the row is about; empty for all texts.",
+        ("cells.csv", "comparison.csv", "page: comparison", "page: published"),
+    ),
+    Column("value", "The measured value; empty where there is none.", ("cells.csv",), kind="number"),
+    Column("low", "Lower end of its 95 % interval, where it has one.", ("cells.csv",), kind="number"),
+    Column("high", "Upper end of its 95 % interval, where it has one.", ("cells.csv",), kind="number"),
+    Column(
+        "n",
+        "Number of texts, words, candidates or releases that the value rests on.",
+        ("cells.csv",),
+        kind="whole",
+    ),
+    Column(
+        "status",
+        "Why there is no value or no interval, or why not to rely on it; empty when all is well.",
+        ("cells.csv",),
+    ),
+    Column(
+        "details",
+        "What the attack did: its chosen model, or the event that an audit found.",
+        ("cells.csv",),
+    ),
+    # costs.csv
+    Column("stage", "`fit`, `publish` or `attack`.", ("costs.csv", "page: costs")),
+    Column(
+        "seconds",
+        "Wall-clock seconds of the stage in that run.",
+        ("costs.csv", "page: costs"),
+        kind="seconds",
+        better=LOWER,
+    ),
+    Column(
+        "peak_memory_mib",
+        "Largest memory of the process during the stage (MiB).",
+        ("costs.csv", "page: costs"),
+        title="peak memory, MiB",
+        kind="whole",
+        better=LOWER,
+    ),
+    Column("device", "What computed: `cpu`, or a GPU.", ("costs.csv", "page: costs")),
+    Column("threads", "Threads of the stage.", ("costs.csv",), kind="whole"),
+    # comparison.csv
+    Column(
+        "source",
+        "The paper, and the table or figure of it, that published the number.",
+        ("comparison.csv", "page: published"),
+        title="published in",
+        kind="name",
+    ),
+    Column("seeds", "How many runs our number averages over.", ("comparison.csv",), kind="whole"),
+    Column(
+        "ours",
+        "What we measured; empty where nothing was measured.",
+        ("comparison.csv", "page: comparison", "page: published"),
+        kind="interval",
+    ),
+    Column("ours_low", "Lower end of our 95 % interval.", ("comparison.csv",), kind="number"),
+    Column("ours_high", "Upper end of our 95 % interval.", ("comparison.csv",), kind="number"),
+    Column(
+        "theirs",
+        "The published number.",
+        ("comparison.csv", "page: comparison", "page: published"),
+        kind="number",
+    ),
+    Column(
+        "difference",
+        "Ours minus theirs.",
+        ("comparison.csv", "page: comparison", "page: published"),
+        kind="signed",
+    ),
+    Column(
+        "standard_errors",
+        "The difference in our standard errors.",
+        ("comparison.csv", "page: comparison", "page: published"),
+        title="in standard errors",
+        kind="errors",
+    ),
+    # projections.csv
+    Column(
+        "secret",
+        "The secret that the row's value is of: the one whose most frequent value is least frequent.",
+        ("projections.csv",),
+    ),
+    Column("value", "The text's value of the secret.", ("projections.csv",)),
+    Column("x", "Where the text's vector lies (t-SNE).", ("projections.csv",), kind="number"),
+    Column("y", "Where the text's vector lies (t-SNE).", ("projections.csv",), kind="number"),
+    # sentences.csv
+    Column("text", "A test text.", ("sentences.csv",)),
+    Column("recovered", "What the attack read from its vectors.", ("sentences.csv",)),
+    Column("words_right", "Words of the text that were recovered.", ("sentences.csv",), kind="whole"),
+    Column("words", "Words of the text.", ("sentences.csv",), kind="whole"),
+    Column(
+        "similarity",
+        "Cosine of the text and what was recovered, where the attack's threat measures it.",
+        ("sentences.csv",),
+        kind="number",
+    ),
+    # secrets and measures of a victim's page
+    Column("secret", "A secret.", ("page: secrets",), kind="name"),
+    Column(
+        "attack_accuracy",
+        "Share of the test texts whose secret is guessed right.",
+        ("page: secrets",),
+        title="attack accuracy",
+        kind="interval",
+        better="lower is better for the victim",
+        metric="attack_accuracy",
+    ),
+    Column(
+        "attack_balanced_accuracy",
+        "Mean over the values of a secret of the share of them that is guessed right.",
+        ("page: secrets",),
+        title="balanced",
+        kind="number",
+        better=LOWER,
+        metric="attack_balanced_accuracy",
+    ),
+    Column(
+        "attack_f1",
+        "F1 of finding the texts that mention an entity.",
+        ("page: secrets",),
+        title="F1",
+        kind="number",
+        better=LOWER,
+        metric="attack_f1",
+    ),
+    Column(
+        "attack_auc",
+        "Area under the ROC curve.",
+        ("page: secrets",),
+        title="area under the curve",
+        kind="number",
+        better="0.5 is chance",
+        metric="attack_auc",
+    ),
+    Column("metric", "What was measured.", ("page: measures",), title="measure", kind="name"),
+    Column("value", "The measured value.", ("page: measures",), kind="interval"),
+    Column(
+        "attack",
+        "The attacks that it was measured of.",
+        ("page: measures",),
+        title="of the attack",
+        note="empty: of the victim, whatever the attack",
+    ),
+    # papers
+    Column("paper", "The paper.", ("page: paper list",), title="published in", kind="name"),
+    Column("numbers", "How many numbers are compared.", ("page: paper list",), title="comparisons", kind="whole"),
+    Column(
+        "measured",
+        "How many of them we measured.",
+        ("page: paper list",),
+        title="measured by us",
+        kind="whole",
+    ),
+)
+"""Every column, in the order of ``leaderboard.csv``; a name occurs once in a table."""
+
+
+def columns(table: str, threats: Iterable[str] = ()) -> list[Column]:
+    """Return the columns of a table, in order.
+
+    Args:
+        table: a name of `TABLES`.
+        threats: names of the threats whose own columns the table has, too.
+    """
+    if of := TABLES[table].of:
+        return [column for column in columns(of, threats) if column.name not in TABLES[table].without]
+    added = [column for name in dict.fromkeys(threats) for column in threat_named(name).columns]
+    known = {column.name: column for column in (*COLUMNS, *added) if table in column.tables}
+    layout = TABLES[table]
+    groups = ("", *layout.groups)
+    middle = [name for name in known if name not in (*layout.first, *layout.last)]
+    if layout.groups:
+        middle.sort(key=lambda name: groups.index(known[name].group) if known[name].group in groups else len(groups))
+    order = (*layout.first, *middle, *layout.last)
+    return [known[name] for name in order if name in known]
+
+
+def means(table: str, threats: Iterable[str] = (), secret: bool = False) -> list[Column]:
+    """Return the columns of a table that are means of a metric; of the row of one secret, those of its own."""
+    return [column for column in columns(table, threats) if column.metric and (column.per_secret or not secret)]
+
+
+def names(table: str, threats: Iterable[str] = ()) -> list[str]:
+    """Return the names of a table's columns, in order."""
+    return [column.name for column in columns(table, threats)]
+
+
+def threats_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the names of the threats of rows, each once."""
+    return list(dict.fromkeys(str(row["threat"]) for row in rows if row.get("threat")))
+
+
+def metric_title(name: str, threats: Iterable[str] = ()) -> str:
+    """Return what pages call a metric, or the headline of one of these threats."""
+    titles = {threat_named(threat).headline: threat_named(threat).headline_title for threat in threats}
+    return titles.get(name) or (METRICS[name].title if name in METRICS else "") or name

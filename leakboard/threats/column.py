@@ -1,0 +1,66 @@
+"""A column of a published table, as one entry of the schema or of a threat declares it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+HIGHER, LOWER = "higher is better", "lower is better"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: what it means, how it is shown, and in which tables."""
+
+    name: str
+    """Its name in every file, row and table."""
+    meaning: str
+    """What it holds, a sentence for the reference."""
+    tables: tuple[str, ...]
+    """Files and tables of pages that have it, by their names in `leakboard.board.schema.TABLES`."""
+    title: str = ""
+    """Heading on pages; the name with spaces, if left out."""
+    kind: str = "text"
+    """How a value is written, a key of `leakboard.site.rendering.RENDERERS`."""
+    group: str = ""
+    """Heading above neighbouring columns of a page's table."""
+    better: str = ""
+    """Which direction is better, as in ``higher is better``."""
+    note: str = ""
+    """A short explanation for the legend below a table."""
+    metric: str = ""
+    """The metric whose mean over seeds it holds; empty where code works it out."""
+    part: str = "value"
+    """The part of the metric: ``value``, ``low``, ``high``, or ``sd`` for the standard deviation over seeds."""
+    per_secret: bool = False
+    """Whether the row of one secret has a mean of its own."""
+    gate: Literal["", "attack", "victim", "release"] = ""
+    """Whether a gate may limit it: in every row of an attack, of a victim, or for one release of a victim."""
+    since: str = "0.1.0"
+    """The first version whose records can have it."""
+
+    @property
+    def heading(self) -> str:
+        """Return the heading on pages."""
+        return self.title or self.name.replace("_", " ")
+
+    @property
+    def is_number(self) -> bool:
+        """Return whether its cells are set to the right."""
+        return self.kind not in TEXT_KINDS
+
+
+TEXT_KINDS = frozenset(("text", "name", "verdict", "mark", "metric"))
+
+
+@dataclass(frozen=True)
+class MetricEntry:
+    """A metric of ``cells.csv``: what it measures, and how pages call it."""
+
+    meaning: str
+    title: str = ""
+    """What pages call it; its name, if left out."""
+    since: str = "0.1.0"
+    """The first version whose records can have it."""
+    per_release: bool = True
+    """Whether tables of the vectors may show it, when it is the same for every attack."""

@@ -1,0 +1,124 @@
+"""Every column and metric is one entry, and an entry that is added shows up in every output."""
+
+import dataclasses
+import importlib.util
+import io
+from collections import Counter
+from types import SimpleNamespace
+
+import pytest
+from bench import CHECKOUT
+from rich.console import Console
+from scored_records import scored
+
+from leakboard.api.report import Report
+from leakboard.board import schema, tables
+from leakboard.board.gates import broken_limits, read_limits
+from leakboard.board.leaderboard import leaderboard
+from leakboard.board.schema import COLUMNS, TABLES, columns
+from leakboard.cli.console import print_leaderboard
+from leakboard.metrics import entries
+from leakboard.metrics.entries import METRICS, MetricEntry
+from leakboard.metrics.measures import Metric
+from leakboard.site.content import make_board
+from leakboard.site.readme import board_markdown
+from leakboard.site.rendering import RENDERERS
+from leakboard.suite.names import Names
+from leakboard.threats.column import Column
+from leakboard.threats.threat import known_threats, threat_named
+
+ADDED = Column(
+    "surprise",
+    "How surprised the attacker is.",
+    ("leaderboard.csv", "best_known.csv", "report", "console: attacks", "page: attacks", "page: victims"),
+    title="surprise, in nats",
+    kind="number",
+    better="lower is better",
+    note="mean surprise of the attacker",
+    metric="attack_surprise",
+    per_secret=True,
+    gate="attack",
+    since="0.3.0",
+)
+MEASURED = MetricEntry("Mean surprise of the attacker, in nats.", since="0.3.0")
+
+
+def test_every_column_is_said_in_a_sentence_and_can_be_written():
+    for column in COLUMNS:
+        assert column.meaning.endswith("."), column
+        assert column.kind in RENDERERS, column
+        assert set(column.tables) <= set(TABLES), column
+        assert not column.metric or column.metric in METRICS, column
+
+
+def test_a_name_is_at_most_once_in_a_table():
+    for table in TABLES:
+        counts = Counter(column.name for column in COLUMNS if table in column.tables)
+        assert max(counts.values(), default=1) == 1, (table, counts)
+        assert set(TABLES[table].first + TABLES[table].last) <= {column.name for column in columns(table)}, table
+
+
+@pytest.mark.parametrize("name", known_threats())
+def test_a_threat_says_what_it_found_in_words(name):
+    threat = threat_named(name)
+    assert threat.headline
+    row = {"secrets": "age", "attack_metric": threat.headline, "attack_score": 0.7, "privacy_best_constant": 0.5}
+    row |= {"empirical_privacy_high": 0.5, "epsilon_audited": 0.7, "epsilon_claimed": 0.5, "verdict": "violated"}
+    assert "0.7" in threat.sentence(row) or "70 %" in threat.sentence(row)
+    if not threat.bounds_epsilon:
+        assert threat.sentence(row).endswith("(the difference may be chance)")
+        assert "does not show that there is nothing to find" in threat.sentence({**row, "attack_score": 0.5})
+
+
+@pytest.fixture
+def added(monkeypatch):
+    """Add a column and a metric to a copy of the schema."""
+    monkeypatch.setattr(schema, "COLUMNS", (*COLUMNS, ADDED))
+    monkeypatch.setattr(entries, "METRICS", METRICS | {"attack_surprise": MEASURED})
+    for module in ("leakboard.board.schema", "leakboard.board.publishing", "leakboard.site.views"):
+        monkeypatch.setattr(f"{module}.METRICS", METRICS | {"attack_surprise": MEASURED})
+
+
+@pytest.fixture
+def records():
+    made = [scored(0, 0.7), scored(0, 0.6, victim="other")]
+    return [dataclasses.replace(r, metrics=[*r.metrics, Metric("attack_surprise", 0.123)]) for r in made]
+
+
+def reference():
+    """Return the module that writes the reference pages."""
+    spec = importlib.util.spec_from_file_location("reference", CHECKOUT / "docs" / "reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_an_added_column_is_in_every_output(added, records, tmp_path):
+    tables.write_tables(tmp_path, records, {})
+    for file in ("leaderboard.csv", "best_known.csv"):
+        head, *lines = (tmp_path / file).read_text().splitlines()
+        assert "surprise" in head.split(",")
+        assert all("0.1230" in line for line in lines)
+    assert "attack_surprise" in (tmp_path / "cells.csv").read_text()
+    report = Report("made", "", {}, records)
+    assert report.table["surprise"].tolist() == [0.123, 0.123]
+    assert "surprise, in nats" in report._repr_html_()
+    assert "surprise, in nats" in report.save(tmp_path / "page.html").read_text("utf-8")
+    board = board_markdown(make_board("made", "", records, tmp_path, tmp_path))
+    assert "| surprise, in nats (lower is better) |" in board
+    assert "- surprise, in nats: mean surprise of the attacker." in board
+    console = Console(file=io.StringIO(), width=200)
+    suite = SimpleNamespace(name="made", names=Names(), file=SimpleNamespace(description=""))
+    print_leaderboard(console, SimpleNamespace(suite=suite), records)
+    printed = console.file.getvalue()
+    assert "surprise: mean surprise of the attacker; lower is better" in printed
+    assert "0.123" in printed
+    (line, *_) = broken_limits(leaderboard(records), read_limits(["surprise=0.1"], []))
+    assert "surprise is 0.1230, at most 0.1 was asked" in line
+
+
+def test_an_added_column_and_metric_are_in_the_reference(added):
+    pytest.importorskip("mkdocs", reason="no MkDocs: the docs extra has it")
+    pages = reference()
+    assert "How surprised the attacker is." in pages.columns()
+    assert "Mean surprise of the attacker, in nats." in pages.metrics()
