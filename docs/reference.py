@@ -17,7 +17,7 @@ from leakboard.board import schema
 from leakboard.cli.commands import app
 from leakboard.cli.listing import what_meets
 from leakboard.metrics.entries import METRICS
-from leakboard.site.readme import markdown_table
+from leakboard.site.sections import markdown_table
 from leakboard.suite.keys import ENTRY_KEYS, SuiteFile
 from leakboard.suite.options import describe
 from leakboard.suite.registry import Registry

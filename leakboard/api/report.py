@@ -24,7 +24,7 @@ from leakboard.suite.names import Names
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-_MARKUP, BACKSLASHED = re.compile(r"([^\w\s])"), r"\\\1"
+_MARKUP, _BACKSLASHED = re.compile(r"([^\w\s])"), r"\\\1"
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,12 +103,15 @@ class Report:
             StorageError: it cannot be written.
         """
         from leakboard.site.build import write_page
-        from leakboard.site.content import FINDINGS, make_board
+        from leakboard.site.content import make_board
+        from leakboard.site.sections import FINDINGS, write_sections
 
         with TemporaryDirectory(prefix="leakboard-") as folder:
             tables = Path(folder)
             write_tables(tables, self.records, self._costs, self._compared, self.names)
-            write_file(tables / FINDINGS, self._findings())
+            answer, *details = [*self.sentences, ""]
+            listed = "\n".join(f"- {_MARKUP.sub(_BACKSLASHED, text)}" for text in details if text)
+            write_file(tables / FINDINGS, write_sections(self.description, [answer, listed]))
             write_page(make_board(self.name, self.description, self.records, tables, self.home or tables), Path(path))
         return Path(path)
 
@@ -138,13 +141,6 @@ class Report:
     @property
     def _compared(self) -> list[dict[str, Any]]:
         return compare(self.records, self.reference)
-
-    def _findings(self) -> str:
-        """Return the sentences as the page's question, answer and details, the latter in Markdown."""
-        answer, *details = [*self.sentences, ""]
-        return f"# {self.description}\n\n{answer}\n\n" + "".join(
-            f"- {_MARKUP.sub(BACKSLASHED, text)}\n" for text in details if text
-        )
 
     def _frame(self, file: str) -> pd.DataFrame:
         return pd.DataFrame(self._tables[file], columns=names(file, self._threats))

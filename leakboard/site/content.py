@@ -18,20 +18,10 @@ from leakboard.board.schema import Row, columns
 from leakboard.board.submissions import provenance, submissions
 from leakboard.errors import RequestError
 from leakboard.pipeline.records import PUBLISHED, Record, in_natural_order, published_records
+from leakboard.site.sections import FINDINGS, Findings, read_findings
 from leakboard.suite.names import KINDS, Names
 from leakboard.suite.suites import find_suite, home_of, suite_names
 from leakboard.suite.yaml_files import read_yaml
-
-FINDINGS = "findings.md"
-
-
-@dataclass(frozen=True)
-class Findings:
-    """What people wrote about a board: ``# question``, the answer as first paragraph, then the details (Markdown)."""
-
-    question: str = ""
-    answer: str = ""
-    details: str = ""
 
 
 @dataclass(frozen=True)
@@ -44,7 +34,7 @@ class Board:
     name: str
     description: str
     records: Sequence[Record]
-    findings: Findings = Findings()
+    findings: Findings = field(default_factory=Findings)
     costs: Sequence[Row] = ()
     comparison: Sequence[Row] = ()
     meta: Mapping[str, Any] = field(default_factory=dict)
@@ -119,7 +109,7 @@ def make_board(name: str, description: str, records: Sequence[Record], tables: P
         name=name,
         description=description,
         records=[record for record in named if record.status == "ok"],
-        findings=parse_findings(_text(home / FINDINGS)),
+        findings=read_findings(_text(home / FINDINGS)),
         costs=_table(tables / "costs.csv"),
         comparison=_table(tables / "comparison.csv"),
         meta=json.loads(_text(tables / "meta.json") or "{}"),
@@ -138,14 +128,6 @@ def published_names(path: Path) -> Names:
     return Names(
         {(kind, row[f"{kind}_options"]): row[kind] for row in rows for kind in KINDS if row.get(f"{kind}_options")}
     )
-
-
-def parse_findings(text: str) -> Findings:
-    """Return the question, the answer and the details of a ``findings.md``."""
-    blocks = [block.strip() for block in text.strip().split("\n\n") if block.strip()]
-    question = blocks.pop(0).removeprefix("# ") if blocks and blocks[0].startswith("# ") else ""
-    answer = blocks.pop(0) if blocks else ""
-    return Findings(question, " ".join(answer.split()), "\n\n".join(blocks))
 
 
 def slug(label: str) -> str:

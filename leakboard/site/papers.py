@@ -9,6 +9,7 @@ from leakboard.board.schema import Row
 from leakboard.site import samplers
 from leakboard.site.charts import Figure
 from leakboard.site.content import slug
+from leakboard.site.sections import read_sections
 from leakboard.suite.suites import suite_folder
 
 PAPER = re.compile(r"^.*?\b\d{4}\b\)?")
@@ -32,9 +33,7 @@ def file_of(name: str) -> str:
 def explanations() -> dict[str, str]:
     """Return what people wrote about the differences from each paper: the sections of ``papers.md`` (Markdown)."""
     path = suite_folder() / "papers.md"
-    text = path.read_text("utf-8") if path.is_file() else ""
-    sections = [section.partition("\n") for section in text.split("## ")[1:]]
-    return {name.strip(): body.strip() for name, _, body in sections}
+    return read_sections(path.read_text("utf-8")) if path.is_file() else {}
 
 
 def nearness(rows: Sequence[Row]) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from leakboard.board.schema import Row, columns, threats_of
 from leakboard.site.content import Board
 from leakboard.site.rendering import cell, filled, same_in_all
+from leakboard.site.sections import markdown_table, write_sections
 from leakboard.site.views import LOSS, View, keeps_most, measure_rows, views
 from leakboard.store import write_file
 from leakboard.threats.column import Column
@@ -30,19 +31,19 @@ def write_readme(board: Board, folder: Path) -> list[Path]:
 
 def board_markdown(board: Board) -> str:
     """Return the page of a board: question, answer, what it shows, and a table a dataset and secrets."""
-    parts = [HEAD, f"# {board.question}", board.findings.answer]
-    parts += [f"`suite.yaml` is the question in full: {board.description}."] if board.description else []
-    parts += ["## What it shows", board.findings.details] if board.findings.details else []
+    suite = f"`suite.yaml` is the question in full: {board.description}." if board.description else ""
+    sections = [("What it shows", [board.findings.details])]
     shown: list[str | set[str]] = []
     for view in views(board):
-        parts += _view(view)
+        heading, blocks = f"{_escape(view.dataset)}, {_escape(view.title)}", _view(view)
         measures = _measures(board, view)
         lines = set(measures.splitlines())
         if view.dataset not in shown and lines not in shown:  # another attacker's texts change nothing in them
-            parts.append(measures)
+            blocks.append(measures)
         shown += [view.dataset, lines]
-    parts += ["## What the columns mean", _legend(columns("page: victims", threats_of(board.rows)))]
-    return "\n\n".join(filter(None, parts)) + "\n"
+        sections.append((heading, blocks))
+    sections.append(("What the columns mean", [_legend(columns("page: victims", threats_of(board.rows)))]))
+    return f"{HEAD}\n\n{write_sections(board.question, [board.findings.answer, suite], sections)}"
 
 
 def _view(view: View) -> list[str]:
@@ -51,7 +52,6 @@ def _view(view: View) -> list[str]:
     same = "; ".join(f"{c.heading} {text}" for c in constant if (text := cell(c, view.rows[0]).text))
     kept = [column for column in columns("README", threats) if column not in constant]
     return [
-        f"## {_escape(view.dataset)}, {_escape(view.title)}",
         _answer(view),
         f"For every victim of this table: {same}." if same else "",
         _table(kept, view.rows),
@@ -88,18 +88,6 @@ def _table(columns: Sequence[Column], rows: Sequence[Row]) -> str:
     cells = [[cell(column, row) for column in kept] for row in rows]
     lines = [[_escape(f"{c.text} ({c.small})" if c.small else c.text) for c in line] for line in cells]
     return markdown_table(head, lines, [column.is_number for column in kept])
-
-
-def markdown_table(head: Sequence[str], lines: Iterable[Sequence[str]], right: Sequence[bool] = ()) -> str:
-    """Return a Markdown table of cells that are Markdown already.
-
-    Args:
-        head: headings of the columns.
-        lines: cells, a line each.
-        right: which columns are set to the right; none, if left out.
-    """
-    rule = ["---:" if is_right else "---" for is_right in right or [False] * len(head)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in [head, rule, *lines])
 
 
 def _legend(columns: Sequence[Column]) -> str:

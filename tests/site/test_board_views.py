@@ -7,9 +7,10 @@ from made_records import record
 
 from leakboard.metrics.measures import Metric
 from leakboard.site.board_pages import facts
-from leakboard.site.content import make_board, parse_findings, slug
+from leakboard.site.content import make_board, slug
 from leakboard.site.labels import number, parse, without
 from leakboard.site.rendering import RENDERERS
+from leakboard.site.sections import read_findings
 from leakboard.site.views import keeps_most, measure_rows, secret_rows, views
 
 
@@ -126,7 +127,7 @@ def test_secrets_of_a_victim_are_means_over_seeds(tmp_path):
     ],
 )
 def test_findings_are_a_question_an_answer_and_details(text, expected):
-    found = parse_findings(text)
+    found = read_findings(text)
     assert (found.question, found.answer, found.details) == expected
 
 
