@@ -1,4 +1,4 @@
-"""What audits prove: lower bounds on epsilon from counts, of one audit and of several, and verdicts on claims."""
+"""Compute lower bounds on epsilon from the counts of audits, and verdicts on claims."""
 
 from __future__ import annotations
 
@@ -20,37 +20,38 @@ from leakboard.privacy.auditing.sanity import plug_in
 
 BOUND, DELTA, TOSSES = "attack_score", "audit_delta", "audit_tosses"
 TRUE_POSITIVES, FALSE_POSITIVES = "true_positives", "false_positives"
-"""Names of the metrics from which a bound is worked out again, for a share of the error.
+"""Names of the metrics from which a bound is computed again, for a share of the error.
 
-Coins decided of `TOSSES` rows which are of the first input; the ``n`` of the counts are the rows of either input.
+Fair coins decided which of `TOSSES` rows are of the first input. The ``n`` of a count is the number of rows of its
+input.
 """
 CANARIES, GUESSES, RIGHT, TRIED, GROUP = "canaries", "canary_guesses", "canary_right", "canary_tried", "canary_group"
-"""Likewise, of a bound from one training run."""
+"""The same for a bound from one training run."""
 LARGEST_BOUND = "audit_largest_bound"
-"""The bound that as many canaries give where every guess is right: a larger claim they cannot refute."""
+"""The bound if every guess were right: as many canaries cannot refute a larger claim."""
 PLUG_IN = "plug_in_loss"
 MU, RENYI, TRADE_OFF = "audit_mu", "audit_renyi", "audit_trade_off"
 UNSEEN = "infinite: one kind of error was never seen"
 VERDICT_ERROR, VERDICT_ERROR_WITH_DELTA = 1e-4, 1e-3
-"""A claim that holds is called violated with no more probability: in boards of hundreds none is likely to be.
+"""Largest probability that a claim that holds is called violated: unlikely even in boards of hundreds of claims.
 
-The second is for claims with a delta, often 1e-5. With that probability a sound training may show everything, so that
-guesses of one run prove nothing at a smaller error; and each number of guesses of each audit has a share of it alone.
+The second is for claims with a delta, often 1e-5. A sound training may reveal everything with probability delta, so
+guesses of one run prove nothing at a smaller error. Each number of guesses of each audit gets a share of the error.
 """
 VERDICT_CONFIDENCE = (
     f"{100 * (1 - VERDICT_ERROR):.4g} % confidence, {100 * (1 - VERDICT_ERROR_WITH_DELTA):.3g} % with a delta"
 )
 ERROR = 0.05
-"""Probability that the bound of a victim, all of its audits together, may be wrong."""
+"""Probability that the bound of a victim, from all of its audits together, is wrong."""
 
 
 def bound_metrics(true_positives: int, false_positives: int, tosses: tuple[int, int], delta: float) -> list[Metric]:
-    """Return the bound on epsilon that an event's frequencies prove, with its counts.
+    """Return the bound on epsilon that the frequencies of an event prove, with its counts.
 
     Args:
         true_positives: how often the event held for rows of the first input.
-        false_positives: how often it held for rows of the second.
-        tosses: rows of the first and of the second input, as coins decided.
+        false_positives: how often it held for rows of the second input.
+        tosses: numbers of rows of the first and of the second input, as coins decided.
         delta: of the claim.
     """
     bound = bound_of_tosses(true_positives, false_positives, tosses, delta, ERROR)
@@ -64,7 +65,7 @@ def bound_metrics(true_positives: int, false_positives: int, tosses: tuple[int, 
 
 
 def curve_metrics(curve: TradeOff, draws: int) -> list[Metric]:
-    """Return the trade-off of errors that releases prove, and what follows from it; all hold together at 95 %.
+    """Return the trade-off of errors that releases prove, with its mu and Renyi bounds; all hold together at 95 %.
 
     Args:
         curve: at the error `ERROR`.
@@ -79,13 +80,13 @@ def curve_metrics(curve: TradeOff, draws: int) -> list[Metric]:
 
 
 def canary_metrics(scores: NDArray[Any], planted: NDArray[np.bool_], delta: float, group: int) -> list[Metric]:
-    """Return the bound on epsilon that scores of canaries prove, with what it is worked out from.
+    """Return the bound on epsilon that scores of canaries prove, with its counts.
 
     Args:
-        scores: float64 (m,), higher where a canary was likelier planted; their order does not depend on the coins.
+        scores: float64 (m,), higher for a canary that was likelier planted; their order does not depend on the coins.
         planted: bool (m,), the coins.
         delta: of the claim.
-        group: units of the claim that a canary is made of.
+        group: units of the claim in a canary.
     """
     audit, m = audit_scores(scores, planted, delta, ERROR, group=group), len(planted)
     most = max(round(share * m) for share in SHARES)
@@ -109,19 +110,19 @@ def sanity_metric(mechanism: ReleaseMechanism, repeats: int, rng: np.random.Gene
 
 
 def verdict_error(delta: float) -> float:
-    """Return the most probability with which a claim with this delta is called violated where it holds."""
+    """Return the largest probability that a claim with this delta is called violated although it holds."""
     return VERDICT_ERROR_WITH_DELTA if delta > 0 else VERDICT_ERROR
 
 
 def rounded_down(bound: float, digits: int = 3) -> str:
-    """Return a lower bound as text with at most so many significant digits, and never more than was proved."""
+    """Return a lower bound as text with significant digits, rounded down: never more than was proved."""
     return f"{float(Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(repr(float(bound)))):.{digits}g}"
 
 
 def corrected_bound(cells: Sequence[Sequence[Metric]], error: float = ERROR) -> float | None:
     """Return the largest bound of several audits of one claim that holds with probability 1 - ``error`` for all.
 
-    Each audit gets an equal share of the error (Bonferroni), so that the largest may be taken.
+    Each audit gets an equal share of the error (Bonferroni), so the largest bound may be taken.
 
     Args:
         cells: the metrics of each audit.
@@ -132,7 +133,7 @@ def corrected_bound(cells: Sequence[Sequence[Metric]], error: float = ERROR) -> 
 
 
 def _bound_of(cell: Sequence[Metric]) -> Callable[[float], float] | None:
-    """Return what maps an error to the bound that an audit's counts give at it; None where a cell is no audit."""
+    """Return a function from an error to the bound of an audit's counts at that error; None if a cell is no audit."""
     counts = {metric.name: metric.value for metric in cell if metric.value is not None}
     sizes = {metric.name: metric.n or 0 for metric in cell}
     if counts.keys() >= {TRUE_POSITIVES, FALSE_POSITIVES, TOSSES, DELTA}:
@@ -146,10 +147,12 @@ def _bound_of(cell: Sequence[Metric]) -> Callable[[float], float] | None:
 
 
 def verdict(claimed: float, proved: float, audited: float | None) -> str:
-    """Return ``violated`` where an audit found more than is claimed, ``unproven`` where less is proved than claimed.
+    """Return the verdict on a claim.
 
-    ``unproven`` too where an audit found more than is proved: then the proof is wrong. Else ``holds``. An epsilon is
-    small where much is promised: less is proved where the proved epsilon is the larger.
+    - ``violated``: the audited epsilon is larger than the claimed one.
+    - ``unproven``: the proved epsilon is larger than the claimed one, or the audited one is larger than the proved one,
+      so that the proof is wrong.
+    - ``holds``: otherwise.
     """
     if audited is not None and audited > claimed:
         return "violated"

@@ -1,4 +1,4 @@
-"""What can be guessed without the vectors: constants, the task label, the text itself, and the exact posterior."""
+"""Guess secrets without the vectors: from constants, the task label, the text itself, and the exact posterior."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def truth(corpus: Corpus, split: str, secrets: Sequence[Secret]) -> Codes:
 def best_constant(train: Codes, kind: str) -> Codes:
     """Return the constant guess that does best on train, int64 (secrets,).
 
-    For attributes the most frequent value of each. For entities the set of largest micro F1: of all sets of a given
-    size the most frequent entities have the most true positives, so only as many sets as entities need be tried.
+    For attributes it is the most frequent value of each. For entities it is the set of largest micro F1. Among sets of
+    one size, the most frequent entities have the most true positives, so one set of each size is tried.
     """
     if kind == "attribute":
         return np.array([np.bincount(column).argmax() for column in train.T])
@@ -37,9 +37,9 @@ def best_constant(train: Codes, kind: str) -> Codes:
 
 
 def from_label(train: Codes, train_labels: Integers, labels: Integers, kind: str) -> Codes:
-    """Return what the task label alone suggests for each text, int64 (n, secrets) (Coavoux et al. 2018, code).
+    """Return the guess from the task label alone for each text, int64 (n, secrets) (Coavoux et al. 2018, code).
 
-    The best constant of the training texts with the same label; of all training texts for a label not seen there.
+    It is the best constant of the training texts with the same label, or of all training texts for an unseen label.
     """
     default = best_constant(train, kind)
     per_label = {y: best_constant(train[train_labels == y], kind) for y in np.unique(train_labels)}
@@ -49,8 +49,8 @@ def from_label(train: Codes, train_labels: Integers, labels: Integers, kind: str
 def from_text(corpus: Corpus, secrets: Sequence[Secret], seed: int) -> Codes:
     """Return the guesses of classifiers trained on the text for each secret, int64 (n, secrets).
 
-    TF-IDF of words and word pairs, logistic regression; regularisation and, for entities, the threshold of "present"
-    chosen on dev. What strong but ordinary classifiers reach, not a bound: another attacker may do better.
+    The classifiers are logistic regressions on TF-IDF of words and word pairs. Dev chooses the regularisation and, for
+    entities, the threshold of "present". They are strong but ordinary: another attacker may do better.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -70,7 +70,7 @@ def from_text(corpus: Corpus, secrets: Sequence[Secret], seed: int) -> Codes:
 
 
 def _best_model(train: Any, dev: Any, corpus: Corpus, secret: Secret, seed: int) -> Any:
-    """Return the logistic regression that does best on dev, or the constant where train has one value only."""
+    """Return the logistic regression that does best on dev, or the constant if train has one value only."""
     from sklearn.dummy import DummyClassifier
     from sklearn.linear_model import LogisticRegression
 
@@ -96,8 +96,8 @@ def bayes_score(posteriors: Sequence[NDArray[np.float64]], kind: str) -> float:
     """Return the best expected score of an attacker who guesses from each text by itself, given the exact posteriors.
 
     Attributes: the mean over texts and secrets of the largest posterior (expected accuracy of the Bayes classifier).
-    Entities: expected micro F1 is 2 E[TP] / (guessed + positives); with the pairs sorted by posterior the best set is a
-    prefix, and all prefixes are tried. Expected counts stand for the counts, whose ratio they approach as texts grow.
+    Entities: 2 E[TP] / (guessed + positives). With the pairs sorted by posterior, the best set is a prefix, and all
+    prefixes are tried. The ratio of expected counts approaches the expected ratio as the number of texts grows.
     """
     if kind == "attribute":
         return float(np.mean([p.max(1).mean() for p in posteriors]))

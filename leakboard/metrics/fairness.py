@@ -1,4 +1,4 @@
-"""Task accuracy by group of each secret, as in DPNR Tables 6 and 7 (Lyu, He and Li 2020), with interval and p-value."""
+"""Compare task accuracy between the groups of a secret, as in DPNR Tables 6 and 7 (Lyu, He and Li 2020)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from leakboard.interfaces import Integers, Secret
 from leakboard.metrics.measures import CONFIDENCE, Array, Metric, Ratio, accuracy, bootstrap
 
-NOBODY = "no test text in this group"
+EMPTY_GROUP = "no test text in this group"
 
 SMALLEST_CLASS = 10
-"""Texts that a task class must have in every group for its true positive rate to be compared."""
+"""Fewest texts of a task class in every group, for its true positive rates to be compared."""
 
 
 def group_shares(secret: Secret, groups: Integers) -> list[Metric]:
@@ -29,10 +29,11 @@ def group_metrics(
 ) -> list[Metric]:
     """Return accuracy, gap, p-value and true-positive-rate gap of a secret's groups.
 
-    The gap is a group's accuracy minus that of the first group that has texts; its interval is a bootstrap over
-    independent units (Newcombe's where a group is all right or all wrong, of which resampling knows no doubt), its
-    p-value Fisher's exact test of right and wrong answers in the two groups, which takes texts as independent. An
-    empty group has no values, and says so.
+    - The gap is a group's accuracy minus that of the first group that has texts.
+    - Its interval is a bootstrap over independent units. If a group is all right or all wrong, resampling shows no
+      doubt, and Newcombe's interval replaces it.
+    - Its p-value is Fisher's exact test of right and wrong answers in the two groups. It takes texts as independent.
+    - An empty group has no values, and a status that says so.
     """
     right = accuracy(predicted, labels, units)
     metrics: list[Metric] = []
@@ -40,7 +41,7 @@ def group_metrics(
     for code, group in enumerate(secret.values):
         inside = groups == code
         if not inside.any():
-            metrics.append(Metric("task_accuracy", None, secret.name, group, n=0, status=NOBODY))
+            metrics.append(Metric("task_accuracy", None, secret.name, group, n=0, status=EMPTY_GROUP))
             continue
         metrics.append(right.within(inside).metric("task_accuracy", secret.name, group))
         if reference is None:

@@ -1,7 +1,10 @@
-"""Scores as ratios of sums over texts, with bootstrap intervals.
+"""Compute scores as ratios of sums over texts, with bootstrap intervals.
 
-Every headline score here is sum(numerator) / sum(denominator) over texts: accuracy has the text's share of right
-guesses over 1, micro F1 has 2 TP over 2 TP + FP + FN, recall has hit over 1. So one bootstrap over texts serves all.
+Every headline score is sum(numerator) / sum(denominator) over texts, so one bootstrap over texts serves all:
+
+- accuracy: the text's share of right guesses, over 1;
+- micro F1: 2 TP over 2 TP + FP + FN;
+- recall: 1 for a hit, over 1.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One number of a cell: what it measures, of which secret and group, over how many texts (or words)."""
+    """One number of a cell, with the secret and the group that it is about, and the number of texts (or words)."""
 
     name: str
     value: float | None
@@ -40,16 +43,16 @@ class Metric:
 
 @dataclass(frozen=True)
 class Ratio:
-    """A score as numerators and denominators, one of each a text: float64 (n,)."""
+    """A score as one numerator and one denominator a text, float64 (n,)."""
 
     numerator: Array
     denominator: Array
     units: Integers | None = None
-    """int64 (n,): what was drawn independently (a text's author, a word's text); None where each entry was."""
+    """int64 (n,): the independent unit of each entry (a text's author, a word's text); None: each entry is one."""
 
     @property
     def value(self) -> float:
-        """The score; 0 where every denominator is 0 (F1 with nothing to find and nothing said)."""
+        """The score; 0 if every denominator is 0 (F1 with nothing to find and nothing guessed)."""
         return _ratio(self.numerator.sum(), self.denominator.sum())
 
     def interval(self) -> tuple[float, float]:
@@ -74,13 +77,13 @@ class Ratio:
 
 @lru_cache(maxsize=16)
 def _interval(numerator: bytes, denominator: bytes, units: bytes | None) -> tuple[float, float]:
-    """Return the interval of a `Ratio`; a constant's is the same for every attack, an attack's is asked for twice."""
+    """Return the interval of a `Ratio`, kept for later calls: every attack meets the same constant guess."""
     parts = (np.frombuffer(part) for part in (numerator, denominator))
     return bootstrap(Ratio._ratio, *parts, units=None if units is None else np.frombuffer(units, np.int64))
 
 
 def authors(corpus: Corpus, split: str) -> Integers | None:
-    """Return who wrote each text, int64 (n,), or None where texts have no author: the units of the bootstrap."""
+    """Return the author of each text, int64 (n,), as units of the bootstrap; None if texts have no author."""
     part = corpus.splits[split]
     return np.unique(part["user"], return_inverse=True)[1] if "user" in part.features else None
 
@@ -102,11 +105,11 @@ def micro_f1(guessed: Integers, truth: Integers, units: Integers | None = None) 
 
 
 def best_offset(margins: NDArray[np.floating], present: Integers) -> float:
-    """Return what to add to the margins so that calling those above 0 present has the largest `micro_f1`.
+    """Return the offset to add to the margins, so that "above 0 is present" has the largest `micro_f1`.
 
-    The threshold of largest F1 is not a probability of one half. All are tried: with margins sorted downwards, calling
-    the first i pairs present has true positives T_i and F1 = 2 T_i / (i + positives). No threshold lies between equal
-    margins. Without a positive all are as bad: 0.
+    The threshold of largest F1 is not a probability of one half, so all thresholds are tried. With margins sorted
+    downwards, calling the first i pairs present has true positives T_i and F1 = 2 T_i / (i + positives). No threshold
+    lies between equal margins. Without a positive every threshold is equally bad, and the offset is 0.
 
     Args:
         margins: (pairs,), the score of present minus that of absent, of texts whose secrets are known.
@@ -124,7 +127,7 @@ def best_offset(margins: NDArray[np.floating], present: Integers) -> float:
 
 
 def remaining_privacy(attack: Ratio, constant: Ratio) -> Metric:
-    """Return 1 - the better of attack and best constant guess, with an interval over the same resampled texts."""
+    """Return 1 - the better of the attack and the best constant guess, with an interval over the same resamples."""
 
     def statistic(a: Array, b: Array, c: Array, d: Array, axis: int = -1) -> Any:
         return 1 - np.maximum(Ratio._ratio(a, b, axis), Ratio._ratio(c, d, axis))
@@ -136,11 +139,11 @@ def remaining_privacy(attack: Ratio, constant: Ratio) -> Metric:
 
 
 def bootstrap(statistic: Callable[..., Any], *samples: Array, units: Integers | None = None) -> tuple[float, float]:
-    """Return a 95 % percentile interval of a statistic of sums over texts, the samples resampled together.
+    """Return a 95 % percentile interval of a statistic of sums over texts; the samples are resampled together.
 
-    Texts of one unit are drawn together: their samples are added up first, as one author's texts are not independent.
-    Where all texts agree the resamples do too and the interval would have no width: then it is widened to Wilson's
-    for as many texts, which is never empty of doubt. Fewer than two texts give (nan, nan).
+    Texts of one unit are drawn together, since the texts of one author are not independent. If all texts agree, all
+    resamples agree, and the interval would have no width. Then Wilson's interval for as many texts replaces it. Fewer
+    than two texts give (nan, nan).
     """
     if units is not None:
         codes = np.unique(units, return_inverse=True)[1]

@@ -1,12 +1,12 @@
-"""Metrics of membership inference: which of the candidate texts was the victim trained on?
+"""Score membership inference: which of the candidate texts was the victim trained on?
 
-The headline is the area under the ROC curve: the probability that a member scores above a text that is none, ties
-counted half (Mann and Whitney 1947). Beside it stands the true positive rate at a low false positive rate (Carlini et
-al. 2022, Membership inference attacks from first principles): an attack that is sure of a few members is a leak that
-an average over all candidates hides.
+The headline is the area under the ROC curve: the probability that a member scores above a non-member, with ties counted
+half (Mann and Whitney 1947). The true positive rate at a low false positive rate is next to it (Carlini et al. 2022,
+Membership inference attacks from first principles). An attack that is sure of a few members is a leak, and an average
+over all candidates hides it.
 
-What it does not say: an area of one half proves no privacy, for one attack failed. Members and others that differ
-otherwise (in topic, in date) can be told apart without any leak.
+An area of one half does not prove privacy: one attack failed. If members and non-members differ in topic or in date,
+an attack can tell them apart without any leak.
 """
 
 from __future__ import annotations
@@ -26,24 +26,26 @@ from leakboard.metrics.measures import CONFIDENCE, RESAMPLES, Array, Metric
 TARGETS = (0.001, 0.01)
 """False positive rates at which the true positive rate is reported."""
 CHANCE = 0.5
-"""The area that is reached without looking."""
+"""The area of a guess at random."""
 SHARE = (1 - CONFIDENCE) / 4
-"""Probability of error of each of four bounds: of the threshold, and of the true positive rate, from either side."""
+"""Probability of error of each of four bounds: an upper and a lower one, of the threshold and of the rate."""
 
 
 def membership_metrics(scores: NDArray[Any], members: NDArray[Any], units: Integers | None = None) -> list[Metric]:
-    """Return what an attack's scores say about who was a member.
+    """Return the metrics of an attack's scores.
 
-    ``attack_score`` and ``attack_auc`` are the area under the ROC curve, ``empirical_privacy`` is 1 - the better of it
-    and chance, ``privacy_best_constant`` what chance leaves, ``tpr@fpr=...`` the share of members found at `TARGETS`.
+    - ``attack_score`` and ``attack_auc``: the area under the ROC curve.
+    - ``empirical_privacy``: 1 - the better of the area and chance.
+    - ``privacy_best_constant``: 1 - chance.
+    - ``tpr@fpr=...``: the share of members found at `TARGETS`.
 
     Args:
-        scores: float64 (n,), higher where a candidate is more likely a member.
+        scores: float64 (n,), higher for a likelier member.
         members: bool or 0 and 1 (n,), the truth.
-        units: int64 (n,), what was drawn independently (a text's author); None where each candidate was.
+        units: int64 (n,), the independent unit of each candidate (its author); None: each candidate is one.
 
     Raises:
-        RequestError: scores are not finite or of a wrong shape, or there are no members, or nothing but members.
+        RequestError: scores are not finite or of a wrong shape, or all candidates are of one kind.
     """
     scores, members = _checked(scores, members, units)
     n = len(scores)
@@ -76,7 +78,7 @@ def _checked(
 
 
 def _left(area: float) -> float:
-    """Return the privacy that an area leaves; it falls with the area, so the ends of an interval change places."""
+    """Return the privacy that an area leaves; a larger area leaves less, so the ends of an interval swap."""
     return 1 - max(area, CHANCE)  # in this order NaN, which is no interval, stays NaN
 
 
@@ -85,9 +87,9 @@ def _area(
 ) -> tuple[float, float, float]:
     """Return the area under the ROC curve with its 95 % bootstrap interval (percentile, fixed seed).
 
-    Members and others are resampled separately. Candidates of one unit are drawn together; where a unit has candidates
-    of both kinds, all units are one sample. Where all resamples agree (a perfect attack) the interval is Wilson's for
-    as many trials as the rarer kind has units; fewer than two units of either kind give (nan, nan).
+    Members and non-members are resampled separately, and candidates of one unit together. If a unit has candidates of
+    both kinds, all units are one sample. If all resamples agree (a perfect attack), the interval is Wilson's for as
+    many trials as the rarer kind has units. Fewer than two units of either kind give (nan, nan).
     """
     codes = np.arange(len(scores)) if units is None else np.unique(units, return_inverse=True)[1]
     levels = np.unique(scores, return_inverse=True)[1]
@@ -95,7 +97,7 @@ def _area(
     inside, outside = (_table(codes[kind], levels[kind], shape) for kind in (members, ~members))
 
     def area(weights: Array) -> Any:
-        """Return the area where unit u counts weights[..., u] times."""
+        """Return the area if unit u counts weights[..., u] times."""
         hits, alarms = weights @ inside, weights @ outside
         won = (hits * (alarms.cumsum(-1) - alarms / 2)).sum(-1)
         pairs = hits.sum(-1) * alarms.sum(-1)
@@ -138,22 +140,25 @@ def _occurrences(drawn: Integers, units: int) -> Array:
 def true_positive_rate_at(
     target: float, scores: NDArray[np.float64], members: NDArray[np.bool_], units: Integers | None = None
 ) -> Metric:
-    """Return the share of members above a threshold that at most a share ``target`` of the others reaches.
+    """Return the share of members above the threshold of a false positive rate.
 
-    Of N others at most floor(target N) may: a member counts if it scores above the next of them, so a tie with that
-    one does not. Of new others about (floor(target N) + 1) / (N + 1) exceed that threshold, more than ``target``: the
-    value errs upwards. The 95 % interval is for the rate P(member > t) at the true threshold t, the least that at most
-    a share ``target`` of all possible others exceeds.
+    At most floor(target N) of N non-members may exceed the threshold. So the threshold is the score of the next
+    non-member, and a member that ties with it does not count. About (floor(target N) + 1) / (N + 1) of new non-members
+    exceed that threshold, which is more than ``target``: the value errs upwards. The 95 % interval is for the rate
+    P(member > t) at the true threshold t: the least that at most a share ``target`` of all non-members exceeds.
 
-    Theorem. Let X(r) be the r-th highest of N independent others, B binomial (N, target). At least ``target`` reach t:
-    P(X(j) < t) = P(fewer than j reach t) <= P(B < j). At most ``target`` exceed t: P(X(k) > t) = P(k or more exceed t)
-    <= P(B >= k). For the largest j and the least k that keep these within `SHARE`, X(j) >= t >= X(k) but for 2 `SHARE`.
-    Then no more members exceed X(j), and no fewer X(k), than t; and from those above t Clopper and Pearson (1934) bound
-    the rate, but for another 2 `SHARE`. Members and others may depend on each other. X(0) is infinite and X(N + 1)
-    minus infinite: the lower end is 0 with fewer than 437 others at 0.01 or 4380 at 0.001. The sum of four errors
-    (Bonferroni) is cautious: for normal scores the interval covers in about 99 % of cases.
+    Theorem. Let X(r) be the r-th highest of N independent non-members, and B binomial (N, target).
 
-    Where units have several candidates the counts are not binomial; `_Trials` bounds them.
+    1. A share of at least ``target`` reaches t, so P(X(j) < t) = P(fewer than j reach t) <= P(B < j).
+    2. A share of at most ``target`` exceeds t, so P(X(k) > t) = P(k or more exceed t) <= P(B >= k).
+    3. Take the largest j and the least k that keep both within `SHARE`. Then X(j) >= t >= X(k), with error 2 `SHARE`.
+    4. So at most as many members exceed X(j) as t, and at least as many exceed X(k). From the number above t, Clopper
+       and Pearson (1934) bound the rate, with another error of 2 `SHARE`.
+
+    Members and non-members may depend on each other. X(0) is infinite and X(N + 1) minus infinite, so the lower end is
+    0 with fewer than 437 non-members at 0.01, or 4,380 at 0.001. The sum of four errors (Bonferroni) is cautious: for
+    normal scores the interval covers in about 99 % of cases. If units have several candidates, the counts are not
+    binomial, and `_Trials` bounds them.
     """
     codes = np.arange(len(scores)) if units is None else units
     inside, others = scores[members], np.sort(scores[~members])[::-1]
@@ -169,13 +174,13 @@ def true_positive_rate_at(
 
 @dataclass(frozen=True)
 class _Trials:
-    """How candidates of one kind count as binomial trials, where those of one unit depend on each other in any way.
+    """Binomial trials that bound counts of candidates, if the candidates of one unit depend on each other in any way.
 
     Theorem. With m candidates in the largest of U units, a count of candidates over m is a sum of U independent numbers
-    in [0, 1]; its tail from a whole number on is at most e times that of a binomial (U, mean / U) (Bentkus 2004, On
-    Hoeffding's inequalities). So counts are taken in steps of m, and e times less error is allowed. With m = 1 the
-    count is binomial itself. Rates are over candidates, given the units' sizes. The price: where sizes differ, units
-    count for no more than would be full with m candidates each, and the bounds are wide.
+    in [0, 1]. Its tail from a whole number on is at most e times that of a binomial (U, mean / U) (Bentkus 2004, On
+    Hoeffding's inequalities). So counts are taken in steps of m, and the allowed error is e times smaller. With m = 1
+    the count is binomial itself. Rates are over candidates, given the sizes of the units. The bounds are wide if the
+    sizes differ, since every unit counts like one of m candidates.
     """
 
     candidates: int
@@ -184,18 +189,18 @@ class _Trials:
 
     @classmethod
     def of(cls, codes: Integers) -> _Trials:
-        """Return the trials of candidates whose units are ``codes``, int64 (n,)."""
+        """Return the trials of candidates with these units, int64 (n,)."""
         sizes = np.unique(codes, return_counts=True)[1]
         return cls(len(codes), len(sizes), int(sizes.max()))
 
     @property
     def error(self) -> float:
-        """The binomial tail that keeps the count's own within `SHARE`."""
+        """The binomial tail that keeps the tail of the count within `SHARE`."""
         return SHARE / math.e if self.largest > 1 else SHARE
 
     @property
     def fill(self) -> float:
-        """How full the units are, in (0, 1]: a trial succeeds at the candidates' rate times this."""
+        """Mean size of a unit over the largest, in (0, 1]: a trial succeeds at the rate of candidates times this."""
         return self.candidates / (self.units * self.largest)
 
     def ranks(self, target: float) -> list[int]:
@@ -205,7 +210,7 @@ class _Trials:
         return [max(0, self.largest * (j - 1) + 1), min(self.largest * k, self.candidates + 1)]
 
     def rates(self, fewest: int, most: int) -> tuple[float, float]:
-        """Return a lower bound of the rate where at least ``fewest`` were found, an upper one for at most ``most``."""
+        """Return a lower bound of the rate if at least ``fewest`` were found, and an upper one if at most ``most``."""
         few, many, n = math.floor(fewest / self.largest), math.ceil(most / self.largest), self.units
         low = scipy.stats.beta.ppf(self.error, few, n - few + 1) if few > 0 else 0.0
         high = scipy.stats.beta.isf(self.error, many + 1, n - many) if many < n else 1.0

@@ -1,10 +1,10 @@
-"""Do words keep their neighbours? A word table scored against a gold table (Vu, Tran and Jiang 2019, figure 3).
+"""Score the neighbours of words in a published table against a gold table (Vu, Tran and Jiang 2019, figure 3).
 
-For each of eleven frequent words, its K = 100 nearest words in the published table are compared with those in the gold
-table. The authors' code (`eval_utils.py`) has two scores, MAP-Word and MAP-Char, which are kept as coded since their
-numbers can be had in no other way. Both are defective, so the standard average precision at K stands beside them, and
-beside all three their value for lists of words drawn at random from the published table. The authors' gold table is
-a word2vec of Text8; here it is whatever the caller gives. Nothing here says anything of privacy.
+For each of eleven frequent words, the K = 100 nearest words in the published table are compared with those in the gold
+table. The authors' code (`eval_utils.py`) has two scores, MAP-Word and MAP-Char. They are kept as coded, to compare
+with published numbers. Both are defective, so the standard average precision at K is reported, too. Each of the three
+has its value for random words of the published table next to it. The authors' gold table is a word2vec of Text8; here
+the caller gives one. These scores do not measure privacy.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ QUERIES = ("been", "time", "over", "not", "three", "between", "from", "eight", "
 NEIGHBOURS = 100
 """The paper's K."""
 RANDOM_LISTS = 20
-"""Random lists a query, whose mean score is reported: one list alone would make chance itself a matter of luck."""
+"""Random lists a query; their mean score is reported, since the score of one list is a matter of luck."""
 UNKNOWN = "no query is in both tables"
 CONTEXTUAL = "contextual vectors are not a table of words"
 DEFECTS = {
     "map_word": "as coded, a mean over hits alone: words that are not found cost nothing",
     "map_char": "as coded, it measures the alphabet: random words score about 0.9",
 }
-"""Of the paper's scores: they stand beside every number."""
+"""Defects of the paper's scores, reported with every number."""
 
 
 def map_word_as_coded(predicted: Sequence[str], gold: Sequence[str]) -> float:
     """Return MAP-Word of one query as the paper's code has it (`calc_map`); 0 without a hit.
 
-    A hit is a predicted word that is among the gold ones. The mean of hits/rank is over the hits, not over the places
-    where a hit could have been: one hit at rank 1 and 99 misses score 1.0, and a second hit at rank 100 lowers that.
+    A hit is a predicted word that is among the gold words. The mean of hits/rank is over the hits alone, so misses
+    cost nothing. One hit at rank 1 and 99 misses score 1.0; a second hit at rank 100 lowers that.
 
     Args:
         predicted: at most K words, nearest first.
@@ -51,13 +51,13 @@ def map_word_as_coded(predicted: Sequence[str], gold: Sequence[str]) -> float:
 def map_char_as_coded(predicted: Sequence[str], gold: Sequence[str]) -> float:
     """Return MAP-Char of one query as the paper's code has it (`calc_map_character_level`); 0 without a hit.
 
-    The words of either list are joined, without a space. A hit at rank r is a predicted letter that is among the first
-    r gold letters, wherever there. It measures the alphabet: soon all letters have been seen, and a list of words drawn
-    at random scores about 0.89. Without a hit theirs divides by zero (NaN); here that is 0.
+    The words of either list are joined without a space. A hit at rank r is a predicted letter that is anywhere among
+    the first r gold letters. It measures the alphabet: soon all letters have occurred, and random words score 0.89.
+    Without a hit the authors' code divides by zero (NaN); here the score is 0.
 
     Args:
         predicted: at most K words, nearest first.
-        gold: at most K words, nearest first: here their order matters.
+        gold: at most K words, nearest first; their order matters.
     """
     wanted = "".join(gold)
     return _mean_at_hits([letter in wanted[:rank] for rank, letter in enumerate("".join(predicted), start=1)])
@@ -66,11 +66,11 @@ def map_char_as_coded(predicted: Sequence[str], gold: Sequence[str]) -> float:
 def average_precision(predicted: Sequence[str], gold: Sequence[str], k: int = NEIGHBOURS) -> float:
     """Return average precision at ``k``: the sum of hits/rank over the hits, divided by min(len(gold), k).
 
-    So a word that is not found counts, as in neither score of the paper: one hit at rank 1 and 99 misses score 0.01.
-    0 where nothing is wanted.
+    So misses count, unlike in the scores of the paper: one hit at rank 1 and 99 misses score 0.01. Without gold words
+    it is 0.
 
     Args:
-        predicted: distinct words, nearest first; those after the first ``k`` are not looked at. Fewer is no excuse.
+        predicted: distinct words, nearest first; only the first ``k`` count. Missing words count as misses.
         gold: distinct words, whose order does not matter.
         k: how many predicted words count.
     """
@@ -90,7 +90,8 @@ def _mean_at_hits(is_hit: Sequence[bool]) -> float:
 def neighbours(words: Sequence[str], vectors: Floats, queries: Sequence[str], k: int) -> dict[str, list[str]]:
     """Return the ``k`` words of highest cosine similarity to each query that is in the table, nearest first.
 
-    Fewer than ``k`` where the table has no more; never the query itself. Exact; ties stand in the table's order.
+    The search is exact, and ties are in the order of the table. The query itself is left out, and a small table gives
+    fewer than ``k``.
 
     Args:
         words: of the table, distinct.
@@ -117,13 +118,13 @@ def neighbour_metrics(
     k: int = NEIGHBOURS,
     seed: int = 0,
 ) -> list[Metric]:
-    """Return the three scores as means over the queries that both tables have, each beside that of random words.
+    """Return the three scores as means over the queries that both tables have, each with that of random words.
 
-    Intervals are bootstrap ones over queries: how much the score depends on which words are asked for.
+    Intervals are bootstraps over queries: they show how much the score depends on the choice of words.
 
     Args:
         published: the table to score.
-        gold: the table whose neighbours are taken to be right; neither table may be contextual, or there are no values.
+        gold: the table with the right neighbours. If a table is contextual, there are no values.
         queries: words to ask for; ``gold_queries`` is the share of them that both tables have.
         k: neighbours a query.
         seed: of the random words.
@@ -161,6 +162,6 @@ def _random_lists(words: Sequence[str], query: str, k: int, seed: int) -> list[l
 
 
 def _mean_over_queries(values: Sequence[float], name: str) -> Metric:
-    """Return the mean with its interval, and what is wrong with the score."""
+    """Return the mean with its interval, and the defect of the score."""
     mean = Ratio(np.array(values, dtype=np.float64), np.ones(len(values))).metric(name)
     return replace(mean, status=DEFECTS.get(name.removesuffix("_random"), ""))

@@ -1,14 +1,14 @@
-"""Regression of a user's numeric targets on published document vectors (Vu, Tran and Jiang 2019, table 3).
+"""Predict a user's numeric targets from published document vectors (Vu, Tran and Jiang 2019, table 3).
 
-One row a user: the mean of the document vectors of the user's texts (without users, one row a text). Least squares and
-a linear support vector regression with the paper's settings, fitted on train; dev is not used. Unlike the paper's, the
-features are standardised, by the training rows, and are the published vectors alone, without TF-IDF or public vectors.
+A row is a user: the mean of the document vectors of the user's texts. Without users, a row is a text. Least squares and
+a linear support vector regression with the paper's settings are fitted on train; dev is not used. Unlike in the paper,
+the features are the published vectors alone, without TF-IDF or public vectors, standardised by the training rows.
 
-Every cell of the paper's table 3 is worse than guessing the training mean (best RMSE 1.25, the mean's 0.92): about
-2,000 columns for 200 users, so the table says nothing of what the vectors are good for. That is why the mean predictor
-stands beside the models here. Their error is one of ordinary models with fixed settings, not the least possible. They
-are meant for hundreds of users, as in the paper: the support vector regression of 2,000 with 300 columns can take 40
-seconds a target.
+Every cell of the paper's table 3 is worse than guessing the training mean: the best RMSE is 1.25, the mean's is 0.92.
+The table has about 2,000 columns for 200 users, so it does not show what the vectors are good for. That is why the mean
+predictor is a metric here. The errors are those of ordinary models with fixed settings, not the least possible. The
+models are meant for hundreds of users, as in the paper: the support vector regression of 2,000 users with 300 columns
+can take 40 seconds a target.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NO_INTERVAL = "no interval: all errors are equally large"
 def regression_metrics(corpus: Corpus, documents: Mapping[str, Floats]) -> list[Metric]:
     """Return ``rmse_linear``, ``rmse_svr`` and ``rmse_mean`` on test of every numeric target.
 
-    Empty where the corpus has no numeric targets, or nothing is published of its documents.
+    It is empty if the corpus has no numeric targets, or no document is published.
 
     Args:
         corpus: with train and test.
@@ -48,7 +48,7 @@ def regression_metrics(corpus: Corpus, documents: Mapping[str, Floats]) -> list[
 
 
 def user_means(corpus: Corpus, split: str, values: Array) -> Array:
-    """Return the means of rows over the texts of each user, float64 (users, d), by name; the rows without users.
+    """Return the mean row of each user's texts, float64 (users, d), in the order of names; the rows, without users.
 
     Args:
         corpus: with the split.
@@ -66,7 +66,7 @@ def user_means(corpus: Corpus, split: str, values: Array) -> Array:
 def root_mean_square(errors: Array, name: str, variable: str) -> Metric:
     """Return the root of the mean squared error with a bootstrap interval over rows.
 
-    Where all errors are equally large, as one alone is, resampling knows no doubt: then there is no interval.
+    If all errors are equally large, resampling shows no doubt, and there is no interval.
 
     Args:
         errors: float64 (n,), predicted minus true.
@@ -86,13 +86,13 @@ def _root_of_mean(squares: Array, axis: int = -1) -> NDArray[Any]:
 
 
 def _targets(corpus: Corpus, split: str, target: str) -> Array:
-    """Return a numeric target, float64 (users,); a user's is the same in all of its rows."""
+    """Return a numeric target, float64 (users,); all rows of a user have the same value."""
     column = np.asarray(corpus.splits[split][target][:], dtype=np.float64)
     return user_means(corpus, split, column[:, None])[:, 0]
 
 
 def _models() -> dict[str, Any]:
-    """Return unfitted regressions by the end of their metric's name."""
+    """Return unfitted regressions, by the end of the name of their metric."""
     from sklearn.dummy import DummyRegressor
     from sklearn.linear_model import LinearRegression
     from sklearn.pipeline import make_pipeline

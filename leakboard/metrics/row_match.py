@@ -1,20 +1,18 @@
-"""Whether vectors that come from outside belong to the rows of the table: four tests, and a warning.
+"""Test whether vectors that come from outside belong to the rows of the table, and warn if no test finds that.
 
-Vectors in another order than the rows make every attack fail, which looks like perfect privacy. So four null
-hypotheses are tested, each of which is true where the order of the vectors is random:
+If the vectors are in another order than the rows, every attack fails, and that looks like perfect privacy. So four null
+hypotheses are tested by permutations. Each is true if the order of the vectors is random:
 
-- ``task``: labels are guessed from the vectors no better than in random order (permutation test of how many labels of
-  test are guessed);
-- ``classes``: vectors of the same label or secret are no more alike than others (permutation test over all rows of the
-  variance between classes, summed over standardised dimensions and columns);
-- ``neighbours``: the vectors of texts with nearly the same words are no nearer to each other than those of other pairs
-  (permutation test of the mean rank of their cosine);
-- ``words``: a ridge regression from a text's words to its vector explains nothing of rows that it was not trained on
-  (permutation test: as much of shuffled rows).
+- ``task``: the vectors predict no more labels of test than vectors in random order.
+- ``classes``: vectors of the same label or secret are no more similar than others. The statistic is the variance
+  between classes, summed over standardised dimensions and columns.
+- ``neighbours``: vectors of texts with nearly the same words are no nearer to each other than those of other pairs. The
+  statistic is the mean rank of their cosine.
+- ``words``: a ridge regression from a text's words to its vector explains nothing of rows that it was not trained on.
 
-Where none is rejected there is a warning. With vectors in random order it is missing with probability 1 % at most (the
-tests share that level, by Bonferroni). Vectors that hold no information, as those with much noise, look the same, and
-the warning says so. Vectors in a wrong order that is not random, as when few rows are out of place, may pass.
+If no hypothesis is rejected, there is a warning. For vectors in random order the warning is missing with probability
+1 % at most, since the tests share that level (Bonferroni). Vectors without information, such as very noisy ones, look
+the same, and the warning says so. A wrong order that is not random may pass, for example if few rows are out of place.
 """
 
 from __future__ import annotations
@@ -29,18 +27,20 @@ from numpy.typing import NDArray
 from leakboard.interfaces import Corpus, Floats, Integers
 from leakboard.metrics.measures import Metric
 
-MISSED = 0.01
+LEVEL = 0.01
 """Largest probability that vectors in random order pass."""
 DRAWS = 999
-"""Of a permutation test."""
-MOST_ROWS, MOST_PAIRS, FEWEST = 1_500, 300, 20
-"""Rows that a test looks at, pairs of neighbours that are compared, and how few of either are not enough."""
-MOST_NUMBERS = 600_000
-"""Rows times dimensions that the test of classes looks at."""
+"""Permutations of a test."""
+MAX_ROWS, MAX_PAIRS = 1_500, 300
+"""Largest numbers of rows that a test uses, and of pairs of neighbours that it compares."""
+MIN_ROWS = 20
+"""Fewest rows, or pairs, that a test needs."""
+MAX_NUMBERS = 600_000
+"""Largest number of rows times dimensions in the test of classes."""
 
 Array = NDArray[np.float64]
 
-FINDINGS: Mapping[str, str] = {
+NOT_REJECTED: Mapping[str, str] = {
     "task": "the task is guessed no better than in random order",
     "classes": "vectors of the same label or secret are no more alike than others",
     "neighbours": "texts with nearly the same words are not nearer than others",
@@ -51,8 +51,8 @@ FINDINGS: Mapping[str, str] = {
 def row_match_metrics(corpus: Corpus, documents: Mapping[str, Floats], predicted: Integers | None) -> list[Metric]:
     """Return the p-value of each test that the corpus allows, ``row_match_p``, and the verdict, ``rows_match``.
 
-    The verdict is 1 where a test finds that vectors and rows belong together, else 0 with a warning as its status; it
-    has no value where nothing could be tested.
+    The verdict is 1 if a test finds that vectors and rows belong together, else 0 with a warning as its status. It has
+    no value if nothing could be tested.
 
     Args:
         corpus: with train and test.
@@ -71,18 +71,18 @@ def row_match_metrics(corpus: Corpus, documents: Mapping[str, Floats], predicted
     metrics = [Metric("row_match_p", p, name) for name, p in p_values.items()]
     if not p_values:
         return [Metric("rows_match", None, status="not checked: too few labels, secrets or texts to compare with")]
-    if min(p_values.values()) < MISSED / len(p_values):
+    if min(p_values.values()) < LEVEL / len(p_values):
         return [*metrics, Metric("rows_match", 1.0)]
-    found = "; ".join(f"{FINDINGS[name]}, p = {p:.2g}" for name, p in p_values.items())
+    results = "; ".join(f"{NOT_REJECTED[name]}, p = {p:.2g}" for name, p in p_values.items())
     warning = (
         "the vectors and the rows of the table may not belong together, or the vectors hold no information "
-        f"({found}): do the rows match?"
+        f"({results}): do the rows match?"
     )
     return [*metrics, Metric("rows_match", 0.0, status=warning)]
 
 
 def _task(predicted: Integers, labels: Integers) -> float:
-    """Return the p-value of as many right labels, where the guesses belong to the texts in random order."""
+    """Return the p-value of the number of right labels, against guesses in random order."""
     rng = np.random.default_rng(3)
     shuffled = np.array([(rng.permutation(predicted) == labels).sum() for _ in range(DRAWS)])
     return _share_as_good(float((predicted == labels).sum()), shuffled)
@@ -91,8 +91,8 @@ def _task(predicted: Integers, labels: Integers) -> float:
 def _classes(corpus: Corpus, documents: Mapping[str, Floats], columns: Sequence[str]) -> float | None:
     rng = np.random.default_rng(2)
     rows, dimensions = sum(map(len, documents.values())), next(iter(documents.values())).shape[1]
-    chosen = rng.permutation(rows)[: min(MOST_ROWS, MOST_NUMBERS // dimensions)]
-    if len(chosen) < FEWEST:
+    chosen = rng.permutation(rows)[: min(MAX_ROWS, MAX_NUMBERS // dimensions)]
+    if len(chosen) < MIN_ROWS:
         return None
     vectors = _taken(documents, chosen)
     vectors = _standardised(vectors, vectors)
@@ -109,7 +109,7 @@ def _classes(corpus: Corpus, documents: Mapping[str, Floats], columns: Sequence[
 
 
 def _taken(documents: Mapping[str, Floats], chosen: Integers) -> Array:
-    """Return these rows of all splits, counted on from split to split, float64, without a copy of the others."""
+    """Return the chosen rows, numbered over all splits, float64, without a copy of the others."""
     taken, first = np.empty((len(chosen), next(iter(documents.values())).shape[1])), 0
     for vectors in documents.values():
         inside = (chosen >= first) & (chosen < first + len(vectors))
@@ -119,7 +119,7 @@ def _taken(documents: Mapping[str, Floats], chosen: Integers) -> Array:
 
 
 def _members(codes: Integers) -> Any:
-    """Return which rows are of each class, sparse (classes, n): 1 / sqrt of the size of the class, or 0."""
+    """Return the rows of each class, sparse (classes, n): 1 / sqrt(size of the class) for its rows, else 0."""
     _, code, sizes = np.unique(codes, return_inverse=True, return_counts=True)
     return scipy.sparse.csr_matrix((1 / np.sqrt(sizes[code]), (code, np.arange(len(code)))))
 
@@ -127,9 +127,9 @@ def _members(codes: Integers) -> Any:
 def _neighbours(corpus: Corpus, documents: Mapping[str, Floats]) -> float | None:
     texts = [text for split in documents for text in corpus.texts(split)]
     rng = np.random.default_rng(0)
-    chosen = rng.permutation(len(texts))[:MOST_ROWS]
+    chosen = rng.permutation(len(texts))[:MAX_ROWS]
     pairs = _similar_pairs(_word_counts([texts[row] for row in chosen])[0])
-    if len(pairs) < FEWEST:
+    if len(pairs) < MIN_ROWS:
         return None
     vectors = _taken(documents, chosen)
     vectors = _standardised(vectors, vectors)
@@ -140,7 +140,7 @@ def _neighbours(corpus: Corpus, documents: Mapping[str, Floats]) -> float | None
 
 
 def _similar_pairs(words: Any) -> Integers:
-    """Return pairs of rows with the most similar words, int64 (pairs, 2); no row is in two of them."""
+    """Return pairs of rows with the most similar words, int64 (pairs, 2); no row is in two pairs."""
     similarity = (words @ words.T).toarray()
     np.fill_diagonal(similarity, 0)
     nearest = similarity.argmax(1)
@@ -151,15 +151,15 @@ def _similar_pairs(words: Any) -> Integers:
         if similarity[first, second] > 0 and not {first, second} & taken:
             taken |= {first, second}
             pairs.append((first, second))
-    return np.array(pairs[:MOST_PAIRS], np.int64).reshape(-1, 2)
+    return np.array(pairs[:MAX_PAIRS], np.int64).reshape(-1, 2)
 
 
 def _words(corpus: Corpus, documents: Mapping[str, Floats]) -> float | None:
     from sklearn.kernel_ridge import KernelRidge
 
     rng = np.random.default_rng(1)
-    rows = {split: rng.permutation(len(documents[split]))[:MOST_ROWS] for split in ("train", "test")}
-    if min(map(len, rows.values())) < FEWEST:
+    rows = {split: rng.permutation(len(documents[split]))[:MAX_ROWS] for split in ("train", "test")}
+    if min(map(len, rows.values())) < MIN_ROWS:
         return None
     texts = {split: corpus.texts(split) for split in rows}
     train, test = _word_counts(*([texts[split][row] for row in rows[split]] for split in rows))
@@ -170,7 +170,7 @@ def _words(corpus: Corpus, documents: Mapping[str, Floats]) -> float | None:
 
 
 def _word_counts(*texts: list[str]) -> list[Any]:
-    """Return TF-IDF of words, learned from the first texts, of each; of characters where no word occurs twice."""
+    """Return TF-IDF of words for each list of texts, learned from the first; of characters if no word occurs twice."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     try:
@@ -186,12 +186,12 @@ def _standardised(vectors: Array, known: Array) -> Array:
 
 
 def _match_p(similarity: Array, rng: np.random.Generator) -> float:
-    """Return how often rows and columns in random order agree as well as in the given order.
+    """Return the p-value of the mean of the diagonal, against columns in random order.
 
-    The permutation test of the mean of the diagonal, valid whatever the similarity is, where columns are exchangeable.
+    The permutation test is valid for any similarity, if the columns are exchangeable.
 
     Args:
-        similarity: (m, m), of what the rows and the columns stand for.
+        similarity: (m, m), between the items of rows and of columns.
         rng: of the permutations.
     """
     rows = np.arange(len(similarity))

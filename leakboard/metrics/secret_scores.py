@@ -1,4 +1,4 @@
-"""Scores of guesses of document secrets, beside what a constant, the task label and the text itself reveal."""
+"""Score guesses of document secrets, next to guesses from a constant, the task label and the text itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Integers, Secret
 from leakboard.metrics import baselines
 from leakboard.metrics.baselines import Codes
-from leakboard.metrics.fairness import NOBODY
+from leakboard.metrics.fairness import EMPTY_GROUP
 from leakboard.metrics.measures import Metric, Ratio, accuracy, authors, micro_f1, remaining_privacy
 
 SCORES = {"attribute": ("accuracy", accuracy), "entity": ("f1", micro_f1)}
@@ -23,11 +23,11 @@ SCORES = {"attribute": ("accuracy", accuracy), "entity": ("f1", micro_f1)}
 def secret_metrics(
     corpus: Corpus, secrets: Sequence[Secret], scores: Mapping[str, np.ndarray], text_guesses: Codes | None
 ) -> list[Metric]:
-    """Return what the guesses of document secrets reveal, beside every baseline.
+    """Return the scores of guesses of document secrets, next to every baseline.
 
     Args:
         corpus: with train, dev and test.
-        secrets: those that are attacked, all of one kind.
+        secrets: the attacked secrets, all of one kind.
         scores: of every value of every secret, float (n, values); the guess is the argmax.
         text_guesses: of classifiers trained on the text, or None.
 
@@ -59,9 +59,9 @@ def secret_metrics(
 
 
 def dev_metrics(corpus: Corpus, secrets: Sequence[Secret], scores: Mapping[str, np.ndarray]) -> list[Metric]:
-    """Return what guesses of the dev texts' secrets are right in, of all together and of each; none without scores.
+    """Return the score of guesses of the dev texts, for all secrets and for each; empty without guesses.
 
-    Args and errors: as of `secret_metrics`.
+    Arguments and errors are those of `secret_metrics`.
     """
     if not scores:
         return []
@@ -73,7 +73,7 @@ def dev_metrics(corpus: Corpus, secrets: Sequence[Secret], scores: Mapping[str, 
 
 
 def _without_copy(corpus: Corpus) -> NDArray[np.bool_] | None:
-    """Return which test texts stand in no other split of the corpus, bool (n,); None where none or all do."""
+    """Return which test texts are in no other split of the corpus, bool (n,); None if none or all are."""
     if not corpus.has_texts:
         return None
     known = {*corpus.texts("train"), *corpus.texts("dev")}
@@ -82,7 +82,7 @@ def _without_copy(corpus: Corpus) -> NDArray[np.bool_] | None:
 
 
 def _on_new_texts(attack: Ratio, constant: Ratio, new: NDArray[np.bool_] | None, variable: str = "") -> list[Metric]:
-    """Return score and privacy over the test texts that stand in no other split: what neighbours cannot look up."""
+    """Return score and privacy over the test texts that are in no other split: no attacker can look them up."""
     if new is None:
         return []
     attack, constant = attack.within(new), constant.within(new)
@@ -102,7 +102,7 @@ def _constant(corpus: Corpus, secrets: Sequence[Secret]) -> Codes:
 def _privacy_without_vectors(
     corpus: Corpus, secrets: Sequence[Secret], text_guesses: Codes | None, variable: str = ""
 ) -> list[Metric]:
-    """Return the privacy that other guessers leave to these secrets together: a constant, which comes first, and so on.
+    """Return the privacy that guessers without the vectors leave to these secrets together; the constant comes first.
 
     Args:
         corpus: with train and test.
@@ -128,8 +128,8 @@ def _privacy_without_vectors(
 def _privacy_of_secret(name: str, attack: Ratio, constant: Ratio) -> Metric:
     """Return the empirical privacy of one secret.
 
-    Each end of its interval is from the same ends of the attack's and the constant's own 95 % intervals, so that it is
-    at least as wide as that of both resampled together.
+    Each end of its interval comes from the same end of the attack's and of the constant's own 95 % interval. So it is
+    at least as wide as the interval of both resampled together.
     """
     (low, high), (least, most) = attack.interval(), constant.interval()
     scores = ((attack.value, constant.value), (high, most), (low, least))
@@ -154,10 +154,9 @@ def _checked(scores: Mapping[str, np.ndarray], secret: Secret, n: int, where: st
 def _by_secret(
     secret: Secret, scores: np.ndarray, guessed: Integers, truth: Integers, units: Integers | None
 ) -> list[Metric]:
-    """Return accuracy, balanced accuracy, area under the curve and, for entities, F1 of one secret.
+    """Return accuracy, accuracy by group, balanced accuracy, area under the curve and, for entities, F1 of one secret.
 
-    And the accuracy of each group. For an entity the groups are absent and present: specificity and recall, as in DPNR
-    Table 5.
+    The groups of an entity are absent and present: their accuracies are specificity and recall, as in DPNR Table 5.
     """
     right = accuracy(guessed, truth, units)
     metrics = [right.metric("attack_accuracy", secret.name)]
@@ -165,7 +164,7 @@ def _by_secret(
     for code, group in enumerate(secret.values):
         inside = truth == code
         if not inside.any():
-            metrics.append(Metric("attack_accuracy", None, secret.name, group, n=0, status=NOBODY))
+            metrics.append(Metric("attack_accuracy", None, secret.name, group, n=0, status=EMPTY_GROUP))
             continue
         recall = right.within(inside)
         metrics.append(recall.metric("attack_accuracy", secret.name, group))

@@ -1,4 +1,4 @@
-"""Usefulness and fairness: the task's accuracy on published vectors, overall and by group."""
+"""Score the task on published vectors, overall and by group."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from leakboard.metrics.measures import Metric, accuracy, authors
 
 
 def task_metrics(corpus: Corpus, predicted: Integers | None) -> list[Metric]:
-    """Return the groups of every secret and, where there is a task, its accuracy on test, overall and by group."""
+    """Return the share of every group and, if the corpus has a task, its accuracy on test, overall and by group."""
     groups = {secret.name: corpus.column("test", secret.name) for secret in corpus.secrets}
     shares = [metric for secret in corpus.secrets for metric in group_shares(secret, groups[secret.name])]
     if predicted is None:

@@ -1,6 +1,6 @@
-"""Scores of attacks that read a text from its vector: how many of its words do they write?
+"""Score attacks that read a text from its vector, by the words that they get right.
 
-Texts are compared as words are counted everywhere (``leakboard.data.tokens``): lower-cased and without punctuation.
+Words are those of `leakboard.data.tokens`: lower-cased and without punctuation.
 """
 
 from __future__ import annotations
@@ -16,21 +16,24 @@ from leakboard.metrics.measures import Metric, Ratio, authors, remaining_privacy
 from leakboard.metrics.word_scores import RecoveredSentence
 
 Bag = Counter[str]
-"""How often each word stands in a text; at most once where a guess says nothing of counts."""
+"""How often each word is in a text; at most once, if the guess is a set of words."""
 
 
 def text_metrics(guessed_texts: Sequence[str], ordered: bool, corpus: Corpus) -> list[Metric]:
     """Return token precision, recall and F1 and, of ordered guesses, character accuracy and exact matches.
 
-    Tokens are pooled over texts (micro): precision = words that guess and text share / words of the guesses, recall =
-    the same / words of the texts, F1 = 2 x the same / both. A word that stands in a text n times is shared at most
-    that often; against guesses without order every word of a text counts once.
+    Tokens are pooled over texts (micro). With S the number of words that guess and text share:
 
-    Character accuracy is the share of characters that stand at their own place, out of those of the longer of the two.
+    - precision = S / words of the guesses;
+    - recall = S / words of the texts;
+    - F1 = 2 S / (words of the guesses + words of the texts).
+
+    A word that is in a text n times is shared at most n times. If guesses are sets, every word of a text counts once.
+    Character accuracy is the share of characters at the right position, out of those of the longer of the two texts.
 
     Args:
-        guessed_texts: one text a test text, in order.
-        ordered: whether the order of the words of a guess means something; otherwise each is a set of words.
+        guessed_texts: one text for each test text, in order.
+        ordered: whether guesses have an order; otherwise each is a set of words.
         corpus: with train, for the best constant guess, and test.
     """
     truth, units = corpus.texts("test"), authors(corpus, "test")
@@ -69,11 +72,11 @@ def overlap(guessed: Sequence[Bag], true: Sequence[Bag], units: Integers | None 
 
 
 def best_constant_bag(train: Sequence[Bag]) -> Bag:
-    """Return the bag of largest token F1 on train, if every text is guessed to be it.
+    """Return the bag of words that has the largest token F1 on train, if it is the guess for every text.
 
-    The n-th copy of a word is shared with as many texts as hold the word n times. Of all bags of a size, the one of
-    the most widely shared copies shares the most, so only one bag of each size need be tried: with the copies sorted,
-    S_k texts shared by the first k, and T words of train in N texts, F1 = 2 S_k / (k N + T).
+    The n-th copy of a word is shared with as many texts as have the word n times. Among bags of one size, the most
+    widely shared copies share the most, so one bag of each size is tried. With copies sorted, S_k words shared by the
+    first k, and T words of train in N texts, F1 = 2 S_k / (k N + T).
     """
     holding = Counter((word, copy) for bag in train for word, count in bag.items() for copy in range(count))
     copies = sorted(holding, key=lambda entry: (-holding[entry], entry))
@@ -85,7 +88,7 @@ def best_constant_bag(train: Sequence[Bag]) -> Bag:
 
 
 def recovered_texts(guessed: Sequence[str], ordered: bool, texts: Sequence[str]) -> list[RecoveredSentence]:
-    """Return the first texts beside what the attacker reads, for people to look at."""
+    """Return the first texts with the texts that the attacker reads, for people to look at."""
     shown = zip(texts, guessed, _bags(texts, ordered), _bags(guessed, ordered), strict=False)
     return [RecoveredSentence(text, guess, (a & b).total(), a.total(), None) for text, guess, a, b in shown]
 

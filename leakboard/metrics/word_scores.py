@@ -1,4 +1,4 @@
-"""Scores of word recovery (Zouhri and Abecidan 2021): is the true name among the first candidates?"""
+"""Score word recovery (Zouhri and Abecidan 2021): is the true word among the first candidates?"""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from leakboard.metrics.measures import Array, Metric, Ratio, remaining_privacy
 HEADLINE = 5
 """A word counts as approximately recovered when it is among this many candidates."""
 SENTENCES = 20
+"""Recovered texts that a record keeps."""
 UNPUBLISHED, ASKED = -1, -2
-"""In the place of a word's row: it has no vector, or the attacker knows it already."""
+"""Instead of a row: the word has no vector, or the attacker asked for it."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,9 @@ class WordGuesses:
 
 @dataclass(frozen=True)
 class RecoveredSentence:
-    """A test text beside what the attacker reads from its vectors.
+    """A test text with the text that the attacker reads from its vectors.
 
-    A word that has no vector is an underscore, and one that the attacker knew beforehand stands in brackets.
+    A word without a vector is an underscore; a word that the attacker knew before is in brackets.
     """
 
     text: str
@@ -42,7 +43,7 @@ class RecoveredSentence:
     words_right: int
     words: int
     similarity: float | None
-    """Mean cosine of the first candidates; None where no word of the text was published."""
+    """Mean cosine of the first candidates; None if no word of the text was published."""
 
 
 def word_metrics(
@@ -50,13 +51,13 @@ def word_metrics(
 ) -> list[Metric]:
     """Return recall at 1 and 5 and mean reciprocal rank over the published vectors.
 
-    A word that the attacker does not know can never be named, but stays in the denominator.
+    A word that the attacker does not know cannot be recovered, but counts in the denominator.
 
     Args:
         guesses: one row of ranked candidates a published vector.
         published: the true words, in the same order.
-        frequent: the best constant guess: the most frequent words of train that are still to be named.
-        units: int64 (V,), the text that each vector comes from, since words of one text are not independent.
+        frequent: the best constant guess: the most frequent words of train that the attacker did not ask for.
+        units: int64 (V,), the text of each vector, since words of one text are not independent.
 
     Raises:
         NotApplicable: there is no vector to name.
@@ -82,7 +83,7 @@ def word_metrics(
 
 
 def true_ranks(guesses: WordGuesses, published: Sequence[str]) -> Array:
-    """Return the place of the true word among the candidates, from 0, float64 (V,); infinite where it is not there.
+    """Return the rank of the true word among the candidates, from 0, float64 (V,); infinite if it is missing.
 
     Raises:
         RequestError: the guesses are of a wrong shape, out of range or not finite.
@@ -103,13 +104,13 @@ def true_ranks(guesses: WordGuesses, published: Sequence[str]) -> Array:
 def recovered_sentences(
     guesses: WordGuesses, published: Sequence[str], sentences: Sequence[tuple[str, Sequence[tuple[str, int]]]]
 ) -> list[RecoveredSentence]:
-    """Put the attacker's first candidates in the place of the words of test texts (algorithm A2 of the study).
+    """Replace the words of test texts by the attacker's first candidates (algorithm A2 of the study).
 
     Args:
         guesses: of the published vectors.
         published: the word of each vector.
-        sentences: each text with its words and the row of each word's vector: `UNPUBLISHED` for a word that has
-            none, `ASKED` for one that the attacker had embedded itself (shown in brackets, and not counted).
+        sentences: each text with its words and the row of each word's vector. The row is `UNPUBLISHED` for a word
+            without a vector, and `ASKED` for a word that the attacker asked for (in brackets, and not counted).
     """
     best = [guesses.vocabulary[code] if code >= 0 else "_" for code in guesses.ranked[:, 0]]
     result = []

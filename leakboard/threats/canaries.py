@@ -1,8 +1,8 @@
-"""Canaries in training data: an audit of training from one run (Steinke, Nasr and Jagielski 2023).
+"""Audit training by canaries in its data, from one run (Steinke, Nasr and Jagielski 2023).
 
-The attacker has the victim's recipe, the words of the published table and texts of its own, and chooses canaries:
-units of text. LeakBoard tosses a coin for each, trains the victim on its corpus with those that came up, and shows the
-attacker the table. It answers with a score for each canary. The headline is the lower bound on epsilon that holds at
+The attacker has the victim's recipe, the words of the published table and texts of its own. It chooses canaries: units
+of text. LeakBoard flips a coin for each, trains the victim on its corpus with the chosen canaries, and shows the
+attacker the table. The attacker answers with a score for each canary. The headline is the lower bound on epsilon at
 95 % confidence (`leakboard.metrics.audits`). A low bound proves nothing: this attack failed.
 """
 
@@ -32,26 +32,26 @@ from leakboard.threats.words import published_words
 
 @dataclass(frozen=True)
 class CanariesView:
-    """What an auditor of training may use to choose canaries."""
+    """The view of an auditor of training before it chooses canaries."""
 
     auxiliary: Corpus
-    """Texts that the auditor collected: train and dev."""
+    """The auditor's own texts: train and dev."""
     unit: TrainingUnit
-    """What a canary is."""
+    """The kind of a canary."""
     words: Sequence[str]
-    """Of the published table."""
+    """The words of the published table."""
     oracle: Oracle
 
 
 @dataclass(frozen=True)
 class Canaries:
-    """Units of text that are planted or not, and what tells from a table which were."""
+    """Units of text that are planted or not, and a score that guesses from a table which were planted."""
 
     units: Sequence[Texts]
     score: Callable[[PublishedWords], NDArray[Any]]
-    """How likely each canary was planted, float (m,), higher is likelier, by the table of a training with some."""
+    """Maps a trained table to scores, float (m,), higher for a canary that was likelier planted."""
     delta: float
-    """Of the bound, where the victim claims nothing."""
+    """The delta of the bound, if the victim claims nothing."""
 
 
 class CanariesThreat(AuditThreat["CanaryAttack"]):
@@ -62,7 +62,7 @@ class CanariesThreat(AuditThreat["CanaryAttack"]):
     revision: ClassVar = 2
 
     def why_not_applicable(self, attack: CanaryAttack, corpus: Corpus, published: Publications | None) -> str:
-        """A corpus names no users, words depend on their context, or the claim is about something else."""
+        """Say whether the corpus names no users, words depend on context, or the claim is about something else."""
         if reason := why_no_unit(attack.unit, corpus, published):
             return reason
         if published is None or published.claim is None:
@@ -74,7 +74,7 @@ class CanariesThreat(AuditThreat["CanaryAttack"]):
         return ""
 
     def evaluate(self, attack: CanaryAttack, side: VictimSide) -> AttackResult:
-        """Toss the coins, train with the canaries that came up, and return what the scores prove.
+        """Flip the coins, train with the chosen canaries, and return the bound that the scores prove.
 
         Raises:
             RequestError: there is no canary.
@@ -110,22 +110,23 @@ class CanariesThreat(AuditThreat["CanaryAttack"]):
 
 
 class CanaryAttack(Attack):
-    """An audit of what a word table was trained on."""
+    """An audit of the training data of a word table."""
 
     threat: ClassVar = CanariesThreat()
     unit: TrainingUnit | None = None
-    """What a canary is; None: what the victim's claim protects, else users where there are any, else documents."""
+    """The kind of a canary; None: the unit of the victim's claim, else users if there are any, else documents."""
 
     @abstractmethod
     def fit(self, view: CanariesView, seed: int) -> Canaries:
-        """Choose canaries, and learn to tell which were planted.
+        """Choose canaries, and learn to guess which were planted.
 
-        It raises NotApplicable where too few words are published.
+        Raises:
+            NotApplicable: too few words are published.
         """
 
 
 def units_in(canary: Texts, unit: TrainingUnit) -> int:
-    """Return how many units of a claim a canary is at most: ordered pairs at any distance, texts, or one user."""
+    """Return the largest number of units of a claim in a canary: ordered pairs at any distance, texts, or one user."""
     if unit == "pair":
         return sum(n * (n - 1) for n in (len(words(text)) for text in canary))
     return len(canary) if unit == "document" else 1

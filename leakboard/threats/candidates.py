@@ -1,4 +1,4 @@
-"""Candidates of attacks on training data: units that were in train, and units that were not, drawn by one rule."""
+"""Draw candidates of attacks on training data: units in train, and units not in train, by one rule."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ class Candidates:
     unit: TrainingUnit
     units: Sequence[Texts]
     members: NDArray[np.bool_]
-    """bool (n,): in train, or in test, which the victim never saw."""
+    """bool (n,): True for units of train, False for units of test, which the victim never saw."""
     authors: Sequence[str]
-    """Who wrote each; where nobody is named, the text that it is or stands in."""
+    """The author of each; without users, the text that it is or comes from."""
 
     @property
     def owners(self) -> Integers:
-        """Return the number of each candidate's author, int64 (n,): those of one author are not independent."""
+        """Return the author of each candidate as a number, int64 (n,): candidates of one author are not independent."""
         number = {author: code for code, author in enumerate(dict.fromkeys(self.authors))}
         return np.array([number[author] for author in self.authors], np.int64)
 
 
 def why_no_unit(unit: TrainingUnit | None, corpus: Corpus, published: Publications | None) -> str:
-    """Return why there is no unit of the training data to attack; empty where there is one."""
+    """Return why there is no unit of the training data to attack; empty if there is one."""
     if unit == "user" and not corpus.has_users:
         return f"{corpus.name} names no users"
     if published and published.words is not None and published.words.text_index is not None:
@@ -46,10 +46,10 @@ def why_no_unit(unit: TrainingUnit | None, corpus: Corpus, published: Publicatio
 
 
 def training_unit(requested: TrainingUnit | None, claim: PrivacyClaim | None, corpus: Corpus) -> TrainingUnit:
-    """Return what is attacked: as an attack asks, else what the claim protects, else users where there are any.
+    """Return the attacked unit: the requested one, else the claim's, else users if the corpus names any.
 
     Raises:
-        NotApplicable: users are asked for where there are none.
+        NotApplicable: users are requested, and the corpus names none.
     """
     claimed = claim.unit if isinstance(claim, TrainingClaim) else None
     unit = requested or claimed or ("user" if corpus.has_users else "document")
@@ -63,15 +63,17 @@ def draw_candidates(
 ) -> Candidates:
     """Draw as many units of train as of test, by the same rule on both sides.
 
-    Documents are distinct texts of one of the splits alone; users have a text that the other split has not; pairs are
-    two words that stand next to each other once in both splits together. Where the victim was given a share of the
-    texts of train, its users have fewer of them than they wrote, and fewer texts have a copy there: test then keeps as
-    large a share of its own, or the number of a user's texts would tell members from others.
+    - Documents are distinct texts of one of the splits alone.
+    - Users have a text that is not in the other split.
+    - Pairs are two words that are next to each other once in both splits together.
+
+    If the victim was given a share of the texts of train, test is thinned to the same share. Otherwise the number of a
+    user's texts, or of copies, would tell members from non-members.
 
     Args:
         corpus: the victim's.
         unit: what a candidate is.
-        most: how many candidates at most.
+        most: largest number of candidates.
         rng: of the draws.
         share: of the distinct texts of train that the victim was given.
 
@@ -89,13 +91,13 @@ def draw_candidates(
 
 
 def _by_author(corpus: Corpus, split: str) -> list[tuple[str, str]]:
-    """Return author and text of each row; the text itself where nobody is named."""
+    """Return author and text of each row; without users, the text is its own author."""
     texts = corpus.texts(split)
     return list(zip(corpus.splits[split]["user"][:] if corpus.has_users else texts, texts, strict=True))
 
 
 def _pairs_once(corpus: Corpus) -> list[list[tuple[str, Texts]]]:
-    """Return author and words of the pairs of train and of test that stand once in both together."""
+    """Return author and words of the pairs of train and of test that occur once in both together."""
     sides = [
         [(author, pair) for author, text in _by_author(corpus, split) for pair in _pairs(text)]
         for split in ("train", "test")
@@ -109,7 +111,7 @@ def _pairs(text: str) -> list[str]:
 
 
 def _units(corpus: Corpus, split: str, unit: TrainingUnit) -> list[tuple[str, Texts]]:
-    """Return author and texts of a split's units that the other split has not."""
+    """Return author and texts of the units of a split that are not in the other split."""
     other = set(corpus.texts("test" if split == "train" else "train"))
     texts = _by_author(corpus, split)
     if unit == "document":
@@ -125,13 +127,13 @@ def _units(corpus: Corpus, split: str, unit: TrainingUnit) -> list[tuple[str, Te
 def without_candidates(corpus: Corpus, candidates: Candidates, external: bool = False) -> Corpus:
     """Return an attacker's corpus without the candidates.
 
-    That is without their texts, or without every text in which a candidate pair stands. Every other text of a candidate
-    user goes too: the attacker may have some of a member's, but none of another's.
+    It lacks the texts of the candidates, and every text with a candidate pair. It also lacks all other texts of
+    candidate users: otherwise the attacker could have texts of members alone.
 
     Args:
         corpus: the attacker's.
         candidates: of the attack.
-        external: the corpus is another dataset's, where the same name is another user.
+        external: whether the corpus comes from another dataset, where an equal name is another user.
     """
     hidden = {text for unit in candidates.units for text in unit}
     users = set(candidates.authors) if candidates.unit == "user" and not external else set()

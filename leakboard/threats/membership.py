@@ -1,9 +1,9 @@
-"""Membership in training data: was this user's (document's, pair's) text among those a word table was trained on?
+"""Infer membership in training data: was a word table trained on the text of this user (document, pair)?
 
-The attacker has the published table, candidates, texts of its own that hold none of the candidates, and the victim's
-recipe. It answers with a score for each candidate. The headline is the area under the ROC curve; the true positive
-rate at a low false positive rate stands beside it (Carlini et al. 2022). Half of the candidates are members, the
-others come from test, which the victim never saw; both are drawn by one rule (`leakboard.threats.candidates`).
+The attacker has the published table, candidates, texts of its own without the candidates, and the victim's recipe. It
+answers with a score for each candidate. The headline is the area under the ROC curve; the true positive rate at a low
+false positive rate is next to it (Carlini et al. 2022). Half of the candidates are members. The others come from test,
+which the victim never saw. Both are drawn by one rule (`leakboard.threats.candidates`).
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from leakboard.threats.threat import AttackResult, Threat, VictimSide, attacker_
 from leakboard.threats.words import published_words
 
 CANDIDATES = 4_000
-"""Candidates of an attack that does not say how many it wants."""
+"""Default number of candidates."""
 
 
 @dataclass(frozen=True)
 class MembershipView:
-    """What an attacker of training data may use before it sees the published table."""
+    """The view of an attacker of training data before it sees the published table."""
 
     auxiliary: Corpus
-    """Texts that the attacker collected, train and dev; none of them is a candidate's."""
+    """The attacker's own texts, train and dev, without the candidates'."""
     unit: TrainingUnit
-    """What a candidate is."""
+    """The kind of a candidate."""
     candidates: Sequence[Texts]
     """Units that may have been in the training data, in random order."""
     oracle: Oracle
 
 
 MembershipScorer = Callable[[PublishedWords], NDArray[Any]]
-"""Scores the candidates by the published table, float (n,), in the view's order; higher is likelier a member."""
+"""Scores the candidates by the published table, float (n,), in the view's order; higher for a likelier member."""
 
 
 class MembershipThreat(Threat["MembershipAttack"]):
@@ -61,7 +61,7 @@ class MembershipThreat(Threat["MembershipAttack"]):
     revision: ClassVar = 1
 
     def why_not_applicable(self, attack: MembershipAttack, corpus: Corpus, published: Publications | None) -> str:
-        """A corpus names no users, or the words depend on their context."""
+        """Say whether the corpus names no users, or the words depend on their context."""
         return why_no_unit(attack.unit, corpus, published)
 
     def evaluate(self, attack: MembershipAttack, side: VictimSide) -> AttackResult:
@@ -88,14 +88,14 @@ class MembershipThreat(Threat["MembershipAttack"]):
 
 
 class MembershipAttack(Attack):
-    """An attack that tells members of the training data from others."""
+    """An attack that scores candidates for membership in the training data."""
 
     threat: ClassVar = MembershipThreat()
     unit: TrainingUnit | None = None
-    """What a candidate is; None: what the victim's claim protects, else users where there are any, else documents."""
+    """The kind of a candidate; None: the unit of the victim's claim, else users if there are any, else documents."""
     candidates: int = CANDIDATES
-    """How many candidates there are at most, half of them members."""
+    """Largest number of candidates, half of them members."""
 
     @abstractmethod
     def fit(self, view: MembershipView, seed: int) -> MembershipScorer:
-        """Learn to tell members."""
+        """Learn to score candidates."""

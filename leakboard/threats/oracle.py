@@ -1,4 +1,4 @@
-"""The queries that an attack may send to a victim; every word in them is recorded."""
+"""Answer the queries of an attack to a victim, and record every word in them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from leakboard.threats.threat import VictimSide, fit_recipe
 
 
 class Oracle:
-    """Encodes texts of the attacker's, returns words that it names, and trains the victim's public recipe.
+    """Encodes texts of the attacker, returns vectors of words, and trains the victim's public recipe.
 
     Args:
-        side: the victim's.
-        auxiliary: the attacker's corpus, which shadow models are trained on unless it gives another.
+        side: the victim's side.
+        auxiliary: the attacker's corpus; shadow models are trained on it unless the attack gives another.
     """
 
     def __init__(self, side: VictimSide, auxiliary: Corpus):
@@ -29,16 +29,16 @@ class Oracle:
 
     @property
     def queried(self) -> frozenset[str]:
-        """Every word that the attack sent to the victim so far; it cannot take one back."""
+        """Return every word that the attack has sent to the victim."""
         return self._queried
 
     def encode(self, texts: Texts) -> Floats:
-        """Publish these texts, float32 (n, d), with fresh noise; it is their words that are asked, not source rows."""
+        """Publish these texts with fresh noise, float32 (n, d)."""
         self._record(texts)
         return self._publish(Texts(texts), self._stream)
 
     def words(self, texts: Texts) -> PublishedWords:
-        """Publish the words of these texts: of a static table the rows of these words, else their occurrences."""
+        """Publish the words of these texts: their rows of a static table, else their occurrences."""
         named = self._record(texts)
         answer = self._side.fitted().publish_words(Texts(texts), self._stream)
         if answer.text_index is not None:
@@ -47,14 +47,14 @@ class Oracle:
         return PublishedWords([answer.words[row] for row in rows], answer.vectors[rows])
 
     def train_shadow(self, seed: int, corpus: Corpus | None = None, *, private: bool = True) -> FittedVictim:
-        """Train the victim's public recipe on train and dev of a corpus; None is the attacker's own.
+        """Train the victim's public recipe on train and dev of a corpus.
 
-        Where the recipe protects users and the attacker's corpus names none, each text has a user of its own.
+        If the victim's corpus names users and this one does not, each text gets a user of its own.
 
         Args:
             seed: of the training.
-            corpus: to train on.
-            private: with what protects the recipe's training data; the attacker's own texts need no protection.
+            corpus: to train on; None: the attacker's own.
+            private: whether to keep the protection of the training data; the attacker's own texts need none.
 
         Raises:
             NotApplicable: the victim has no recipe to train.
@@ -69,7 +69,7 @@ class Oracle:
 
     @property
     def mechanism(self) -> ReleaseMechanism:
-        """The victim's last step, to try at will.
+        """Return the victim's last step, to run at will.
 
         Raises:
             RequestError: the victim has none.
@@ -80,7 +80,7 @@ class Oracle:
         return fitted.mechanism
 
     def inputs(self, texts: Texts) -> NDArray[Any] | None:
-        """Return what the mechanism is given for these texts, float (n, d); None where that is random."""
+        """Return the inputs of the mechanism for these texts, float (n, d); None if they are random."""
         self._record(texts)
         return self._side.fitted().inputs(Texts(texts))
 

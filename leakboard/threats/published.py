@@ -1,4 +1,4 @@
-"""What a fitted victim gives away of a corpus, and publishing texts again."""
+"""Hold the publications of a fitted victim, and publish texts again."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from leakboard.execution import devices
 from leakboard.interfaces import Coverage, FittedVictim, Floats, Integers, PublishedWords, Texts, Victim
 from leakboard.workspace import shared_array
 
-KEPT = 8
-"""Sets of texts whose vectors a `Publisher` keeps."""
+MAX_KEPT = 8
+"""Largest number of sets of texts whose vectors a `Publisher` keeps."""
 
 
 @dataclass(frozen=True)
@@ -23,36 +23,36 @@ class Publications:
     """Everything a fitted victim publishes of a corpus, and its task labels for test."""
 
     documents: dict[str, Floats]
-    """float32 (n, d) a split; empty where the victim publishes no documents."""
+    """Vectors by split, float32 (n, d); empty if the victim publishes no documents."""
     predicted: Integers | None
-    """Task labels of test, int64 (n,); None where the corpus has no task, or no document is published."""
+    """Task labels of test, int64 (n,); None if the corpus has no task, or no document is published."""
     words: PublishedWords | None
     claim: PrivacyClaim | None
     coverage: Coverage = field(default_factory=Coverage)
-    """Of the test texts."""
+    """Coverage of the test texts."""
 
 
 @dataclass
 class Publisher:
     """Publishes texts with fresh noise.
 
-    Where a victim's documents are releases of fixed vectors, those are worked out once for each set of texts.
+    If a victim's documents are releases of fixed vectors, those are computed once for each set of texts.
     """
 
     victim: Victim
     fitted: Callable[[], FittedVictim]
     identity: Callable[[], str] = str
-    """Returns what tells the fitted victim from others."""
+    """Returns the identity of the fitted victim."""
     kept: dict[tuple[str, ...], NDArray[Any] | None] = field(default_factory=dict)
 
     def __call__(self, texts: Texts, rng: np.random.Generator) -> Floats:
-        """Return float32 (n, d)."""
+        """Publish texts, float32 (n, d)."""
         fitted = self.fitted()
         if "releases" not in self.victim.publishes or fitted.mechanism is None:
             return fitted.publish_documents(texts, rng)
         distinct = dict.fromkeys(texts)
         if (key := tuple(distinct)) not in self.kept:
-            if len(self.kept) == KEPT:
+            if len(self.kept) == MAX_KEPT:
                 self.kept.pop(next(iter(self.kept)))
             self.kept[key] = self._inputs(fitted, key)
         if (inputs := self.kept[key]) is None:
@@ -61,7 +61,7 @@ class Publisher:
         return fitted.mechanism.release(inputs[[rows[text] for text in texts]], rng).astype(np.float32)
 
     def _inputs(self, fitted: FittedVictim, texts: tuple[str, ...]) -> NDArray[Any] | None:
-        """Return the fixed vectors of distinct texts, shared with other attacks; None where they are random."""
+        """Return the fixed vectors of distinct texts, shared with other attacks; None if they are random."""
         import torch
 
         def make() -> NDArray[Any]:
@@ -78,4 +78,4 @@ class Publisher:
 
 
 class _AreRandom(Exception):
-    """What a mechanism is given is drawn anew each time."""
+    """The inputs of a mechanism are drawn anew each time."""

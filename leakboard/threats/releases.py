@@ -1,9 +1,9 @@
-"""Releases of a mechanism: an audit that tells two neighbouring inputs apart by what is published.
+"""Audit a release mechanism by telling two neighbouring inputs apart.
 
-The attacker may try the running mechanism, and have texts published, as often as it likes. It answers with two
-neighbouring inputs and an event that is likelier for the one than for the other; the event is fixed before LeakBoard
-draws. LeakBoard releases both inputs afresh and counts. The headline is the lower bound on epsilon that holds at 95 %
-confidence (`leakboard.metrics.audits`). A low bound proves nothing: this attack failed.
+The attacker may run the mechanism, and publish texts, as often as it likes. It answers with two neighbouring inputs and
+an event that is likelier for the one than for the other. The event is fixed before LeakBoard draws. LeakBoard then
+releases both inputs afresh and counts. The headline is the lower bound on epsilon at 95 % confidence
+(`leakboard.metrics.audits`). A low bound proves nothing: this attack failed.
 """
 
 from __future__ import annotations
@@ -31,66 +31,65 @@ from leakboard.threats.threat import AttackResult, Audited, AuditThreat, VictimS
 
 @dataclass(frozen=True)
 class ReleasesView:
-    """What an auditor of releases may use before the draws that count."""
+    """The view of an auditor of releases before the draws that count."""
 
     claim: ReleaseClaim
     auxiliary: Corpus
-    """Texts that the auditor collected: train and dev."""
+    """The auditor's own texts: train and dev."""
     oracle: Oracle
 
     @property
     def mechanism(self) -> ReleaseMechanism:
-        """The victim's last step, to try at will."""
+        """Return the victim's last step, to run at will."""
         return self.oracle.mechanism
 
 
 @dataclass(frozen=True)
 class Distinguisher:
-    """A way to tell from one release which of two neighbouring inputs it came from, fixed before the draws that count.
+    """A test of one release for which of two neighbouring inputs it came from, fixed before the draws that count.
 
-    LeakBoard releases twice as many rows as ``draws``, a fair coin deciding of each which input it is, and counts how
-    often ``holds`` is true. The bound holds where rows of a call depend on each other, if the claim's delta is 0; if it
-    is not, they are taken to be independent.
+    LeakBoard releases twice as many rows as ``draws``. A fair coin decides the input of each row. LeakBoard counts how
+    often ``holds`` is true. If the claim's delta is 0, the bound holds even if the rows of a call depend on each other.
+    Otherwise the rows are taken to be independent.
     """
 
     first: NDArray[Any] | str
-    """A vector of the unit cube, float (d,), for the victim's mechanism, or a text, which the victim publishes."""
+    """A vector of the unit cube, float (d,), for the mechanism, or a text for the victim to publish."""
     second: NDArray[Any] | str
     holds: Callable[[NDArray[Any]], NDArray[np.bool_]]
     """Maps releases (n, d) to whether the event holds, bool (n,)."""
     draws: int
     repeats: int = 0
-    """Releases of either input for the sanity check of Habernal (2022), which has one event only; 0 for none."""
+    """Releases of either input for the sanity check of Habernal (2022), which has a single event; 0 for none."""
     details: str = ""
     curve: ScoreCurve | None = None
-    """Further tests of the same draws, for the whole trade-off of errors; it takes rows of a call to be independent,
-    with any delta."""
+    """More tests of the same draws, for the whole trade-off of errors; rows are taken to be independent."""
 
 
 @dataclass(frozen=True)
 class CallsDistinguisher:
-    """A way to tell from calls of the victim's mechanism which input one row of each had, beside rows of the first.
+    """A test of calls of the mechanism: which input had one row of each call, if the other rows have the first input.
 
-    LeakBoard tosses the coins, makes the calls, and counts the right guesses (`leakboard.privacy.auditing.calls`).
+    LeakBoard flips the coins, makes the calls, and counts the right guesses (`leakboard.privacy.auditing.calls`).
     """
 
     test: CallsTest
-    """Its pair are vectors of the unit cube, float (d,)."""
+    """The test, with a pair of vectors of the unit cube, float (d,)."""
     calls: int
     details: str = ""
     repeats: int = 0
-    """Releases of either input for the sanity check of Habernal (2022), which looks at single rows; 0 for none."""
+    """Releases of either input for the sanity check of Habernal (2022), which tests single rows; 0 for none."""
 
 
 class ReleasesThreat(AuditThreat["ReleaseAudit"]):
-    """Audit of what is published."""
+    """Audit of releases."""
 
     name: ClassVar = "releases"
     needs: ClassVar = "releases"
     revision: ClassVar = 1
 
     def why_not_applicable(self, attack: ReleaseAudit, corpus: Corpus, published: Publications | None) -> str:
-        """A victim claims nothing, or nothing about what it publishes."""
+        """Say whether the victim claims nothing, or nothing about its publications."""
         if published is None:
             return ""
         if published.claim is None:
@@ -100,7 +99,7 @@ class ReleasesThreat(AuditThreat["ReleaseAudit"]):
         return ""
 
     def evaluate(self, attack: ReleaseAudit, side: VictimSide) -> AttackResult:
-        """Release both inputs afresh, and return what the event's frequencies prove.
+        """Release both inputs afresh, and return the bound that the frequencies of the event prove.
 
         Raises:
             ValueError: the inputs are not neighbours, the event is not one bool a release, or a release is not finite.
@@ -138,7 +137,7 @@ def _of_rows(
     claim: ReleaseClaim,
     rng: np.random.Generator,
 ) -> list[Metric]:
-    """Return the bound that an event of single rows proves, and the trade-off of errors where it has tests of it."""
+    """Return the bound that an event of single rows proves, and the trade-off of errors if it has tests of that."""
     questions = {"event": one_bool_each(event.holds)} | (
         {"curve": one_number_each(event.curve.score)} if event.curve else {}
     )
@@ -152,7 +151,7 @@ def _of_rows(
 def _of_calls(
     event: CallsDistinguisher, mechanism: ReleaseMechanism, claim: ReleaseClaim, rng: np.random.Generator
 ) -> list[Metric]:
-    """Return the bound that guesses of coins prove; a call stands where an audit of training has a canary."""
+    """Return the bound that guesses of coins prove; a call counts like a canary in an audit of training."""
     _checked_vectors(event.test.pair.first, event.test.pair.second, mechanism.dimension, claim.unit)
     calls, coins = run_calls(mechanism, event.test.pair, event.calls, rng)
     return canary_metrics(event.test.score(calls), coins, claim.delta, group=1)
@@ -165,13 +164,13 @@ def _sanity(repeats: int, oracle: Oracle, claim: ReleaseClaim, rng: np.random.Ge
 
 
 class ReleaseAudit(Attack):
-    """An audit of what a victim claims about its publications."""
+    """An audit of a victim's claim about its publications."""
 
     threat: ClassVar = ReleasesThreat()
 
     @abstractmethod
     def fit(self, view: ReleasesView, seed: int) -> Distinguisher | CallsDistinguisher:
-        """Choose neighbouring inputs and the event that tells them apart."""
+        """Choose neighbouring inputs and an event that tells them apart."""
 
 
 Release = Callable[[NDArray[Any], np.random.Generator], NDArray[Any]]
@@ -180,7 +179,7 @@ Release = Callable[[NDArray[Any], np.random.Generator], NDArray[Any]]
 def _released(
     event: Distinguisher, mechanism: ReleaseMechanism, publish: Publisher, unit: ReleaseUnit
 ) -> tuple[tuple[NDArray[Any], NDArray[Any]], Release]:
-    """Return the two inputs as arrays, and what releases rows of them."""
+    """Return the two inputs as arrays, and the function that releases rows of them."""
     if not (isinstance(event.first, str) and isinstance(event.second, str)):
         return _checked_vectors(event.first, event.second, mechanism.dimension, unit), mechanism.release
     _check_texts(event.first, event.second, unit)
@@ -192,10 +191,10 @@ def _released(
 
 
 def _check_texts(first: str, second: str, unit: ReleaseUnit) -> None:
-    """Refuse texts that the claim does not call neighbours.
+    """Check that the claim calls two texts neighbours.
 
     Raises:
-        ValueError: says in how many words they differ.
+        ValueError: it does not; the message says in how many words they differ.
     """
     if unit == "document":
         return
@@ -211,7 +210,7 @@ def _checked_vectors(
     """Return two vectors that the claim calls neighbours.
 
     Raises:
-        ValueError: they are of another width, outside the cube, or differ in more than the claim says.
+        ValueError: they are of another width, outside the cube, or differ in more than the claim allows.
     """
     first, second = np.array(one), np.array(other)
     for vector in (first, second):

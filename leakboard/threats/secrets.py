@@ -1,9 +1,9 @@
-"""Secrets of documents: the attacker guesses attributes of a text, or the entities it mentions, from its vector.
+"""Guess secrets of documents from their vectors: attributes of a text, or the entities that it mentions.
 
-The attacker sees published vectors of texts whose secrets it knows, and may have texts of its own encoded. The vectors
-of the test texts come in random order, and nothing else is known of them. It answers with a score for every value of
-every secret. The headline is the accuracy averaged over attributes, or micro F1 over (text, entity) pairs (Coavoux et
-al. 2018). It is not membership inference: the answer says nothing about who was in the training data.
+The attacker sees published vectors of texts with known secrets, and may encode texts of its own. The vectors of the
+test texts come in random order. The attacker answers with a score for every value of every secret. The headline is the
+accuracy averaged over attributes, or micro F1 over (text, entity) pairs (Coavoux et al. 2018). This is not membership
+inference: the answer says nothing about the training data.
 """
 
 from __future__ import annotations
@@ -53,15 +53,15 @@ class KnownTexts:
 
 @dataclass(frozen=True)
 class SecretsView:
-    """What an attacker of secrets may use before it sees the test vectors."""
+    """The view of an attacker of secrets before it sees the test vectors."""
 
     secrets: tuple[Secret, ...]
-    """Those to guess."""
+    """The secrets to guess."""
     train: KnownTexts
     dev: KnownTexts
-    """To choose on, and to learn from at last."""
+    """Texts to choose on, and to learn from at the end."""
     claim: PrivacyClaim | None
-    """The victim's: public, as is the mechanism."""
+    """The victim's claim; it is public, and so is the mechanism."""
     oracle: Oracle
 
     @property
@@ -77,23 +77,25 @@ class SecretsView:
 
 @dataclass(frozen=True)
 class SecretGuesses:
-    """Scores of every value of every secret, with a word on how they came about."""
+    """Scores of every value of every secret."""
 
     scores: Mapping[str, Floats]
     """float32 (n, values) a secret; higher is more likely, the guess is the argmax."""
     details: str = ""
     on_dev: Mapping[str, Floats] = field(default_factory=dict)
-    """Likewise of the view's dev texts, in their order, from before the attack was trained on them: what they are right
-    in chooses the strongest of several attacks. Whoever chose many numbers on dev looks a little too strong. Empty
-    where an attack tells nothing of it."""
+    """The same for the view's dev texts, in their order, from before the attack learned from them.
+
+    Their score chooses the strongest of several attacks. An attack that chose many numbers on dev looks a little too
+    strong. Empty if the attack gives none.
+    """
 
 
 Guesser = Callable[[Floats], Mapping[str, Floats] | SecretGuesses]
-"""Guesses from test vectors, float32 (n, d), or (n, m, d) where the attack asked for m observations of each text."""
+"""Guesses from test vectors, float32 (n, d), or (n, m, d) if the attack asked for m observations of each text."""
 
 
 class SecretsThreat(Threat["SecretsAttack"]):
-    """Secrets of documents: what attribute inference and entity presence have in common."""
+    """The common part of attribute inference and entity presence."""
 
     identity: ClassVar = "secrets"
     needs: ClassVar = "documents"
@@ -102,11 +104,11 @@ class SecretsThreat(Threat["SecretsAttack"]):
     reads_texts: ClassVar = False
 
     def why_not_applicable(self, attack: SecretsAttack, corpus: Corpus, published: Publications | None) -> str:
-        """A corpus has no secrets of the kind that is attacked."""
+        """Say whether the corpus has no secrets of the attacked kind."""
         return "" if targets(attack, corpus) else f"{corpus.name} has no {attack.kind} secrets"
 
     def evaluate(self, attack: SecretsAttack, side: VictimSide) -> AttackResult:
-        """Show the test vectors in random order, and score the guesses beside every baseline."""
+        """Show the test vectors in random order, and score the guesses next to every baseline."""
         secrets = targets(attack, side.corpus)
         view = SecretsView(
             secrets,
@@ -170,7 +172,7 @@ class SecretsAttack(Attack):
     kind: ClassVar[SecretKind] = "attribute"
     """Which secrets of a corpus are attacked."""
     observations: int = 1
-    """How many publications of each test text the attack sees; its score then stands beside the claim for as many."""
+    """How many publications of each test text the attack sees; the claim in its row is for as many."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Choose the threat by the kind of the secrets, unless the attack names one."""

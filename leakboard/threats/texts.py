@@ -1,7 +1,7 @@
-"""Texts: the attacker reads a text from its vector, in order or as a set of words.
+"""Read texts from their vectors, in order or as sets of words.
 
-The attacker sees texts of train and dev with their published vectors; the vectors of the test texts come in random
-order. It answers with one text a vector. The headline is token F1, pooled over texts.
+The attacker sees texts of train and dev with their published vectors. The vectors of the test texts come in random
+order. The attacker answers with one text for each vector. The headline is token F1, pooled over texts.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from leakboard.threats.threat import (
 
 @dataclass(frozen=True)
 class TextsView:
-    """What an attacker who reads texts may use before it sees the test vectors."""
+    """The view of an attacker of texts before it sees the test vectors."""
 
     train: KnownTexts
     dev: KnownTexts
-    """To choose on."""
+    """Texts to choose on."""
     oracle: Oracle
 
 
 @dataclass(frozen=True)
 class TextGuesses:
-    """The texts that vectors were made of, as the attacker reads them: one a vector."""
+    """The texts that the attacker reads, one for each vector."""
 
     texts: Sequence[str]
     ordered: bool = True
-    """Whether the order of the words means something; otherwise each is a set of words, and says nothing of counts."""
+    """Whether the words have an order; otherwise each text is a set of words, without counts."""
     details: str = ""
 
 

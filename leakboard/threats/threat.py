@@ -41,7 +41,7 @@ A = TypeVar("A", bound=Attack)
 
 
 def fit_recipe(recipe: Victim, corpus: Corpus, seed: int) -> FittedVictim:
-    """Return a recipe trained on a corpus."""
+    """Train a recipe on a corpus."""
     return recipe.fit(corpus, seed)
 
 
@@ -50,35 +50,35 @@ class VictimSide:
     """Everything on the victim's side of an attack. A threat builds the attacker's view from it; no attack sees it."""
 
     corpus: Corpus
-    """The victim's; its train split is what the victim was trained on."""
+    """The victim's corpus; the victim was trained on its train split."""
     auxiliary: Corpus
-    """The attacker's own texts, test split and all: views leave that out."""
+    """The attacker's own corpus with its test split, which views leave out."""
     victim: Victim
     fitted: Callable[[], FittedVictim]
-    """Loads the fitted victim, for attacks that ask it again."""
+    """Loads the fitted victim, for attacks that query it."""
     published: Publications
     streams: Streams
-    """Of the cell's random draws."""
+    """Random streams of the cell."""
     identity: Callable[[], str] = str
-    """Returns what tells the fitted victim from others, for what attacks on it share."""
+    """Returns the identity of the fitted victim, for results that attacks on it share."""
     train: Callable[[Victim, Corpus, int], FittedVictim] = fit_recipe
-    """Trains a recipe on the attacker's corpus with a seed; a run shares the result between attacks."""
+    """Trains a recipe on the attacker's corpus with a seed; attacks of a run share the result."""
     victim_share: float = 1.0
-    """Share of the distinct texts of train that the victim was given; the attacker may have the others."""
+    """Share of the distinct texts of train that the victim was given; the attacker may have the rest."""
     external_auxiliary: bool = False
-    """Whether the attacker's texts are another dataset's."""
+    """Whether the attacker's texts come from another dataset."""
     text_guesses: Callable[[SecretKind], Integers] | None = None
-    """Returns the guesses of classifiers trained on the text, int64 (n, secrets of the kind); None: not asked for."""
+    """Returns the guesses of classifiers trained on the text, int64 (n, secrets of the kind); None: not wanted."""
 
     @property
     def publish(self) -> Publisher:
-        """What publishes texts again, with fresh noise."""
+        """Return a publisher of texts with fresh noise."""
         return Publisher(self.victim, self.fitted, self.identity)
 
 
 @dataclass(frozen=True)
 class Audited:
-    """What an audit bounds: the epsilon of one unit at a delta."""
+    """The subject of an audit: the epsilon of one unit at a delta."""
 
     unit: str
     delta: float
@@ -86,21 +86,21 @@ class Audited:
 
 @dataclass(frozen=True)
 class AttackResult:
-    """What an attack reached."""
+    """The scores of an attack."""
 
     secrets: tuple[str, ...]
-    """What was attacked: names of secrets, or of the threat."""
+    """The names of the attacked secrets, or a name of the threat's own."""
     test_size: int
-    """Texts, words, candidates or draws that the headline is over."""
+    """Number of texts, words, candidates or draws of the headline."""
     metrics: list[Metric]
     details: str = ""
-    """How the answer came about (which classifier of a portfolio), for the record."""
+    """How the attack answered, for the record: the chosen classifier of a portfolio, for example."""
     sentences: Sequence[RecoveredSentence] = ()
     """Texts that the attack recovered, for people to look at; never published."""
     claim: PrivacyClaim | None = None
-    """The victim's, for as many publications of a text as the attack saw; None where it is about something else."""
+    """The victim's claim, for as many publications of a text as the attack saw; None if it is about something else."""
     audited: Audited | None = None
-    """Of an audit alone."""
+    """The subject of an audit; None for other attacks."""
 
 
 class Threat(ABC, Generic[A]):
@@ -127,14 +127,14 @@ class Threat(ABC, Generic[A]):
     columns: ClassVar[tuple[Column, ...]] = ()
     """Columns that its rows add to the tables; each is the mean of a metric."""
     needs: ClassVar[Publication]
-    """What a victim must publish to be attacked so."""
+    """What a victim must publish."""
     revision: ClassVar[int]
-    """Raised with every change of view or scoring that changes numbers: it is part of every result's identity."""
+    """Raised with every change of view or scoring that changes numbers; it is part of the identity of results."""
     beside_text_classifiers: ClassVar[bool] = False
-    """Whether scores stand beside those of classifiers that are trained on the text itself."""
+    """Whether scores are compared with classifiers that are trained on the text itself."""
 
     reads_texts: ClassVar[bool] = True
-    """Whether attacker or scores need texts; otherwise vectors are enough."""
+    """Whether the attacker or the scores need texts; otherwise vectors are enough."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Make the threat known by its name."""
@@ -156,7 +156,7 @@ class Threat(ABC, Generic[A]):
         return cls.found.format(**words) + doubt
 
     def why_not_applicable(self, attack: A, corpus: Corpus, published: Publications | None) -> str:
-        """Return why the attack cannot meet this corpus, or what was published of it; empty where it can.
+        """Return why the attack does not apply to this corpus or its publications; empty if it applies.
 
         Args:
             attack: the attacker.
@@ -171,7 +171,7 @@ class Threat(ABC, Generic[A]):
 
         Raises:
             NotApplicable: the attack does not apply; its cell is skipped with this reason.
-            RequestError: the answer is not what the threat asks for.
+            RequestError: the answer has not the form that the threat asks for.
         """
 
 
@@ -206,14 +206,14 @@ NO_TEXTS = "the corpus has no texts"
 
 
 def why_no_fit(victim: Victim, corpus: Corpus) -> str:
-    """Return why a victim cannot be fitted on a corpus, or an empty string."""
+    """Return why a victim cannot be fitted on a corpus; empty if it can."""
     if victim.encodes_texts and not corpus.has_texts:
         return NO_TEXTS
     return victim.why_not_applicable(corpus)
 
 
 def why_no_attack(attack: Attack, corpus: Corpus, auxiliary: Corpus, published: Publications | None) -> str:
-    """Return why an attack cannot meet a corpus, or what was published of it, or an empty string.
+    """Return why an attack does not apply to a corpus or its publications; empty if it applies.
 
     Args:
         attack: the attacker.
@@ -241,13 +241,13 @@ class AuditThreat(Threat[A]):
 
 
 def shuffled(vectors: Floats, rng: np.random.Generator) -> tuple[Floats, Integers]:
-    """Return a copy of the vectors in random order, and that order: a vector's place must tell an attacker nothing."""
+    """Return a copy of the vectors in random order, and that order, so that an attacker learns nothing from it."""
     order = rng.permutation(len(vectors))
     return vectors[order], order
 
 
 def observe(side: VictimSide, times: int) -> Floats:
-    """Return what an attack sees of the test texts: float32 (n, d), or (n, m, d) for m > 1 publications of each."""
+    """Return the vectors of the test texts, float32 (n, d), or (n, m, d) for m > 1 publications of each."""
     first = side.published.documents["test"]
     if times == 1:
         return first
@@ -256,9 +256,9 @@ def observe(side: VictimSide, times: int) -> Floats:
 
 
 def release_claim(side: VictimSide, times: int) -> ReleaseClaim | None:
-    """Return the claim about as many publications of a text; None where there is none about what is published.
+    """Return the claim about several publications of a text; None if the victim claims nothing about publications.
 
-    By sequential composition epsilons and deltas add up (Dwork and Roth 2014, theorem 3.16).
+    By sequential composition, epsilons and deltas add up (Dwork and Roth 2014, theorem 3.16).
     """
     claim = side.published.claim
     if not isinstance(claim, ReleaseClaim):
@@ -273,7 +273,7 @@ def release_claim(side: VictimSide, times: int) -> ReleaseClaim | None:
 
 
 def attacker_corpus(side: VictimSide) -> Corpus:
-    """Return the attacker's own corpus: train and dev, in memory, without what only scoring may see."""
+    """Return train and dev of the attacker's own corpus, in memory, without columns that only scoring may see."""
     return _detached(side.auxiliary).only("train", "dev")
 
 
@@ -283,10 +283,10 @@ def _detached(corpus: Corpus) -> Corpus:
 
 
 def expect(answer: Any, kind: type, threat: str) -> None:
-    """Refuse an answer of another type.
+    """Check the type of an answer.
 
     Raises:
-        RequestError: says what an attack of the threat returns.
+        RequestError: the answer is of another type; the message names the right one.
     """
     if not isinstance(answer, kind):
         raise RequestError(f"an attack on {threat} returns {kind.__name__}, not {type(answer).__name__}")

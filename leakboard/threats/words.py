@@ -1,9 +1,9 @@
-"""Words: the attacker names published word vectors (Zouhri and Abecidan 2021).
+"""Name the words of published word vectors (Zouhri and Abecidan 2021).
 
-The attacker has texts of its own and the victim's recipe, and may ask for the vectors of words that it names. It sees
-the published vectors alone, without words and in random order, since a row's place in a table gives away how frequent
-its word is. Words of a static table that it queried are not scored. It answers with ranked
-candidates for each vector. The headline is recall at 5: the share of vectors whose word is among the first five.
+The attacker has texts of its own and the victim's recipe, and may query the vectors of words. It sees the published
+vectors without words and in random order, since the row of a word in a table shows how frequent it is. It answers with
+ranked candidates for each vector. Words of a static table that it queried are not scored. The headline is recall at 5:
+the share of vectors whose word is among the first five.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ __all__ = ["Namer", "WordGuesses", "WordsAttack", "WordsThreat", "WordsView"]
 
 @dataclass(frozen=True)
 class WordsView:
-    """What an attacker of word vectors may use before it sees them."""
+    """The view of an attacker of word vectors before it sees them."""
 
     auxiliary: Corpus
     """Texts that the attacker collected: train and dev."""
     contextual: bool
     """Whether a word's vector depends on its context; otherwise each word has one vector."""
     claim: PrivacyClaim | None
-    """The victim's: public, as is the mechanism."""
+    """The victim's claim; it is public, and so is the mechanism."""
     oracle: Oracle
 
 
@@ -70,7 +70,7 @@ class WordsThreat(Threat["WordsAttack"]):
         """Show the vectors of words that the attack did not query, without words, in random order; score the ranking.
 
         Raises:
-            RequestError: the ranking is malformed, or the attack asked for a static table's words after it saw it.
+            RequestError: the ranking is malformed, or the attack queried a static table after it saw it.
         """
         published = published_words(side)
         auxiliary = attacker_corpus(side)

@@ -8,7 +8,7 @@ import scipy
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from leakboard.metrics.row_match import MISSED, _share_as_good, _taken, _task, row_match_metrics
+from leakboard.metrics.row_match import LEVEL, _share_as_good, _taken, _task, row_match_metrics
 from leakboard.models.classifier import LinearClassifier
 
 SPLITS = ("train", "dev", "test")
@@ -51,14 +51,14 @@ def test_vectors_of_their_own_rows_pass_every_test(reviews, embedded):
     value, status, p_values = judged(reviews, embedded)
     assert (value, status) == (1.0, "")
     assert set(p_values) == {"task", "classes", "neighbours", "words"}
-    assert max(p_values.values()) < MISSED / 4
+    assert max(p_values.values()) < LEVEL / 4
 
 
 def test_vectors_in_random_order_are_told(reviews, embedded):
     """Each of 20 orders passes with probability 1 % at most: more than 3 do with probability 1e-4."""
     found = [judged(reviews, in_random_order(embedded, seed)) for seed in range(20)]
     passed = sum(value == 1 for value, _, _ in found)
-    assert scipy.stats.binom.sf(3, 20, MISSED) < 1e-4
+    assert scipy.stats.binom.sf(3, 20, LEVEL) < 1e-4
     assert passed <= 3
     for name in ("task", "classes", "neighbours", "words"):  # p-values of exact tests: a tenth lies below 0.1
         small = sum(p_values[name] <= 0.1 for _, _, p_values in found)
