@@ -27,14 +27,14 @@ SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star")
 def privacy_utility(table: DataFrame, x: str = "task_accuracy", y: str = "empirical_privacy") -> Figure:
     """Return the scatter of two columns of a leaderboard, higher is better in both, with its Pareto front.
 
-    Of several attacks on the same secrets of a victim the strongest counts: by ``attack_score_dev`` where the table has
-    it, else the row with the least ``y``. Victims of each dataset and secrets have a colour and a front of their own.
-    The bars are the intervals ``..._low`` and ``..._high`` where the table has them, else ``..._sd``.
+    Each victim is drawn with its strongest attack on the same secrets: by ``attack_score_dev`` if the table has it,
+    else the row with the least ``y``. Victims of each dataset and secrets have their own colour and front. The bars are the
+    intervals ``..._low`` and ``..._high`` if the table has them, else ``..._sd``.
 
     Args:
-        table: rows of a leaderboard; columns ``victim``, ``x`` and ``y``, and where they are there ``dataset``,
-            ``secrets``, ``attack``, and ``link``, which a point carries as its custom data. Rows without a number in
-            ``x`` or ``y`` are left out.
+        table: rows of a leaderboard, with columns ``victim``, ``x`` and ``y``. Optional columns are ``dataset``,
+            ``secrets``, ``attack``, and ``link``, the custom data of a point. Rows without a number in ``x`` or ``y``
+            are left out.
         x: column of the horizontal axis.
         y: column of the vertical axis.
     """
@@ -73,7 +73,7 @@ def privacy_utility(table: DataFrame, x: str = "task_accuracy", y: str = "empiri
 
 
 def pareto_front(rows: Sequence[Row], x: str, y: str) -> list[Row]:
-    """Return the rows that no other row beats in one of ``x`` and ``y`` without losing in the other, by ``x``."""
+    """Return the Pareto front, ordered by ``x``: rows that no row beats in one column without losing in the other."""
     front: list[Row] = []
     for row in sorted(rows, key=lambda row: (-row[x], -row[y])):
         if not front or row[y] > front[-1][y]:
@@ -82,7 +82,7 @@ def pareto_front(rows: Sequence[Row], x: str, y: str) -> list[Row]:
 
 
 def layout(x: str, y: str) -> dict[str, Any]:
-    """Return the layout that all charts share: no background, room for titles, the legend below the picture."""
+    """Return the layout of all charts: no background, room for titles, and a horizontal legend."""
     return {
         "template": "none",
         "paper_bgcolor": "rgba(0,0,0,0)",
@@ -97,7 +97,7 @@ def layout(x: str, y: str) -> dict[str, Any]:
 
 
 def escape(text: object) -> str:
-    """Return a name as Plotly shows it unchanged."""
+    """Return a name escaped, so that Plotly shows it unchanged."""
     return html.escape(str(text), quote=False)
 
 
@@ -112,7 +112,7 @@ def _hover(row: Row) -> str:
 
 
 def _bars(rows: Sequence[Row], column: str, colour: str) -> dict[str, Any]:
-    """Return the error bars of a column, of no length where a row has neither interval nor deviation."""
+    """Return the error bars of a column; a row without interval and deviation has none."""
     up, down = [], []
     for row in rows:
         low, high, spread = (row.get(f"{column}_{end}") for end in ("low", "high", "sd"))

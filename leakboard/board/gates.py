@@ -1,6 +1,6 @@
-"""Limits that a team sets for its own leaderboard, as in ``--at-most attack_score=0.6 --at-least task_accuracy=0.7``.
+"""Check the limits that a team sets for a leaderboard: ``--at-most attack_score=0.6 --at-least task_accuracy=0.7``.
 
-A limit on ``attack_score`` is not about audits: their score is an epsilon, which has a column of its own.
+A limit on ``attack_score`` does not apply to audits: their score is an epsilon, which has a column of its own.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from leakboard.threats.threat import known_threats, threat_named
 
 @dataclass(frozen=True)
 class Limit:
-    """A bound on one column of every row that has it; the bound itself is allowed."""
+    """A limit on a column of every row that has it; the limit itself is allowed."""
 
     column: str
     side: Literal["at most", "at least"]
     bound: float
 
     def is_broken(self, value: float) -> bool:
-        """Return whether a value lies beyond the bound."""
+        """Return whether a value is beyond the limit."""
         return value > self.bound if self.side == "at most" else value < self.bound
 
 
@@ -55,17 +55,17 @@ def _limit(side: Literal["at most", "at least"], text: str) -> Limit:
 
 
 def broken_limits(rows: Sequence[Row], limits: Sequence[Limit]) -> list[str]:
-    """Return a line for every row of a leaderboard that breaks a limit, and for every limit that no row is about."""
+    """Return a line for every row of a leaderboard that breaks a limit, and for every limit without a row."""
     lines = []
     for limit in limits:
         values = _values(rows, limit.column)
         if not values:
             lines.append(f"{limit.column} {limit.side} {limit.bound:g}: no row has this column")
-        for what, found in values.items():
-            if any(math.isnan(value) for value in found):
-                lines.append(f"{what}: {limit.column} could not be measured, {limit.side} {limit.bound:g} was asked")
-            elif limit.is_broken(worst := max(found) if limit.side == "at most" else min(found)):
-                lines.append(f"{what}: {limit.column} is {worst:.4f}, {limit.side} {limit.bound:g} was asked")
+        for subject, measured in values.items():
+            if any(math.isnan(value) for value in measured):
+                lines.append(f"{subject}: {limit.column} could not be measured, {limit.side} {limit.bound:g} was asked")
+            elif limit.is_broken(worst := max(measured) if limit.side == "at most" else min(measured)):
+                lines.append(f"{subject}: {limit.column} is {worst:.4f}, {limit.side} {limit.bound:g} was asked")
     return lines
 
 
@@ -75,7 +75,7 @@ def _gates() -> dict[str, str]:
 
 
 def _values(rows: Sequence[Row], column: str) -> dict[str, list[float]]:
-    """Return the values of a column by what they are about."""
+    """Return the values of a column by the victim, or the attack and secret, that they are about."""
     gate = _gates()[column]
     about = ("dataset", "victim", "attack", "secret") if gate == "attack" else ("dataset", "victim")
     stated = [row for row in rows if row.get(column) is not None and (gate == "attack" or not row.get("secret"))]

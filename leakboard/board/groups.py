@@ -1,4 +1,4 @@
-"""The rows of ``fairness.csv``: how well the task is done for each group of a secret, and the group is guessed."""
+"""Make the rows of ``fairness.csv``: for each group of a secret, the accuracy on the task and of the attacks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from leakboard.pipeline.records import Record
 
 
 def fairness(records: Sequence[Record]) -> list[Row]:
-    """Return one row a (dataset, victim, variable, group), means over seeds, with the strongest attack's score.
+    """Return one row for each (dataset, victim, variable, group): means over seeds, and the strongest attack.
 
     The p-value over several seeds is twice the mean of the runs' (valid under any dependence: Vovk and Wang 2020,
     Combining p-values via averaging, section 3).
@@ -20,10 +20,10 @@ def fairness(records: Sequence[Record]) -> list[Row]:
         one_attack = grouped(group, lambda r: r.attack)
         shares = [m for m in group[0].metrics if m.name == "share"]
         for share in shares:
-            here = (share.variable, share.group)
+            of_group = (share.variable, share.group)
             once = max(one_attack, key=len)
-            p_values = [m.value for r in once if (m := r.value("task_gap_p", *here)) and m.value is not None]
-            scores = {a[0].attack: mean(a, "attack_accuracy", "value", *here) for a in one_attack}
+            p_values = [m.value for r in once if (m := r.value("task_gap_p", *of_group)) and m.value is not None]
+            scores = {a[0].attack: mean(a, "attack_accuracy", "value", *of_group) for a in one_attack}
             measured = {attack: score for attack, score in scores.items() if score is not None}
             best = max(measured, key=lambda attack: measured[attack], default=None)
             rows.append(
@@ -34,10 +34,10 @@ def fairness(records: Sequence[Record]) -> list[Row]:
                     "group": share.group,
                     "n": share.n,
                     "share": share.value,
-                    "task_accuracy": mean(once, "task_accuracy", "value", *here),
-                    "gap": mean(once, "task_gap", "value", *here),
-                    "gap_low": mean(once, "task_gap", "low", *here),
-                    "gap_high": mean(once, "task_gap", "high", *here),
+                    "task_accuracy": mean(once, "task_accuracy", "value", *of_group),
+                    "gap": mean(once, "task_gap", "value", *of_group),
+                    "gap_low": mean(once, "task_gap", "low", *of_group),
+                    "gap_high": mean(once, "task_gap", "high", *of_group),
                     "p_value": _combined(p_values),
                     "tpr_gap": mean(once, "tpr_gap", "value", share.variable),
                     "attack_accuracy": measured.get(best) if best else None,

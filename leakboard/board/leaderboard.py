@@ -1,4 +1,4 @@
-"""The rows of a leaderboard: what each attack reached against each victim, and which of them cannot meet."""
+"""Make the rows of a leaderboard from records: the scores of each attack on each victim, and the skipped pairs."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from leakboard.threats.threat import threat_named
 from leakboard.threats.wording import ROUNDING, beats_constant
 
 BEYOND = "better than the best possible attacker: what is told apart leaks otherwise, or there is a bug"
-"""Said of an attack on generated data whose interval lies beyond what the texts themselves give away."""
+"""Status of an attack on generated data whose interval is beyond the best possible attacker on the texts."""
 LOST = "attack failed: no better than the best constant guess"
+"""Status of an attack that does not beat the best constant guess."""
 
 
 class AuditBounds(NamedTuple):
-    """What the audits of a claim prove of its epsilon."""
+    """Lower bounds on the epsilon of a claim, from all of its audits together."""
 
     bound: float | None = None
-    """At 95 % confidence; None where nothing was audited."""
+    """The bound at 95 % confidence; None if nothing was audited."""
     beyond_doubt: float | None = None
-    """At the confidence of a verdict, `verdict_error`."""
+    """The bound at the confidence of a verdict, `verdict_error`."""
 
     @classmethod
     def by(cls, records: Sequence[Record]) -> AuditBounds:
-        """Return what these audits of one claim prove together."""
+        """Return the bounds that these audits of one claim prove together."""
         cells = [record.metrics for record in records]
         delta = next((record.claim["delta"] for record in records if record.claim), 0.0)
         return cls(corrected_bound(cells), corrected_bound(cells, verdict_error(delta)))
@@ -37,17 +38,16 @@ class AuditBounds(NamedTuple):
 def leaderboard(records: Sequence[Record]) -> list[Row]:
     """Return the rows of each (dataset, victim, attack) that was measured or failed: means over seeds.
 
-    One row is about all secrets together; where there are several, each has one more (column ``secret``).
-
-    The interval is the mean over seeds of each run's own 95 % interval over test texts (sampling); the columns
-    ``..._sd`` hold the standard deviation over seeds (training), empty with one seed. ``epsilon_audited`` is the
-    largest bound that the audits of the victim give, all seeds and pairs taken together (`corrected_bound`); it
-    stands in every row of the victim that carries its claim. It and the verdict are on one release, at its own
-    delta, also in rows of an attack that sees several (``observations``), whose claimed and proved epsilons and delta
-    are the sums. A victim that claims nothing has it in the rows of its audits alone, for their unit and delta.
-
-    Of claims that hold, a bound at 95 % confidence exceeds up to one in twenty. Since boards have hundreds of claims,
-    the verdict goes by bounds at a higher one (`verdict_error`).
+    - One row is about all secrets together. If there are several, each secret has one more (column ``secret``).
+    - An interval is the mean over seeds of the 95 % interval over test texts of each run (sampling). The columns
+      ``..._sd`` are standard deviations over seeds (training), empty with one seed.
+    - ``epsilon_audited`` is the largest bound of the audits of the victim, all seeds and pairs together
+      (`corrected_bound`). It is in every row of the victim that has its claim. A victim that claims nothing has it in
+      the rows of its audits alone, for their unit and delta.
+    - ``epsilon_audited`` and the verdict are about one release at its own delta. In rows of an attack that sees several
+      releases (``observations``), the claimed and proved epsilons and the delta are the sums.
+    - A bound at 95 % confidence exceeds up to one in twenty of the claims that hold. Boards have hundreds of claims, so
+      the verdict rests on bounds at a higher confidence (`verdict_error`).
     """
     rows = []
     for of_victim in grouped(records, lambda r: (r.dataset, r.victim)):
@@ -60,7 +60,7 @@ def leaderboard(records: Sequence[Record]) -> list[Row]:
 
 
 def skipped(records: Sequence[Record]) -> list[Row]:
-    """Return one row a (dataset, victim, attack) that cannot meet, with the reason."""
+    """Return one row for each (dataset, victim, attack) that was skipped, with the reason."""
     groups = grouped(records, lambda r: (r.dataset, r.victim, r.attack))
     firsts = [group[0] for group in groups if _is_skipped(group)]
     return [{"dataset": r.dataset, "victim": r.victim, "attack": r.attack, "reason": r.reason} for r in firsts]
@@ -71,7 +71,7 @@ def _is_skipped(records: Sequence[Record]) -> bool:
 
 
 def _audited(record: Record) -> tuple[str, float | None]:
-    """Return what an audit of the victim is about: its claim, or where it claims nothing the audit's unit and delta."""
+    """Return the subject of an audit: the victim's claim or, without a claim, the audit's unit and delta."""
     if record.claim:
         return "claim", None
     return (record.audited["unit"], record.audited["delta"]) if record.audited else ("", None)
@@ -122,13 +122,13 @@ def _means(done: Sequence[Record], secret: str = "") -> Row:
 
 
 def _scored_secrets(record: Record) -> list[str]:
-    """Return the secrets that have a row each: those of several that are scored one by one."""
+    """Return the secrets that have a row each: those of several secrets that are scored one by one."""
     scored = [secret for secret in record.secrets if record.value("empirical_privacy", secret)]
     return scored if len(record.secrets) > 1 else []
 
 
 def _secret_row(row: Row, records: Sequence[Record], done: Sequence[Record], secret: str) -> Row:
-    """Return the row of one secret; what is about the victim stands in it as in the row about all."""
+    """Return the row of one secret; its columns about the victim are those of the row about all secrets."""
     of_secret = {**row, "secret": secret, "secrets": secret} | _means(done, secret)
     of_secret["attack_score"] = mean(done, f"attack_{row['attack_metric']}", "value", secret)
     of_secret["fairness_gap"], of_secret["fairness_variable"] = _widest_gap(done, secret)
@@ -137,7 +137,7 @@ def _secret_row(row: Row, records: Sequence[Record], done: Sequence[Record], sec
 
 
 def _verdict(claim: Mapping[str, Any], audited: float | None) -> str:
-    """Return the verdict on one release, which is what audits bound, also where a row is about several."""
+    """Return the verdict on one release, also if a row is about several: audits bound the epsilon of one."""
     times = claim.get("observations", 1)
     return verdict(claim["epsilon"] / times, claim["proved"] / times, audited)
 
@@ -160,7 +160,7 @@ def _status(records: Sequence[Record], done: Sequence[Record], row: Row) -> str:
 
 
 def _widest_gap(records: Sequence[Record], secret: str = "") -> tuple[float | None, str | None]:
-    """Return the largest difference of mean task accuracy between two groups of a secret (this, or any), and which."""
+    """Return the largest difference of mean task accuracy between two groups of a secret, and the secret."""
     groups: dict[str, list[float]] = {}
     for metric in records[0].metrics:
         if metric.name == "task_accuracy" and metric.group and secret in ("", metric.variable):

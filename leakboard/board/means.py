@@ -1,4 +1,4 @@
-"""Means over the records of a row: its seeds."""
+"""Average over the records of a row: its seeds."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Where texts lie: published vectors of test texts in two dimensions, by t-SNE, and a secret of each text.
+"""Project published vectors of test texts to two dimensions, by t-SNE, with a secret of each text.
 
-Figure 4 of Lyu et al. (2020), who give no settings; perplexity, start, exact gradients and number of texts are those of
-the code of Vu et al. (2019), which takes 5,000 steps where 1,000 give the same picture.
+This is figure 4 of Lyu et al. (2020), who give no settings. Perplexity, start, exact gradients and number of texts are
+those of the code of Vu et al. (2019). That code takes 5,000 steps; 1,000 steps give the same picture.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ FILE = "projections.csv"
 TEXTS = 500
 PERPLEXITY = 30.0
 STEPS = 1_000
-FEWEST = 10
-"""Texts below which there is nothing to see."""
+MIN_TEXTS = 10
+"""Fewest texts that are drawn."""
 
 
 def project(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -36,10 +36,10 @@ def project(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def projections(run: Run) -> list[Row]:
-    """Return a row a text of every victim that the suite wants projected: the first test texts, at the first seed.
+    """Return a row for each of the first test texts of every victim that the suite wants projected, at the first seed.
 
-    They are made from the vectors in the run's store. Of a victim whose vectors are not there, because its results were
-    published before and taken over, the published rows are kept.
+    The rows are made from the vectors in the run's store. If a victim's results were published before and taken over,
+    its vectors are not there, and its published rows are kept.
     """
     jobs: dict[tuple[str, str], Job] = {}
     for job in (*run.jobs, *run.others):
@@ -52,13 +52,13 @@ def projections(run: Run) -> list[Row]:
 
 
 def _rows(run: Run, job: Job, key: tuple[str, str]) -> list[Row]:
-    """Return the rows of one victim; nothing where its vectors, or the texts' secrets, are not in the store."""
+    """Return the rows of one victim; none if its vectors, or the secrets of the texts, are not in the store."""
     corpus_path = run.store.path("corpora", job.cell.source.corpus.name, job.corpus_key)
     if not (run.store.has("publications", job.victim_slug, job.victim_key) and corpus_path.is_dir()):
         return []
     vectors = load_publications(run.store.path("publications", job.victim_slug, job.victim_key)).documents.get("test")
     corpus = load_corpus(corpus_path)
-    if vectors is None or len(vectors) < FEWEST or not corpus.secrets:
+    if vectors is None or len(vectors) < MIN_TEXTS or not corpus.secrets:
         return []
     secret, values = _secret(corpus)
     points = project(vectors[:TEXTS])
@@ -81,7 +81,7 @@ def _secret(corpus: Corpus) -> tuple[str, list[str]]:
 
 
 def read_projections(folder: Path) -> dict[tuple[str, str], list[Row]]:
-    """Return the rows of a folder's ``projections.csv`` by dataset and victim; nothing where there is none."""
+    """Return the rows of a folder's ``projections.csv`` by dataset and victim; none if there is no such file."""
     import pandas as pd
 
     rows: dict[tuple[str, str], list[Row]] = {}

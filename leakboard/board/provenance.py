@@ -1,4 +1,4 @@
-"""Where numbers come from: ``meta.json`` beside a run's tables."""
+"""Describe where the numbers of a run come from, in ``meta.json`` next to its tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leakboard.suite.suites import Suite
 def describe(
     suite: Suite, jobs: Iterable[Job], records: Iterable[Record], costs: Iterable[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Return the suite, its datasets and what their checks found, and every environment that computed a part of it."""
+    """Return the suite, its datasets with their checks, and every environment that computed a part of it."""
     done, jobs = list(records), list(jobs)
     environments = {json.dumps(cost["environment"], sort_keys=True) for cost in costs if "environment" in cost}
     datasets = {job.cell.source.label: job.fingerprint for job in jobs}
@@ -38,10 +38,10 @@ DECISIVE = ("faiss-cpu", "gensim", "numba", "numpy", "scikit-learn", "scipy", "t
 
 
 def mixture(costs: Iterable[tuple[str, Iterable[Mapping[str, Any]]]]) -> str:
-    """Return in what the environments that computed a board differ, of what may move numbers; empty where in nothing.
+    """Return the differences between the environments of a board that may change numbers; empty if there are none.
 
     Args:
-        costs: of each cell, with its victim's label: stages of one victim should have run on one device.
+        costs: of each cell, with its victim's label. All stages of one victim should run on one device.
     """
     values_of: dict[str, set[str]] = {}
     for victim, stages in costs:

@@ -1,4 +1,4 @@
-"""Publishing a finished run beside its suite, and verifying what is published by computing some of it again."""
+"""Publish a finished run next to its suite, and verify published cells by computing some of them again."""
 
 from __future__ import annotations
 
@@ -24,20 +24,22 @@ from leakboard.store import write_file
 from leakboard.suite.plan import Job
 
 WITHHELD = ("sentences.csv", "cells.csv")
-"""Recovered sentences are other people's texts; a row a cell and metric is large, and `report` makes it of records."""
+"""Files that are not published: sentences are other people's texts, and `report` makes the large cells.csv."""
 
 HEADLINES = [(name, "", "", "value") for name in ("attack_score", "empirical_privacy", "task_accuracy")]
-"""As `_values` names them."""
+"""Keys of `_values` that are compared across devices."""
 ACROSS_DEVICES = 0.05
-"""Largest difference of a headline that passes where a GPU computed: its products round otherwise, and its sums come in
-no fixed order, so that training ends elsewhere, as with another seed. Of the published cells of trained encoders nine
-in ten attack scores lie as near to those of other seeds."""
+"""Largest difference of a headline that passes if a GPU computed.
+
+A GPU rounds products otherwise and adds in no fixed order, so that training ends elsewhere, as with another seed. Of
+the published cells of trained encoders, nine in ten attack scores are as near to those of other seeds.
+"""
 
 
 def publish(run: Run) -> list[Path]:
-    """Write a finished run's tables and copy them where its suite is at home, with the records they are made of.
+    """Write a finished run's tables, and copy them with its records to the folder of its suite.
 
-    Whoever extends the suite later starts from those records: what has the same identity is not computed again.
+    A later run of an extended suite starts from these records: cells of the same identity are not computed again.
 
     Raises:
         RequestError: cells are missing or failed, or are of plugins that declare no revision.
@@ -80,10 +82,10 @@ def _published_rows(run: Run) -> set[tuple[str, str, str]]:
 def verify(run: Run, display: runner.Display, count: int, tolerance: float, seed: int) -> bool:
     """Compute ``count`` random published cells from nothing and compare every metric; return whether all agree.
 
-    Where a GPU computed a stage, then or now, the headlines alone are compared, within `ACROSS_DEVICES`.
+    If a GPU computed a stage, then or now, only the headlines are compared, within `ACROSS_DEVICES`.
 
-    Of a submission, what agrees in every metric is written beside it as verified; what was so before is forgotten where
-    a cell differs.
+    Cells of a submission that agree in every metric are written next to it as verified. If a cell differs, earlier
+    verifications are removed.
 
     Raises:
         RequestError: the suite has no published cells.
@@ -113,13 +115,13 @@ def verify(run: Run, display: runner.Display, count: int, tolerance: float, seed
 
 @dataclasses.dataclass(frozen=True)
 class _Compared:
-    """How a cell that was computed again compares with the published one."""
+    """The comparison of a cell that was computed again with the published one."""
 
     agrees: bool
     largest: float
-    """Difference of a metric."""
+    """Largest difference of a metric."""
     by_headlines: bool
-    """Whether those alone were compared."""
+    """Whether only the headlines were compared."""
 
 
 def _cell_key(job: Job) -> tuple[str, str, str, str]:
@@ -135,8 +137,10 @@ def _compare(display: runner.Display, run: Run, job: Job, result: Result, tolera
     missing = len({name[:3] for name in computed.keys() ^ expected.keys() if name in expected or name[0] not in later})
     differences = {name: abs(computed[name] - expected[name]) for name in computed.keys() & expected.keys()}
     differences = {name: 0.0 if computed[name] == expected[name] else value for name, value in differences.items()}
-    there, here = (", ".join(sorted({cost["device"] for cost in costs})) for costs in (result.costs, run.costs(job)))
-    if across := {there, here} - {"cpu", ""}:
+    devices_then, devices_now = (
+        ", ".join(sorted({cost["device"] for cost in costs})) for costs in (result.costs, run.costs(job))
+    )
+    if across := {devices_then, devices_now} - {"cpu", ""}:
         differences = {name: differences[name] for name in HEADLINES if name in differences}
         tolerance = max(tolerance, ACROSS_DEVICES)
     worst = max(differences, key=lambda name: differences[name], default=None)
@@ -145,7 +149,11 @@ def _compare(display: runner.Display, run: Run, job: Job, result: Result, tolera
     where = f" in {' '.join(filter(None, worst))}" if worst and largest else ""
     gone = f", {missing} metrics are missing on one side" if missing else ""
     verdict = "agrees" if good else "DIFFERS"
-    devices = f" (published from {there}, computed on {here}: headlines alone, within {tolerance})" if across else ""
+    devices = (
+        f" (published from {devices_then}, computed on {devices_now}: headlines alone, within {tolerance})"
+        if across
+        else ""
+    )
     display.print(f"{verdict}: {job.cell.label}: largest difference {largest:.6f}{where}{gone}{devices}")
     return _Compared(good, largest, bool(across))
 

@@ -1,8 +1,8 @@
-"""Published numbers beside ours: ``reference.csv`` of a suite, and the differences.
+"""Compare published numbers, the ``reference.csv`` of a suite, with ours.
 
-One row a number: ``dataset``, ``victim`` and ``attack`` as the suite's tables name them (an empty attack is any: for
-what does not depend on it), ``metric``, ``variable`` and ``group`` as in ``cells.csv``, the published ``value``
-(``inf`` where it is infinite) and its ``source``.
+A row of ``reference.csv`` is a number: ``dataset``, ``victim`` and ``attack`` as in the suite's tables, ``metric``,
+``variable`` and ``group`` as in ``cells.csv``, the published ``value`` (``inf`` if infinite) and its ``source``. An
+empty ``attack`` is for metrics that do not depend on the attack.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KEYS = ("dataset", "victim", "attack", "metric", "variable", "group")
 
 
 def read_reference(folder: Path) -> list[Row]:
-    """Return the published numbers of a suite, in order; none where it has no such file.
+    """Return the published numbers of a suite, in order; none if it has no such file.
 
     Raises:
         RequestError: the file is malformed; one line names the row.
@@ -52,9 +52,8 @@ def read_reference(folder: Path) -> list[Row]:
 def compare(records: Sequence[Record], reference: Sequence[Row]) -> list[Row]:
     """Return one row a published number: ours (mean over seeds, with the mean interval), theirs, and the difference.
 
-    ``standard_errors`` is the difference over the standard error that our interval implies, where there is one; a
-    published estimate has an error of its own, which is not in it. A number that no finished cell answers stands there
-    without ours.
+    ``standard_errors`` is the difference over the standard error that our interval implies, if we have one. It leaves
+    out the error of the published estimate. A number without a finished cell has a row without ours.
     """
     done = [record for record in records if record.status == "ok"]
     return [_compared(entry, done) for entry in reference]

@@ -1,4 +1,4 @@
-"""The files of a run: its tables, published numbers beside ours, and where the numbers come from."""
+"""Write the files of a run: its tables, the comparison with published numbers, and ``meta.json``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leakboard.pipeline.runner import Run
 
 
 class Costs(Mapping[str, Sequence[Row]]):
-    """What each stage of a run's cells took, by their keys: read when it is asked for."""
+    """Costs of each stage of a run's cells, by the keys of the cells; read on demand."""
 
     def __init__(self, run: Run):
         self.run = run
@@ -33,7 +33,7 @@ class Costs(Mapping[str, Sequence[Row]]):
 
 
 def write_files(run: Run, records: Sequence[Record]) -> list[Path]:
-    """Write a run's tables, the points that its suite wants to be drawn, and ``meta.json``; return their paths."""
+    """Write a run's tables, the projections that its suite asks for, and ``meta.json``; return their paths."""
     jobs = [*run.jobs, *run.others]
     costs = Costs(run)
     paths = write_tables(run.folder, records, costs, compare(records, read_reference(run.suite.home)), run.suite.names)

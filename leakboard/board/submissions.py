@@ -1,8 +1,12 @@
-"""Submissions: results that somebody else computed, sent to a leaderboard, and which of them were computed again.
+"""Write and read submissions: results that other people computed and sent to a leaderboard.
 
-A submission is a folder: ``suite.yaml``, ``records.jsonl.gz`` in the published format, ``submission.json`` (where the
-numbers come from, and whose plugins computed them), and the plugins: files under ``plugins/``, or packages with their
-versions in ``requirements.txt``. Whoever computes its cells again with ``verify`` adds ``verified.json``.
+A submission is a folder with these files:
+
+- ``suite.yaml``;
+- ``records.jsonl.gz`` in the published format;
+- ``submission.json``: where the numbers come from, and which plugins computed them;
+- the plugins: files under ``plugins/``, or packages with their versions in ``requirements.txt``;
+- ``verified.json``, added by ``verify``: the cells that were computed again and agree.
 """
 
 from __future__ import annotations
@@ -27,7 +31,7 @@ SUBMITTED, VERIFIED = "submission.json", "verified.json"
 
 Provenance = Literal["verified", "self-reported"]
 RowKey = tuple[str, str, str]
-"""Dataset, victim and attack, as the leaderboard labels them."""
+"""Labels of dataset, victim and attack."""
 
 
 def submit(run: Run, registry: Registry, folder: Path) -> list[Path]:
@@ -66,7 +70,7 @@ def submit(run: Run, registry: Registry, folder: Path) -> list[Path]:
 
 
 def _plugins(jobs: Iterable[Job], registry: Registry) -> tuple[dict[str, Path], dict[str, str]]:
-    """Return the plugins that do not come with LeakBoard: files by kind and name, and packages as ``name==version``."""
+    """Return the plugins from outside LeakBoard: files by kind and name, and packages as ``name==version``."""
     files: dict[str, Path] = {}
     packages: dict[str, str] = {}
     for name in sorted({name for job in jobs for name in job.code}):
@@ -87,7 +91,7 @@ def is_submission(home: Path) -> bool:
 
 
 def record_verified(home: Path, differences: Mapping[str, float]) -> Path:
-    """Write which cells of a submission were computed again and agree, with those of earlier times.
+    """Write the cells of a submission that were computed again and agree, together with earlier ones.
 
     Args:
         home: the submission.
@@ -102,12 +106,12 @@ def record_verified(home: Path, differences: Mapping[str, float]) -> Path:
 
 
 def forget_verified(home: Path) -> None:
-    """Remove what was verified of a submission: a cell of it was found to differ."""
+    """Remove the verifications of a submission, since a cell of it differs."""
     (home / VERIFIED).unlink(missing_ok=True)
 
 
 def _verified(home: Path) -> dict[str, Any]:
-    """Return the cells of a submission that were computed again; none where that was of other records."""
+    """Return the verified cells of a submission; none if they belong to other records."""
     try:
         content = json.loads((home / VERIFIED).read_text("utf-8"))
         is_current = content["records_sha256"] == file_checksum(home / PUBLISHED)
@@ -122,7 +126,7 @@ def submissions(home: Path) -> list[Path]:
 
 
 def provenance(home: Path) -> dict[RowKey, Provenance]:
-    """Return of every row of a leaderboard with its submissions, or of one submission, whether the project computed it.
+    """Return the provenance of every row of a leaderboard with its submissions, or of one submission.
 
     A row of the leaderboard's own records is verified: the project computed it. Any other row is self-reported until
     all of its cells, in every submission that has it, were computed again and agree.

@@ -1,4 +1,4 @@
-"""The leaderboard CSVs: a pure function of the cell records. Same records, same bytes."""
+"""Write the leaderboard CSVs: a pure function of the cell records. Same records, same bytes."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def write_tables(
     Args:
         folder: where to write.
         records: one a cell, in any order.
-        costs: by a record's key, what each stage of its cell took.
-        comparison: with published numbers; without, there is no ``comparison.csv``.
-        names: what datasets, victims and attacks are called.
+        costs: of the stages of each cell, by the key of its record.
+        comparison: with published numbers; if empty, there is no ``comparison.csv``.
+        names: of datasets, victims and attacks.
 
     Raises:
         RequestError: the folder cannot be written.

@@ -28,7 +28,7 @@ from leakboard.threats.column import Column
 
 
 def warn_about_missing(console: Console, run: Run) -> None:
-    """Warn when cells have no result, so that nobody takes a part for the whole, and when results were altered."""
+    """Warn if cells have no result, or if results were altered."""
     for job in run.altered:
         console.print(Text(f"warning: {job.folder}: its result does not match its checksum; `run` computes it again"))
     if missing := len(run.unfinished):
@@ -36,13 +36,13 @@ def warn_about_missing(console: Console, run: Run) -> None:
 
 
 def warn_about_costs(console: Console, run: Run) -> None:
-    """Tell which cells' costs are left out because they were altered."""
+    """Warn about cells whose costs are left out because they were altered."""
     for job in run.without_costs:
         console.print(Text(f"warning: {job.folder}: {NO_COSTS}"))
 
 
 def warn_about_mixture(console: Console, run: Run) -> None:
-    """Tell in one line where a board's results come from environments that may give other numbers."""
+    """Warn in one line if a board's results come from environments that may give different numbers."""
     costs = ((job.cell.victim.label, run.costs(job)) for job in (*run.jobs, *run.others))
     if mixed := mixture(costs):
         console.print(Text(f"warning: computed in different environments: {mixed}"))
@@ -61,7 +61,7 @@ MAX_COMPARED = 40
 
 
 def print_leaderboard(console: Console, run: Run, records: Sequence[Record]) -> None:
-    """Print the leaderboard, one table a dataset, and what a reader must be warned of."""
+    """Print the leaderboard, one table for each dataset, and warnings."""
     ordered = in_natural_order(records)
     names = run.suite.names
     rows = [names.row(row) for row in leaderboard(ordered)]
@@ -82,7 +82,7 @@ def print_leaderboard(console: Console, run: Run, records: Sequence[Record]) -> 
 
 
 def print_counts(console: Console, run: Run) -> None:
-    """Print how many cells are done, skipped and failed, and where the first traceback of each reason stands."""
+    """Print how many cells are done, skipped and failed, and the path of the first traceback of each reason."""
     records = [(job, record) for job in run.jobs if (record := run.record(job))]
     counts = Counter(record.status for _, record in records)
     parts = [f"{counts[status]} {word}" for status, word in STATUSES.items() if counts[status]]
@@ -97,7 +97,7 @@ def print_counts(console: Console, run: Run) -> None:
 
 
 def print_sentences(console: Console, run: Run) -> None:
-    """Print one test text a word attack beside what the attacker read: the one of which it got most words right."""
+    """Print, for each attack on words, the test text that it recovered best, next to the recovered text."""
     table = pd.read_csv(run.folder / "sentences.csv", keep_default_na=False)
     if table.empty:
         return
@@ -113,7 +113,7 @@ def print_sentences(console: Console, run: Run) -> None:
 
 
 def save_picture(path: Path, run: Run, records: Sequence[Record]) -> None:
-    """Save the leaderboard as people see it on a terminal, as an SVG picture.
+    """Save the printed leaderboard as an SVG picture.
 
     Raises:
         StorageError: the picture cannot be written.
@@ -228,7 +228,7 @@ def _of_one_release(row: Row) -> Row:
 
 
 def print_comparison(console: Console, run: Run) -> None:
-    """Print ours, theirs and the difference for every published number of the suite, one table a source."""
+    """Print our number, the published number and the difference, in one table for each source."""
     path = run.folder / "comparison.csv"
     if not path.is_file():
         return
@@ -261,6 +261,6 @@ def _summed_up(rows: pd.DataFrame) -> str:
 
 
 def print_paths(console: Console, paths: Sequence[Path]) -> None:
-    """Print where files are."""
+    """Print the paths of files."""
     for path in paths:
         console.print(str(path), markup=False, highlight=False, soft_wrap=True)

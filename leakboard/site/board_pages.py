@@ -27,7 +27,7 @@ from leakboard.site.views import (
 from leakboard.threats.threat import threat_named
 
 Links = Mapping[str, str]
-"""Formats of links by what they lead to, ``victim`` and ``attack``; each has a place for a slug."""
+"""Formats of links to a ``victim`` and to an ``attack``, each with a place for a slug."""
 SITE: Links = {"victim": "{}.html", "attack": "../../attacks/{}.html"}
 ALONE: Links = {"victim": "#{}", "attack": ""}
 
@@ -51,13 +51,13 @@ def board_page(board: Board, links: Links = SITE) -> dict[str, Any]:
 
 
 def size(board: Board) -> str:
-    """Return in words how much a board holds."""
+    """Return the size of a board in words."""
     counts = {kind: len({row[kind] for row in board.rows}) for kind in ("dataset", "victim", "attack")}
     return ", ".join(f"{count} {kind}{'' if count == 1 else 's'}" for kind, count in counts.items())
 
 
 def facts(board: Board) -> list[tuple[str, str]]:
-    """Return where the numbers come from, as pairs of a name and a sentence."""
+    """Return the provenance of the numbers, as pairs of a name and a sentence."""
     commits = sorted({str(e.get("commit", "")) for e in board.meta.get("environments", ())} - {""})
     seeds = sorted({record.seed for record in board.records})
     reported = sum(mark != "verified" for mark in board.provenance.values())
@@ -76,7 +76,7 @@ def _verified(rows: int, reported: int) -> str:
 
 
 def _dated(commit: str) -> str:
-    """Return the date of a commit in brackets, where this is a checkout that has it."""
+    """Return the date of a commit in brackets, if this checkout has it."""
     root = Path(leakboard.__file__).parent.parent
     command = ["git", "-C", str(root), "show", "-s", "--format=%cs", commit.rstrip("+")]
     try:
@@ -120,7 +120,7 @@ def _sections(board: Board, links: Links) -> list[dict[str, Any]]:
 
 
 def _numbers(row: Row) -> dict[str, Any]:
-    """Return what the page's script reads from a row to say which victim keeps most privacy."""
+    """Return the values of a row that the page's script needs to find the victim that keeps most privacy."""
     names = {
         "accuracy": "task_accuracy",
         "privacy": "empirical_privacy",
@@ -152,7 +152,7 @@ def _victim(board: Board, name: str, links: Links) -> dict[str, Any]:
 
 
 def _claim_texts(records: Sequence[Any]) -> list[str]:
-    """Return what a claim is about, in its author's words, each once."""
+    """Return the descriptions of claims in their authors' words, each once."""
     parts = ("mechanism", "sensitivity", "sampling", "vocabulary", "caveat", "details")
     texts = (
         "; ".join(f"{name}: {record.claim[name]}" for name in parts if record.claim.get(name)) for record in records
@@ -202,7 +202,7 @@ def linked(row: Row, links: Links) -> Row:
 
 
 def _costs(rows: Sequence[Row]) -> list[Row]:
-    """Return what each stage took, mean over seeds; fitting and publishing are the same for every attack."""
+    """Return the costs of each stage, mean over seeds; fitting and publishing are the same for every attack."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         attack = row["attack"] if row["stage"] == "attack" else ""

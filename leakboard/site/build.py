@@ -30,11 +30,11 @@ DOCUMENTATION = "docs/index.html"
 
 
 def build_site(boards: Sequence[Board], out: Path) -> list[Path]:
-    """Write a site, and return the paths of its files; files of an earlier one with the same names are replaced.
+    """Write a site, and return the paths of its files; earlier files of the same names are replaced.
 
     Args:
         boards: in the order of the front page.
-        out: the folder, made where it is missing; every page links to the documentation, where that stands in it.
+        out: the folder, created if missing. If the documentation is in it, every page links there.
 
     Raises:
         StorageError: the folder cannot be written.
@@ -48,7 +48,7 @@ def build_site(boards: Sequence[Board], out: Path) -> list[Path]:
 
 
 def write_page(board: Board, path: Path) -> None:
-    """Write a board as one file that needs no other: the libraries stand in it, compressed.
+    """Write a board as one file that needs no other: it contains the libraries, compressed.
 
     Raises:
         StorageError: the file cannot be written.
@@ -62,7 +62,7 @@ def write_page(board: Board, path: Path) -> None:
 
 
 def write_run_pages(run: Run, records: Sequence[Record], html: Path | None) -> list[Path]:
-    """Write ``README.md`` beside a run's tables, and where a path is given all of it as one HTML file.
+    """Write ``README.md`` next to a run's tables and, if a path is given, the board as one HTML file.
 
     Raises:
         StorageError: a file cannot be written.
@@ -76,7 +76,7 @@ def write_run_pages(run: Run, records: Sequence[Record], html: Path | None) -> l
 
 
 def write_published_page(name: str) -> list[Path]:
-    """Write ``README.md`` beside a published suite, unless one is there that somebody wrote by hand.
+    """Write ``README.md`` next to a published suite, unless it has one that was written by hand.
 
     Raises:
         StorageError: the file cannot be written.
@@ -117,7 +117,7 @@ def _page(template: str, root: str, **content: object) -> str:
 
 
 def _attack_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple[str, str]]:
-    """Return a page an attack: how it does on every victim of every board; and the list of them."""
+    """Return a page for each attack, with its scores on every victim of every board, and the list of attacks."""
     attacks: dict[str, list[Row]] = {}
     for board in boards:
         for row in board.rows:
@@ -161,12 +161,12 @@ def _attack_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple
 
 
 def _summaries(kind: str) -> dict[str, str]:
-    """Return what installed plugins of a kind say of themselves, by name."""
+    """Return the summaries of installed plugins of a kind, by name."""
     return {listing.name: listing.summary for listing in Registry().listings(kind)}
 
 
 def _introduction(options: str, summary: str, victims: int, rows: Sequence[Row]) -> str:
-    """Return what an attack does, in its author's words where it is installed, and how often it found something."""
+    """Return the summary of an attack if it is installed, and how often it beat the best constant guess."""
     text = f"{options}, tried on {victims} victims. {summary}".strip()
     scored = [row for row in rows if row["privacy_best_constant"] is not None and row["empirical_privacy"] is not None]
     better = sum(_end(row) < row["privacy_best_constant"] - ROUNDING for row in scored)
@@ -183,7 +183,7 @@ def _end(row: Row) -> float:
 
 
 def _paper_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple[str, str]]:
-    """Return a page a paper: its published numbers beside ours, one table a source; and the list of papers."""
+    """Return a page for each paper, with its numbers next to ours in tables, and the list of papers."""
     published: dict[str, list[Row]] = {}
     for board in boards:
         known = {row["victim"]: slug(row["victim_options"]) for row in board.rows}

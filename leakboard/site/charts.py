@@ -1,4 +1,4 @@
-"""The charts of the pages, as Plotly figures in plain JSON: each is drawn from published records alone."""
+"""Draw the charts of the pages from published records, as Plotly figures in plain JSON."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ CURVES = (
 Lyu et al. (2020), figure 3, tables 2 and 3; Vu et al. (2019), figure 3.
 """
 LOGARITHMIC = ("epsilon", "published_step")
-LEAST = 3
-"""Values of an option that make a curve."""
+MIN_POINTS = 3
+"""Fewest values of an option that make a curve."""
 
 
 def scatter(view: View) -> Figure | None:
-    """Return privacy against utility of a board's table; None where fewer than two victims have both."""
+    """Return privacy against utility of a board's table; None if fewer than two victims have both."""
     import pandas as pd
 
     axes = ("task_accuracy", "empirical_privacy")
@@ -69,7 +69,7 @@ def scatter(view: View) -> Figure | None:
 
 
 def _ring(figure: Any, row: Row, name: str, size: int, colour: str) -> None:
-    """Draw a ring around a victim's point; its name stands in the legend."""
+    """Draw a ring around a victim's point, with a name in the legend."""
     figure.add_scatter(
         x=[row["task_accuracy"]],
         y=[row["empirical_privacy"]],
@@ -81,7 +81,7 @@ def _ring(figure: Any, row: Row, name: str, size: int, colour: str) -> None:
 
 
 def curves(view: View) -> list[tuple[str, Figure]]:
-    """Return titles and charts of how accuracy and privacy follow the options that a board varies."""
+    """Return titles and charts of accuracy and privacy against the options that a board varies."""
     import plotly.graph_objects as go
 
     charts = []
@@ -110,7 +110,7 @@ def curves(view: View) -> list[tuple[str, Figure]]:
 
 
 def _families(rows: Sequence[Row], option: str, column: str) -> dict[str, list[tuple[float, ...]]]:
-    """Return the points of victims that differ in one option alone, by what they are called without it."""
+    """Return the points of victims that differ only in one option, by their common name without it."""
     families: dict[str, list[Any]] = {}
     names: dict[str, str] = {}
     for row in rows:
@@ -123,15 +123,15 @@ def _families(rows: Sequence[Row], option: str, column: str) -> dict[str, list[t
             label = without(row["victim_options"], option)
             names.setdefault(label, without(row["victim"], option))
             families.setdefault(label, []).append((x, y, *ends, row["slug"]))
-    kept = {label: points for label, points in families.items() if len({point[0] for point in points}) >= LEAST}
+    kept = {label: points for label, points in families.items() if len({point[0] for point in points}) >= MIN_POINTS}
     called = [names[label] for label in kept]
     return {label if called.count(names[label]) > 1 else names[label]: sorted(points) for label, points in kept.items()}
 
 
 def plug_in_losses(board: Board) -> list[tuple[str, Figure]]:
-    """Return the estimated privacy loss against epsilon, a chart a mechanism, a line a dataset (Habernal 2022, fig. 1).
+    """Return the estimated privacy loss against epsilon: a chart for each mechanism, with a line for each dataset.
 
-    An infinite estimate (one kind of error was never seen) cannot be drawn, and is left out.
+    This is figure 1 of Habernal (2022). Infinite estimates (one kind of error never occurred) cannot be drawn.
     """
     import plotly.graph_objects as go
 
@@ -164,7 +164,7 @@ def plug_in_losses(board: Board) -> list[tuple[str, Figure]]:
 
 
 def projections(board: Board) -> list[tuple[str, Figure]]:
-    """Return where the test texts of each projected victim lie, coloured by a secret (Lyu et al. 2020, figure 4)."""
+    """Return the projected test texts of each victim, coloured by a secret (Lyu et al. 2020, figure 4)."""
     import plotly.graph_objects as go
 
     colours: dict[str, str] = {}
@@ -186,14 +186,14 @@ def projections(board: Board) -> list[tuple[str, Figure]]:
 
 
 def key(charts: Sequence[tuple[str, Figure]]) -> dict[str, str]:
-    """Return the colours that several charts share, by what has them: one legend for all."""
+    """Return the colours of several charts by name, for one common legend."""
     return {
         part["name"]: part.get("line", part.get("marker"))["color"] for _, chart in charts for part in chart["data"]
     }
 
 
 def trade_off(records: Sequence[Record], claimed: float | None) -> Figure | None:
-    """Return the errors of what audits of one release reached, with the errors that the claim allows.
+    """Return the errors that audits of one release reached, with the errors that the claim allows.
 
     Audits by calls of a mechanism have guesses and no such rates; they are not drawn.
     """
@@ -214,7 +214,7 @@ def trade_off(records: Sequence[Record], claimed: float | None) -> Figure | None
 
 
 def _ticks(values: Sequence[float]) -> dict[str, Any]:
-    """Return ticks at the values that were tried."""
+    """Return ticks at the tried values."""
     return {"tickvals": list(values), "ticktext": [f"{value:g}" for value in values]}
 
 
@@ -228,7 +228,7 @@ def _style(i: int) -> dict[str, Any]:
 
 
 def plain(figure: Any) -> Figure:
-    """Return a figure as data and layout of JSON's own types; what is no number is null."""
+    """Return a figure as data and layout in plain JSON; NaN becomes null."""
     content: Figure = json.loads(figure.to_json())
     content["layout"].pop("template", None)
     return content

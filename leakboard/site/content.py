@@ -26,9 +26,9 @@ from leakboard.suite.yaml_files import read_yaml
 
 @dataclass(frozen=True)
 class Board:
-    """A leaderboard: its rows as `leakboard.board` gives them, and the files beside them.
+    """A leaderboard: its rows as `leakboard.board` makes them, and its other files.
 
-    Datasets, victims and attacks go by their names everywhere, in records too; their labels stand in ``..._options``.
+    Datasets, victims and attacks have their names everywhere, also in records; their labels are in ``..._options``.
     """
 
     name: str
@@ -39,17 +39,17 @@ class Board:
     comparison: Sequence[Row] = ()
     meta: Mapping[str, Any] = field(default_factory=dict)
     rows: Sequence[Row] = ()
-    """Means over secrets, of cells that have a result."""
+    """Rows that average over secrets, of cells with a result."""
     secrets: Sequence[Row] = ()
-    """One row a secret, where the leaderboard has them."""
+    """Rows of single secrets."""
     skipped: Sequence[Row] = ()
     groups: Sequence[Row] = ()
     provenance: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
-    """By the labels of dataset, victim and attack, ``verified`` or ``self-reported``; empty for a run of one's own."""
+    """``verified`` or ``self-reported``, by the labels of dataset, victim and attack; empty for a local run."""
     labels: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """By kind and name, the label: the plugin with all options that differ from their defaults or are always named."""
+    """Labels by kind and name: the plugin with all options that differ from their defaults or are always named."""
     projections: Mapping[tuple[str, str], Sequence[Row]] = field(default_factory=dict)
-    """By dataset and victim, where its vectors of test texts lie in two dimensions, and a secret of each text."""
+    """Two-dimensional points of the vectors of test texts, with a secret of each text, by dataset and victim."""
 
     @property
     def question(self) -> str:
@@ -57,12 +57,12 @@ class Board:
         return self.findings.question or self.description or self.name
 
     def label(self, kind: str, name: str) -> str:
-        """Return the label of a dataset, victim or attack that is called so."""
+        """Return the label of the dataset, victim or attack of this name."""
         return self.labels.get((kind, name), name)
 
 
 def read_board(name: str) -> Board:
-    """Return a leaderboard from what is published beside its suite.
+    """Return a leaderboard from the files that are published next to its suite.
 
     Raises:
         RequestError: there is no such suite, or nothing of it is published.
@@ -78,10 +78,10 @@ def read_board(name: str) -> Board:
 
 
 def published_boards(names: Sequence[str] = ()) -> list[Board]:
-    """Return published leaderboards: these, or all that come with LeakBoard and have published records.
+    """Return the named leaderboards, or all published ones that come with LeakBoard.
 
     Raises:
-        RequestError: one that is named does not exist, or is not published.
+        RequestError: a named leaderboard does not exist, or is not published.
     """
     known = [name for name in suite_names() if (find_suite(name).parent / PUBLISHED).is_file()]
     return [read_board(name) for name in names or known]
@@ -94,9 +94,9 @@ def make_board(name: str, description: str, records: Sequence[Record], tables: P
         name: of the suite.
         description: of the suite.
         records: one a cell, in any order.
-        tables: the folder with ``costs.csv``, ``comparison.csv``, ``projections.csv`` and ``meta.json``; what is
-            missing is left out.
-        home: the folder with ``findings.md``, where there is one.
+        tables: the folder with ``costs.csv``, ``comparison.csv``, ``projections.csv`` and ``meta.json``, if they
+            exist.
+        home: the folder with ``findings.md``, if there is one.
     """
     names = published_names(tables / "leaderboard.csv")
     labels = {(kind, name): label for (kind, label), name in names.names.items()}
@@ -123,7 +123,7 @@ def make_board(name: str, description: str, records: Sequence[Record], tables: P
 
 
 def published_names(path: Path) -> Names:
-    """Return what a published ``leaderboard.csv`` calls datasets, victims and attacks, by their labels."""
+    """Return the names of datasets, victims and attacks in a published ``leaderboard.csv``, by their labels."""
     rows = _table(path)
     return Names(
         {(kind, row[f"{kind}_options"]): row[kind] for row in rows for kind in KINDS if row.get(f"{kind}_options")}
@@ -131,7 +131,7 @@ def published_names(path: Path) -> Names:
 
 
 def slug(label: str) -> str:
-    """Return a name for files and anchors: readable, and unlike that of any other label."""
+    """Return a readable name for files and anchors that is unique for each label."""
     readable = re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")[:40].strip("-")
     return f"{readable or 'x'}-{hashlib.sha256(label.encode()).hexdigest()[:8]}"
 

@@ -1,4 +1,4 @@
-"""Labels of victims and attacks, ``name(option=value, ...)``, taken apart: for names of curves over an option."""
+"""Parse labels of victims and attacks, ``name(option=value, ...)``, to name curves over an option."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def parse(label: str) -> tuple[str, dict[str, str]]:
 
 
 def number(label: str, option: str) -> float | None:
-    """Return the value of an option that is a number; None where it is not given or is something else."""
+    """Return the value of an option as a number; None if it is missing or not a number."""
     try:
         return float(parse(label)[1][option])
     except (KeyError, ValueError):

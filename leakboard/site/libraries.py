@@ -1,4 +1,4 @@
-"""The browser's libraries, from installed packages: Plotly draws, DataTables sorts and filters. Nothing is fetched."""
+"""Load the browser's libraries from installed packages: Plotly for charts, DataTables for tables."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def library(name: str) -> str:
 
 
 def packed(text: str) -> Markup:
-    """Return a text as gzip in base64, for a page that stands alone; the same bytes each time."""
+    """Return a text as gzip in base64, for a page in one file; the same bytes each time."""
     return Markup(base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode())  # noqa: S704 (letters alone)
 
 
 def own(name: str) -> str:
-    """Return a file of ours, ``site.css`` or ``site.js``."""
+    """Return a file of this package, ``site.css`` or ``site.js``."""
     return (files("leakboard.site") / "static" / name).read_text("utf-8")
 
 
@@ -36,7 +36,7 @@ def _plotly() -> str:
 
 
 def _datatables() -> str:
-    """Return the module that itables ships as a script that sets ``DataTable``."""
+    """Return the DataTables module of itables, as a classic script that sets ``DataTable``."""
     source = (_package("itables") / "html" / "dt_bundle.js").read_text("utf-8")
     exported = list(re.finditer(r"export\s*\{[^{}]*\b([\w$]+) as default\b[^{}]*\}", source))[-1]
     body = f"{source[: exported.start()]};globalThis.DataTable={exported[1]};{source[exported.end() :]}"

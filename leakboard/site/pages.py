@@ -20,7 +20,7 @@ from leakboard.threats.column import Column
 
 @functools.cache
 def environment() -> Environment:
-    """Return the environment of the templates: autoescape on, an unknown name is an error."""
+    """Return the environment of the templates, with autoescape; an unknown name is an error."""
     made = Environment(
         loader=PackageLoader("leakboard.site"),
         autoescape=True,
@@ -49,13 +49,13 @@ def table_html(caption: str, shown: Sequence[Column], rows: Sequence[Mapping[str
 
 
 def markdown(text: str) -> Markup:
-    """Return Markdown as HTML; HTML in it stays text, and a link goes nowhere but to the web or into the site."""
+    """Return Markdown as HTML. HTML in it stays text, and links lead only to the web or into the site."""
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
     return Markup(reader.render(text))  # noqa: S704 (the reader escapes)
 
 
 def grouped(columns: Sequence[Column]) -> list[tuple[str, list[Column]]]:
-    """Return neighbouring columns of the same group together."""
+    """Return neighbouring columns by their group."""
     groups: list[tuple[str, list[Column]]] = []
     for column in columns:
         if not column.group or not groups or groups[-1][0] != column.group:

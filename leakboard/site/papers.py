@@ -1,4 +1,4 @@
-"""What pages say about papers: which number is from which, why ours differ, and how near they are."""
+"""Describe published numbers on pages: their paper, why ours differ, and how near ours are."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from leakboard.site.sections import read_sections
 from leakboard.suite.suites import suite_folder
 
 PAPER = re.compile(r"^.*?\b\d{4}\b\)?")
-"""The authors and the year at the beginning of a source; what follows is the table or the figure."""
+"""Authors and year at the beginning of a source; the table or figure follows."""
 
 FIGURES = {"Habernal 2022": samplers.histograms}
 """Figures of papers that need no record."""
 
 
 def paper_of(row: Row) -> str:
-    """Return which paper a published number is from; nothing for a number that no paper has, as an exact value."""
+    """Return the paper of a published number; empty for other numbers, such as exact values."""
     match = PAPER.match(str(row["source"]))
     return match[0] if match else ""
 
@@ -31,13 +31,13 @@ def file_of(name: str) -> str:
 
 
 def explanations() -> dict[str, str]:
-    """Return what people wrote about the differences from each paper: the sections of ``papers.md`` (Markdown)."""
+    """Return the explanations of the differences from each paper: the sections of ``papers.md`` (Markdown)."""
     path = suite_folder() / "papers.md"
     return read_sections(path.read_text("utf-8")) if path.is_file() else {}
 
 
 def nearness(rows: Sequence[Row]) -> str:
-    """Return in words how near the published numbers are to ours."""
+    """Return a sentence on how near the published numbers are to ours."""
     errors = [abs(row["standard_errors"]) for row in rows if row["standard_errors"] is not None]
     measured = sum(row["ours"] is not None for row in rows)
     text = f"{len(rows)} comparisons, {measured} of them with a number of ours."
@@ -48,5 +48,5 @@ def nearness(rows: Sequence[Row]) -> str:
 
 
 def figures(name: str) -> Sequence[tuple[str, Figure]]:
-    """Return the figures of a paper that need no record, each with what it shows."""
+    """Return the figures of a paper that need no record, each with a description."""
     return FIGURES[name]() if name in FIGURES else ()

@@ -17,7 +17,7 @@ HEAD = "<!-- Written by `report` and `publish` from records and findings.md: cha
 
 
 def write_readme(board: Board, folder: Path) -> list[Path]:
-    """Write a board's page as ``README.md``, and return its path; one that somebody wrote by hand is left alone.
+    """Write a board's page as ``README.md``, and return its path; a page written by hand is kept.
 
     Raises:
         StorageError: the folder cannot be written.
@@ -30,7 +30,7 @@ def write_readme(board: Board, folder: Path) -> list[Path]:
 
 
 def board_markdown(board: Board) -> str:
-    """Return the page of a board: question, answer, what it shows, and a table a dataset and secrets."""
+    """Return the page of a board: question, answer, details, and a table for each dataset and secrets."""
     suite = f"`suite.yaml` is the question in full: {board.description}." if board.description else ""
     sections = [("What it shows", [board.findings.details])]
     shown: list[str | set[str]] = []
@@ -70,7 +70,7 @@ def _answer(view: View) -> str:
 
 
 def _measures(board: Board, view: View) -> str:
-    """Return what was measured of each victim's vectors whatever the attack; nothing where that is nothing."""
+    """Return the measures of each victim's vectors that do not depend on the attack; empty if there are none."""
     rows: list[Row] = []
     for row in view.rows:
         measured = [m for m in measure_rows(board, view.dataset, row["victim"], "board") if not m["attack"]]
@@ -95,7 +95,7 @@ def _legend(columns: Sequence[Column]) -> str:
 
 
 def _escape(text: str) -> str:
-    """Return a name as Markdown shows it unchanged, also inside a table."""
+    """Return a name escaped, so that Markdown shows it unchanged, also inside a table."""
     for letter in "\\`*_<>|[]":
         text = text.replace(letter, f"\\{letter}")
     return " ".join(text.split())

@@ -14,24 +14,24 @@ from leakboard.threats.column import Column
 from leakboard.threats.threat import threat_named
 
 LAST = 1e308
-"""What is sorted behind every number: a missing one. Browsers take the word for infinity for text."""
+"""Sort key of a missing number, larger than every number. Browsers sort "Infinity" as text."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell as it is shown; every text is escaped by the template."""
+    """The text of a cell; the template escapes it."""
 
     text: str
     order: float | str = ""
-    """What the table is sorted by."""
+    """Sort key."""
     small: str = ""
-    """A second line: an interval, options, where a gap is."""
+    """A second line: an interval, options, or the secret of a gap."""
     chip: str = ""
     """The class of a coloured label."""
 
 
 def decimals(value: Any, digits: int = 3) -> str:
-    """Return a number with a fixed number of decimals; infinity as a word; nothing where there is none."""
+    """Return a number with a fixed number of decimals; infinity as a word; an empty text without a number."""
     if value is None or value != value:
         return ""
     return f"{value:.{digits}f}" if math.isfinite(value) else "infinite"
@@ -65,7 +65,7 @@ def _delta(row: Row, key: str) -> Cell:
 
 
 def _interval(row: Row, key: str) -> Cell:
-    """Show the 95 % interval below the number, or the standard deviation over seeds where there is no interval."""
+    """Show the 95 % interval below the number or, without one, the standard deviation over seeds."""
     value, low, high, spread = (row.get(name) for name in (key, f"{key}_low", f"{key}_high", f"{key}_sd"))
     parts = [f"{decimals(low)} to {decimals(high)}"] if low is not None and high is not None else []
     parts += [f"sd {decimals(spread)}"] if spread is not None and not parts else []
@@ -80,7 +80,7 @@ def _epsilon(row: Row, key: str) -> Cell:
 
 
 def _claim(row: Row, key: str) -> Cell:
-    """Show below a claim what it is about: two inputs that differ in one of these."""
+    """Show the unit of a claim below it."""
     cell = _epsilon(row, key)
     unit = row.get("privacy_unit")
     return Cell(cell.text, cell.order, f"per {unit}" if cell.text and unit else "")
@@ -94,7 +94,7 @@ def _bound(row: Row, key: str) -> Cell:
 
 
 def _rank(row: Row, key: str) -> Cell:
-    """Show the ranks that the intervals leave open: tied victims share a range."""
+    """Show the range of ranks that the intervals allow: tied victims share a range."""
     if not row.get(key):
         return Cell("")
     first, last = row[key], row["last_rank"]
@@ -141,12 +141,12 @@ def _errors(row: Row, key: str) -> Cell:
 
 
 def _letters(text: str) -> str:
-    """Return a text that a browser sorts by its letters as people sort the name: numbers have one width."""
+    """Return a sort key for a name: numbers have one width, so that a browser sorts them by value."""
     return "".join(part if isinstance(part, str) else f"{part:025.9f}" for part in natural(text)[0])
 
 
 def _order(value: Any) -> float:
-    """Return what a number is sorted by: what is missing comes last where the smallest comes first."""
+    """Return the sort key of a number; missing numbers come last in ascending order."""
     return LAST if value is None or value != value else min(float(value), LAST / 10)
 
 

@@ -1,4 +1,4 @@
-"""Figure 2 of Habernal (2022): what a correct sampler of Laplace noise draws, and what that of DPText does."""
+"""Draw figure 2 of Habernal (2022): a correct sampler of Laplace noise next to the sampler of DPText."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ Floats = NDArray[np.float64]
 def inverse(u: Floats) -> Floats:
     """Return -sgn(u) ln(1 - 2|u|): Laplace noise for u in (-1/2, 1/2), and NaN beyond (REPARAM, section 3)."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # the logarithm of what is negative: NaN, as is to be shown
+        warnings.simplefilter(
+            "ignore", RuntimeWarning
+        )  # the logarithm of a negative number is NaN, which the figure shows
         return -np.sign(u) * np.log(1 - 2 * np.abs(u))
 
 
 def draws(seed: int = 0) -> Mapping[str, Floats]:
-    """Return 100,000 draws of scale 1 of each sampler, by what it is."""
+    """Return 100,000 draws of scale 1 of each sampler, by its description."""
     rng = np.random.default_rng(seed)
     zeros, uniform = np.zeros((DRAWS, 1)), rng.random(DRAWS)
     return {
@@ -40,7 +42,7 @@ def draws(seed: int = 0) -> Mapping[str, Floats]:
 
 
 def histograms() -> list[tuple[str, Figure]]:
-    """Return a histogram a sampler, with what it is, its mean and variance, and its share of NaN."""
+    """Return a histogram for each sampler, with its description, mean, variance and share of NaN."""
     import plotly.graph_objects as go
 
     charts = []

@@ -20,25 +20,25 @@ from leakboard.threats.threat import Threat, threat_named
 
 VERDICTS = ("holds", "unproven", "violated", "")
 LOSS = 2.0
-"""Loss of task accuracy, in points, for which the page says which victim keeps most privacy."""
+"""Allowed loss of task accuracy (points) for the victim that keeps most privacy."""
 
 
 @dataclass(frozen=True)
 class View:
-    """A table of victims that can be compared: one dataset, the same secrets."""
+    """A table of comparable victims: of one dataset, attacked for the same secrets."""
 
     dataset: str
     threat: type[Threat[Any]]
     secrets: str
     rows: Sequence[Row]
     reference: Row | None
-    """The victim that losses of accuracy are counted from; None where no accuracy is known."""
+    """The victim from which losses of accuracy are counted; None if no accuracy is known."""
     undefended: bool
-    """Whether the reference is the encoder that the other victims defend, or else just the most accurate one."""
+    """Whether the reference is the encoder that the other victims defend, not just the most accurate victim."""
 
     @property
     def title(self) -> str:
-        """What is guessed, in words."""
+        """The attacked secrets in words."""
         if self.threat.title:
             return self.threat.title
         names = self.secrets.split("; ")
@@ -51,24 +51,24 @@ class View:
 
     @property
     def constant(self) -> float | None:
-        """Return the privacy that the best constant guess leaves; None where it is not the same for all victims."""
+        """Return the privacy that the best constant guess leaves; None if it differs between victims."""
         constants = {None if (value := row["privacy_best_constant"]) is None else round(value, 3) for row in self.rows}
         return constants.pop() if len(constants) == 1 else None
 
     @property
     def is_scored(self) -> bool:
-        """Whether the table has empirical privacy, or audits alone."""
+        """Whether the table has empirical privacy; otherwise it has only audits."""
         return not self.threat.bounds_epsilon
 
 
 def counted(secrets: str) -> str:
-    """Return the secrets of a row, or how many they are where they are many."""
+    """Return the secrets of a row, or the number of secrets if there are more than two."""
     count = secrets.count("; ") + 1
     return secrets.replace("; ", ", ") if count < 3 else f"{count} secrets"
 
 
 def views(board: Board) -> list[View]:
-    """Return the tables of a board; audits have a table of their own where nothing else was attacked."""
+    """Return the tables of a board; audits have a table if nothing else was attacked on a dataset."""
     scored = [row for row in board.rows if row.get("empirical_privacy") is not None]
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in scored:
@@ -101,7 +101,7 @@ def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row]) -> View
 
 
 def _above(other: Row, row: Row) -> bool:
-    """Return whether the interval of one victim's privacy lies wholly above that of another."""
+    """Return whether the privacy interval of one victim is wholly above that of another."""
     return bool(_end(other, "low") > _end(row, "high"))
 
 
@@ -111,7 +111,7 @@ def _end(row: Row, end: str) -> float:
 
 
 def overlap(first: Row, second: Row) -> bool:
-    """Return whether the intervals of two victims' privacy overlap: then neither is said to keep more."""
+    """Return whether the privacy intervals of two victims overlap, so that neither keeps measurably more."""
     return not _above(first, second) and not _above(second, first)
 
 
@@ -138,7 +138,7 @@ def _victim_row(board: Board, row: Row) -> Row:
 
 
 def three_epsilons(board: Board, dataset: str, victim: str) -> Row:
-    """Return what a victim claims of one release, what is proved and audited, and the verdict."""
+    """Return the claimed, proved and audited epsilon of one release of a victim, and the verdict."""
     rows = [r for r in board.rows if (r["dataset"], r["victim"]) == (dataset, victim)]
     claiming = next((r for r in rows if r.get("verdict")), None)
     audited = next((r["epsilon_audited"] for r in rows if r.get("epsilon_audited") is not None), None)
@@ -158,9 +158,9 @@ def three_epsilons(board: Board, dataset: str, victim: str) -> Row:
 
 
 def seconds(board: Board, dataset: str, victim: str) -> float | None:
-    """Return how long it took to fit a victim and to publish its vectors, in seconds, mean over seeds.
+    """Return the seconds to fit a victim and to publish its vectors, mean over seeds.
 
-    The same fit stands beside every attack that used it, and is counted once.
+    A fit is in the costs of every attack that used it, and counts once.
     """
     taken: dict[Any, dict[str, float]] = {}
     for cost in board.costs:
@@ -170,7 +170,7 @@ def seconds(board: Board, dataset: str, victim: str) -> float | None:
 
 
 def _encoder(row: Row) -> str:
-    """Return the encoder that a victim publishes without noise or another defence: itself, or what it is made of."""
+    """Return the encoder of a victim without noise or another defence: the victim itself, or its encoder option."""
     options = parse(row["victim_options"])[1]
     return options.get("encoder", "") if options.get("epsilon") == "null" else str(row["victim_options"])
 
@@ -188,17 +188,17 @@ def _reference(rows: Sequence[Row]) -> tuple[Row | None, bool]:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which victim keeps most privacy at an allowed loss of task accuracy."""
+    """The victim that keeps most privacy at an allowed loss of task accuracy."""
 
     best: Row
     ties: Sequence[Row]
-    """Those within the loss whose intervals overlap that of the best."""
+    """Other victims within the loss whose intervals overlap that of the best."""
     no_better: bool
-    """Whether the encoder without a defence is the best or among the ties: then no defence keeps measurably more."""
+    """Whether the encoder without a defence is the best or among the ties, so that no defence keeps more."""
 
 
 def keeps_most(view: View, loss: float = LOSS) -> Choice | None:
-    """Return the victim of most privacy among those that lose at most ``loss`` points of accuracy; None without any.
+    """Return the victim that keeps most privacy and loses at most ``loss`` points of accuracy; None without one.
 
     Args:
         view: the table.
