@@ -28,8 +28,8 @@ def privacy_utility(table: DataFrame, x: str = "task_accuracy", y: str = "empiri
     """Return the scatter of two columns of a leaderboard, higher is better in both, with its Pareto front.
 
     Each victim is drawn with its strongest attack on the same secrets: by ``attack_score_dev`` if the table has it,
-    else the row with the least ``y``. Victims of each dataset and secrets have their own colour and front. The bars are the
-    intervals ``..._low`` and ``..._high`` if the table has them, else ``..._sd``.
+    else the row with the least ``y``. Victims of each dataset and secrets have their own colour and front. The bars are
+    the intervals ``..._low`` and ``..._high`` if the table has them, else ``..._sd``.
 
     Args:
         table: rows of a leaderboard, with columns ``victim``, ``x`` and ``y``. Optional columns are ``dataset``,

@@ -1,4 +1,4 @@
-"""Cell records: ``result.json`` is written last and means done; a failure stands beside it and is never a result."""
+"""Write and read the records of cells: ``result.json`` is written last and means done; a failure is no result."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from leakboard.store import digest, finite, numbers, write_file
 from leakboard.suite.names import natural
 
 RESULT, FAILURE, COSTS = "result.json", "failure.json", "costs.json"
-LONGEST = 100_000
-"""Characters of a text in a record, as of a traceback."""
+MAX_TEXT = 100_000
+"""Longest text in a record (characters), such as a traceback."""
 PUBLISHED = "records.jsonl.gz"
 SUBMISSIONS = "submissions"
-"""Folder in a leaderboard's of records that others computed."""
+"""Folder of a leaderboard with records that other people computed."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """What is known of a cell: its scores, why it was skipped, or why it failed."""
+    """The result of a cell: its scores, or the reason why it was skipped or failed."""
 
     dataset: str
     victim: str
@@ -38,7 +38,7 @@ class Record:
     reason: str = ""
     key: str = ""
     code: Mapping[str, str] = field(default_factory=dict)
-    """Digest of the file of each plugin that computed it, by kind and name: provenance, no identity."""
+    """Digest of the file of each plugin that computed it, by kind and name; provenance, not identity."""
     secrets: Sequence[str] = ()
     threat: str = ""
     """Name of the threat: what was attacked."""
@@ -47,15 +47,15 @@ class Record:
     test_size: int | None = None
     claim: Mapping[str, Any] | None = None
     audited: Mapping[str, Any] | None = None
-    """Of an audit: the unit and the delta that its bound is about."""
+    """The unit and the delta of an audit's bound; None for other attacks."""
     details: str = ""
     checks: Mapping[str, float] = field(default_factory=dict)
     metrics: Sequence[Metric] = ()
     sentences: Sequence[Mapping[str, Any]] = ()
-    """Texts that an attack on words recovered, as rows of ``sentences.csv``."""
+    """Texts that an attack recovered, as rows of ``sentences.csv``."""
 
     def value(self, name: str, variable: str = "", group: str = "") -> Metric | None:
-        """Return a metric, or None where the cell has none of this name with a value."""
+        """Return a metric, or None if the cell has no value of this name."""
         for metric in self.metrics:
             if (metric.name, metric.variable, metric.group) == (name, variable, group) and metric.value is not None:
                 return metric
@@ -63,7 +63,7 @@ class Record:
 
 
 def in_natural_order(records: Iterable[Record]) -> list[Record]:
-    """Return records as people read them: by dataset, victim and attack, numbers in these by value, and by seed."""
+    """Return records in the order of dataset, victim and attack, numbers in names by value, and of seed."""
     return sorted(records, key=lambda r: (natural(r.dataset), natural(r.victim), natural(r.attack), r.seed))
 
 
@@ -73,9 +73,9 @@ def write_record(folder: Path, record: Record) -> None:
 
 
 def read_record(folder: Path, key: str) -> Record | None:
-    """Return a finished or failed cell's record.
+    """Return the record of a finished or failed cell.
 
-    None where there is none, it belongs to another identity, or its bytes were altered (`is_altered`).
+    None if there is no record, it belongs to another identity, or its bytes were altered (`is_altered`).
     """
     for name in (RESULT, FAILURE):
         record = _read(folder / name)
@@ -85,7 +85,7 @@ def read_record(folder: Path, key: str) -> Record | None:
 
 
 def is_finished(folder: Path, key: str, since: float) -> bool:
-    """Return whether a cell has an intact result of this identity, written at this time or later (seconds)."""
+    """Return whether a cell has an intact result of this identity that is not older than ``since`` (seconds)."""
     try:
         written = (folder / RESULT).stat().st_mtime
     except OSError:
@@ -95,7 +95,7 @@ def is_finished(folder: Path, key: str, since: float) -> bool:
 
 
 def is_altered(folder: Path) -> bool:
-    """Return whether a cell's result is there but its checksum does not match, or it cannot be read."""
+    """Return whether a cell has a result with a wrong checksum, or one that cannot be read."""
     return (folder / RESULT).exists() and _read(folder / RESULT) is None
 
 
@@ -135,24 +135,24 @@ def _threat_before(headline: str, claim: Mapping[str, Any] | None) -> str:
 
 
 def _interned(value: Any) -> Any:
-    """Return a value; of equal texts one object: names of metrics stand in every record."""
+    """Return a value, with one object for equal texts: every record has the same names of metrics."""
     return sys.intern(value) if type(value) is str else value
 
 
 def write_costs(folder: Path, costs: Sequence[Mapping[str, Any]]) -> None:
-    """Write ``costs.json``: what each stage took, and where; beside the result, as it differs from run to run."""
+    """Write ``costs.json``, the costs of each stage; apart from the result, since they differ from run to run."""
     content: dict[str, Any] = {"costs": [dict(cost) for cost in costs]}
     content["checksum"] = digest(content)
     write_file(folder / COSTS, json.dumps(content, indent=1, sort_keys=True) + "\n")
 
 
 def read_costs(folder: Path) -> list[dict[str, Any]]:
-    """Return what each stage of a cell took; empty where that was altered or not written."""
+    """Return the costs of each stage of a cell; empty if they were altered or not written."""
     return checked_costs(folder) or []
 
 
 def checked_costs(folder: Path) -> list[dict[str, Any]] | None:
-    """Return what each stage of a cell took, empty where that was not written; None where it was altered.
+    """Return the costs of each stage of a cell; empty if they were not written, None if they were altered.
 
     Costs of earlier versions are a list without a checksum.
     """
@@ -182,16 +182,16 @@ def _write(folder: Path, name: str, other: str, content: dict[str, Any]) -> None
 
 
 def _cleaned(value: Any) -> Any:
-    """Return what is written, with every text as a file can hold it and a terminal can show it."""
+    """Return a value with every text cleaned, so that a file can hold it and a terminal can show it."""
     if isinstance(value, str):
-        return plain(value, LONGEST)
+        return plain(value, MAX_TEXT)
     if isinstance(value, Mapping):
         return {key: _cleaned(entry) for key, entry in value.items()}
     return [_cleaned(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
 def pack(entries: Iterable[tuple[Record, Sequence[Mapping[str, Any]]]]) -> bytes:
-    """Return records with their costs as compressed lines of JSON: the same records, the same bytes."""
+    """Return records with their costs as compressed lines of JSON; the same records give the same bytes."""
     lines = sorted(_packed(record, costs) for record, costs in entries)
     return gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0)
 
@@ -204,18 +204,18 @@ def _packed(record: Record, costs: Sequence[Mapping[str, Any]]) -> str:
 
 
 def read_published(folder: Path, wanted: Collection[str]) -> dict[str, tuple[Record, list[dict[str, Any]]]]:
-    """Return those of a leaderboard's published records, with costs, whose identity is wanted; no altered ones."""
+    """Return the published records of a leaderboard with a wanted identity, with costs; altered ones are left out."""
     entries = [_unpack(line) for line in _lines(folder) if _key(line) in wanted]
     return {entry[0].key: entry for entry in entries if entry and entry[0].key in wanted}
 
 
 def published_records(folder: Path) -> list[Record]:
-    """Return all records that a leaderboard was published with; altered ones are left out."""
+    """Return all published records of a leaderboard; altered ones are left out."""
     return [record for record, _ in published_entries(folder)]
 
 
 def published_entries(folder: Path) -> list[tuple[Record, list[dict[str, Any]]]]:
-    """Return all records that a leaderboard was published with, each with its costs; altered ones are left out."""
+    """Return all published records of a leaderboard, each with its costs; altered ones are left out."""
     return [entry for line in _lines(folder) if (entry := _unpack(line))]
 
 
@@ -227,7 +227,7 @@ def _lines(folder: Path) -> list[bytes]:
 
 
 def _key(line: bytes) -> str:
-    """Return the identity that a line names, without parsing it: most lines are not wanted."""
+    """Return the identity in a line without parsing it, since most lines are not wanted."""
     start = line.find(_KEY) + len(_KEY)
     return line[start : start + 64].decode(errors="replace")
 
@@ -236,7 +236,7 @@ _KEY = b'"key":"'
 
 
 def _unpack(line: bytes) -> tuple[Record, list[dict[str, Any]]] | None:
-    """Return what `pack` wrote; None where it was altered."""
+    """Return what `pack` wrote; None if it was altered."""
     try:
         content = json.loads(line)
         if content.pop("checksum") != digest(content):

@@ -1,5 +1,6 @@
 """Records and what they cost are read as they were written, published or not, and altered ones are not read."""
 
+import dataclasses
 import gzip
 import json
 
@@ -16,6 +17,7 @@ from leakboard.pipeline.records import (
     read_published,
     write_costs,
 )
+from leakboard.store import digest
 
 FIRST, SECOND = "a" * 64, "b" * 64
 COSTS = [{"stage": "attack", "seconds": 1.5}]
@@ -70,3 +72,26 @@ def test_altered_costs_are_not_read(tmp_path):
 def test_costs_of_earlier_versions_have_no_checksum(tmp_path):
     (tmp_path / "costs.json").write_text(json.dumps(COSTS))
     assert checked_costs(tmp_path) == COSTS
+
+
+@pytest.mark.parametrize(
+    ("headline", "claim", "threat"),
+    [
+        ("accuracy", None, "attributes"),
+        ("f1", None, "entities"),
+        ("recall@5", None, "words"),
+        ("token_f1", None, "texts"),
+        ("auc", None, "membership"),
+        ("epsilon", {"about": "release"}, "releases"),
+        ("epsilon", {"about": "training"}, "canaries"),
+        ("epsilon", None, "canaries"),
+        ("", None, ""),
+    ],
+)
+def test_records_of_earlier_versions_get_their_threat(headline, claim, threat, tmp_path):
+    made = dataclasses.replace(record(FIRST), attack_metric=headline, claim=claim)
+    content = json.loads(gzip.decompress(pack([(made, [])])))
+    del content["checksum"], content["threat"]
+    line = json.dumps({**content, "checksum": digest(content)})
+    (tmp_path / PUBLISHED).write_bytes(gzip.compress(line.encode()))
+    assert [each.threat for each in published_records(tmp_path)] == [threat]
