@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -20,6 +20,7 @@ from leakboard.board.schema import Row, columns, threats_of
 from leakboard.board.summary import corpus_warnings
 from leakboard.pipeline.records import FAILURE, Record, in_natural_order
 from leakboard.pipeline.runner import NO_COSTS, Run
+from leakboard.site.content import read_table
 from leakboard.site.rendering import cell, filled
 from leakboard.store import write_file
 from leakboard.suite.names import KINDS, natural
@@ -129,7 +130,8 @@ def rich_table(shown: Sequence[Column], rows: Sequence[Row], title: str = "") ->
     kept = filled(shown, rows)
     table = _new_table(title)
     for column in kept:
-        table.add_column(_head(column), overflow="fold", justify="right" if column.is_number else "left")
+        number = column.is_number
+        table.add_column(_head(column), overflow="fold", no_wrap=number, justify="right" if number else "left")
     for row in rows:
         table.add_row(*(_cell(column, row) for column in kept))
     return table
@@ -230,32 +232,28 @@ def _of_one_release(row: Row) -> Row:
 def print_comparison(console: Console, run: Run) -> None:
     """Print our number, the published number and the difference, in one table for each source."""
     path = run.folder / "comparison.csv"
-    if not path.is_file():
-        return
-    table = pd.read_csv(path, keep_default_na=False, na_values={"ours": [""], "difference": [""]})
-    for source, rows in table.groupby("source", sort=False):
-        answered = rows[rows["ours"].notna()]
-        console.print(Text(f"\nbeside {source}: {len(answered)} of {len(rows)} numbers measured"), style="bold")
-        if len(answered) > MAX_COMPARED:
-            console.print(Text(_summed_up(answered)))
-            continue
-        shown = Table("victim", "metric", "ours", "theirs", "difference", box=SIMPLE_HEAD, pad_edge=False)
-        for row in answered.to_dict("records"):
-            location = " ".join(str(row[key]) for key in ("metric", "variable", "group", "attack") if row[key])
-            numbers = (f"{row['ours']:.4f}", f"{row['theirs']:.4f}", f"{row['difference']:+.4f}")
-            shown.add_row(Text(str(row["victim"])), Text(location), *numbers)
-        console.print(shown)
-    console.print(Text(f"\nall differences from published numbers: {path}"), style="dim")
+    by_source: dict[str, list[Row]] = {}
+    for row in read_table(path):
+        by_source.setdefault(row["source"], []).append(row)
+    for source, rows in by_source.items():
+        measured = [row for row in rows if row["ours"] is not None]
+        console.print(Text(f"\n{source}: {len(measured)} of {len(rows)} numbers measured"), style="bold")
+        if len(measured) > MAX_COMPARED:
+            console.print(Text(_summed_up(measured)))
+        else:
+            console.print(rich_table(columns("page: comparison"), measured))
+    if by_source:
+        console.print(Text(f"\nall differences from published numbers: {path}"), style="dim")
 
 
-def _summed_up(rows: pd.DataFrame) -> str:
-    both = rows[np.isfinite(rows["ours"]) & np.isfinite(rows["theirs"])]
-    infinite = int((np.isinf(rows["ours"]) & np.isinf(rows["theirs"])).sum())
-    errors = pd.to_numeric(both["standard_errors"], errors="coerce").abs()
-    estimated, near = int(errors.notna().sum()), int((errors < 2).sum())
+def _summed_up(rows: Sequence[Row]) -> str:
+    both = [row for row in rows if math.isfinite(row["ours"]) and math.isfinite(row["theirs"])]
+    infinite = sum(math.isinf(row["ours"]) and math.isinf(row["theirs"]) for row in rows)
+    errors = [abs(row["standard_errors"]) for row in both if row["standard_errors"] is not None]
     return (
-        f"  both finite: {len(both)}, widest difference {both['difference'].abs().max():.4f}; "
-        f"{near} of {estimated} within 2 standard errors, widest {errors.max():.1f}; "
+        f"  both finite: {len(both)}, widest difference {max([abs(row['difference']) for row in both] or [0]):.4f}; "
+        f"{sum(error < 2 for error in errors)} of {len(errors)} within 2 standard errors, "
+        f"widest {max(errors, default=0):.1f}; "
         f"both infinite: {infinite}; one infinite: {len(rows) - len(both) - infinite}"
     )
 

@@ -110,8 +110,8 @@ def make_board(name: str, description: str, records: Sequence[Record], tables: P
         description=description,
         records=[record for record in named if record.status == "ok"],
         findings=read_findings(_text(home / FINDINGS)),
-        costs=_table(tables / "costs.csv"),
-        comparison=_table(tables / "comparison.csv"),
+        costs=read_table(tables / "costs.csv"),
+        comparison=read_table(tables / "comparison.csv"),
         meta=json.loads(_text(tables / "meta.json") or "{}"),
         rows=[row for row in rows if not row.get("secret")],
         secrets=[row for row in rows if row.get("secret")],
@@ -124,7 +124,7 @@ def make_board(name: str, description: str, records: Sequence[Record], tables: P
 
 def published_names(path: Path) -> Names:
     """Return the names of datasets, victims and attacks in a published ``leaderboard.csv``, by their labels."""
-    rows = _table(path)
+    rows = read_table(path)
     return Names(
         {(kind, row[f"{kind}_options"]): row[kind] for row in rows for kind in KINDS if row.get(f"{kind}_options")}
     )
@@ -140,7 +140,7 @@ def _text(path: Path) -> str:
     return path.read_text("utf-8") if path.is_file() else ""
 
 
-def _table(path: Path) -> list[Row]:
+def read_table(path: Path) -> list[Row]:
     """Return a CSV as rows, numbers as numbers and empty numbers as None; no rows where there is no file."""
     import pandas as pd
 

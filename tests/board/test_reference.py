@@ -92,7 +92,7 @@ class TestEndToEnd:
         (home / "reference.csv").write_text(f"{HEAD}{line}\n", "utf-8")
         code, out, _ = command_line(*copied.arguments("report"))
         assert code == 0
-        assert "beside A 2020: 1 of 1 numbers measured" in out
+        assert "A 2020: 1 of 1 numbers measured" in out
         table = pd.read_csv(copied.run / "comparison.csv")
         assert table["theirs"].tolist() == [0.125]
         assert table["difference"][0] == pytest.approx(table["ours"][0] - 0.125, abs=2e-4)
