@@ -1,9 +1,8 @@
-"""Logistic regression on published vectors: the task classifier of victims that have none of their own."""
+"""Classify published vectors by logistic regression, for victims without a task classifier of their own."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -12,19 +11,22 @@ from leakboard.interfaces import Floats, Integers
 
 @dataclass(frozen=True)
 class LinearClassifier:
-    """Scores are ``vectors @ weights + bias``; ``classes`` (int64 (c,)) are the labels seen in training."""
+    """A linear classifier: its scores are ``vectors @ weights + bias``."""
 
     weights: Floats
+    """float32 (d, c)."""
     bias: Floats
+    """float32 (c,)."""
     classes: Integers
+    """Labels seen in training, int64 (c,)."""
 
     @classmethod
     def fit(cls, vectors: Floats, labels: Integers) -> LinearClassifier:
-        """Fit on standardised vectors; the scaling is folded into the weights.
+        """Fit on standardised vectors, and fold the scaling into the weights.
 
         Args:
             vectors: float32 (n, d).
-            labels: int64 (n,); with one class only, that class is always predicted.
+            labels: int64 (n,). If there is only one class, it is always predicted.
         """
         from sklearn.linear_model import LogisticRegression
 
@@ -41,15 +43,5 @@ class LinearClassifier:
         return cls(weights.astype(np.float32), (bias - mean @ weights).astype(np.float32), classes)
 
     def predict(self, vectors: Floats) -> Integers:
-        """Return labels, int64 (n,)."""
+        """Return the label of the highest score, int64 (n,)."""
         return self.classes[(vectors @ self.weights + self.bias).argmax(1)]
-
-    def save(self, path: Path) -> None:
-        """Write a ``.npz`` file."""
-        np.savez(path, weights=self.weights, bias=self.bias, classes=self.classes)
-
-    @classmethod
-    def load(cls, path: Path) -> LinearClassifier:
-        """Return what `save` wrote."""
-        with np.load(path, allow_pickle=False) as file:
-            return cls(file["weights"], file["bias"], file["classes"])
