@@ -1,13 +1,19 @@
-"""Defences that are trained into the encoder: it learns the task and to hide the secrets, at once.
+"""Train defences into the encoder: it learns the task, and at the same time to hide the secrets.
 
-The three methods of Coavoux et al. (2018), the min-max game of Li, Baldwin and Cohn (2018), and linear concept erasure
-of the finished vectors (LEACE: Belrose et al. 2023): on the vectors that it was fitted on, no linear attacker does
-better than a constant. None makes a privacy claim.
+| ``method`` | source |
+|---|---|
+| ``multidetasking``, ``generation``, ``declustering`` | Coavoux et al. (2018) |
+| ``gradient_reversal`` | the min-max game of Li, Baldwin and Cohn (2018) |
+| ``erasure`` | linear concept erasure of the finished vectors (LEACE: Belrose et al. 2023) |
 
-Theirs steps three times a text: task, adversary, encoder against it. Here the adversary steps first, then encoder and
-head at once, on the weighted sum that the paper writes; with ``steps_apart`` the encoder steps against the secrets
-first, by an optimiser of its own (theirs share one), and then on the task. Adam makes steps of like length of gradients
-of any size, so that a term that drowns the task in a sum, as declustering does on AG, drowns it less.
+On the vectors that erasure was fitted on, no linear attacker does better than a constant guess. No method makes a
+privacy claim.
+
+Coavoux et al.'s code takes three steps a text: on the task, of the adversary, and of the encoder against the adversary.
+Here the adversary takes its step first. Then encoder and head take one step on the weighted sum that the paper writes.
+With ``steps_apart`` the encoder first takes a step against the secrets, by its own optimiser (their steps share one),
+and then one on the task. Adam takes steps of similar length for gradients of any size. So a term that drowns the task
+in a sum, as declustering does on AG, drowns it less.
 """
 
 import dataclasses
@@ -37,22 +43,22 @@ Weight = Annotated[float, Field(ge=0)]
 
 @dataclass(frozen=True)
 class Method:
-    """What a method asks for."""
+    """Options and needs of a method."""
 
-    reads: tuple[str, ...]
-    """Options."""
+    options: tuple[str, ...]
+    """Options that the method reads, of those that not every method reads."""
     beta: float = 1.0
-    """Weight in the paper, where it has one."""
+    """Default of ``beta``: the paper's weight, if it has one."""
     needs_secrets: bool = True
 
 
-OF_TRAINED = ("beta", "least_privacy", "steps_apart")
-"""Options of whatever is trained in."""
+TRAINED = ("beta", "least_privacy", "steps_apart")
+"""Options of every method that is trained into the encoder."""
 METHODS: Mapping[str, Method] = {
-    "multidetasking": Method((*OF_TRAINED, "hidden", "learning_rate")),
-    "gradient_reversal": Method((*OF_TRAINED, "hidden", "learning_rate")),
-    "generation": Method((*OF_TRAINED, "learning_rate", "characters"), needs_secrets=False),
-    "declustering": Method(OF_TRAINED, beta=0.1),
+    "multidetasking": Method((*TRAINED, "hidden", "learning_rate")),
+    "gradient_reversal": Method((*TRAINED, "hidden", "learning_rate")),
+    "generation": Method((*TRAINED, "learning_rate", "characters"), needs_secrets=False),
+    "declustering": Method(TRAINED, beta=0.1),
     "erasure": Method(()),
 }
 
@@ -60,9 +66,9 @@ METHODS: Mapping[str, Method] = {
 @victim(revision=1)
 class Adversarial(Victim):
     method: Literal["multidetasking", "gradient_reversal", "generation", "declustering", "erasure"]
-    """What hides the secrets; ``generation`` alone needs none."""
+    """How the secrets are hidden; only ``generation`` needs none."""
     encoder: part(ENCODERS) = Field(default=Lstm())  # type: ignore[valid-type]
-    """What makes the vectors, with the options of the victim of that name."""
+    """Victim that makes the vectors, with its own options."""
     alpha: Weight = 1.0
     """Weight of the task's loss."""
     beta: Weight | None = None
@@ -70,13 +76,13 @@ class Adversarial(Victim):
     hidden: Count = 64
     """ReLU units of the adversary."""
     learning_rate: Annotated[float, Field(gt=0)] = 1e-3
-    """Adam's, of the adversary."""
+    """Rate of the adversary's Adam."""
     characters: Count = 100
     """Longest text that the generator reads (characters)."""
     least_privacy: Annotated[float, Field(gt=0, lt=1)] | None = None
-    """Keep the most accurate epoch whose privacy on dev (linear attackers) is at least this; null is the recipe's."""
+    """Keep the most accurate epoch with at least this privacy on dev (linear attackers); null: the encoder's choice."""
     steps_apart: bool = False
-    """The encoder takes a step of its own against the secrets before each on the task, instead of one on the sum."""
+    """The encoder takes a step against the secrets before each step on the task, instead of one step on the sum."""
 
     uses_gpu: ClassVar[bool] = True
 
@@ -91,18 +97,18 @@ class Adversarial(Victim):
 
     def __post_init__(self) -> None:
         defaults = {option.name: option.default for option in dataclasses.fields(self)}
-        for name in dict.fromkeys(name for method in METHODS.values() for name in method.reads):
-            if name not in METHODS[self.method].reads and (value := getattr(self, name)) != defaults[name]:
-                allowed = ", ".join(method for method in METHODS if name in METHODS[method].reads)
+        for name in dict.fromkeys(name for method in METHODS.values() for name in method.options):
+            if name not in METHODS[self.method].options and (value := getattr(self, name)) != defaults[name]:
+                allowed = ", ".join(method for method in METHODS if name in METHODS[method].options)
                 raise RequestError(f"{name}: {value} is not allowed with method {self.method!r} (allowed: {allowed})")
 
     def fit(self, corpus: Corpus, seed: int) -> "FittedAdversarial":
         """Train encoder, head and adversary.
 
         Raises:
-            RequestError: no weights, or the corpus has no task label, or none of the secrets that the method needs.
+            RequestError: there are no weights, the corpus has no task label, or it has no secret for a method that
+                needs secrets.
         """
-        from leakboard.models.task_training import fit_task_model
         from leakboard.victims._adversarial.adversaries import TERMS, AdversaryContext
         from leakboard.victims._adversarial.privacy_criterion import EmpiricalPrivacyCriterion
 
@@ -137,28 +143,29 @@ class Adversarial(Victim):
                 criterion=criteria[-1] if criteria else None,
             )
 
-        model = fit_task_model(self.encoder, "adversarial", corpus, seed, defend)
+        model = self.encoder.fit_task_model("adversarial", corpus, seed, defend)
         if self.least_privacy and all(max(criterion.history) < self.least_privacy for criterion in criteria):
-            log_progress(f"least_privacy: {self.least_privacy} was reached in no epoch; the most private is kept")
-        return FittedAdversarial(model, _eraser(model, corpus) if self.method == "erasure" else None)
+            log_progress(f"least_privacy: no epoch reached {self.least_privacy}; the most private epoch is kept")
+        return FittedAdversarial(model, fit_eraser(model, corpus) if self.method == "erasure" else None)
 
     def load(self, folder: Path) -> "FittedAdversarial":
-        """Return a saved encoder, its head, and what erases."""
-        from leakboard.models.task_training import load_task_model
-
+        """Return a saved encoder, its head, and its eraser if there is one."""
         path = folder / "eraser.safetensors"
-        return FittedAdversarial(load_task_model(self.encoder, folder), _saved(path) if path.is_file() else None)
+        return FittedAdversarial(self.encoder.load(folder).model, _load_eraser(path) if path.is_file() else None)
 
 
-def _saved(path: Path) -> "LeaceEraser":
+def _load_eraser(path: Path) -> "LeaceEraser":
     from concept_erasure import LeaceEraser
     from safetensors.torch import load_file
 
     return LeaceEraser(**load_file(path))
 
 
-def _eraser(model: TaskModel, corpus: Corpus) -> "LeaceEraser":
-    """Fit on train, for all values of all secrets; singular values of rare secrets are small, and are kept."""
+def fit_eraser(model: TaskModel, corpus: Corpus) -> "LeaceEraser":
+    """Fit on train an eraser of all values of all secrets.
+
+    Rare secrets have small singular values; the low tolerance keeps them.
+    """
     import torch
     from concept_erasure import LeaceEraser
 
@@ -174,9 +181,9 @@ class FittedAdversarial(FittedOnTask):
     eraser: "LeaceEraser | None" = None
 
     def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
-        """Return the encoder's vectors, with the secrets erased where the method does so; nothing is random.
+        """Return the encoder's vectors, with the secrets erased if there is an eraser; nothing is random.
 
-        The head was trained on vectors that nothing was erased of.
+        The head was trained on vectors before erasure.
         """
         vectors = self.model.encoder.documents(texts)
         if self.eraser is None:

@@ -1,7 +1,8 @@
-"""A pretrained transformer fine-tuned on the task: the non-private encoder of DPNR (Lyu, He and Li 2020, NON-PRIV).
+"""Fine-tune a pretrained transformer on the task: the non-private encoder of DPNR (Lyu, He and Li 2020, NON-PRIV).
 
-Encoder, dropout, one softmax layer; AdamW with linear decay; the epoch of best dev loss is kept. Publishes the pooled
-vector of a text, and the contextual vectors of its words. It makes no privacy claim.
+The model is the encoder, dropout and one softmax layer. It is trained by AdamW with linear decay, and the epoch of best
+dev loss is kept. The victim publishes the pooled vector of a text, and the contextual vectors of its words. It makes no
+privacy claim.
 """
 
 from dataclasses import replace
@@ -13,10 +14,10 @@ from pydantic import Field
 
 from leakboard.interfaces import Corpus, Publication, PublishedWords, Texts
 from leakboard.models import checkpoints
+from leakboard.models.pretrained import PretrainedVictim
 from leakboard.models.task_model import Recipe
 from leakboard.models.trainable import FittedOnTask, TrainableVictim
 from leakboard.suite.options import Count, victim
-from leakboard.victims._pretrained import Pretrained
 
 if TYPE_CHECKING:
     from leakboard.models.transformer import TransformerEncoder
@@ -29,7 +30,7 @@ class FittedBert(FittedOnTask):
 
 
 @victim(revision=1)
-class Bert(Pretrained, TrainableVictim):
+class Bert(PretrainedVictim, TrainableVictim):
     max_tokens: Annotated[int, Field(ge=3)] = 128
     """Longer texts are cut (tokens)."""
     epochs: Count = 4
@@ -37,15 +38,15 @@ class Bert(Pretrained, TrainableVictim):
     batch_size: Count = 64
     """Texts a step."""
     learning_rate: Annotated[float, Field(gt=0)] = 5e-5
-    """AdamW's, falling linearly to 0."""
+    """First rate of AdamW; it falls linearly to 0."""
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
-    """Before the softmax layer."""
+    """Rate of dropout before the softmax layer."""
     pooling: checkpoints.Pooling = "cls"
     """The first token's vector, or the mean over tokens."""
     train_layers: Literal["all", "none"] | Count = "all"
-    """Which encoder layers are trained: all, none, or the last k; the rest is held fixed, without dropout."""
+    """Encoder layers to train: all, none, or the last k. The others are frozen, without dropout."""
     attend_masks: bool = True
-    """Whether words attend to mask tokens, which stand for hidden words; DPNR's code hides by the attention mask."""
+    """Whether words attend to mask tokens, which replace hidden words; DPNR's code hides by the attention mask."""
 
     publishes: ClassVar[tuple[Publication, ...]] = ("documents", "words")
     fitted = FittedBert

@@ -1,14 +1,17 @@
-"""Differentially private neural representations (DPNR: Lyu, He and Li 2020), on any trained encoder.
+"""Publish differentially private neural representations (DPNR: Lyu, He and Li 2020), on any trained encoder.
 
-A text is encoded, its vector scaled to [0, 1] by its own minimum and maximum, and noise added (their algorithms 1 and
-2); words may be hidden first. The defaults are the paper's algorithms. ``calibration: per_coordinate`` scales the
-noise to a sensitivity of 1, which bounds one coordinate and not the vector: what is proved is d times what is
-claimed. ``sampling: shared`` is what their released code does: one number for all coordinates, which proves nothing.
-``calibration: l1`` (for Gaussian noise ``l2``) is the correct release. Training data are not protected.
+Words of a text may be hidden first. The text is encoded, its vector is scaled to [0, 1] by its own minimum and maximum,
+and noise is added (their algorithms 1 and 2). Training data are not protected. The defaults are the paper's algorithms:
 
-``training``: ``robust`` trains under the noise of the release (algorithm 1), ``standard`` without, ``adaptive`` under
-noise that grows by a schedule (Zouhri and Abecidan 2021, algorithm 3), where the server does not know the user's
-epsilon.
+| option | value | what is released | what is proved |
+|---|---|---|---|
+| ``calibration`` | ``per_coordinate`` | the paper: noise for one coordinate's sensitivity, 1 | d times the claim |
+| | ``l1`` (``l2`` if Gaussian) | the correct release: noise for the vector's sensitivity | the claim |
+| ``sampling`` | ``shared`` | their released code: one number for all coordinates | nothing |
+
+``training`` is ``robust`` (under the noise of the release, algorithm 1), ``standard`` (without noise), or ``adaptive``.
+Adaptive training is for a server that does not know the user's epsilon: its noise grows by a schedule (Zouhri and
+Abecidan 2021, algorithm 3).
 """
 
 import dataclasses
@@ -49,25 +52,25 @@ class Dpnr(Victim):
     epsilon: Positive | None
     """Claimed for one release, before word dropout; null publishes normalised vectors without noise."""
     encoder: part(ENCODERS) = Field(default=Bert())  # type: ignore[valid-type]
-    """What makes the vectors, with the options of the victim of that name."""
+    """Victim that makes the vectors, with its own options."""
     mu: Annotated[float, Field(ge=0, le=1)] = 0.0
     """Word dropout: the rate at which words are hidden before they are encoded."""
     dropout: Literal["independent", "exact_count"] = "independent"
-    """Each word by itself, as the theorem asks, or just this share of them, as in the paper's formula."""
+    """Hide each word independently, as the theorem asks, or exactly this share, as in the paper's formula."""
     sensitive_words: Strings = ()
-    """Words that are always hidden, whatever their case; a user's own choice amplifies nothing."""
+    """Words that are always hidden, in upper or lower case; a user's own choice amplifies nothing."""
     mechanism: Family = "laplace"
     """Law of the noise; ``gaussian`` is the released code's default, ``discrete_laplace`` is safe in floating point."""
     delta: Annotated[float, Field(gt=0, lt=1)] = 1e-3
     """Claimed with Gaussian noise (the released code's)."""
     calibration: Calibration = "per_coordinate"
-    """Sensitivity that the noise is scaled to: 1, as the paper has it; or the true bound, d in L1 or sqrt(d) in L2."""
+    """Sensitivity that scales the noise: 1, as in the paper, or the true bound, d in L1 or sqrt(d) in L2."""
     sampling: Sampling = "independent"
     """A fresh number for every coordinate, or one for the whole vector, as in the released code."""
     training: Literal["robust", "standard", "adaptive"] = "robust"
     """Train under the noise of the release, without noise, or under ``schedule``."""
     schedule: Budgets = ()
-    """Epsilons of the epochs of ``adaptive`` training, the last one staying; empty is the study's 10/t in epoch t."""
+    """Epsilons of the epochs of ``adaptive`` training; the last one stays. Empty is the study's 10/t in epoch t."""
     train_dropout: bool = False
     """Hide words while training too, anew in every epoch."""
 
@@ -79,7 +82,7 @@ class Dpnr(Victim):
 
     @classmethod
     def availability(cls) -> str:
-        """Return whether the default encoder's checkpoint is here; other encoders need none."""
+        """Return whether the default encoder's checkpoint is installed; other encoders need none."""
         checkpoint = checkpoints.availability()
         return checkpoint if checkpoint == "ready" else f"ready but for encoder: bert; {checkpoint}"
 
@@ -93,55 +96,49 @@ class Dpnr(Victim):
         return self.encoder.fingerprint()
 
     def training_config(self) -> "Dpnr":
-        """Return the recipe without what acts at release only: noise where training has none, dropout likewise."""
-        trained = self
+        """Return the recipe without the options that act at release alone: dropout and noise that training lacks."""
+        recipe = self
         if not (self.train_dropout and (self.mu or self.sensitive_words)):
-            trained = reset(trained, "mu", "dropout", "sensitive_words", "train_dropout")
+            recipe = reset(recipe, "mu", "dropout", "sensitive_words", "train_dropout")
         if self.training == "standard" or (self.training == "robust" and self.epsilon is None):
-            trained = reset(trained, "mechanism", "calibration", "sampling")
-            trained = dataclasses.replace(trained, training="standard", epsilon=None)
+            recipe = reset(recipe, "mechanism", "calibration", "sampling")
+            recipe = dataclasses.replace(recipe, training="standard", epsilon=None)
         elif self.mechanism == "discrete_laplace":
-            trained = dataclasses.replace(trained, mechanism="laplace")
-        if self.training == "adaptive":
-            trained = dataclasses.replace(trained, epsilon=1.0)
-        else:
-            trained = reset(trained, "schedule")
-        return trained if trained.mechanism == "gaussian" else reset(trained, "delta")
+            recipe = dataclasses.replace(recipe, mechanism="laplace")
+        recipe = dataclasses.replace(recipe, epsilon=1.0) if self.training == "adaptive" else reset(recipe, "schedule")
+        return recipe if recipe.mechanism == "gaussian" else reset(recipe, "delta")
 
     def fit(self, corpus: Corpus, seed: int) -> "FittedDpnr":
         """Train encoder and softmax layer under the noise that ``training`` asks for.
 
         Raises:
-            RequestError: no weights, or the corpus has no task label.
+            RequestError: there are no weights, or the corpus has no task label.
             ValueError: a vector is constant and cannot be normalised.
         """
         import torch
 
-        from leakboard.models.task_training import fit_task_model
-
-        generator = torch.Generator().manual_seed(derived_seed(seed, "noise"))
-        words = stream(seed, "word dropout")
+        noise_generator = torch.Generator().manual_seed(derived_seed(seed, "noise"))
+        dropout_generator = stream(seed, "word dropout")
 
         def noisy(vectors: torch.Tensor, epoch: int) -> torch.Tensor:
             normalised = min_max(vectors)
             release = self._training_release(epoch, vectors.shape[1])
             if release is None:
                 return normalised
-            noise = release.release(torch.zeros(normalised.shape), generator)
+            noise = release.release(torch.zeros(normalised.shape), noise_generator)
             return normalised + noise.to(normalised.device)
 
-        hides = self.train_dropout and (self.mu > 0 or self.sensitive_words)
-        defence = Defence(noisy, (lambda texts, mask: self.hidden(texts, mask, words)) if hides else None)
-        return FittedDpnr(fit_task_model(self.encoder, "dpnr", corpus, seed, lambda *_: defence), self)
+        hides_words = self.train_dropout and (self.mu > 0 or self.sensitive_words)
+        hide = (lambda texts, mask: self.hidden(texts, mask, dropout_generator)) if hides_words else None
+        defence = Defence(vectors=noisy, texts=hide)
+        return FittedDpnr(self.encoder.fit_task_model("dpnr", corpus, seed, lambda *_: defence), self)
 
     def load(self, folder: Path) -> "FittedDpnr":
         """Return a saved encoder and its softmax layer."""
-        from leakboard.models.task_training import load_task_model
-
-        return FittedDpnr(load_task_model(self.encoder, folder), self)
+        return FittedDpnr(self.encoder.load(folder).model, self)
 
     def release(self, dimension: int) -> CubeRelease | None:
-        """Return the noise of a publication, None where there is none."""
+        """Return the noise of a publication, or None if it has none."""
         return self._release(self.epsilon, dimension) if self.epsilon is not None else None
 
     def _training_release(self, epoch: int, dimension: int) -> CubeRelease | None:
@@ -159,14 +156,8 @@ class Dpnr(Victim):
 
     def hidden(self, texts: Texts, mask: str, generator: np.random.Generator) -> Texts:
         """Return the texts with words hidden."""
-        return hide_words(
-            texts,
-            mask,
-            WordDropout(self.mu),
-            frozenset(map(str.lower, self.sensitive_words)),
-            generator,
-            self.dropout == "exact_count",
-        )
+        sensitive = frozenset(map(str.lower, self.sensitive_words))
+        return hide_words(texts, mask, WordDropout(self.mu), sensitive, generator, self.dropout == "exact_count")
 
 
 @dataclass(frozen=True)
@@ -174,25 +165,29 @@ class FittedDpnr(FittedOnTask):
     options: Dpnr
 
     @property
+    def _release(self) -> CubeRelease | None:
+        return self.options.release(self.model.encoder.dimension)
+
+    @property
     def mechanism(self) -> CubeRelease | HiddenWordRelease | None:
-        """The noise on a normalised vector, None where there is none; with word dropout as two neighbours meet it."""
-        release = self.options.release(self.model.encoder.dimension)
+        """The noise on a normalised vector, or None; under word dropout, as two neighbours meet it."""
+        release = self._release
         return HiddenWordRelease(release, self.options.mu) if release and self.options.mu else release
 
     @property
     def claim(self) -> ReleaseClaim | None:
-        """The paper's claim, theorem 2 included, beside what is proved.
+        """The paper's claim, theorem 2 included, and the epsilon that is proved.
 
-        The theorem holds as words are hidden here (`WordDropout`): a text with a word hidden is a neighbour like any
-        other, since neighbours of the release are any two vectors of the cube.
+        The theorem holds for words hidden as `WordDropout` hides them: a text with a word hidden is a neighbour like
+        any other, since neighbours of the release are any two vectors of the cube.
         """
-        if (release := self.options.release(self.model.encoder.dimension)) is None:
+        if (release := self._release) is None:
             return None
         amplified = WordDropout(self.options.mu).amplified if self.options.mu else None
         return release.claim("word", amplified, proves=self.options.dropout == "independent")
 
     def inputs(self, texts: Texts) -> Floats | None:
-        """Return the normalised vectors, float32 (n, d); None under word dropout, where they are random."""
+        """Return the normalised vectors, float32 (n, d), or None under word dropout, which makes them random."""
         return None if self.options.mu else self._normalised(texts, np.random.default_rng(0))
 
     def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
@@ -201,7 +196,7 @@ class FittedDpnr(FittedOnTask):
         Raises:
             ValueError: a vector is constant and cannot be normalised.
         """
-        vectors, release = self._normalised(texts, rng), self.options.release(self.model.encoder.dimension)
+        vectors, release = self._normalised(texts, rng), self._release
         return vectors if release is None else release.release(vectors, rng).astype(np.float32)
 
     def _normalised(self, texts: Texts, rng: np.random.Generator) -> Floats:

@@ -1,8 +1,9 @@
-"""The mean of word and bigram vectors, trained on the task: the encoder of the noise study (Zouhri and Abecidan 2021).
+"""Train the mean of word and bigram vectors on the task: the encoder of the noise study (Zouhri and Abecidan 2021).
 
-Their classifier B1: n-grams up to two words, weights uniform in (-0.5, 0.5), one linear layer, SGD whose rate falls
-by a tenth every epoch, nothing selected on dev. Theirs normalises every vector to [0, 1], which here is the defence's
-part: ``dpnr`` on this encoder with ``epsilon: null`` is their non-private model. It makes no privacy claim.
+It is their classifier B1: n-grams of up to two words, first weights uniform in (-0.5, 0.5), and one linear layer. SGD's
+rate falls by a tenth after every epoch, and nothing is selected on dev. The study normalises every vector to [0, 1];
+here that is the defence's part, and ``dpnr`` on this encoder with ``epsilon: null`` is the study's non-private model.
+It makes no privacy claim.
 """
 
 from pathlib import Path
@@ -24,11 +25,11 @@ class EmbeddingBag(TrainableVictim):
     dimension: Annotated[int, Field(ge=2)] = 32
     """Dimensions (the study: 32 and 64)."""
     ngrams: Count = 2
-    """Longest run of words that has a vector of its own (words)."""
+    """Longest run of words that has its own vector (words)."""
     min_count: Count = 1
     """Rarer n-grams have no vector of their own (occurrences)."""
     epochs: Count = 5
-    """Passes over train; the last one's weights are kept."""
+    """Passes over train; the weights of the last one are kept."""
     batch_size: Count = 64
     """Texts a step."""
     learning_rate: Annotated[float, Field(gt=0)] = 2.0
@@ -56,7 +57,7 @@ class EmbeddingBag(TrainableVictim):
 
     @property
     def recipe(self) -> Recipe:
-        """Plain SGD whose rate falls after every epoch."""
+        """Plain SGD, and a rate that falls after every epoch."""
         from torch.optim import SGD
 
         return Recipe(

@@ -1,10 +1,16 @@
-"""A recurrent encoder trained on the task: the text's vector is the last state of an LSTM (Coavoux et al. 2018).
+"""Train a recurrent encoder on the task: a text's vector is the last state of an LSTM (Coavoux et al. 2018).
 
-Word vectors, one layer in one direction, a ReLU layer and softmax on top, Adam, the epoch of best dev accuracy. As in
-their code, a word of train that stands there f times is unknown with probability 0.8375 / (0.8375 + f) at each visit
-while training, so that there is a vector for unknown words. Theirs steps after every text, reads punctuation too, and
-drops states inside of the recurrence; here dropout is of the word vectors, one mask a text, and of the last state. It
-makes no privacy claim.
+The model is word vectors, an LSTM of one layer and one direction, a ReLU layer and a softmax layer. It is trained by
+Adam, and the epoch of best dev accuracy is kept. As in their code, training takes a word that occurs f times for an
+unknown word with probability 0.8375 / (0.8375 + f), anew at each visit. That trains a vector for unknown words.
+
+| | their code | here |
+|---|---|---|
+| a step | after every text | after every batch |
+| punctuation | read | left out |
+| dropout | of states, inside the recurrence | of word vectors (one mask a text) and of the last state |
+
+It makes no privacy claim.
 """
 
 from dataclasses import replace
@@ -39,9 +45,9 @@ class Lstm(TrainableVictim):
     batch_size: Count = 32
     """Texts a step (the paper: 1)."""
     learning_rate: Annotated[float, Field(gt=0)] = 1e-3
-    """Adam's."""
+    """Rate of Adam."""
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.2
-    """Of the word vectors, and of the state before the ReLU layer."""
+    """Rate of dropout of the word vectors, and of the state before the ReLU layer."""
 
     uses_gpu: ClassVar[bool] = True
 
@@ -54,7 +60,7 @@ class Lstm(TrainableVictim):
         """Return a random LSTM over the words of train, drawn from torch's global generator."""
         from leakboard.models.word_encoders import LstmEncoder
 
-        assert isinstance(self.dimension, int), "several dimensions are built one by one"
+        assert isinstance(self.dimension, int), "each candidate has one dimension"
         sizes = self.min_count, self.word_dimension, self.dimension
         return LstmEncoder.of(corpus.texts("train"), *sizes, self.dropout, self.batch_size)
 

@@ -1,8 +1,9 @@
-"""Vectors that you already have, one a row of a table: audit what is in your vector store without any model.
+"""Publish vectors that you already have, one a row of a table: audit your vector store without any model.
 
-Where the table and the vectors have ids, each row has the vector of its id, whatever the order, and other vectors are
-left out. Else row i of the file belongs to row i of the dataset's source, files of a glob taken in sorted order and bad
-rows counted too. New texts cannot be encoded, so attacks that query the victim, or train its recipe, do not apply.
+If both the table and the vectors have ids, each row has the vector of its id, in any order, and vectors of other ids
+are left out. Otherwise row i of the file belongs to row i of the dataset's source. Files of a glob are taken in sorted
+order, and bad rows are counted too. New texts cannot be encoded, so attacks that query the victim, or train its recipe,
+do not apply.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,8 +23,8 @@ from leakboard.logs import log_progress, log_warning
 from leakboard.suite.files import File, FileName
 from leakboard.suite.options import victim
 
-NEAREST = 1_000
-"""Ids that are searched for the one nearest to a missing one."""
+SEARCHED_IDS = 1_000
+"""Ids that are searched for the one nearest to a missing id."""
 
 
 @victim(revision=1)
@@ -54,8 +55,8 @@ class Precomputed(Victim):
         """Read the vectors.
 
         Raises:
-            RequestError: the file is missing or malformed, lacks the id of a row or, where rows are joined by
-                position, has another number of rows than the dataset's.
+            RequestError: the file is missing or malformed, lacks the id of a row or, joined by position, has another
+                number of rows than the dataset.
         """
         fitted, texts = self._read(), corpus.texts("train")
         vectors, rows = len(fitted.table), int(corpus.checks.get("source_rows", len(fitted.table)))
@@ -81,16 +82,32 @@ class Precomputed(Victim):
         return FittedPrecomputed(self.vectors.located, table, ids)
 
 
+def _check_columns(path: str, table: Floats) -> None:
+    """Warn of dimensions that are the same in all rows.
+
+    Raises:
+        RequestError: all dimensions are the same in all rows.
+    """
+    constant = (table == table[:1]).all(0)
+    if len(table) < 2:
+        return
+    if constant.all():
+        raise RequestError(f"{path}: all {len(table)} vectors are the same")
+    if constant.any():
+        count, first = int(constant.sum()), int(constant.argmax()) + 1
+        log_warning(f"{path}: {count} of {len(constant)} dimensions are the same in all rows; the first is {first}")
+
+
 @dataclass(frozen=True)
 class FittedPrecomputed(FittedVictim):
     path: str
     table: Floats
     """float32 (rows, d)."""
     ids: Sequence[Any] | None = None
-    """Of the rows, as they are written in the file."""
+    """Ids of the rows, as they are written in the file."""
 
     def is_joined_by_id(self, texts: Texts) -> bool:
-        """Whether both sides have ids."""
+        """Return whether both vectors and texts have ids."""
         return self.ids is not None and texts.ids is not None
 
     @cached_property
@@ -133,7 +150,7 @@ class FittedPrecomputed(FittedVictim):
             row, name = missing[0]
             raise RequestError(
                 f"{self.path}: no vector has the id {name!r} of row {row + 1} of the dataset"
-                f"{nearest(name, list(self.row_of)[:NEAREST])}; {len(missing)} of {len(texts)} rows have none"
+                f"{nearest(name, list(self.row_of)[:SEARCHED_IDS])}; {len(missing)} of {len(texts)} rows have none"
             )
         return [self.row_of[name] for name in texts.ids]
 
@@ -143,17 +160,3 @@ class FittedPrecomputed(FittedVictim):
 
     def save(self, folder: Path) -> None:
         """Write nothing: the vectors stay in their file."""
-
-
-def _check_columns(path: str, table: Floats) -> None:
-    """Warn of dimensions that are the same in all rows.
-
-    Raises:
-        RequestError: all are.
-    """
-    constant = (table == table[:1]).all(0)
-    if constant.all() and len(table) > 1:
-        raise RequestError(f"{path}: all {len(table)} vectors are the same")
-    if constant.any() and len(table) > 1:
-        count, first = int(constant.sum()), int(constant.argmax()) + 1
-        log_warning(f"{path}: {count} of {len(constant)} dimensions are the same in all rows; the first is {first}")

@@ -1,6 +1,6 @@
-"""Any sentence encoder used as it is, with logistic regression for the task.
+"""Use any sentence encoder as it is, with logistic regression for the task.
 
-Texts go through a pretrained transformer whose weights stay as they are; vectors are pooled and scaled to length 1, as
+Texts go through a pretrained transformer that is not trained. Vectors are pooled and scaled to length 1, as
 sentence-transformers models publish them. It makes no privacy claim.
 """
 
@@ -13,15 +13,15 @@ from pydantic import Field
 
 from leakboard.interfaces import Corpus, Coverage, FittedVictim, Floats, Publication, PublishedWords, Texts
 from leakboard.models import checkpoints
+from leakboard.models.pretrained import PretrainedVictim
 from leakboard.suite.options import Count, victim
-from leakboard.victims._pretrained import Pretrained
 
 if TYPE_CHECKING:
     from leakboard.models.transformer import TransformerEncoder
 
 
 @victim(revision=1)
-class SentenceEncoder(Pretrained):
+class SentenceEncoder(PretrainedVictim):
     max_tokens: Annotated[int, Field(ge=3)] = 256
     """Longer texts are cut (tokens)."""
     pooling: checkpoints.Pooling = "mean"
@@ -39,22 +39,23 @@ class SentenceEncoder(Pretrained):
         return replace(super().example(folder), batch_size=16, max_tokens=32)
 
     def fit(self, corpus: Corpus, seed: int) -> "FittedSentenceEncoder":
-        """Return the encoder as it is: nothing is trained.
+        """Return the public encoder; nothing is trained.
 
         Raises:
-            RequestError: no weights.
+            RequestError: there are no weights.
         """
-        return FittedSentenceEncoder(self._encoder(), self.normalise)
+        return self._public()
 
     def load(self, folder: Path) -> "FittedSentenceEncoder":
         """Return the public encoder."""
-        return FittedSentenceEncoder(self._encoder(), self.normalise)
+        return self._public()
 
-    def _encoder(self) -> "TransformerEncoder":
+    def _public(self) -> "FittedSentenceEncoder":
         from leakboard.models.transformer import TransformerEncoder
 
         folder = checkpoints.find(self.checkpoint, self.revision)
-        return TransformerEncoder(folder, self.max_tokens, self.pooling, self.precision, self.batch_size)
+        encoder = TransformerEncoder(folder, self.max_tokens, self.pooling, self.precision, self.batch_size)
+        return FittedSentenceEncoder(encoder, self.normalise)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,10 @@
-"""An encoder with a head on the task: what every trained document victim is, whatever its encoder and defence.
+"""Describe an encoder with a head that is trained on the task: encoder, recipe, defence and trained model.
 
-A defence that acts on the vectors (normalisation, noise) stands between encoder and head; one that acts on the texts
-(word dropout) stands before the encoder; one that is trained in adds a penalty, and adversaries that learn beside.
-Training itself is in `task_training`: this module describes, and imports no torch.
+Every victim that trains an encoder is such a model. Its base class is in `trainable`, its training in `task_training`.
+Importing this module imports no torch.
+
+A defence acts in up to three places: on the texts before the encoder (word dropout), on the vectors between encoder and
+head (normalisation, noise), and on the objective (a penalty, and adversaries that are trained at the same time).
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from leakboard.interfaces import Corpus, Coverage, Floats, Integers, Texts
+from leakboard.interfaces import Coverage, Floats, Integers, Texts
 
 if TYPE_CHECKING:
     import torch
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Encoder(Protocol):
-    """A torch module that turns texts into vectors, in two steps so that texts are prepared once."""
+    """A torch module that turns texts into vectors, in two steps so that each text is prepared once."""
 
     @property
     def dimension(self) -> int:
@@ -31,29 +33,29 @@ class Encoder(Protocol):
 
     @property
     def device(self) -> torch.device:
-        """Where the vectors are computed."""
+        """Device that computes the vectors."""
 
     @property
     def mask(self) -> str:
-        """How a hidden word is written."""
+        """The word that is written in the place of a hidden word."""
 
     def prepare(self, texts: Sequence[str]) -> list[Any]:
-        """Prepare texts, one entry each."""
+        """Prepare texts (tokenise them, for example), one entry each."""
 
     def batches(self, prepared: Sequence[Any], generator: torch.Generator | None = None) -> Iterator[list[int]]:
-        """Yield the indices of batches: in random order with a generator."""
+        """Yield the indices of batches, in random order if there is a generator."""
 
     def __call__(self, prepared: Sequence[Any]) -> Vectors:
-        """Return one vector a prepared text."""
+        """Return the vectors of a batch of prepared texts, float32 (batch, d)."""
 
     def documents(self, texts: Sequence[str]) -> Floats:
         """Return one vector a text, float32 (n, d), without gradient."""
 
     def coverage(self, texts: Sequence[str]) -> Coverage:
-        """Return which shares of the texts are treated otherwise than a reader would expect."""
+        """Return the shares of texts that are cut, or have no known word."""
 
     def save(self, folder: Path) -> None:
-        """Write weights (safetensors) and whatever else the encoder needs (JSON, text)."""
+        """Write weights (safetensors), and everything else that loading needs (JSON, text)."""
 
 
 @dataclass(frozen=True)
@@ -62,45 +64,54 @@ class Recipe:
 
     optimiser: Callable[[list[torch.nn.Parameter]], torch.optim.Optimizer]
     schedule: Callable[[int, int], float]
-    """Factor of the learning rate after this many steps, given the number of steps an epoch."""
+    """Returns the factor of the learning rate, given the steps taken and the steps of an epoch."""
     epochs: int
     dropout: float = 0.0
-    """Before whatever stands between encoder and head."""
+    """Rate of dropout of the encoder's vectors."""
     hidden: int | None = None
     """ReLU units between the vector and the softmax layer; None has no such layer."""
     clipping_norm: float | None = None
     keep: Keep = "best"
     select: Literal["loss", "accuracy"] = "loss"
-    """What is best on dev: the lowest loss, or the highest accuracy (the last epoch of those that tie)."""
+    """The best epoch on dev has the lowest loss, or the highest accuracy (the last epoch of a tie)."""
 
 
 @dataclass(frozen=True)
 class Defence:
-    """What is done to texts, vectors and objective while training."""
+    """What a defence does to texts, vectors and objective while training."""
 
     vectors: Callable[[Vectors, int], Vectors] = lambda vectors, epoch: vectors
-    """Maps a batch of vectors in an epoch (1, 2, ...) to what the head sees; called anew at every step."""
+    """Maps a batch of vectors in an epoch (1, 2, ...) to the head's input; called anew at every step."""
     texts: Callable[[Texts, str], Texts] | None = None
-    """Rewrites the texts before every epoch, given how a hidden word is written; None leaves them."""
+    """Rewrites the texts before every epoch, given the encoder's mask; None leaves them."""
     adversaries: Sequence[Adversary] = ()
     """Each takes a step on a batch before encoder and head do."""
     task_weight: float = 1.0
     """Factor of the task's cross entropy."""
     penalty: Callable[[Vectors, list[int]], torch.Tensor] | None = None
-    """Of the encoder's vectors of some texts of train and their rows: a scalar that is added to the objective."""
+    """Returns a scalar that is added to the objective, given vectors of some train texts and their rows."""
     steps_apart: bool = False
-    """The penalty is not added: before each step on the objective the encoder takes one on the penalty, by an optimiser
-    of its own."""
+    """Whether the encoder takes a step on the penalty, by its own optimiser, before each step on the task.
+
+    The penalty is then not added to the objective."""
     criterion: Callable[[float], float] | None = None
-    """Maps an epoch's error rate on dev to what is lowest in the epoch to keep; None leaves it to the recipe."""
+    """Maps an epoch's error rate on dev to a number that is lowest in the best epoch; None: as the recipe selects."""
+
+
+Encode = Callable[[Sequence[int], str], "Vectors"]
+"""Encodes rows of a split."""
+Batches = Callable[["torch.Generator"], Iterator[list[int]]]
+"""Divides the rows of train into random batches that suit the encoder."""
+Defend = Callable[[Encoder, Encode, Batches], Defence]
+"""Returns the defence of an encoder that is about to be trained."""
 
 
 @dataclass(frozen=True)
 class TaskModel:
-    """A trained encoder and its head: a softmax layer, with a ReLU layer below it where the recipe has one."""
+    """A trained encoder and its head on the task."""
 
     encoder: Any
-    """An `Encoder`."""
+    """An `Encoder`; victims may use what only their own encoder has."""
     head: torch.nn.Module
 
     def predict(self, vectors: Floats) -> Integers:
@@ -118,20 +129,22 @@ class TaskModel:
         self.encoder.save(folder / "encoder")
         save_file(self.head.state_dict(), folder / "head.safetensors")
 
+    @classmethod
+    def load(cls, encoder: Encoder, hidden: int | None, folder: Path) -> TaskModel:
+        """Return a saved model, given its loaded encoder and the ReLU units of its head."""
+        from safetensors.torch import load_file
 
-class EncoderRecipe(Protocol):
-    """How an encoder is built, loaded and trained on the task."""
+        state = load_file(folder / "head.safetensors")
+        head = new_head(encoder, hidden, labels=len(state["bias" if hidden is None else "2.bias"]))
+        head.load_state_dict(state)
+        return cls(encoder, head)
 
-    @property
-    def recipe(self) -> Recipe:
-        """How encoder and head are trained."""
 
-    @property
-    def candidates(self) -> Sequence[EncoderRecipe]:
-        """Recipes to try; the one that does best on dev is kept."""
+def new_head(encoder: Encoder, hidden: int | None, labels: int) -> torch.nn.Module:
+    """Return an untrained head: a softmax layer, above a ReLU layer if there are ``hidden`` units."""
+    from torch import nn
 
-    def build(self, corpus: Corpus) -> Encoder:
-        """Return the encoder as it is before training."""
-
-    def load_encoder(self, folder: Path) -> Encoder:
-        """Return what `Encoder.save` wrote."""
+    if hidden is None:
+        return nn.Linear(encoder.dimension, labels).to(encoder.device)
+    layers = nn.Linear(encoder.dimension, hidden), nn.ReLU(), nn.Linear(hidden, labels)
+    return nn.Sequential(*layers).to(encoder.device)

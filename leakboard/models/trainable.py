@@ -1,7 +1,8 @@
-"""The base class of victims that train an encoder on the task; `task_training` trains it."""
+"""Derive victims that train an encoder and its head on the task (`task_model`)."""
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,13 +11,16 @@ from typing import ClassVar
 
 import numpy as np
 
+from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Coverage, FittedVictim, Floats, Integers, Texts, Victim
-from leakboard.models.task_model import Encoder, Recipe, TaskModel
+from leakboard.logs import log_progress
+from leakboard.models.task_model import Defence, Defend, Encoder, Recipe, TaskModel
+from leakboard.randomness import seeded
 
 
 @dataclass(frozen=True)
 class FittedOnTask(FittedVictim):
-    """A fitted victim that is a task model; one that adds to its vectors publishes documents of its own."""
+    """A fitted victim that publishes the vectors of a task model; a defence of the vectors overrides that."""
 
     model: TaskModel
 
@@ -25,7 +29,7 @@ class FittedOnTask(FittedVictim):
         return self.model.encoder.documents(texts)
 
     def coverage(self, texts: Texts) -> Coverage:
-        """Return the shares of texts that the encoder treats otherwise than a reader would expect."""
+        """Return the encoder's shares of texts that are cut, or have no known word."""
         return self.model.encoder.coverage(texts)
 
     def predict(self, vectors: Floats) -> Integers:
@@ -38,47 +42,79 @@ class FittedOnTask(FittedVictim):
 
 
 class TrainableVictim(Victim):
-    """A victim that trains an encoder on the task; victims that defend the encoder build on it.
+    """A victim that trains an encoder on the task. Defences build on it by `fit_task_model`.
 
     A plugin adds its options, ``build``, ``load_encoder`` and ``recipe``.
     """
 
     fitted: ClassVar[type[FittedOnTask]] = FittedOnTask
-    """What ``fit`` returns."""
+    """The type that ``fit`` returns."""
 
     @abstractmethod
     def build(self, corpus: Corpus) -> Encoder:
-        """Return the encoder as it is before training; it may read the texts of train.
+        """Return the encoder before training; it may read the texts of train.
 
-        What is to stay as it is requires no gradient.
+        Parameters that require no gradient are not trained.
         """
 
     @abstractmethod
     def load_encoder(self, folder: Path) -> Encoder:
-        """Return what `Encoder.save` wrote."""
+        """Return the encoder that `Encoder.save` wrote."""
 
     @property
     @abstractmethod
     def recipe(self) -> Recipe:
-        """How it is trained."""
+        """How encoder and head are trained."""
 
     @property
     def candidates(self) -> Sequence[TrainableVictim]:
-        """Victims of its kind, of which the one that does best on dev is kept."""
+        """Victims to train; the best one on dev is kept."""
         return (self,)
 
     def fit(self, corpus: Corpus, seed: int) -> FittedOnTask:
         """Train encoder and head on the task labels.
 
         Raises:
-            RequestError: no weights, or the corpus has no task label.
+            RequestError: there are no weights, or the corpus has no task label.
         """
-        from leakboard.models.task_training import fit_task_model
-
-        return self.fitted(fit_task_model(self, type(self).__module__.rpartition(".")[2], corpus, seed))
+        name = type(self).__module__.rpartition(".")[2]
+        return self.fitted(self.fit_task_model(name, corpus, seed))
 
     def load(self, folder: Path) -> FittedOnTask:
         """Return a saved encoder and its head."""
-        from leakboard.models.task_training import load_task_model
+        return self.fitted(TaskModel.load(self.load_encoder(folder / "encoder"), self.recipe.hidden, folder))
 
-        return self.fitted(load_task_model(self, folder))
+    def fit_task_model(self, name: str, corpus: Corpus, seed: int, defend: Defend = lambda *_: Defence()) -> TaskModel:
+        """Train encoder and head on the task labels, under a defence.
+
+        Args:
+            name: of the plugin, for messages.
+            corpus: with train and dev.
+            seed: of weights, batches and dropout.
+            defend: returns the defence; by default there is none.
+
+        Raises:
+            RequestError: there are no weights, or the corpus has no task label.
+            FloatingPointError: the dev loss is not finite in any epoch of any candidate.
+        """
+        from leakboard.models.task_training import train_on_task  # imports torch
+
+        if not corpus.has_labels:
+            raise RequestError(f"{name}: {corpus.name} has no task label to train on; sentence_encoder needs none")
+        best, least, candidates = None, math.inf, self.candidates
+        for candidate in candidates:
+            try:
+                with seeded(seed):
+                    model, value = train_on_task(candidate.build(corpus), candidate.recipe, corpus, seed, defend)
+            except FloatingPointError as error:
+                if len(candidates) == 1:
+                    raise
+                log_progress(str(error))
+                continue
+            if value < least:
+                best, least = model, value
+        if best is None:
+            raise FloatingPointError(f"the dev loss is not finite with any of {len(candidates)} recipes")
+        if len(candidates) > 1:
+            log_progress(f"best of {len(candidates)} recipes: {best.encoder.dimension} dimensions, {least:.4f} on dev")
+        return best

@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from leakboard.errors import RequestError
-from leakboard.models import task_model, task_training
+from leakboard.models import task_model
+from leakboard.models.trainable import TrainableVictim
 from leakboard.models.training import Adversary, shuffled, train
 from leakboard.randomness import derived_seed
 from leakboard.suite.options import build
@@ -174,7 +175,7 @@ class TestTraining:
         encode, rows = (lambda rows, split: vectors[rows]), list(range(20))
         batches = partial(in_eights, corpus)
         monkeypatch.setattr(
-            "leakboard.models.task_training.fit_task_model",
+            "leakboard.models.trainable.TrainableVictim.fit_task_model",
             lambda *given: defences.append(given[-1](encoder, encode, batches)),
         )
         encoder = type("Encoder", (), {"dimension": 6, "device": torch.device("cpu")})
@@ -213,7 +214,7 @@ class TestTraining:
 
     @pytest.mark.parametrize("method", NAMES[:3])
     def test_each_side_moves_its_own_parameters_alone(self, corpus, method, monkeypatch):
-        seen, fit = [], task_training.fit_task_model
+        seen, fit = [], TrainableVictim.fit_task_model
 
         def watched(victim, name, corpus, seed, defend):
             def watching(encoder, *given):
@@ -235,7 +236,7 @@ class TestTraining:
 
             return fit(victim, name, corpus, seed, watching)
 
-        monkeypatch.setattr("leakboard.models.task_training.fit_task_model", watched)
+        monkeypatch.setattr("leakboard.models.trainable.TrainableVictim.fit_task_model", watched)
         Adversarial(method=method, encoder={"lstm": {"dimension": 8, "epochs": 1, "batch_size": 16}}).fit(corpus, 0)
         assert len(seen) > 4
         for (turn, adversary, encoder), (_, adversary_after, encoder_after) in itertools.pairwise(seen):
@@ -245,7 +246,7 @@ class TestTraining:
     @pytest.mark.parametrize("apart", [True, False])
     def test_steps_apart_go_down_the_term_before_the_task_is_looked_at(self, corpus, apart, monkeypatch):
         """By the rate times the term's gradient, where steps are plain gradient descent."""
-        rate, terms, tasks, fit = 0.5, [], [], task_training.fit_task_model
+        rate, terms, tasks, fit = 0.5, [], [], TrainableVictim.fit_task_model
 
         def watched(victim, name, corpus, seed, defend):
             def watching(encoder, *given):
@@ -265,7 +266,7 @@ class TestTraining:
 
             return fit(victim, name, corpus, seed, watching)
 
-        monkeypatch.setattr("leakboard.models.task_training.fit_task_model", watched)
+        monkeypatch.setattr("leakboard.models.trainable.TrainableVictim.fit_task_model", watched)
         encoder = {"embedding_bag": {"dimension": 8, "epochs": 1, "learning_rate": rate}}
         Adversarial(method="declustering", encoder=encoder, steps_apart=apart).fit(corpus, 0)
         assert len(terms) > 3

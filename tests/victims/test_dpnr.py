@@ -8,7 +8,8 @@ import torch
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Texts
-from leakboard.models import task_model, task_training
+from leakboard.models import task_model
+from leakboard.models.trainable import TrainableVictim
 from leakboard.models.word_encoders import UNKNOWN
 from leakboard.privacy.mechanisms.normalisation import min_max
 from leakboard.privacy.mechanisms.textbook import gaussian_delta
@@ -42,7 +43,7 @@ def fitted(corpus):
 @pytest.fixture
 def heads(monkeypatch):
     """Record what the softmax layer is given at every step: epoch, whether in training, the vectors, and them clean."""
-    seen, plain = [], task_training.fit_task_model
+    seen, plain = [], TrainableVictim.fit_task_model
 
     def recording(victim, name, corpus, seed, defend):
         defence = defend(None, None)
@@ -54,7 +55,7 @@ def heads(monkeypatch):
 
         return plain(victim, name, corpus, seed, lambda *_: task_model.Defence(vectors, defence.texts))
 
-    monkeypatch.setattr("leakboard.models.task_training.fit_task_model", recording)
+    monkeypatch.setattr("leakboard.models.trainable.TrainableVictim.fit_task_model", recording)
     return seen
 
 

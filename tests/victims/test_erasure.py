@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from leakboard.victims.adversarial import Adversarial, _eraser
+from leakboard.victims.adversarial import Adversarial, fit_eraser
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ class TestErasure:
         vectors[:, 0] += 1.5 * truth
         corpus = make_corpus({s: {"e": truth} for s in ("train", "dev", "test")}, [("e", ("no", "yes"), "entity")])
         model = type("Model", (), {"encoder": type("Encoder", (), {"documents": lambda self, texts: vectors})()})()
-        erased = _eraser(model, corpus)(torch.from_numpy(vectors).double()).numpy()
+        erased = fit_eraser(model, corpus)(torch.from_numpy(vectors).double()).numpy()
 
         def separates(values):
             direction = values[truth == 1].mean(0) - values[truth == 0].mean(0)

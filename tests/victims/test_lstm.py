@@ -129,19 +129,19 @@ class TestVictim:
         assert np.array_equal(both.load(tmp_path).publish_documents(reviews.texts("dev"), RNG), vectors[best])
 
     def test_a_dimension_that_diverges_loses_no_other(self, reviews, monkeypatch):
-        fit, told = task_training._fit, []
+        train_on_task, told = task_training.train_on_task, []
 
-        def diverging(candidate, *given):
-            if candidate.dimension == 4:
+        def diverging(encoder, *given):
+            if encoder.dimension == 4:
                 raise FloatingPointError("the dev loss is not finite in any of 1 epochs")
-            return fit(candidate, *given)
+            return train_on_task(encoder, *given)
 
-        monkeypatch.setattr(task_training, "_fit", diverging)
-        monkeypatch.setattr(task_training, "log_progress", told.append)
+        monkeypatch.setattr(task_training, "train_on_task", diverging)
+        monkeypatch.setattr("leakboard.models.trainable.log_progress", told.append)
         fitted = Lstm(dimension=(4, 8), epochs=1).fit(reviews.only("train", "dev"), 0)
         assert fitted.model.encoder.dimension == 8
         assert told[0] == "the dev loss is not finite in any of 1 epochs"
-        assert told[1].startswith("kept of 2: 8 dimensions, 0.")
+        assert told[1].startswith("best of 2 recipes: 8 dimensions, 0.")
         with pytest.raises(FloatingPointError, match="not finite with any of 2 recipes"):
             Lstm(dimension=(4, 4), epochs=1).fit(reviews.only("train", "dev"), 0)
 

@@ -61,7 +61,7 @@ class TestEmpiricalPrivacyCriterion:
         monkeypatch.setattr("leakboard.victims.adversarial.log_progress", notes.append)
         encoder = {"lstm": {"dimension": [4, 8], "epochs": 1}}
         Adversarial(method="declustering", encoder=encoder, least_privacy=0.4).fit(corpus, 0)
-        assert (notes == ["least_privacy: 0.4 was reached in no epoch; the most private is kept"]) is told
+        assert (notes == ["least_privacy: no epoch reached 0.4; the most private epoch is kept"]) is told
 
     def test_an_attacker_who_fails_shows_no_privacy(self, make_corpus):
         rare = {"e": [0] * 9 + [1], "f": [1] * 6 + [0] * 4}

@@ -1,1 +1,1 @@
-"""Training against an adversary, and choosing by its success."""
+"""Train an encoder against an adversary, and choose its epoch by the adversary's success."""

@@ -1,8 +1,8 @@
-"""Terms that are trained into an encoder against an attacker: each an adversary, a penalty, or both.
+"""Build the terms that are trained into an encoder: each has a penalty, and most have an adversary.
 
-An adversary learns to guess the secrets, or the text, from the encoder's vectors; the penalty rewards the encoder for
-its failure. Whoever measures privacy trains attackers of their own: the adversary that an encoder was trained to fool
-is not the one that it will meet.
+An adversary learns to guess the secrets, or the text, from the encoder's vectors. The penalty rewards the encoder when
+the adversary fails. Privacy must be measured by newly trained attackers: an encoder that fools the adversary of its
+training may not fool another attacker.
 """
 
 import itertools
@@ -18,57 +18,59 @@ from leakboard.models.training import Adversary, Vectors
 from leakboard.randomness import derived_seed, seeded
 
 Penalty = Callable[[Vectors, list[int]], torch.Tensor]
+"""Returns a scalar, given the encoder's vectors of some train texts and their rows."""
+Term = tuple[Adversary | None, Penalty]
 
 
 @dataclass(frozen=True)
 class AdversaryContext:
-    """What a term is made of."""
+    """Everything that a term is built from."""
 
     corpus: Corpus
     dimension: int
-    """Of the encoder's vectors."""
+    """Dimensions of the encoder's vectors."""
     device: torch.device
     encode: Callable[[Sequence[int], str], Vectors]
     """Encodes rows of a split."""
     batches: Callable[[torch.Generator], Iterator[list[int]]]
-    """Yields the rows of train once, in random batches that the encoder takes well."""
+    """Yields the rows of train once, in random batches that suit the encoder."""
     seed: int
     hidden: int
-    """ReLU units of an adversary."""
+    """ReLU units of the adversary."""
     learning_rate: float
-    """Adam's, of an adversary."""
+    """Rate of the adversary's Adam."""
     characters: int
-    """Longest text that a generator reads (characters)."""
+    """Longest text that the generator reads (characters)."""
 
     def secrets(self) -> torch.Tensor:
         """Return the secrets of train, int64 (n, secrets)."""
         columns = [self.corpus.column("train", secret.name) for secret in self.corpus.secrets]
         return torch.from_numpy(np.stack(columns, axis=1)).to(self.device)
 
-    def adversary(self, module: torch.nn.Module, loss: Callable[[Vectors, list[int]], torch.Tensor]) -> Adversary:
-        """Return a module that learns by an Adam of its own."""
+    def value_counts(self) -> list[int]:
+        """Return the number of values of each secret."""
+        return [len(secret.values) for secret in self.corpus.secrets]
+
+    def classifier(self, outputs: int) -> torch.nn.Sequential:
+        """Return an untrained network with one ReLU layer, from vectors to ``outputs`` logits."""
+        output = torch.nn.Linear(self.hidden, outputs)
+        return torch.nn.Sequential(torch.nn.Linear(self.dimension, self.hidden), torch.nn.ReLU(), output)
+
+    def adversary(self, module: torch.nn.Module, loss: Penalty) -> Adversary:
+        """Return an adversary that trains the module by its own Adam."""
         module.to(self.device)
         return Adversary(module, loss, torch.optim.Adam(module.parameters(), lr=self.learning_rate))
 
 
-def _classifier(context: AdversaryContext, sizes: Sequence[int]) -> torch.nn.Sequential:
-    outputs = torch.nn.Linear(context.hidden, sum(sizes))
-    return torch.nn.Sequential(torch.nn.Linear(context.dimension, context.hidden), torch.nn.ReLU(), outputs)
+def multidetasking(context: AdversaryContext) -> Term:
+    """Train an adversary, and reward the encoder if it predicts flipped secrets (Coavoux et al. 2018).
 
-
-def _sizes(context: AdversaryContext) -> list[int]:
-    return [len(secret.values) for secret in context.corpus.secrets]
-
-
-def multidetasking(context: AdversaryContext) -> tuple[Adversary | None, Penalty]:
-    """An adversary is trained along, and the encoder rewarded where it predicts flipped secrets (Coavoux et al. 2018).
-
-    The adversary minimises -log P(z | r); encoder and head minimise -log P(not z | r) beside the task. Of a binary
-    secret "not z" is the flipped bit, as in the paper; of one with more values it is any but the true one.
+    The adversary minimises -log P(z | r). Encoder and head minimise the task's loss and -log P(not z | r). If the
+    secret is binary, "not z" is the flipped bit, as in the paper; otherwise it is any value but the true one.
     """
-    truth, sizes = context.secrets(), _sizes(context)
+    truth, sizes = context.secrets(), context.value_counts()
     with seeded(derived_seed(context.seed, "adversary")):
-        network = _classifier(context, sizes)
+        network = context.classifier(sum(sizes))
 
     def loss(vectors: Vectors, rows: list[int]) -> torch.Tensor:
         parts = network(vectors).split(sizes, dim=1)
@@ -85,14 +87,14 @@ def multidetasking(context: AdversaryContext) -> tuple[Adversary | None, Penalty
     return context.adversary(network, loss), penalty
 
 
-def gradient_reversal(context: AdversaryContext) -> tuple[Adversary | None, Penalty]:
-    """Min over encoder and head, max over discriminators, one a secret, of the task's loss less theirs.
+def gradient_reversal(context: AdversaryContext) -> Term:
+    """Minimise over encoder and head, and maximise over the discriminators, the task's loss minus the discriminators'.
 
-    Li, Baldwin and Cohn (2018); here the discriminators step first.
+    There is one discriminator a secret (Li, Baldwin and Cohn 2018). Here the discriminators step first.
     """
-    truth, sizes = context.secrets(), _sizes(context)
+    truth = context.secrets()
     with seeded(derived_seed(context.seed, "adversary")):
-        networks = torch.nn.ModuleList(_classifier(context, [size]) for size in sizes)
+        networks = torch.nn.ModuleList(context.classifier(count) for count in context.value_counts())
 
     def loss(vectors: Vectors, rows: list[int]) -> torch.Tensor:
         parts = (cross_entropy(network(vectors), truth[rows, i]) for i, network in enumerate(networks))
@@ -102,7 +104,7 @@ def gradient_reversal(context: AdversaryContext) -> tuple[Adversary | None, Pena
 
 
 class CharacterModel(torch.nn.Module):
-    """A language model of characters whose LSTM starts from the vector as its cell state (Coavoux et al.'s code)."""
+    """A language model of characters: its LSTM starts from the vector as cell state (Coavoux et al.'s code)."""
 
     def __init__(self, characters: int, dimension: int):
         super().__init__()
@@ -111,17 +113,18 @@ class CharacterModel(torch.nn.Module):
         self.output = torch.nn.Linear(dimension, characters)
 
     def forward(self, vectors: Vectors, texts: torch.Tensor) -> torch.Tensor:
-        """Return the mean of -ln P(character | those before, vector); texts are int64 (n, length), padded with 0."""
+        """Return the mean of -ln P(character | earlier ones, vector); texts are int64 (n, length), padded with 0."""
         cell = vectors.unsqueeze(0)
         states, _ = self.lstm(self.characters(texts[:, :-1]), (torch.zeros_like(cell), cell.contiguous()))
         return cross_entropy(self.output(states).flatten(0, 1), texts[:, 1:].flatten(), ignore_index=0)
 
 
-def generation(context: AdversaryContext) -> tuple[Adversary | None, Penalty]:
-    """A generator learns to write the text from its vector, and the encoder to make that hard (Coavoux et al. 2018).
+def generation(context: AdversaryContext) -> Term:
+    """Train a generator to write the text from its vector, and the encoder to make that hard (Coavoux et al. 2018).
 
-    It needs no secrets. The paper sums the losses of all of a text's characters; here the first ones' are averaged, so
-    that long texts do not outweigh the task: its weight of 1 is about one of 100 here. The gain has no bound.
+    It needs no secrets. The paper sums the losses of all characters of a text. Here the losses of the first characters
+    are averaged, so that long texts do not outweigh the task: the paper's weight of 1 is about 100 here. The encoder's
+    gain has no bound.
     """
     texts = [text[: context.characters] for text in context.corpus.texts("train")]
     alphabet = {character: code for code, character in enumerate(sorted(set().union(*texts)), 3)}
@@ -137,16 +140,16 @@ def generation(context: AdversaryContext) -> tuple[Adversary | None, Penalty]:
     return context.adversary(network, loss), lambda vectors, rows: -loss(vectors, rows)
 
 
-def declustering(context: AdversaryContext) -> tuple[Adversary | None, Penalty]:
-    """Texts with like secrets are pushed apart, texts with unlike ones pulled together (Coavoux et al. 2018).
+def declustering(context: AdversaryContext) -> Term:
+    """Push texts with equal secrets apart, and pull texts with different secrets together (Coavoux et al. 2018).
 
-    The term is (0.5 - l(z, z')) ||r - r'||^2 with r' of a random text of train, whatever the first. The paper names l
-    the Hamming distance, under which the sign would do the opposite of what it says; its code takes the share of
-    agreeing secrets, as here. The term is bounded below only where the vectors are, as an LSTM's.
+    The term is (0.5 - l(z, z')) ||r - r'||^2, with r' of a random text of train. The paper calls l the Hamming
+    distance, under which the term would do the opposite. Its code takes the share of equal secrets, as here. The term
+    has a lower bound only if the vectors are bounded, as an LSTM's are.
     """
     truth = context.secrets()
     generator = torch.Generator().manual_seed(derived_seed(context.seed, "pairs"))
-    # Drawn by batches of like length, since the padding of unlike ones would cost more than the rest
+    # In batches of similar length: padding texts of different lengths would cost more than everything else
     endless = itertools.chain.from_iterable(context.batches(generator) for _ in itertools.count())
 
     def penalty(vectors: Vectors, rows: list[int]) -> torch.Tensor:
@@ -158,10 +161,10 @@ def declustering(context: AdversaryContext) -> tuple[Adversary | None, Penalty]:
     return None, penalty
 
 
-TERMS: Mapping[str, Callable[[AdversaryContext], tuple[Adversary | None, Penalty]]] = {
+TERMS: Mapping[str, Callable[[AdversaryContext], Term]] = {
     "multidetasking": multidetasking,
     "gradient_reversal": gradient_reversal,
     "generation": generation,
     "declustering": declustering,
 }
-"""What each method trains in."""
+"""Builds the term of each method that is trained into the encoder."""

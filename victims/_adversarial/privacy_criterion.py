@@ -1,6 +1,6 @@
-"""Selection by empirical privacy: the most accurate epoch that leaves attackers on dev little enough.
+"""Select by empirical privacy: keep the most accurate epoch of those that are private enough on dev.
 
-Coavoux et al. (2018) select by accuracy alone and name this as future work.
+Coavoux et al. (2018) select by accuracy alone, and name selection by privacy as future work.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,32 +17,32 @@ from leakboard.models.classifier import LinearClassifier
 from leakboard.models.training import Vectors
 
 BATCH = 256
-"""Texts that are encoded at once (texts)."""
+"""Texts encoded at once."""
 
 
 @dataclass
 class EmpiricalPrivacyCriterion:
-    """Called with the error rate of every epoch on dev."""
+    """A criterion of a `Defence`: maps the error rate of an epoch on dev to a number, lowest in the epoch to keep."""
 
     least: float
-    """Privacy on dev that is asked for, in (0, 1)."""
+    """Least privacy on dev, in (0, 1)."""
     corpus: Corpus
     encode: Callable[[Sequence[int], str], Vectors]
     history: list[float] = field(default_factory=list)
-    """Privacy on dev of every epoch so far."""
+    """Privacy on dev after every epoch so far."""
 
     def __call__(self, error: float) -> float:
-        """Return the error rate, or where privacy is too low more than 1, and the more the less private."""
+        """Return the error rate of a private enough epoch; otherwise 1 + the missing privacy, which is larger."""
         self.history.append(privacy := dev_privacy(self.corpus, self.encode))
-        log_progress(f"dev accuracy {1 - error:.4f}, dev privacy {privacy:.4f} (asked: {self.least})")
+        log_progress(f"dev accuracy {1 - error:.4f}, dev privacy {privacy:.4f} (at least {self.least})")
         return error if privacy >= self.least else 1 + self.least - privacy
 
 
 def dev_privacy(corpus: Corpus, encode: Callable[[Sequence[int], str], Vectors]) -> float:
     """Return empirical privacy on dev from linear attackers that are trained on the vectors of train.
 
-    As LeakBoard scores attacks: 1 - the better of the attackers and of the best constant guess on train; the score is
-    the mean accuracy over attributes, or the micro F1 over entities, whichever is higher.
+    It is 1 - the better score of the attackers and of the best constant guess on train, as LeakBoard scores attacks.
+    The score is the mean accuracy over attributes or the micro F1 over entities, whichever is higher.
     """
     vectors = {
         split: np.concatenate(

@@ -1,15 +1,18 @@
-"""Options of victims on a pretrained transformer: which weights, and in which number format."""
+"""Share the options of victims on a pretrained transformer: its weights and number format."""
 
 from pathlib import Path
 from typing import ClassVar, Self
 
 from leakboard.interfaces import Victim
 from leakboard.models import checkpoints
+from leakboard.models.tiny_bert import write_tiny_bert
 from leakboard.suite.options import shared
 
 
 @shared
-class Pretrained(Victim):
+class PretrainedVictim(Victim):
+    """A victim on a pretrained transformer."""
+
     checkpoint: str = checkpoints.MINILM
     """Local folder, hub id (with ``revision``), or ``all-MiniLM-L6-v2`` from the hub's cache or its package."""
     revision: str | None = None
@@ -21,14 +24,12 @@ class Pretrained(Victim):
 
     @classmethod
     def availability(cls) -> str:
-        """Return whether the default checkpoint is here."""
+        """Return ``ready``, or how to install the default checkpoint."""
         return checkpoints.availability()
 
     @classmethod
     def example(cls, folder: Path) -> Self:
-        """Return the recipe on a random BERT, which is written into the folder."""
-        from leakboard.models.tiny_bert import write_tiny_bert
-
+        """Return the victim on a random BERT, which is written into the folder."""
         return cls(checkpoint=str(write_tiny_bert(folder / "tiny_bert")), precision="float32")
 
     def fingerprint(self) -> str:
