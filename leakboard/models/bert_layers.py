@@ -1,7 +1,7 @@
 """Run a BERT in two parts, its lower and its upper layers, and compute the last layer for the first token alone.
 
-A classifier reads only the first token's vector of the last layer. With query q, hidden states x_t and attention weights
-a_t, that vector needs no product of another token's state with the weights of keys (W, b) or values (V, c):
+A classifier reads only the first token's vector of the last layer. That vector needs no product of another token's
+state with the weights of keys (W, b) or values (V, c). With query q, hidden states x_t and attention weights a_t:
 
 - Scores are q . (W x_t + b) = (W^T q) . x_t + q . b. The term q . b is the same for every token, so the softmax ignores
   it, and b gets no gradient.

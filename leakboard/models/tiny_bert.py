@@ -1,4 +1,4 @@
-"""A random BERT of two layers, for tests and examples: real in form, without pretrained weights."""
+"""Write a random BERT of two layers, for tests and examples that need no pretrained weights."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from leakboard.randomness import seeded
 
 
 def write_tiny_bert(folder: Path, texts: Iterable[str] = ()) -> Path:
-    """Write weights and tokenizer of the model, always the same, and return the folder.
+    """Write weights and tokenizer, the same every time, and return the folder.
 
     Args:
-        folder: to write into; it is made where it is missing.
-        texts: the vocabulary has their words of two to six letters; other words are split into letters.
+        folder: to write into; created if missing.
+        texts: their words of two to six letters are in the vocabulary; other words are split into letters.
     """
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast

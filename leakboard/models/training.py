@@ -1,10 +1,14 @@
-"""The one training loop: minibatch gradient descent that keeps the best epoch on dev, or the last one."""
+"""Train any torch module by minibatch gradient descent, and keep the best epoch on dev, or the last one.
+
+This is the only training loop of encoders, attackers and decoders; skip-gram has its own (`skip_gram`).
+"""
 
 from __future__ import annotations
 
 import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
@@ -18,19 +22,20 @@ Vectors = torch.Tensor
 """float32 (n, d)."""
 Batch = TypeVar("Batch")
 Keep = Literal["best", "last"]
-"""Which epoch's weights are kept: that of best dev loss, or the last."""
+"""Epoch to keep the weights of: the one of best dev loss, or the last."""
 
 
 @dataclass(frozen=True)
 class Adversary:
-    """Learns against what is trained, with parameters of its own; whoever measures privacy trains attackers anew."""
+    """A module that is trained against another one. Privacy is measured by newly trained attackers, not by it."""
 
     module: torch.nn.Module
     loss: Callable[..., torch.Tensor]
-    """A scalar with gradient: of the vectors of some texts of train, which pass no gradient on, and their rows; in the
-    training loop, of a batch."""
+    """Returns a scalar with gradient.
+
+    In a `Defence` its arguments are detached vectors of some train texts, and their rows; in `train` it is a batch."""
     optimiser: torch.optim.Optimizer
-    """Of the adversary's parameters; gradients that others sent there are thrown away before."""
+    """Optimiser of the adversary's parameters. Gradients from the other module's loss are dropped before a step."""
 
 
 def train(
@@ -48,21 +53,21 @@ def train(
     keep: Keep = "best",
     log_epochs: bool = False,
 ) -> list[float]:
-    """Train ``module`` in place and leave it with the weights of its best epoch, or of its last.
+    """Train ``module`` in place, and leave it with the weights of its best epoch, or of its last.
 
     Args:
-        module: what is trained.
+        module: trained in place.
         batches: yields the batches of one epoch, in the order of training.
         loss: mean loss of a batch, a scalar with gradient.
         dev_loss: loss on dev, lower is better; called after every epoch in evaluation mode without gradient.
         optimiser: of the module's parameters.
-        epochs: passes over the batches, at most.
+        epochs: most passes over the batches.
         adversaries: each takes a step on every batch before the module does.
         patience: stop after this many epochs without a better dev loss; None trains all ``epochs``.
         scheduler: stepped after every batch.
-        clipping_norm: largest 2-norm of the whole gradient; None leaves it.
-        keep: ``last`` selects nothing on dev, but an epoch whose dev loss is not finite is never kept.
-        log_epochs: tell the user about every epoch.
+        clipping_norm: largest 2-norm of the whole gradient; None does not clip.
+        keep: ``last`` selects nothing on dev, but never keeps an epoch with a dev loss that is not finite.
+        log_epochs: log the dev loss of every epoch.
 
     Returns:
         The dev loss after each epoch.
@@ -71,7 +76,8 @@ def train(
         FloatingPointError: the dev loss is not finite in any epoch.
     """
     history: list[float] = []
-    best: dict[str, Any] | None = None
+    least, least_epoch = math.inf, 1
+    kept: dict[str, Any] | None = None
     with _flushed_subnormals():
         for epoch in range(1, epochs + 1):
             module.train()
@@ -95,14 +101,16 @@ def train(
                 _zero_subnormals(stepped)
             if log_epochs:
                 log_progress(f"epoch {epoch}/{epochs}: {history[-1]:.4f} on dev (lower is better)")
-            finite = [value if math.isfinite(value) else math.inf for value in history]
-            if math.isfinite(history[-1]) and (keep == "last" or history[-1] <= min(finite)):
-                best = copy.deepcopy(module.state_dict())
-            if patience is not None and epoch - 1 - finite.index(min(finite)) >= patience:
+            if math.isfinite(history[-1]):
+                if history[-1] < least:
+                    least, least_epoch = history[-1], epoch
+                if keep == "last" or history[-1] == least:
+                    kept = copy.deepcopy(module.state_dict())
+            if patience is not None and epoch - least_epoch >= patience:
                 break
-    if best is None:
+    if kept is None:
         raise FloatingPointError(f"the dev loss is not finite in any of {len(history)} epochs")
-    module.load_state_dict(best)
+    module.load_state_dict(kept)
     return history
 
 
@@ -114,9 +122,9 @@ def shuffled(count: int, batch_size: int, generator: torch.Generator) -> Iterato
 def of_like_length(
     lengths: Sequence[int], batch_size: int, generator: torch.Generator | None = None
 ) -> Iterator[list[int]]:
-    """Yield batches of indices of texts of like length: little is computed on padding.
+    """Yield batches of indices of texts of similar length, so that little is computed on padding.
 
-    With a generator the texts are shuffled, sorted within pools of 32 batches, and the batches shuffled again.
+    With a generator, the texts are shuffled, sorted within pools of 32 batches, and the batches are shuffled.
     """
     sizes = np.array(lengths)
     if not len(sizes):
@@ -138,7 +146,7 @@ def of_like_length(
 
 @torch.no_grad()
 def encode_all(encoder: Any, texts: Sequence[str]) -> Floats:
-    """Return one vector a text, float32 (n, d), from an `Encoder` (see `task_model`) in evaluation mode."""
+    """Return one vector a text, float32 (n, d), of an `Encoder` (`task_model`) in evaluation mode."""
     encoder.eval()
     prepared = encoder.prepare(texts)
     vectors = np.empty((len(prepared), encoder.dimension), np.float32)
@@ -147,23 +155,23 @@ def encode_all(encoder: Any, texts: Sequence[str]) -> Floats:
     return vectors
 
 
-class _flushed_subnormals:
+@contextmanager
+def _flushed_subnormals() -> Iterator[None]:
     """Treat subnormal numbers as zero while training.
 
-    With inputs of large scale many units die, Adam's moments of their weights decay into subnormal numbers, and
-    arithmetic on those is many times slower. The switch reaches the calling thread only, not the others of torch's
-    pool; `_zero_subnormals` does the rest.
+    Inputs of large scale kill many units. Adam's moments of their weights decay into subnormal numbers, on which
+    arithmetic is many times slower. The switch reaches the calling thread only, not the other threads of torch's pool;
+    `_zero_subnormals` does the rest.
     """
-
-    def __enter__(self) -> None:
-        torch.set_flush_denormal(True)
-
-    def __exit__(self, *_: object) -> None:
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
         torch.set_flush_denormal(False)
 
 
 def _zero_subnormals(optimiser: torch.optim.Optimizer) -> None:
-    """Set subnormal numbers of the optimiser's state to zero, whichever thread left them."""
+    """Set subnormal numbers of the optimiser's state to zero, in whichever thread they arose."""
     for state in optimiser.state.values():
         for value in state.values():
             if torch.is_tensor(value) and value.is_floating_point():

@@ -1,7 +1,7 @@
-"""A pretrained transformer as an encoder: texts to document vectors and to contextual word vectors.
+"""Encode texts by a pretrained transformer, to document vectors and to contextual word vectors.
 
-Batches are sorted by length, so little is computed on padding, and run in bfloat16 where the processor has it. What
-leaves frozen layers is kept (`frozen_states`): a corpus goes through them once, not in every epoch of every victim.
+Batches are sorted by length, so that little is computed on padding, and run in bfloat16 if the processor has it. The
+output of frozen layers is cached (`frozen_states`): a corpus passes them once, not in every epoch of every victim.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ if TYPE_CHECKING:
     from tokenizers import Encoding
 
 TrainedLayers = Literal["all", "none"] | int
-"""All layers and the embeddings, none, or the last k."""
+"""Layers to train: all and the embeddings, none, or the last k."""
 
 LOCAL: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-"""How everything is loaded: files that are here, and no code from them."""
+"""Options of every load: local files only, and no code from them."""
 ATTENTION_DROPOUT = ("attention_probs_dropout_prob", "attention_dropout")
-"""Set to 0: drawing the masks of all attention weights costs a tenth of a training step."""
+"""Options that are set to 0: drawing the masks of all attention weights costs a tenth of a training step."""
 ATTENTION = {"cuda": "sdpa", "cpu": "eager"}
-"""On a processor the fused kernel multiplies head by head: a training step takes a quarter longer with it."""
+"""Kernel by device: on a CPU the fused kernel multiplies head by head, and a training step takes a quarter longer."""
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A text as its batches need it."""
+    """A tokenised text, with its states after the frozen layers."""
 
     encoding: Encoding
     states: torch.Tensor | None = None
-    """What left the frozen layers, float32 (tokens, d); None where there are none, or too many to be kept."""
+    """Output of the frozen layers, float32 (tokens, d); None without frozen layers, or if too large to cache."""
 
     def __len__(self) -> int:
         return len(self.encoding.ids)
@@ -58,9 +58,9 @@ class TransformerEncoder(torch.nn.Module):
         folder: configuration, tokenizer and safetensors weights.
         max_tokens: longer texts are cut (tokens, special ones included).
         pooling: ``cls`` takes the first token's vector, ``mean`` the mean over the text's tokens.
-        precision: ``auto`` takes bfloat16 where the processor has it.
-        attends_masks: whether tokens attend to the mask, which stands for a hidden word (without a mask token the
-            unknown token does), and means are taken over it.
+        precision: ``auto`` takes bfloat16 if the processor has it.
+        batch_size: texts a batch.
+        attends_masks: whether tokens attend to masks (`mask`), and whether means include them.
     """
 
     def __init__(
@@ -93,11 +93,11 @@ class TransformerEncoder(torch.nn.Module):
         self.unattended = None if attends_masks else self.tokenizer.backend_tokenizer.token_to_id(self.mask)
         self.max_tokens = min(max_tokens, getattr(self.model.config, "max_position_embeddings", max_tokens))
         self.to(self.device)
-        wants = precision == "bfloat16" or (precision == "auto" and has_bfloat16(self.device))
-        self.autocast_type = torch.bfloat16 if wants else None
+        uses_bfloat16 = precision == "bfloat16" or (precision == "auto" and has_bfloat16(self.device))
+        self.autocast_type = torch.bfloat16 if uses_bfloat16 else None
         self.parts = BertLayers.of(self.model)
-        """Frozen layers are the lower ones; None where the architecture runs whole."""
-        self._trained: tuple[Any, ...] = (self.model,)
+        """The lower layers are the frozen ones; None if the architecture cannot be split."""
+        self._trained: tuple[Any, ...] = (self.model,)  # a ModuleList would be saved twice
 
     @property
     def dimension(self) -> int:
@@ -106,7 +106,7 @@ class TransformerEncoder(torch.nn.Module):
 
     @property
     def mask(self) -> str:
-        """How a hidden word is written: the mask token, or where there is none the unknown token.
+        """The word that is written in the place of a hidden word: the mask token, or without one the unknown token.
 
         Raises:
             RequestError: the tokenizer has neither.
@@ -124,7 +124,7 @@ class TransformerEncoder(torch.nn.Module):
         """Return the encoder's layers, first to last.
 
         Raises:
-            RequestError: its architecture keeps them in no list.
+            RequestError: the architecture has no list of its layers.
         """
         count = getattr(self.model.config, "num_hidden_layers", None)
         for module in self.model.modules():
@@ -144,10 +144,10 @@ class TransformerEncoder(torch.nn.Module):
         return Coverage(cut=float(np.mean([bool(encoding.overflowing) for encoding in self.tokenise(texts)])))
 
     def freeze(self, trained: TrainedLayers) -> None:
-        """Hold everything below the ``trained`` layers fixed, embeddings too: without gradient, and without dropout.
+        """Freeze the embeddings and all but the ``trained`` layers: no gradient, and no dropout.
 
         Raises:
-            RequestError: a number is asked of an architecture that keeps its layers in no list.
+            RequestError: ``trained`` is a number, but the architecture has no list of its layers.
         """
         if trained == "all":
             return
@@ -161,7 +161,7 @@ class TransformerEncoder(torch.nn.Module):
             self.parts = BertLayers.of(self.model, len(self.layers()) - upper)
 
     def train(self, mode: bool = True) -> Self:
-        """Set what is not frozen to training or evaluation."""
+        """Set the layers that are not frozen to training or evaluation."""
         super().train(mode)
         self.model.train(False)
         for part in self._trained:
@@ -169,7 +169,7 @@ class TransformerEncoder(torch.nn.Module):
         return self
 
     def prepare(self, texts: Sequence[str]) -> list[Prepared]:
-        """Tokenise texts, and take them through the frozen layers unless the same were before."""
+        """Tokenise texts, and run the frozen layers on them unless their states are cached."""
         encodings = self.tokenise(texts)
         if self.parts is None or self._trained == (self.model,):
             return [Prepared(encoding) for encoding in encodings]
@@ -189,45 +189,47 @@ class TransformerEncoder(torch.nn.Module):
             4 * sum(lengths) * self.dimension,
             lambda: self._lower_states(list(distinct.values())),
         )
-        parts = [None] * len(lengths) if states is None else states.split(lengths)
-        states_of = dict(zip(distinct, parts, strict=True))
+        if states is None:
+            return [Prepared(encoding) for encoding in encodings]
+        states_of = dict(zip(distinct, states.split(lengths), strict=True))
         return [Prepared(encoding, states_of[tuple(encoding.ids)]) for encoding in encodings]
 
     @cached_property
     def _lower_weights(self) -> str:
-        """A digest of the frozen layers; they are frozen once."""
+        """A digest of the frozen layers, cached because they never change."""
         assert self.parts is not None
         config = self.model.config
-        read = (type(self.model), config.num_attention_heads, config.hidden_act, config.layer_norm_eps)
-        states_of = hashlib.sha256(repr(read).encode())
+        settings = (type(self.model), config.num_attention_heads, config.hidden_act, config.layer_norm_eps)
+        digest = hashlib.sha256(repr(settings).encode())
         for part in (self.parts.embeddings, *self.parts.lower_layers):
             for value in part.state_dict().values():
-                states_of.update(value.cpu().numpy().tobytes())
-        return states_of.hexdigest()
+                digest.update(value.cpu().numpy().tobytes())
+        return digest.hexdigest()
 
     @torch.no_grad()
     def _lower_states(self, prepared: Sequence[Prepared]) -> torch.Tensor:
-        """Return what leaves the frozen layers, float32 (tokens, d), one text after the other, in the main memory."""
+        """Return the frozen layers' output, float32 (tokens, d), one text after the other, in main memory."""
         lengths = [len(entry) for entry in prepared]
         states = torch.empty((sum(lengths), self.dimension))
-        places = states.split(lengths)
+        states_of_text = states.split(lengths)
         for batch in self.batches(prepared):
-            padded, _ = self._entering([prepared[i] for i in batch])
+            padded, _ = self._after_lower([prepared[i] for i in batch])
             for row, i in enumerate(batch):
-                places[i].copy_(padded[row, : lengths[i]])
+                states_of_text[i].copy_(padded[row, : lengths[i]])
         return states
 
-    def _entering(self, prepared: Sequence[Prepared]) -> tuple[HiddenStates, AttentionMask]:
-        """Return what enters the upper layers."""
-        ids, mask = self._padded(prepared)
-        kept = [entry.states for entry in prepared if entry.states is not None]
-        if len(kept) == len(prepared):
-            return torch.nn.utils.rnn.pad_sequence(kept, batch_first=True).to(self.device), mask
+    def _after_lower(self, prepared: Sequence[Prepared]) -> tuple[HiddenStates, AttentionMask]:
+        """Return the lower layers' output, cached or computed."""
         assert self.parts is not None
+        ids, mask = self._padded(prepared)
+        cached = [entry.states for entry in prepared if entry.states is not None]
+        if len(cached) == len(prepared):
+            return torch.nn.utils.rnn.pad_sequence(cached, batch_first=True).to(self.device), mask
         with self._autocast():
             return self.parts.lower(ids, mask).float(), mask
 
     def _padded(self, prepared: Sequence[Prepared]) -> tuple[torch.Tensor, AttentionMask]:
+        """Return token ids, int64 (texts, tokens), and their mask."""
         longest = max(map(len, prepared))
         ids = torch.full((len(prepared), longest), self.tokenizer.pad_token_id or 0)
         mask = torch.zeros_like(ids)
@@ -247,14 +249,14 @@ class TransformerEncoder(torch.nn.Module):
             ids, mask = self._padded(prepared)
             with self._autocast():
                 return self.model(input_ids=ids, attention_mask=mask).last_hidden_state.float(), mask
-        states, mask = self._entering(prepared)
+        states, mask = self._after_lower(prepared)
         with self._autocast():
             return self.parts.upper(states, mask).float(), mask
 
     def forward(self, prepared: Sequence[Prepared]) -> torch.Tensor:
         """Return pooled vectors, float32 (batch, d)."""
         if self.pooling == "cls" and self.parts is not None:
-            states, mask = self._entering(prepared)
+            states, mask = self._after_lower(prepared)
             with self._autocast():
                 return self.parts.first_tokens(states, mask).float()
         states, mask = self.states(prepared)
@@ -264,7 +266,7 @@ class TransformerEncoder(torch.nn.Module):
         return (states * weights).sum(1) / weights.sum(1).clamp(min=1)
 
     def batches(self, prepared: Sequence[Sized], generator: torch.Generator | None = None) -> Iterator[list[int]]:
-        """Yield batches of indices of texts of like length, in random order with a generator."""
+        """Yield batches of indices of texts of similar length, in random order if there is a generator."""
         return of_like_length([len(entry) for entry in prepared], self.batch_size, generator)
 
     def documents(self, texts: Sequence[str]) -> Floats:
@@ -275,30 +277,30 @@ class TransformerEncoder(torch.nn.Module):
     def words(self, texts: Texts) -> PublishedWords:
         """Return the contextual vector of every word occurrence: the mean over its word pieces.
 
-        Words are the tokenizer's (split at blanks and punctuation), lower-cased; those without a letter or digit are
-        left out.
+        The tokenizer splits texts into words (at blanks and punctuation). Words are in lower case; words without a
+        letter or digit are left out.
         """
         self.eval()
         prepared = self.prepare(texts)
-        parts: list[tuple[list[str], Floats]] = [([], np.empty((0, self.dimension), np.float32)) for _ in prepared]
+        words_of_text: list[list[tuple[str, Floats]]] = [[] for _ in prepared]
         for batch in self.batches(prepared):
             states, _ = self.states([prepared[i] for i in batch])
-            for row, index in enumerate(batch):
-                parts[index] = _pool_words(texts[index], prepared[index].encoding, states[row].cpu().numpy())
-        parts.append(([], np.empty((0, self.dimension), np.float32)))  # there may be no text
-        names = [word for words, _ in parts for word in words]
-        owners = np.repeat(np.arange(len(parts)), [len(words) for words, _ in parts])
-        return PublishedWords(names, np.concatenate([vectors for _, vectors in parts]), owners)
+            for row, i in enumerate(batch):
+                words_of_text[i] = _pool_words(texts[i], prepared[i].encoding, states[row].cpu().numpy())
+        words = [word for pooled in words_of_text for word, _ in pooled]
+        vectors = np.array([vector for pooled in words_of_text for _, vector in pooled], np.float32)
+        text_index = np.array([i for i, pooled in enumerate(words_of_text) for _ in pooled], np.int64)
+        return PublishedWords(words, vectors.reshape(len(words), self.dimension), text_index)
 
 
-def _pool_words(text: str, encoding: Encoding, states: Floats) -> tuple[list[str], Floats]:
-    owners = np.array([-1 if word is None else word for word in encoding.word_ids])
+def _pool_words(text: str, encoding: Encoding, states: Floats) -> list[tuple[str, Floats]]:
+    """Return the words of a text with their mean vectors, in reading order."""
+    word_of_piece = np.array([-1 if word is None else word for word in encoding.word_ids])
     offsets = np.array(encoding.offsets)
-    words, vectors = [], []
-    for owner in range(owners.max(initial=-1) + 1):
-        pieces = np.flatnonzero(owners == owner)
+    pooled = []
+    for index in range(word_of_piece.max(initial=-1) + 1):
+        pieces = np.flatnonzero(word_of_piece == index)
         word = text[offsets[pieces, 0].min() : offsets[pieces, 1].max()].lower() if len(pieces) else ""
         if any(character.isalnum() for character in word):
-            words.append(word)
-            vectors.append(states[pieces].mean(0))
-    return words, np.array(vectors, np.float32).reshape(len(words), states.shape[1])
+            pooled.append((word, states[pieces].mean(0)))
+    return pooled

@@ -1,4 +1,4 @@
-"""Encoders that learn a vector for every word of train: the mean of n-grams, and an LSTM."""
+"""Encode texts by learned vectors of the words of train: by the mean of n-gram vectors, or by an LSTM."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from leakboard.interfaces import Coverage, Floats
 from leakboard.models.training import encode_all, of_like_length, shuffled
 
 UNKNOWN = "unknownword"
-"""How a hidden word is written; it stands for every word that train has not, and its n-grams for every n-gram."""
+"""The word that is written in the place of a hidden word. Encoders read it, and its n-grams, as unknown."""
 RARITY = 0.8375
-"""A word of frequency f is unknown to an LSTM with probability RARITY / (RARITY + f) while training."""
+"""Training an LSTM takes a word of frequency f for unknown with probability RARITY / (RARITY + f)."""
 
 
 class _WordEncoder(torch.nn.Module):
-    """Reads texts as rows of a table of vectors; row 0 stands for all that have none, and for a text without a word."""
+    """Reads texts as rows of a table of vectors. Row 0 is for unknown words, and for a text without a word."""
 
     mask = UNKNOWN
 
@@ -35,7 +35,7 @@ class _WordEncoder(torch.nn.Module):
         self.batch_size = batch_size
 
     def units(self, text: str) -> list[str]:
-        """Return what has a vector of its own, in the text's order."""
+        """Return the words or n-grams of a text, in its order."""
         return words(text)
 
     def prepare(self, texts: Sequence[str]) -> list[torch.Tensor]:
@@ -47,7 +47,7 @@ class _WordEncoder(torch.nn.Module):
         return encode_all(self, texts)
 
     def _weights(self) -> dict[str, torch.Tensor]:
-        """Return what is saved; on a GPU the matrices of an LSTM share one block of memory."""
+        """Return the weights to save, on the CPU: on a GPU the matrices of an LSTM share one block of memory."""
         return {name: value.cpu() for name, value in self.state_dict().items()}
 
     def coverage(self, texts: Sequence[str]) -> Coverage:
@@ -56,12 +56,12 @@ class _WordEncoder(torch.nn.Module):
 
 
 class BagEncoder(_WordEncoder):
-    """Means of the vectors of a text's n-grams, float32 (V + 1, d); without training they are uniform in (-0.5, 0.5).
+    """The mean of the vectors of a text's n-grams; before training they are uniform in (-0.5, 0.5).
 
     Args:
-        vocabulary: n-grams that have a vector.
-        dimension: d.
-        longest: n-grams have up to so many words.
+        vocabulary: n-grams with their own vector.
+        dimension: of the vectors.
+        longest: most words of an n-gram.
         batch_size: texts a batch.
     """
 
@@ -81,7 +81,7 @@ class BagEncoder(_WordEncoder):
 
     @classmethod
     def load(cls, folder: Path, longest: int, batch_size: int) -> BagEncoder:
-        """Return what `save` wrote."""
+        """Return a saved encoder."""
         vectors = load_file(folder / "vectors.safetensors")
         vocabulary = json.loads((folder / "ngrams.json").read_text("utf-8"))
         encoder = cls(vocabulary, vectors["bag.weight"].shape[1], longest, batch_size)
@@ -100,11 +100,13 @@ class BagEncoder(_WordEncoder):
     def batches(
         self, prepared: Sequence[torch.Tensor], generator: torch.Generator | None = None
     ) -> Iterator[list[int]]:
-        """Yield batches of indices, in random order with a generator."""
-        parts = torch.arange(len(prepared)).split(self.batch_size) if prepared else ()
-        yield from (
-            part.tolist() for part in (shuffled(len(prepared), self.batch_size, generator) if generator else parts)
-        )
+        """Yield batches of indices, in random order if there is a generator."""
+        count = len(prepared)
+        if generator:
+            yield from (batch.tolist() for batch in shuffled(count, self.batch_size, generator))
+        else:
+            starts = range(0, count, self.batch_size)
+            yield from (list(range(start, min(start + self.batch_size, count))) for start in starts)
 
     def forward(self, prepared: Sequence[torch.Tensor]) -> torch.Tensor:
         """Return mean vectors, float32 (batch, d)."""
@@ -124,13 +126,13 @@ def _ngrams(text: str, longest: int) -> list[str]:
 
 
 class LstmEncoder(_WordEncoder):
-    """Last states of an LSTM on word vectors, float32 (V + 1, e).
+    """The last state of an LSTM on word vectors.
 
     Args:
-        counts: how often each word stands in train.
-        word_dimension: e.
-        dimension: d, of the state.
-        dropout: of the word vectors while training.
+        counts: occurrences of each word in train.
+        word_dimension: of the word vectors.
+        dimension: of the state.
+        dropout: rate of dropout of the word vectors while training.
         batch_size: texts a batch.
     """
 
@@ -144,7 +146,7 @@ class LstmEncoder(_WordEncoder):
         self.to(self.device)
 
     unknown: torch.Tensor
-    """Probability that a word is unknown while training, float32 (V + 1,)."""
+    """Probability that training takes a row's word for unknown, float32 (rows,)."""
 
     @classmethod
     def of(
@@ -157,7 +159,7 @@ class LstmEncoder(_WordEncoder):
 
     @classmethod
     def load(cls, folder: Path, dropout: float, batch_size: int) -> LstmEncoder:
-        """Return what `save` wrote."""
+        """Return a saved encoder."""
         weights = load_file(folder / "weights.safetensors")
         counts = json.loads((folder / "words.json").read_text("utf-8"))
         sizes = weights["words.weight"].shape[1], weights["lstm.weight_hh_l0"].shape[1]
@@ -173,7 +175,7 @@ class LstmEncoder(_WordEncoder):
     def batches(
         self, prepared: Sequence[torch.Tensor], generator: torch.Generator | None = None
     ) -> Iterator[list[int]]:
-        """Yield batches of indices of texts of like length, in random order with a generator."""
+        """Yield batches of indices of texts of similar length, in random order if there is a generator."""
         return of_like_length([len(rows) for rows in prepared], self.batch_size, generator)
 
     def forward(self, prepared: Sequence[torch.Tensor]) -> torch.Tensor:
@@ -182,11 +184,9 @@ class LstmEncoder(_WordEncoder):
         if self.training:
             rows = rows.masked_fill(torch.rand(rows.shape, device=self.device) < self.unknown[rows], 0)
         vectors = self.words(rows)
-        vectors = vectors * torch.nn.functional.dropout(
-            torch.ones_like(vectors[:, :1]), self.dropout, training=self.training
-        )
-        # Padded sequences, which torch computes several times faster than packed ones
-        states = self.lstm(vectors)[0]
+        one_mask_a_text = torch.ones_like(vectors[:, :1])
+        vectors = vectors * torch.nn.functional.dropout(one_mask_a_text, self.dropout, training=self.training)
+        states = self.lstm(vectors)[0]  # padded sequences are several times faster than packed ones
         last = torch.tensor([len(entry) - 1 for entry in prepared], device=self.device)
         return states[torch.arange(len(prepared), device=self.device), last]
 
