@@ -28,7 +28,7 @@ from pydantic import Field
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Floats, Texts, Victim
 from leakboard.logs import log_progress
-from leakboard.models.task_model import Defence, TaskModel
+from leakboard.models.task_model import Defence, Encoder
 from leakboard.models.trainable import FittedOnTask
 from leakboard.suite.options import Count, part, victim
 from leakboard.victims._encoders import ENCODERS
@@ -143,25 +143,24 @@ class Adversarial(Victim):
                 criterion=criteria[-1] if criteria else None,
             )
 
-        model = self.encoder.fit_task_model("adversarial", corpus, seed, defend)
+        fitted = self.encoder.fit_on_task("adversarial", corpus, seed, defend)
         if self.least_privacy and all(max(criterion.history) < self.least_privacy for criterion in criteria):
             log_progress(f"least_privacy: no epoch reached {self.least_privacy}; the most private epoch is kept")
-        return FittedAdversarial(model, fit_eraser(model, corpus) if self.method == "erasure" else None)
+        eraser = fit_eraser(fitted.encoder, corpus) if self.method == "erasure" else None
+        return FittedAdversarial(fitted.encoder, fitted.head, eraser)
 
     def load(self, folder: Path) -> "FittedAdversarial":
         """Return a saved encoder, its head, and its eraser if there is one."""
-        path = folder / "eraser.safetensors"
-        return FittedAdversarial(self.encoder.load(folder).model, _load_eraser(path) if path.is_file() else None)
+        fitted, eraser = self.encoder.load(folder), None
+        if self.method == "erasure":
+            from concept_erasure import LeaceEraser
+            from safetensors.torch import load_file
+
+            eraser = LeaceEraser(**load_file(folder / "eraser.safetensors"))
+        return FittedAdversarial(fitted.encoder, fitted.head, eraser)
 
 
-def _load_eraser(path: Path) -> "LeaceEraser":
-    from concept_erasure import LeaceEraser
-    from safetensors.torch import load_file
-
-    return LeaceEraser(**load_file(path))
-
-
-def fit_eraser(model: TaskModel, corpus: Corpus) -> "LeaceEraser":
+def fit_eraser(encoder: Encoder, corpus: Corpus) -> "LeaceEraser":
     """Fit on train an eraser of all values of all secrets.
 
     Rare secrets have small singular values; the low tolerance keeps them.
@@ -169,7 +168,7 @@ def fit_eraser(model: TaskModel, corpus: Corpus) -> "LeaceEraser":
     import torch
     from concept_erasure import LeaceEraser
 
-    vectors = torch.from_numpy(model.encoder.documents(corpus.texts("train"))).double()
+    vectors = torch.from_numpy(encoder.documents(corpus.texts("train"))).double()
     concepts = np.hstack([np.eye(len(s.values))[corpus.column("train", s.name)] for s in corpus.secrets])
     if (directions := sum(len(s.values) - 1 for s in corpus.secrets)) >= vectors.shape[1]:
         log_progress(f"erasing {directions} directions of {vectors.shape[1]} leaves nothing")
@@ -185,7 +184,7 @@ class FittedAdversarial(FittedOnTask):
 
         The head was trained on vectors before erasure.
         """
-        vectors = self.model.encoder.documents(texts)
+        vectors = super().publish_documents(texts, rng)
         if self.eraser is None:
             return vectors
         import torch
@@ -194,7 +193,7 @@ class FittedAdversarial(FittedOnTask):
 
     def save(self, folder: Path) -> None:
         """Write encoder, head and eraser (safetensors, JSON)."""
-        self.model.save(folder)
+        super().save(folder)
         if self.eraser is not None:
             from safetensors.torch import save_file
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class FittedBert(FittedOnTask):
     def publish_words(self, texts: Texts, rng: np.random.Generator) -> PublishedWords:
         """Return the contextual vectors of the texts' words."""
-        return self.model.encoder.words(texts)
+        return self.encoder.words(texts)
 
 
 @victim(revision=1)

@@ -131,26 +131,27 @@ class Dpnr(Victim):
         hides_words = self.train_dropout and (self.mu > 0 or self.sensitive_words)
         hide = (lambda texts, mask: self.hidden(texts, mask, dropout_generator)) if hides_words else None
         defence = Defence(vectors=noisy, texts=hide)
-        return FittedDpnr(self.encoder.fit_task_model("dpnr", corpus, seed, lambda *_: defence), self)
+        fitted = self.encoder.fit_on_task("dpnr", corpus, seed, lambda *_: defence)
+        return FittedDpnr(fitted.encoder, fitted.head, self)
 
     def load(self, folder: Path) -> "FittedDpnr":
         """Return a saved encoder and its softmax layer."""
-        return FittedDpnr(self.encoder.load(folder).model, self)
-
-    def release(self, dimension: int) -> CubeRelease | None:
-        """Return the noise of a publication, or None if it has none."""
-        return self._release(self.epsilon, dimension) if self.epsilon is not None else None
+        fitted = self.encoder.load(folder)
+        return FittedDpnr(fitted.encoder, fitted.head, self)
 
     def _training_release(self, epoch: int, dimension: int) -> CubeRelease | None:
         epsilon = None if self.training == "standard" else self.epsilon
         if self.training == "adaptive":
             epsilon = self.schedule[min(epoch, len(self.schedule)) - 1] if self.schedule else 10 / epoch
+        release = self.release(epsilon, dimension)
+        if release is not None and release.family == "discrete_laplace":
+            return dataclasses.replace(release, family="laplace")
+        return release
+
+    def release(self, epsilon: float | None, dimension: int) -> CubeRelease | None:
+        """Return the noise of a release, or None without an epsilon."""
         if epsilon is None:
             return None
-        release = self._release(epsilon, dimension)
-        return dataclasses.replace(release, family="laplace") if self.mechanism == "discrete_laplace" else release
-
-    def _release(self, epsilon: float, dimension: int) -> CubeRelease:
         delta = self.delta if self.mechanism == "gaussian" else 0.0
         return CubeRelease(dimension, epsilon, self.mechanism, self.calibration, self.sampling, delta)
 
@@ -166,7 +167,7 @@ class FittedDpnr(FittedOnTask):
 
     @property
     def _release(self) -> CubeRelease | None:
-        return self.options.release(self.model.encoder.dimension)
+        return self.options.release(self.options.epsilon, self.encoder.dimension)
 
     @property
     def mechanism(self) -> CubeRelease | HiddenWordRelease | None:
@@ -201,6 +202,6 @@ class FittedDpnr(FittedOnTask):
 
     def _normalised(self, texts: Texts, rng: np.random.Generator) -> Floats:
         """Hide words, and encode every distinct text once."""
-        hidden = self.options.hidden(texts, self.model.encoder.mask, rng)
+        hidden = self.options.hidden(texts, self.encoder.mask, rng)
         rows = {text: row for row, text in enumerate(dict.fromkeys(hidden))}
-        return min_max(self.model.encoder.documents(list(rows)))[[rows[text] for text in hidden]]
+        return min_max(self.encoder.documents(list(rows)))[[rows[text] for text in hidden]]

@@ -1,7 +1,6 @@
-"""Describe an encoder with a head that is trained on the task: encoder, recipe, defence and trained model.
+"""Describe how an encoder with a head is trained on the task: encoder, recipe and defence.
 
-Every victim that trains an encoder is such a model. Its base class is in `trainable`, its training in `task_training`.
-Importing this module imports no torch.
+The victims that train such models derive from `trainable`. Training itself is in `task_training`.
 
 A defence acts in up to three places: on the texts before the encoder (word dropout), on the vectors between encoder and
 head (normalisation, noise), and on the objective (a penalty, and adversaries that are trained at the same time).
@@ -14,9 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-import numpy as np
-
-from leakboard.interfaces import Coverage, Floats, Integers, Texts
+from leakboard.interfaces import Coverage, Floats, Texts
 
 if TYPE_CHECKING:
     import torch
@@ -104,47 +101,3 @@ Batches = Callable[["torch.Generator"], Iterator[list[int]]]
 """Divides the rows of train into random batches that suit the encoder."""
 Defend = Callable[[Encoder, Encode, Batches], Defence]
 """Returns the defence of an encoder that is about to be trained."""
-
-
-@dataclass(frozen=True)
-class TaskModel:
-    """A trained encoder and its head on the task."""
-
-    encoder: Any
-    """An `Encoder`; victims may use what only their own encoder has."""
-    head: torch.nn.Module
-
-    def predict(self, vectors: Floats) -> Integers:
-        """Return the head's labels, int64 (n,)."""
-        import torch
-
-        inputs = torch.from_numpy(np.ascontiguousarray(vectors)).to(self.encoder.device)
-        with torch.no_grad():
-            return self.head(inputs).argmax(1).cpu().numpy()
-
-    def save(self, folder: Path) -> None:
-        """Write encoder and head (safetensors, JSON)."""
-        from safetensors.torch import save_file
-
-        self.encoder.save(folder / "encoder")
-        save_file(self.head.state_dict(), folder / "head.safetensors")
-
-    @classmethod
-    def load(cls, encoder: Encoder, hidden: int | None, folder: Path) -> TaskModel:
-        """Return a saved model, given its loaded encoder and the ReLU units of its head."""
-        from safetensors.torch import load_file
-
-        state = load_file(folder / "head.safetensors")
-        head = new_head(encoder, hidden, labels=len(state["bias" if hidden is None else "2.bias"]))
-        head.load_state_dict(state)
-        return cls(encoder, head)
-
-
-def new_head(encoder: Encoder, hidden: int | None, labels: int) -> torch.nn.Module:
-    """Return an untrained head: a softmax layer, above a ReLU layer if there are ``hidden`` units."""
-    from torch import nn
-
-    if hidden is None:
-        return nn.Linear(encoder.dimension, labels).to(encoder.device)
-    layers = nn.Linear(encoder.dimension, hidden), nn.ReLU(), nn.Linear(hidden, labels)
-    return nn.Sequential(*layers).to(encoder.device)

@@ -11,14 +11,14 @@ from torch.nn.functional import cross_entropy, dropout
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus
-from leakboard.models.task_model import Defend, Encoder, Recipe, TaskModel, new_head
+from leakboard.models.task_model import Defend, Encoder, Recipe
 from leakboard.models.training import Adversary, Vectors, train
 
 
 def train_on_task(
     encoder: Encoder, recipe: Recipe, corpus: Corpus, seed: int, defend: Defend
-) -> tuple[TaskModel, float]:
-    """Train encoder and head, and return them with the least finite number that selection saw on dev.
+) -> tuple[torch.nn.Module, float]:
+    """Train encoder and head; return the head, and the least finite number that selection saw on dev.
 
     Args:
         encoder: trained in place.
@@ -55,7 +55,15 @@ def train_on_task(
         keep="best" if defence.criterion else recipe.keep,
         log_epochs=True,
     )
-    return TaskModel(encoder, head), min(value for value in history if math.isfinite(value))
+    return head, min(value for value in history if math.isfinite(value))
+
+
+def new_head(encoder: Encoder, hidden: int | None, labels: int) -> torch.nn.Module:
+    """Return an untrained head: a softmax layer, above a ReLU layer if there are ``hidden`` units."""
+    if hidden is None:
+        return torch.nn.Linear(encoder.dimension, labels).to(encoder.device)
+    layers = torch.nn.Linear(encoder.dimension, hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, labels)
+    return torch.nn.Sequential(*layers).to(encoder.device)
 
 
 class _Objective:

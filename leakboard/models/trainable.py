@@ -1,4 +1,4 @@
-"""Derive victims that train an encoder and its head on the task (`task_model`)."""
+"""Derive victims that train an encoder and its head on the task."""
 
 from __future__ import annotations
 
@@ -7,42 +7,54 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Coverage, FittedVictim, Floats, Integers, Texts, Victim
 from leakboard.logs import log_progress
-from leakboard.models.task_model import Defence, Defend, Encoder, Recipe, TaskModel
+from leakboard.models.task_model import Defence, Defend, Encoder, Recipe
 from leakboard.randomness import seeded
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True)
 class FittedOnTask(FittedVictim):
-    """A fitted victim that publishes the vectors of a task model; a defence of the vectors overrides that."""
+    """A trained encoder and its head. A victim that changes the vectors overrides ``publish_documents``."""
 
-    model: TaskModel
+    encoder: Any
+    """An `Encoder`."""
+    head: torch.nn.Module
 
     def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
         """Return the encoder's vectors; nothing is random."""
-        return self.model.encoder.documents(texts)
+        return self.encoder.documents(texts)
 
     def coverage(self, texts: Texts) -> Coverage:
         """Return the encoder's shares of texts that are cut, or have no known word."""
-        return self.model.encoder.coverage(texts)
+        return self.encoder.coverage(texts)
 
     def predict(self, vectors: Floats) -> Integers:
-        """Return the head's labels."""
-        return self.model.predict(vectors)
+        """Return the head's labels, int64 (n,)."""
+        import torch
+
+        inputs = torch.from_numpy(np.ascontiguousarray(vectors)).to(self.encoder.device)
+        with torch.no_grad():
+            return self.head(inputs).argmax(1).cpu().numpy()
 
     def save(self, folder: Path) -> None:
         """Write encoder and head (safetensors, JSON)."""
-        self.model.save(folder)
+        from safetensors.torch import save_file
+
+        self.encoder.save(folder / "encoder")
+        save_file(self.head.state_dict(), folder / "head.safetensors")
 
 
 class TrainableVictim(Victim):
-    """A victim that trains an encoder on the task. Defences build on it by `fit_task_model`.
+    """A victim that trains an encoder on the task. Victims that defend the encoder call its ``fit_on_task``.
 
     A plugin adds its options, ``build``, ``load_encoder`` and ``recipe``.
     """
@@ -72,32 +84,35 @@ class TrainableVictim(Victim):
         return (self,)
 
     def fit(self, corpus: Corpus, seed: int) -> FittedOnTask:
-        """Train encoder and head on the task labels.
-
-        Raises:
-            RequestError: there are no weights, or the corpus has no task label.
-        """
-        name = type(self).__module__.rpartition(".")[2]
-        return self.fitted(self.fit_task_model(name, corpus, seed))
+        """Train encoder and head on the task labels, without a defence."""
+        return self.fit_on_task(type(self).__module__.rpartition(".")[2], corpus, seed, lambda *_: Defence())
 
     def load(self, folder: Path) -> FittedOnTask:
         """Return a saved encoder and its head."""
-        return self.fitted(TaskModel.load(self.load_encoder(folder / "encoder"), self.recipe.hidden, folder))
+        from safetensors.torch import load_file
 
-    def fit_task_model(self, name: str, corpus: Corpus, seed: int, defend: Defend = lambda *_: Defence()) -> TaskModel:
+        from leakboard.models.task_training import new_head
+
+        encoder, hidden = self.load_encoder(folder / "encoder"), self.recipe.hidden
+        state = load_file(folder / "head.safetensors")
+        head = new_head(encoder, hidden, labels=len(state["bias" if hidden is None else "2.bias"]))
+        head.load_state_dict(state)
+        return self.fitted(encoder, head)
+
+    def fit_on_task(self, name: str, corpus: Corpus, seed: int, defend: Defend) -> FittedOnTask:
         """Train encoder and head on the task labels, under a defence.
 
         Args:
             name: of the plugin, for messages.
             corpus: with train and dev.
             seed: of weights, batches and dropout.
-            defend: returns the defence; by default there is none.
+            defend: returns the defence.
 
         Raises:
             RequestError: there are no weights, or the corpus has no task label.
             FloatingPointError: the dev loss is not finite in any epoch of any candidate.
         """
-        from leakboard.models.task_training import train_on_task  # imports torch
+        from leakboard.models.task_training import train_on_task
 
         if not corpus.has_labels:
             raise RequestError(f"{name}: {corpus.name} has no task label to train on; sentence_encoder needs none")
@@ -105,14 +120,15 @@ class TrainableVictim(Victim):
         for candidate in candidates:
             try:
                 with seeded(seed):
-                    model, value = train_on_task(candidate.build(corpus), candidate.recipe, corpus, seed, defend)
+                    encoder = candidate.build(corpus)
+                    head, value = train_on_task(encoder, candidate.recipe, corpus, seed, defend)
             except FloatingPointError as error:
                 if len(candidates) == 1:
                     raise
                 log_progress(str(error))
                 continue
             if value < least:
-                best, least = model, value
+                best, least = self.fitted(encoder, head), value
         if best is None:
             raise FloatingPointError(f"the dev loss is not finite with any of {len(candidates)} recipes")
         if len(candidates) > 1:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,10 +28,13 @@ class _WordEncoder(torch.nn.Module):
     """Reads texts as rows of a table of vectors. Row 0 is for unknown words, and for a text without a word."""
 
     mask = UNKNOWN
+    files: tuple[str, str]
+    """Names of the files of vocabulary (JSON) and weights (safetensors)."""
 
-    def __init__(self, vocabulary: Iterable[str], batch_size: int):
+    def __init__(self, vocabulary: list[str] | dict[str, int], batch_size: int):
         super().__init__()
         self.device = devices.device()
+        self.vocabulary = vocabulary
         self.rows = {unit: row for row, unit in enumerate(vocabulary, 1)}
         self.batch_size = batch_size
 
@@ -46,9 +50,19 @@ class _WordEncoder(torch.nn.Module):
         """Return one vector a text, float32 (n, d)."""
         return encode_all(self, texts)
 
-    def _weights(self) -> dict[str, torch.Tensor]:
-        """Return the weights to save, on the CPU: on a GPU the matrices of an LSTM share one block of memory."""
-        return {name: value.cpu() for name, value in self.state_dict().items()}
+    def save(self, folder: Path) -> None:
+        """Write vocabulary (JSON) and weights (safetensors)."""
+        vocabulary, weights = (folder / name for name in self.files)
+        folder.mkdir(parents=True, exist_ok=True)
+        vocabulary.write_text(json.dumps(self.vocabulary), encoding="utf-8")
+        # On the CPU, since on a GPU the matrices of an LSTM share one block of memory
+        save_file({name: value.cpu() for name, value in self.state_dict().items()}, weights)
+
+    @classmethod
+    def _read(cls, folder: Path) -> tuple[Any, dict[str, torch.Tensor]]:
+        """Return a saved vocabulary and its weights."""
+        vocabulary, weights = (folder / name for name in cls.files)
+        return json.loads(vocabulary.read_text("utf-8")), load_file(weights)
 
     def coverage(self, texts: Sequence[str]) -> Coverage:
         """Return the share of texts without a known word."""
@@ -65,7 +79,9 @@ class BagEncoder(_WordEncoder):
         batch_size: texts a batch.
     """
 
-    def __init__(self, vocabulary: Iterable[str], dimension: int, longest: int, batch_size: int):
+    files = "ngrams.json", "vectors.safetensors"
+
+    def __init__(self, vocabulary: list[str], dimension: int, longest: int, batch_size: int):
         super().__init__(vocabulary, batch_size)
         self.longest = longest
         self.bag = torch.nn.EmbeddingBag(len(self.rows) + 1, dimension, mode="mean", sparse=True)
@@ -82,10 +98,9 @@ class BagEncoder(_WordEncoder):
     @classmethod
     def load(cls, folder: Path, longest: int, batch_size: int) -> BagEncoder:
         """Return a saved encoder."""
-        vectors = load_file(folder / "vectors.safetensors")
-        vocabulary = json.loads((folder / "ngrams.json").read_text("utf-8"))
-        encoder = cls(vocabulary, vectors["bag.weight"].shape[1], longest, batch_size)
-        encoder.load_state_dict(vectors)
+        vocabulary, weights = cls._read(folder)
+        encoder = cls(vocabulary, weights["bag.weight"].shape[1], longest, batch_size)
+        encoder.load_state_dict(weights)
         return encoder
 
     @property
@@ -113,12 +128,6 @@ class BagEncoder(_WordEncoder):
         sizes = torch.tensor([0, *(len(rows) for rows in prepared[:-1])])
         return self.bag(torch.cat(list(prepared)).to(self.device), sizes.cumsum(0).to(self.device))
 
-    def save(self, folder: Path) -> None:
-        """Write n-grams (JSON) and their vectors (safetensors)."""
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "ngrams.json").write_text(json.dumps(list(self.rows)), encoding="utf-8")
-        save_file(self._weights(), folder / "vectors.safetensors")
-
 
 def _ngrams(text: str, longest: int) -> list[str]:
     tokens = words(text)
@@ -136,9 +145,11 @@ class LstmEncoder(_WordEncoder):
         batch_size: texts a batch.
     """
 
+    files = "words.json", "weights.safetensors"
+
     def __init__(self, counts: dict[str, int], word_dimension: int, dimension: int, dropout: float, batch_size: int):
         super().__init__(counts, batch_size)
-        self.counts, self.dropout = counts, dropout
+        self.dropout = dropout
         self.words = torch.nn.Embedding(len(counts) + 1, word_dimension)
         self.lstm = torch.nn.LSTM(word_dimension, dimension, batch_first=True)
         frequency = torch.tensor([1.0, *counts.values()])
@@ -160,8 +171,7 @@ class LstmEncoder(_WordEncoder):
     @classmethod
     def load(cls, folder: Path, dropout: float, batch_size: int) -> LstmEncoder:
         """Return a saved encoder."""
-        weights = load_file(folder / "weights.safetensors")
-        counts = json.loads((folder / "words.json").read_text("utf-8"))
+        counts, weights = cls._read(folder)
         sizes = weights["words.weight"].shape[1], weights["lstm.weight_hh_l0"].shape[1]
         encoder = cls(counts, *sizes, dropout, batch_size)
         encoder.load_state_dict(weights)
@@ -189,9 +199,3 @@ class LstmEncoder(_WordEncoder):
         states = self.lstm(vectors)[0]  # padded sequences are several times faster than packed ones
         last = torch.tensor([len(entry) - 1 for entry in prepared], device=self.device)
         return states[torch.arange(len(prepared), device=self.device), last]
-
-    def save(self, folder: Path) -> None:
-        """Write words with their frequencies (JSON), and weights (safetensors)."""
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "words.json").write_text(json.dumps(self.counts), encoding="utf-8")
-        save_file(self._weights(), folder / "weights.safetensors")

@@ -149,7 +149,7 @@ class TestOnACard:
         recipe = Lstm.example(tmp_path)
         on("cuda")
         fitted = recipe.fit(reviews.only("train", "dev"), 0)
-        assert {value.device.type for value in fitted.model.encoder.parameters()} == {"cuda"}
+        assert {value.device.type for value in fitted.encoder.parameters()} == {"cuda"}
         there = fitted.publish_documents(reviews.texts("test"), np.random.default_rng(0))
         fitted.save(tmp_path)
         on("cpu")

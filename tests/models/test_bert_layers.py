@@ -217,6 +217,6 @@ class TestFrozenLayers:
         monkeypatch.setattr(BertLayers, "first_tokens", recorded)
         encoder = Bert(checkpoint=str(tiny_bert), epochs=2, train_layers=1, precision="float32")
         victim = Dpnr(encoder=encoder, epsilon=1.0, mu=0.3, train_dropout=True)
-        fits = [victim.fit(reviews.only("train", "dev"), 0).model.encoder.state_dict() for _ in range(2)]
+        fits = [victim.fit(reviews.only("train", "dev"), 0).encoder.state_dict() for _ in range(2)]
         assert set(training) == {(True, True), (False, False)}
         assert all(torch.equal(value, fits[1][name]) for name, value in fits[0].items())

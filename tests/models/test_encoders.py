@@ -77,7 +77,7 @@ class TestBert:
     def test_only_the_chosen_layers_change(self, tiny_bert, reviews, trained, changed):
         fitted = recipe(tiny_bert, train_layers=trained, epochs=1).fit(reviews.only("train", "dev"), 0)
         before = weights(TransformerEncoder(tiny_bert, 64, "cls", "float32", 8).model)
-        after = weights(fitted.model.encoder.model)
+        after = weights(fitted.encoder.model)
         differing = {name for name in before if not torch.equal(before[name], after[name])}
         layers = {int(name.split(".")[2]) for name in differing if name.startswith("encoder.layer.")}
         assert layers == changed
@@ -87,7 +87,7 @@ class TestBert:
         fitted = recipe(tiny_bert, epochs=1).fit(reviews.only("train", "dev"), 0)
         before = weights(TransformerEncoder(tiny_bert, 64, "cls", "float32", 8).model)
         name = "embeddings.word_embeddings.weight"
-        assert not torch.equal(before[name], fitted.model.encoder.model.state_dict()[name])
+        assert not torch.equal(before[name], fitted.encoder.model.state_dict()[name])
 
     def test_save_and_load(self, tiny_bert, reviews, tmp_path):
         victim = recipe(tiny_bert, epochs=1)

@@ -128,8 +128,8 @@ class TestShadowModels:
 def test_texts_asked_for_again_are_not_encoded_again(reviews):
     victim = Dpnr(encoder={"embedding_bag": {"dimension": 16, "epochs": 1}}, epsilon=1.0, training="standard")
     fitted, encoded = victim.fit(reviews.only("train", "dev"), 0), []
-    inner = fitted.model.encoder.documents
-    fitted.model.encoder.documents = lambda texts: encoded.append(len(texts)) or inner(texts)
+    inner = fitted.encoder.documents
+    fitted.encoder.documents = lambda texts: encoded.append(len(texts)) or inner(texts)
     ask, texts = Publisher(victim, lambda: fitted), reviews.texts("test")
     first, second = ask(texts, np.random.default_rng(0)), ask(texts, np.random.default_rng(1))
     assert encoded == [len(set(texts))]

@@ -43,7 +43,7 @@ def fitted(corpus):
 @pytest.fixture
 def heads(monkeypatch):
     """Record what the softmax layer is given at every step: epoch, whether in training, the vectors, and them clean."""
-    seen, plain = [], TrainableVictim.fit_task_model
+    seen, plain = [], TrainableVictim.fit_on_task
 
     def recording(victim, name, corpus, seed, defend):
         defence = defend(None, None)
@@ -55,7 +55,7 @@ def heads(monkeypatch):
 
         return plain(victim, name, corpus, seed, lambda *_: task_model.Defence(vectors, defence.texts))
 
-    monkeypatch.setattr("leakboard.models.trainable.TrainableVictim.fit_task_model", recording)
+    monkeypatch.setattr("leakboard.models.trainable.TrainableVictim.fit_on_task", recording)
     return seen
 
 
@@ -288,7 +288,7 @@ class TestOnBert:
         encoder = {"bert": {"checkpoint": str(tiny_bert), "epochs": 1, "precision": "float32"}}
         victim = Dpnr(encoder=encoder, epsilon=1.0)
         fitted = victim.fit(corpus, 0)
-        encoder = fitted.model.encoder
+        encoder = fitted.encoder
         ids = encoder.tokenise([f"the {encoder.mask} was extraordinarily"])[0].ids
         assert ids.count(encoder.tokenizer.mask_token_id) == 1
         vectors = fitted.publish_documents(corpus.texts("dev"), rng())

@@ -98,7 +98,7 @@ class TestVictim:
         assert np.array_equal(loaded.predict(vectors), fitted.predict(vectors))
 
     def test_the_head_has_a_layer_of_its_own(self, reviews):
-        head = Lstm(epochs=1, hidden=7).fit(reviews.only("train", "dev"), 0).model.head
+        head = Lstm(epochs=1, hidden=7).fit(reviews.only("train", "dev"), 0).head
         assert [tuple(value.shape) for value in head.parameters()] == [(7, 32), (7,), (2, 7), (2,)]
 
     def test_the_last_epoch_of_best_dev_accuracy_is_kept(self, reviews, monkeypatch):
@@ -139,7 +139,7 @@ class TestVictim:
         monkeypatch.setattr(task_training, "train_on_task", diverging)
         monkeypatch.setattr("leakboard.models.trainable.log_progress", told.append)
         fitted = Lstm(dimension=(4, 8), epochs=1).fit(reviews.only("train", "dev"), 0)
-        assert fitted.model.encoder.dimension == 8
+        assert fitted.encoder.dimension == 8
         assert told[0] == "the dev loss is not finite in any of 1 epochs"
         assert told[1].startswith("best of 2 recipes: 8 dimensions, 0.")
         with pytest.raises(FloatingPointError, match="not finite with any of 2 recipes"):
