@@ -28,7 +28,7 @@ from pydantic import Field
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Floats, Texts, Victim
 from leakboard.logs import log_progress
-from leakboard.models.task_model import Defence, Encoder
+from leakboard.models.task_model import Defence
 from leakboard.models.trainable import FittedOnTask
 from leakboard.suite.options import Count, part, victim
 from leakboard.victims._encoders import ENCODERS
@@ -37,6 +37,8 @@ from leakboard.victims.lstm import Lstm
 
 if TYPE_CHECKING:
     from concept_erasure import LeaceEraser
+
+    from leakboard.models.encoder import Encoder
 
 Weight = Annotated[float, Field(ge=0)]
 
@@ -122,8 +124,7 @@ class Adversarial(Victim):
                 return Defence(task_weight=self.alpha)
             context = AdversaryContext(
                 corpus=corpus,
-                dimension=encoder.dimension,
-                device=encoder.device,
+                encoder=encoder,
                 encode=encode,
                 batches=batches,
                 seed=seed,
@@ -160,7 +161,7 @@ class Adversarial(Victim):
         return FittedAdversarial(fitted.encoder, fitted.head, eraser)
 
 
-def fit_eraser(encoder: Encoder, corpus: Corpus) -> "LeaceEraser":
+def fit_eraser(encoder: "Encoder", corpus: Corpus) -> "LeaceEraser":
     """Fit on train an eraser of all values of all secrets.
 
     Rare secrets have small singular values; the low tolerance keeps them.

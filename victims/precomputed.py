@@ -60,7 +60,7 @@ class Precomputed(Victim):
         """
         fitted, texts = self._read(), corpus.texts("train")
         vectors, rows = len(fitted.table), int(corpus.checks.get("source_rows", len(fitted.table)))
-        if fitted.is_joined_by_id(texts):
+        if fitted.ids is not None and texts.ids is not None:
             rows -= int(corpus.checks.get("dropped_rows", 0))
             log_progress(f"{self.vectors}: {vectors} vectors are joined by id with the dataset's {rows} rows")
         elif rows != vectors:
@@ -69,7 +69,7 @@ class Precomputed(Victim):
             log_warning(f"{self.vectors}: joined by position and not by id, since the dataset names no column of ids")
         elif texts.ids is not None:
             log_warning(f"{self.vectors} has no ids; joined by position")
-        fitted.look_up(texts)
+        fitted.publish_documents(texts, np.random.default_rng(0))  # no vector may be missing
         _check_columns(self.vectors, fitted.table)
         return fitted
 
@@ -106,10 +106,6 @@ class FittedPrecomputed(FittedVictim):
     ids: Sequence[Any] | None = None
     """Ids of the rows, as they are written in the file."""
 
-    def is_joined_by_id(self, texts: Texts) -> bool:
-        """Return whether both vectors and texts have ids."""
-        return self.ids is not None and texts.ids is not None
-
     @cached_property
     def row_of(self) -> Mapping[str, int]:
         """The row of each id.
@@ -128,7 +124,7 @@ class FittedPrecomputed(FittedVictim):
             rows[name] = row
         return rows
 
-    def look_up(self, texts: Texts) -> Floats:
+    def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
         """Return the vectors of the texts' ids, or of their source rows.
 
         Raises:
@@ -136,15 +132,10 @@ class FittedPrecomputed(FittedVictim):
         """
         if texts.rows is None:
             raise RequestError(f"precomputed: {self.path} cannot encode new texts")
-        if self.is_joined_by_id(texts):
-            return self.table[self._rows_of_ids(texts)]
-        if (last := int(texts.rows.max(initial=0))) >= len(self.table):
-            raise RequestError(f"{self.path}: {len(self.table)} vectors, but the dataset has a row {last + 1}")
-        return self.table[texts.rows]
-
-    def _rows_of_ids(self, texts: Texts) -> list[int]:
-        assert texts.ids is not None
-        assert texts.rows is not None
+        if self.ids is None or texts.ids is None:
+            if (last := int(texts.rows.max(initial=0))) >= len(self.table):
+                raise RequestError(f"{self.path}: {len(self.table)} vectors, but the dataset has a row {last + 1}")
+            return self.table[texts.rows]
         missing = [(row, name) for row, name in zip(texts.rows, texts.ids, strict=True) if name not in self.row_of]
         if missing:
             row, name = missing[0]
@@ -152,11 +143,7 @@ class FittedPrecomputed(FittedVictim):
                 f"{self.path}: no vector has the id {name!r} of row {row + 1} of the dataset"
                 f"{nearest(name, list(self.row_of)[:SEARCHED_IDS])}; {len(missing)} of {len(texts)} rows have none"
             )
-        return [self.row_of[name] for name in texts.ids]
-
-    def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
-        """Return the rows' vectors."""
-        return self.look_up(texts)
+        return self.table[[self.row_of[name] for name in texts.ids]]
 
     def save(self, folder: Path) -> None:
         """Write nothing: the vectors stay in their file."""

@@ -1,4 +1,4 @@
-"""Describe how an encoder with a head is trained on the task: encoder, recipe and defence.
+"""Describe how an encoder with a head is trained on the task: by a recipe, and under a defence.
 
 The victims that train such models derive from `trainable`. Training itself is in `task_training`.
 
@@ -10,49 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
-from leakboard.interfaces import Coverage, Floats, Texts
+from leakboard.interfaces import Texts
 
 if TYPE_CHECKING:
     import torch
 
+    from leakboard.models.encoder import Encoder
     from leakboard.models.training import Adversary, Keep, Vectors
-
-
-class Encoder(Protocol):
-    """A torch module that turns texts into vectors, in two steps so that each text is prepared once."""
-
-    @property
-    def dimension(self) -> int:
-        """Width of the vectors."""
-
-    @property
-    def device(self) -> torch.device:
-        """Device that computes the vectors."""
-
-    @property
-    def mask(self) -> str:
-        """The word that is written in the place of a hidden word."""
-
-    def prepare(self, texts: Sequence[str]) -> list[Any]:
-        """Prepare texts (tokenise them, for example), one entry each."""
-
-    def batches(self, prepared: Sequence[Any], generator: torch.Generator | None = None) -> Iterator[list[int]]:
-        """Yield the indices of batches, in random order if there is a generator."""
-
-    def __call__(self, prepared: Sequence[Any]) -> Vectors:
-        """Return the vectors of a batch of prepared texts, float32 (batch, d)."""
-
-    def documents(self, texts: Sequence[str]) -> Floats:
-        """Return one vector a text, float32 (n, d), without gradient."""
-
-    def coverage(self, texts: Sequence[str]) -> Coverage:
-        """Return the shares of texts that are cut, or have no known word."""
-
-    def save(self, folder: Path) -> None:
-        """Write weights (safetensors), and everything else that loading needs (JSON, text)."""
 
 
 @dataclass(frozen=True)
@@ -99,5 +65,5 @@ Encode = Callable[[Sequence[int], str], "Vectors"]
 """Encodes rows of a split."""
 Batches = Callable[["torch.Generator"], Iterator[list[int]]]
 """Divides the rows of train into random batches that suit the encoder."""
-Defend = Callable[[Encoder, Encode, Batches], Defence]
+Defend = Callable[["Encoder", Encode, Batches], Defence]
 """Returns the defence of an encoder that is about to be trained."""

@@ -11,7 +11,8 @@ from torch.nn.functional import cross_entropy, dropout
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus
-from leakboard.models.task_model import Defend, Encoder, Recipe
+from leakboard.models.encoder import Encoder
+from leakboard.models.task_model import Defend, Recipe
 from leakboard.models.training import Adversary, Vectors, train
 
 
@@ -20,12 +21,8 @@ def train_on_task(
 ) -> tuple[torch.nn.Module, float]:
     """Train encoder and head; return the head, and the least finite number that selection saw on dev.
 
-    Args:
-        encoder: trained in place.
-        recipe: how it is trained.
-        corpus: with train and dev, and task labels.
-        seed: of the batches; torch's global generator draws the head's weights and dropout.
-        defend: returns the defence.
+    The encoder is trained in place. The seed is that of the batches; torch's global generator draws weights and
+    dropout.
 
     Raises:
         RequestError: the defence has a penalty, but no parameter of the encoder is trained.
@@ -33,7 +30,6 @@ def train_on_task(
     """
     objective = _Objective(encoder, recipe, corpus, seed, defend)
     defence, head = objective.defence, objective.head
-    assert isinstance(encoder, torch.nn.Module)
     trained = [parameter for parameter in encoder.parameters() if parameter.requires_grad]
     if defence.penalty and not trained:
         raise RequestError("nothing of the encoder is trained, so a defence that is trained into it has no effect")
@@ -85,7 +81,8 @@ class _Objective:
 
     def encode(self, rows: Sequence[int], split: str) -> Vectors:
         """Encode rows of a split."""
-        return self.encoder([self.prepared[split][row] for row in rows])
+        vectors: Vectors = self.encoder([self.prepared[split][row] for row in rows])
+        return vectors
 
     def batches(self) -> Iterator[list[int]]:
         """Begin an epoch: rewrite the texts if the defence does so, and yield the batches of train."""

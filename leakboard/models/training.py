@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import torch
 
-from leakboard.interfaces import Floats
+from leakboard.interfaces import Integers
 from leakboard.logs import log_progress
 
 Vectors = torch.Tensor
@@ -129,30 +129,19 @@ def of_like_length(
     sizes = np.array(lengths)
     if not len(sizes):
         return
+
+    def sorted_batches(indices: Integers) -> list[Integers]:
+        longest_first = indices[np.argsort(-sizes[indices], kind="stable")]
+        return np.split(longest_first, range(batch_size, len(indices), batch_size))
+
     if generator is None:
-        order = np.argsort(-sizes, kind="stable")
-        yield from (part.tolist() for part in np.split(order, range(batch_size, len(order), batch_size)))
-        return
-    order = torch.randperm(len(sizes), generator=generator).numpy()
-    pools = np.split(order, range(32 * batch_size, len(order), 32 * batch_size))
-    parts = [
-        part
-        for pool in pools
-        for part in np.split(pool[np.argsort(-sizes[pool], kind="stable")], range(batch_size, len(pool), batch_size))
-    ]
-    for index in torch.randperm(len(parts), generator=generator).tolist():
-        yield parts[index].tolist()
-
-
-@torch.no_grad()
-def encode_all(encoder: Any, texts: Sequence[str]) -> Floats:
-    """Return one vector a text, float32 (n, d), of an `Encoder` (`task_model`) in evaluation mode."""
-    encoder.eval()
-    prepared = encoder.prepare(texts)
-    vectors = np.empty((len(prepared), encoder.dimension), np.float32)
-    for batch in encoder.batches(prepared):
-        vectors[batch] = encoder([prepared[i] for i in batch]).cpu().numpy()
-    return vectors
+        batches = sorted_batches(np.arange(len(sizes)))
+    else:
+        shuffled_indices = torch.randperm(len(sizes), generator=generator).numpy()
+        pools = np.split(shuffled_indices, range(32 * batch_size, len(sizes), 32 * batch_size))
+        in_order = [batch for pool in pools for batch in sorted_batches(pool)]
+        batches = [in_order[i] for i in torch.randperm(len(in_order), generator=generator).tolist()]
+    yield from (batch.tolist() for batch in batches)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ output of frozen layers is cached (`frozen_states`): a corpus passes them once, 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +23,7 @@ from leakboard.interfaces import Coverage, Floats, PublishedWords, Texts
 from leakboard.models import frozen_states
 from leakboard.models.bert_layers import AttentionMask, BertLayers, HiddenStates
 from leakboard.models.checkpoints import Pooling, Precision
-from leakboard.models.training import encode_all, of_like_length
+from leakboard.models.encoder import Encoder
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
@@ -51,7 +51,7 @@ class Prepared:
         return len(self.encoding.ids)
 
 
-class TransformerEncoder(torch.nn.Module):
+class TransformerEncoder(Encoder):
     """A Hugging Face encoder with its tokenizer.
 
     Args:
@@ -265,14 +265,6 @@ class TransformerEncoder(torch.nn.Module):
         weights = mask.unsqueeze(-1).float()
         return (states * weights).sum(1) / weights.sum(1).clamp(min=1)
 
-    def batches(self, prepared: Sequence[Sized], generator: torch.Generator | None = None) -> Iterator[list[int]]:
-        """Yield batches of indices of texts of similar length, in random order if there is a generator."""
-        return of_like_length([len(entry) for entry in prepared], self.batch_size, generator)
-
-    def documents(self, texts: Sequence[str]) -> Floats:
-        """Return one pooled vector a text, float32 (n, d)."""
-        return encode_all(self, texts)
-
     @torch.no_grad()
     def words(self, texts: Texts) -> PublishedWords:
         """Return the contextual vector of every word occurrence: the mean over its word pieces.
@@ -295,12 +287,12 @@ class TransformerEncoder(torch.nn.Module):
 
 def _pool_words(text: str, encoding: Encoding, states: Floats) -> list[tuple[str, Floats]]:
     """Return the words of a text with their mean vectors, in reading order."""
-    word_of_piece = np.array([-1 if word is None else word for word in encoding.word_ids])
-    offsets = np.array(encoding.offsets)
     pooled = []
-    for index in range(word_of_piece.max(initial=-1) + 1):
-        pieces = np.flatnonzero(word_of_piece == index)
-        word = text[offsets[pieces, 0].min() : offsets[pieces, 1].max()].lower() if len(pieces) else ""
+    for index in sorted({word for word in encoding.word_ids if word is not None}):
+        characters, pieces = encoding.word_to_chars(index), encoding.word_to_tokens(index)
+        assert characters is not None
+        assert pieces is not None
+        word = text[slice(*characters)].lower()
         if any(character.isalnum() for character in word):
-            pooled.append((word, states[pieces].mean(0)))
+            pooled.append((word, states[slice(*pieces)].mean(0)))
     return pooled

@@ -15,8 +15,9 @@ from torch.nn.utils.rnn import pad_sequence
 
 from leakboard.data.tokens import words
 from leakboard.execution import devices
-from leakboard.interfaces import Coverage, Floats
-from leakboard.models.training import encode_all, of_like_length, shuffled
+from leakboard.interfaces import Coverage
+from leakboard.models.encoder import Encoder
+from leakboard.models.training import shuffled
 
 UNKNOWN = "unknownword"
 """The word that is written in the place of a hidden word. Encoders read it, and its n-grams, as unknown."""
@@ -24,7 +25,7 @@ RARITY = 0.8375
 """Training an LSTM takes a word of frequency f for unknown with probability RARITY / (RARITY + f)."""
 
 
-class _WordEncoder(torch.nn.Module):
+class _WordEncoder(Encoder):
     """Reads texts as rows of a table of vectors. Row 0 is for unknown words, and for a text without a word."""
 
     mask = UNKNOWN
@@ -45,10 +46,6 @@ class _WordEncoder(torch.nn.Module):
     def prepare(self, texts: Sequence[str]) -> list[torch.Tensor]:
         """Return the rows of each text, int64."""
         return [torch.tensor([self.rows.get(unit, 0) for unit in self.units(text)] or [0]) for text in texts]
-
-    def documents(self, texts: Sequence[str]) -> Floats:
-        """Return one vector a text, float32 (n, d)."""
-        return encode_all(self, texts)
 
     def save(self, folder: Path) -> None:
         """Write vocabulary (JSON) and weights (safetensors)."""
@@ -181,12 +178,6 @@ class LstmEncoder(_WordEncoder):
     def dimension(self) -> int:
         """Width of the state."""
         return self.lstm.hidden_size
-
-    def batches(
-        self, prepared: Sequence[torch.Tensor], generator: torch.Generator | None = None
-    ) -> Iterator[list[int]]:
-        """Yield batches of indices of texts of similar length, in random order if there is a generator."""
-        return of_like_length([len(rows) for rows in prepared], self.batch_size, generator)
 
     def forward(self, prepared: Sequence[torch.Tensor]) -> torch.Tensor:
         """Return the last states, float32 (batch, d)."""

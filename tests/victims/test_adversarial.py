@@ -60,8 +60,7 @@ def term(corpus, vectors):
 def setting_of(corpus, dimension, encode):
     return AdversaryContext(
         corpus,
-        dimension,
-        torch.device("cpu"),
+        SimpleNamespace(dimension=dimension, device=torch.device("cpu")),
         encode=encode,
         batches=partial(in_eights, corpus),
         seed=0,

@@ -6,7 +6,7 @@ training may not fool another attacker.
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,8 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from leakboard.interfaces import Corpus
+from leakboard.models.encoder import Encoder
+from leakboard.models.task_model import Batches, Encode
 from leakboard.models.training import Adversary, Vectors
 from leakboard.randomness import derived_seed, seeded
 
@@ -27,13 +29,9 @@ class AdversaryContext:
     """Everything that a term is built from."""
 
     corpus: Corpus
-    dimension: int
-    """Dimensions of the encoder's vectors."""
-    device: torch.device
-    encode: Callable[[Sequence[int], str], Vectors]
-    """Encodes rows of a split."""
-    batches: Callable[[torch.Generator], Iterator[list[int]]]
-    """Yields the rows of train once, in random batches that suit the encoder."""
+    encoder: Encoder
+    encode: Encode
+    batches: Batches
     seed: int
     hidden: int
     """ReLU units of the adversary."""
@@ -45,7 +43,7 @@ class AdversaryContext:
     def secrets(self) -> torch.Tensor:
         """Return the secrets of train, int64 (n, secrets)."""
         columns = [self.corpus.column("train", secret.name) for secret in self.corpus.secrets]
-        return torch.from_numpy(np.stack(columns, axis=1)).to(self.device)
+        return torch.from_numpy(np.stack(columns, axis=1)).to(self.encoder.device)
 
     def value_counts(self) -> list[int]:
         """Return the number of values of each secret."""
@@ -54,11 +52,11 @@ class AdversaryContext:
     def classifier(self, outputs: int) -> torch.nn.Sequential:
         """Return an untrained network with one ReLU layer, from vectors to ``outputs`` logits."""
         output = torch.nn.Linear(self.hidden, outputs)
-        return torch.nn.Sequential(torch.nn.Linear(self.dimension, self.hidden), torch.nn.ReLU(), output)
+        return torch.nn.Sequential(torch.nn.Linear(self.encoder.dimension, self.hidden), torch.nn.ReLU(), output)
 
     def adversary(self, module: torch.nn.Module, loss: Penalty) -> Adversary:
         """Return an adversary that trains the module by its own Adam."""
-        module.to(self.device)
+        module.to(self.encoder.device)
         return Adversary(module, loss, torch.optim.Adam(module.parameters(), lr=self.learning_rate))
 
 
@@ -130,7 +128,7 @@ def generation(context: AdversaryContext) -> Term:
     alphabet = {character: code for code, character in enumerate(sorted(set().union(*texts)), 3)}
     coded = [torch.tensor([1, *(alphabet[character] for character in text), 2]) for text in texts]
     with seeded(derived_seed(context.seed, "adversary")):
-        network = CharacterModel(len(alphabet) + 3, context.dimension)
+        network = CharacterModel(len(alphabet) + 3, context.encoder.dimension)
 
     def loss(vectors: Vectors, rows: list[int]) -> torch.Tensor:
         padded = torch.nn.utils.rnn.pad_sequence([coded[row] for row in rows], batch_first=True)

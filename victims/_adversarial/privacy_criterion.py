@@ -3,7 +3,6 @@
 Coavoux et al. (2018) select by accuracy alone, and name selection by privacy as future work.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,7 +13,7 @@ from leakboard.logs import log_progress
 from leakboard.metrics.baselines import best_constant
 from leakboard.metrics.measures import micro_f1
 from leakboard.models.classifier import LinearClassifier
-from leakboard.models.training import Vectors
+from leakboard.models.task_model import Encode
 
 BATCH = 256
 """Texts encoded at once."""
@@ -27,7 +26,7 @@ class EmpiricalPrivacyCriterion:
     least: float
     """Least privacy on dev, in (0, 1)."""
     corpus: Corpus
-    encode: Callable[[Sequence[int], str], Vectors]
+    encode: Encode
     history: list[float] = field(default_factory=list)
     """Privacy on dev after every epoch so far."""
 
@@ -38,7 +37,7 @@ class EmpiricalPrivacyCriterion:
         return error if privacy >= self.least else 1 + self.least - privacy
 
 
-def dev_privacy(corpus: Corpus, encode: Callable[[Sequence[int], str], Vectors]) -> float:
+def dev_privacy(corpus: Corpus, encode: Encode) -> float:
     """Return empirical privacy on dev from linear attackers that are trained on the vectors of train.
 
     It is 1 - the better score of the attackers and of the best constant guess on train, as LeakBoard scores attacks.
