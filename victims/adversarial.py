@@ -28,7 +28,7 @@ from pydantic import Field
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Floats, Texts, Victim
 from leakboard.logs import log_progress
-from leakboard.models.task_model import Defence
+from leakboard.models.recipe import Defence
 from leakboard.models.trainable import FittedOnTask
 from leakboard.suite.options import Count, part, victim
 from leakboard.victims._encoders import ENCODERS

@@ -15,7 +15,7 @@ from pydantic import Field
 from leakboard.interfaces import Corpus, Publication, PublishedWords, Texts
 from leakboard.models import checkpoints
 from leakboard.models.pretrained import PretrainedVictim
-from leakboard.models.task_model import Recipe
+from leakboard.models.recipe import Recipe
 from leakboard.models.trainable import FittedOnTask, TrainableVictim
 from leakboard.suite.options import Count, victim
 

@@ -25,7 +25,7 @@ from pydantic import Field
 from leakboard.claims import ReleaseClaim
 from leakboard.interfaces import Corpus, Floats, Publication, Texts, Victim
 from leakboard.models import checkpoints
-from leakboard.models.task_model import Defence
+from leakboard.models.recipe import Defence
 from leakboard.models.trainable import FittedOnTask
 from leakboard.privacy.mechanisms.cube import (
     Calibration,

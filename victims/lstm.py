@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 from pydantic import Field
 
 from leakboard.interfaces import Corpus
-from leakboard.models.task_model import Recipe
+from leakboard.models.recipe import Recipe
 from leakboard.models.trainable import TrainableVictim
 from leakboard.suite.options import Count, victim
 

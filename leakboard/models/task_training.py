@@ -1,4 +1,4 @@
-"""Train an encoder and its head on the task, under the defence of a victim (`task_model`)."""
+"""Train an encoder and its head on the task, under the defence of a victim."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy, dropout
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus
 from leakboard.models.encoder import Encoder
-from leakboard.models.task_model import Defend, Recipe
+from leakboard.models.recipe import Defend, Recipe
 from leakboard.models.training import Adversary, Vectors, train
 
 

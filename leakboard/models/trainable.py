@@ -14,7 +14,7 @@ import numpy as np
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Coverage, FittedVictim, Floats, Integers, Texts, Victim
 from leakboard.logs import log_progress
-from leakboard.models.task_model import Defence, Defend, Recipe
+from leakboard.models.recipe import Defence, Defend, Recipe
 from leakboard.randomness import seeded
 
 if TYPE_CHECKING:

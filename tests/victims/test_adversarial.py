@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from leakboard.errors import RequestError
-from leakboard.models import task_model
+from leakboard.models.recipe import Defence
 from leakboard.models.trainable import TrainableVictim
 from leakboard.models.training import Adversary, shuffled, train
 from leakboard.randomness import derived_seed
@@ -232,7 +232,7 @@ class TestTraining:
                     return defence.penalty(vectors, rows)
 
                 changed = Adversary(adversary.module, loss, adversary.optimiser)
-                return task_model.Defence(adversaries=[changed], penalty=penalty)
+                return Defence(adversaries=[changed], penalty=penalty)
 
             return fit(victim, name, corpus, seed, watching)
 

@@ -8,7 +8,7 @@ import torch
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Texts
-from leakboard.models import task_model
+from leakboard.models.recipe import Defence
 from leakboard.models.trainable import TrainableVictim
 from leakboard.models.word_encoders import UNKNOWN
 from leakboard.privacy.mechanisms.normalisation import min_max
@@ -53,7 +53,7 @@ def heads(monkeypatch):
             seen.append((epoch, torch.is_grad_enabled(), given.detach().clone(), min_max(batch.detach())))
             return given
 
-        return plain(victim, name, corpus, seed, lambda *_: task_model.Defence(vectors, defence.texts))
+        return plain(victim, name, corpus, seed, lambda *_: Defence(vectors, defence.texts))
 
     monkeypatch.setattr("leakboard.models.trainable.TrainableVictim.fit_on_task", recording)
     return seen

@@ -15,7 +15,7 @@ from torch.nn.functional import cross_entropy
 
 from leakboard.interfaces import Corpus
 from leakboard.models.encoder import Encoder
-from leakboard.models.task_model import Batches, Encode
+from leakboard.models.recipe import Batches, Encode
 from leakboard.models.training import Adversary, Vectors
 from leakboard.randomness import derived_seed, seeded
 

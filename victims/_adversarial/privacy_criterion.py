@@ -13,7 +13,7 @@ from leakboard.logs import log_progress
 from leakboard.metrics.baselines import best_constant
 from leakboard.metrics.measures import micro_f1
 from leakboard.models.classifier import LinearClassifier
-from leakboard.models.task_model import Encode
+from leakboard.models.recipe import Encode
 
 BATCH = 256
 """Texts encoded at once."""

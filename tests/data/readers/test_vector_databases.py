@@ -73,7 +73,7 @@ def test_an_embedded_store_is_table_and_vectors_at_once(tmp_path, fill):
         rows = [int(text.removeprefix("text ")) for text in corpus.texts(split)]
         assert corpus.texts(split).ids == [str(1000 + row) for row in rows]
         assert corpus.column(split, f"{prefix}.gender").tolist() == [row % 2 for row in rows]
-        np.testing.assert_allclose(fitted.look_up(corpus.texts(split)), VECTORS[rows], rtol=1e-6)
+        np.testing.assert_allclose(fitted.publish_documents(corpus.texts(split), None), VECTORS[rows], rtol=1e-6)
     assert sum(len(corpus.splits[split]) for split in corpus.splits) == ROWS
     assert table.fingerprint() == Table(path=address).fingerprint()
     assert len(victim.fingerprint()) == 64
