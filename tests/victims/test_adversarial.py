@@ -1,9 +1,8 @@
-"""Defences trained into the encoder: the direction of every term, whose parameters move, and what is left of a leak."""
+"""Defences trained into the encoder: the direction of every term, and which parameters each step moves."""
 
 import dataclasses
 import itertools
 import re
-from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -35,18 +34,17 @@ def corpus(reviews):
 
 @pytest.fixture
 def vectors(corpus):
-    """Free vectors in the place of an encoder's, one a text of train."""
+    """Return free vectors in the place of an encoder's, one a text of train."""
     rng = np.random.default_rng(1)
     return torch.tensor(rng.standard_normal((len(corpus.texts("train")), 6)), dtype=torch.float32, requires_grad=True)
 
 
 @pytest.fixture
 def term(corpus, vectors):
-    """Return adversary and penalty of a method, with the adversary trained for a while."""
+    """Return a function that builds the term of a method, and trains its adversary for some steps."""
 
     def make(method, steps=30):
-        context = setting_of(corpus, 6, lambda rows, split: vectors[rows])
-        adversary, penalty = TERMS[method](context)
+        adversary, penalty = TERMS[method](context_of(corpus, 6, lambda rows, split: vectors[rows]))
         rows = list(range(len(vectors)))
         for _ in range(steps if adversary else 0):
             adversary.optimiser.zero_grad()
@@ -57,12 +55,28 @@ def term(corpus, vectors):
     return make
 
 
-def setting_of(corpus, dimension, encode):
+@pytest.fixture
+def change_defence(monkeypatch):
+    """Return a function that replaces every defence by ``change(defence, encoder)`` when a fit begins."""
+    fit_on_task = TrainableVictim.fit_on_task
+
+    def apply(change):
+        def changed(victim, name, corpus, seed, defend):
+            return fit_on_task(
+                victim, name, corpus, seed, lambda encoder, *given: change(defend(encoder, *given), encoder)
+            )
+
+        monkeypatch.setattr(TrainableVictim, "fit_on_task", changed)
+
+    return apply
+
+
+def context_of(corpus, dimension, encode):
     return AdversaryContext(
         corpus,
         SimpleNamespace(dimension=dimension, device=torch.device("cpu")),
         encode=encode,
-        batches=partial(in_eights, corpus),
+        batches=lambda generator: in_eights(corpus, generator),
         seed=0,
         hidden=32,
         learning_rate=1e-2,
@@ -96,26 +110,26 @@ class TestTerms:
         trained, _, _ = term(method, steps=30)
         assert trained.loss(vectors.detach(), rows) < untrained.loss(vectors.detach(), rows) - 0.01
 
-    def test_declustering_parts_the_like_and_joins_the_unlike(self, term, vectors, corpus):
+    def test_declustering_parts_equal_secrets_and_joins_different_ones(self, term, vectors, corpus):
         _, penalty, rows = term("declustering")
         truth = np.stack([corpus.column("train", secret.name) for secret in corpus.secrets], axis=1)
-        generator, start, agree, grown = torch.Generator().manual_seed(derived_seed(0, "pairs")), 0, [], []
+        generator, start, agreement, growth = torch.Generator().manual_seed(derived_seed(0, "pairs")), 0, [], []
         for others in in_eights(corpus, generator):
             vectors.grad, batch = None, rows[start : start + len(others)]
             penalty(vectors[batch], batch).backward()
             moved = (vectors - 5 * vectors.grad).detach()
             old, new = ((value[batch] - value[others]).square().sum(1) for value in (vectors.detach(), moved))
-            grown.append((new - old).numpy())
-            agree.append((truth[batch] == truth[others]).mean(1))
+            growth.append((new - old).numpy())
+            agreement.append((truth[batch] == truth[others]).mean(1))
             start += len(others)
-        grown, agree = np.concatenate(grown), np.concatenate(agree)
-        assert grown[agree > 0.5].mean() > 0
-        assert grown[agree < 0.5].mean() < 0
+        growth, agreement = np.concatenate(growth), np.concatenate(agreement)
+        assert growth[agreement > 0.5].mean() > 0
+        assert growth[agreement < 0.5].mean() < 0
 
     def test_declustering_pairs_a_text_with_any_of_train(self, corpus):
-        """Each text is the other one equally often, whatever the first; a short batch is filled up from its start."""
+        """Each text is drawn equally often as the second of a pair; a short batch is filled up from its start."""
         drawn, n = [], len(corpus.texts("train"))
-        context = setting_of(corpus, 2, lambda rows, split: drawn.append(rows) or torch.zeros(len(rows), 2))
+        context = context_of(corpus, 2, lambda rows, split: drawn.append(rows) or torch.zeros(len(rows), 2))
         _, penalty = TERMS["declustering"](context)
         passes, batches = 20, -(-n // 8)
         for _ in range(passes * batches):
@@ -130,23 +144,16 @@ class TestTerms:
         penalty(vectors[rows[:1]], rows[:1]).backward()
         assert (vectors.grad.abs().sum(1) > 0).sum() == 2
 
-    def test_of_many_values_any_but_the_true_one(self, make_corpus):
-        ages = ("young", "grown", "old")
-        made = make_corpus({s: {"age": [0, 1, 2]} for s in ("train", "dev", "test")}, [("age", ages, "attribute")])
-        adversary, penalty = TERMS["multidetasking"](setting_of(made, 4, None))
-        given = torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
-        chances = torch.softmax(adversary.module(given), 1).detach().numpy()
-        assert penalty(given, [0, 1, 2]).item() == pytest.approx(-np.log(1 - np.diag(chances)).mean(), rel=1e-5)
-
-    def test_flipped_labels_of_a_binary_secret(self, make_corpus):
-        """-ln P(not z) of the network's own probabilities, worked out apart."""
-        made = make_corpus({s: {"g": [0, 1, 1]} for s in ("train", "dev", "test")}, [("g", ("a", "b"), "attribute")])
-        context = setting_of(made, 4, None)
-        adversary, penalty = TERMS["multidetasking"](context)
-        given = torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
-        chances = torch.softmax(adversary.module(given), 1).detach().numpy()
-        expected = -np.log([chances[0, 1], chances[1, 0], chances[2, 0]]).mean()
-        assert penalty(given, [0, 1, 2]).item() == pytest.approx(expected, rel=1e-5)
+    @pytest.mark.parametrize(("values", "truth"), [("abc", [0, 1, 2]), ("ab", [0, 1, 1])])
+    def test_multidetasking_rewards_any_value_but_the_true_one(self, make_corpus, values, truth):
+        """The penalty is -ln P(not z) by the network's probabilities; of a binary secret "not z" is the flipped bit."""
+        secret = ("s", tuple(values), "attribute")
+        corpus = make_corpus({split: {"s": truth} for split in ("train", "dev", "test")}, [secret])
+        adversary, penalty = TERMS["multidetasking"](context_of(corpus, 4, None))
+        vectors = torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
+        probabilities = torch.softmax(adversary.module(vectors), 1).detach().numpy()
+        expected = -np.log(1 - probabilities[range(3), truth]).mean()
+        assert penalty(vectors, [0, 1, 2]).item() == pytest.approx(expected, rel=1e-5)
 
     def test_a_generator_that_knows_nothing_loses_the_logarithm_of_its_characters(self, term, vectors):
         adversary, _, rows = term("generation", steps=0)
@@ -157,28 +164,26 @@ class TestTerms:
 
 
 class TestTraining:
-    """In the one training loop."""
-
     @pytest.mark.parametrize("encoder", ENCODERS, ids=lambda encoder: next(iter(encoder)))
     @pytest.mark.parametrize("method", NAMES[:4])
     def test_without_weight_nothing_changes(self, corpus, method, encoder):
         plain = Adversarial(method=method, encoder=encoder).encoder.fit(corpus, 3)
-        found = Adversarial(method=method, encoder=encoder, beta=0).fit(corpus, 3)
-        other = Adversarial(method=method, encoder=encoder).fit(corpus, 3)
+        weightless = Adversarial(method=method, encoder=encoder, beta=0).fit(corpus, 3)
+        defended = Adversarial(method=method, encoder=encoder).fit(corpus, 3)
         for module in ("encoder", "head"):
-            assert torch.equal(parameters(getattr(found, module)), parameters(getattr(plain, module)))
-        assert not torch.equal(parameters(other.encoder), parameters(plain.encoder))
+            assert torch.equal(parameters(getattr(weightless, module)), parameters(getattr(plain, module)))
+        assert not torch.equal(parameters(defended.encoder), parameters(plain.encoder))
 
     @pytest.mark.parametrize(("method", "default"), [("multidetasking", 1.0), ("declustering", 0.1)])
     def test_weights(self, corpus, vectors, method, default, monkeypatch):
-        defences = []
-        encode, rows = (lambda rows, split: vectors[rows]), list(range(20))
-        batches = partial(in_eights, corpus)
-        monkeypatch.setattr(
-            "leakboard.models.trainable.TrainableVictim.fit_on_task",
-            lambda *given: defences.append(given[-1](encoder, encode, batches)) or SimpleNamespace(encoder=0, head=0),
-        )
-        encoder = type("Encoder", (), {"dimension": 6, "device": torch.device("cpu")})
+        defences, rows = [], list(range(20))
+        context = context_of(corpus, 6, lambda rows, split: vectors[rows])
+
+        def record(victim, name, corpus, seed, defend):
+            defences.append(defend(context.encoder, context.encode, context.batches))
+            return SimpleNamespace(encoder=None, head=None)
+
+        monkeypatch.setattr(TrainableVictim, "fit_on_task", record)
         for options in ({"beta": 1.0}, {"beta": 2.5, "alpha": 0.5}, {}):
             Adversarial(method=method, **options).fit(corpus, 0)
         one, weighted, usual = (defence.penalty(vectors[rows], rows).item() for defence in defences)
@@ -186,8 +191,8 @@ class TestTraining:
         assert usual == pytest.approx(default * one, rel=1e-5)
         assert [defence.task_weight for defence in defences] == [1.0, 0.5, 1.0]
 
-    def test_the_task_has_its_weight(self, corpus, monkeypatch):
-        """Twice the weights of all terms are, under plain gradient descent, twice the rate."""
+    def test_the_task_has_its_weight(self, corpus):
+        """Under plain gradient descent, doubling the weights of all terms doubles the rate."""
         fits = []
         for rate, weight in ((2.0, 2.0), (4.0, 1.0)):
             encoder = {"embedding_bag": {"dimension": 8, "epochs": 1, "learning_rate": rate}}
@@ -195,7 +200,7 @@ class TestTraining:
             fits.append(parameters(victim.fit(corpus, 0).encoder))
         assert torch.allclose(*fits, atol=1e-6)
 
-    def test_what_others_send_to_an_adversary_is_thrown_away(self):
+    def test_gradients_of_the_module_s_loss_do_not_reach_an_adversary(self):
         module, adversary = torch.nn.Linear(1, 1, bias=False), torch.nn.Linear(1, 1, bias=False)
         for part in (module, adversary):
             torch.nn.init.ones_(part.weight)
@@ -213,30 +218,25 @@ class TestTraining:
         assert module.weight.item() == pytest.approx(1 - 0.1 * (0 - 1 - 2))
 
     @pytest.mark.parametrize("method", NAMES[:3])
-    def test_each_side_moves_its_own_parameters_alone(self, corpus, method, monkeypatch):
-        seen, fit = [], TrainableVictim.fit_on_task
+    def test_each_side_moves_only_its_own_parameters(self, corpus, method, change_defence):
+        seen = []
 
-        def watched(victim, name, corpus, seed, defend):
-            def watching(encoder, *given):
-                defence = defend(encoder, *given)
-                (adversary,) = defence.adversaries
+        def watched(defence, encoder):
+            (adversary,) = defence.adversaries
 
-                def loss(vectors, rows):
-                    assert not vectors.requires_grad
-                    seen.append(("adversary", parameters(adversary.module), parameters(encoder)))
-                    return adversary.loss(vectors, rows)
+            def loss(vectors, rows):
+                assert not vectors.requires_grad
+                seen.append(("adversary", parameters(adversary.module), parameters(encoder)))
+                return adversary.loss(vectors, rows)
 
-                def penalty(vectors, rows):
-                    assert vectors.requires_grad
-                    seen.append(("encoder", parameters(adversary.module), parameters(encoder)))
-                    return defence.penalty(vectors, rows)
+            def penalty(vectors, rows):
+                assert vectors.requires_grad
+                seen.append(("encoder", parameters(adversary.module), parameters(encoder)))
+                return defence.penalty(vectors, rows)
 
-                changed = Adversary(adversary.module, loss, adversary.optimiser)
-                return Defence(adversaries=[changed], penalty=penalty)
+            return Defence(adversaries=[dataclasses.replace(adversary, loss=loss)], penalty=penalty)
 
-            return fit(victim, name, corpus, seed, watching)
-
-        monkeypatch.setattr("leakboard.models.trainable.TrainableVictim.fit_on_task", watched)
+        change_defence(watched)
         Adversarial(method=method, encoder={"lstm": {"dimension": 8, "epochs": 1, "batch_size": 16}}).fit(corpus, 0)
         assert len(seen) > 4
         for (turn, adversary, encoder), (_, adversary_after, encoder_after) in itertools.pairwise(seen):
@@ -244,33 +244,29 @@ class TestTraining:
             assert torch.equal(encoder, encoder_after) == (turn == "adversary")
 
     @pytest.mark.parametrize("apart", [True, False])
-    def test_steps_apart_go_down_the_term_before_the_task_is_looked_at(self, corpus, apart, monkeypatch):
-        """By the rate times the term's gradient, where steps are plain gradient descent."""
-        rate, terms, tasks, fit = 0.5, [], [], TrainableVictim.fit_on_task
+    def test_steps_apart_go_down_the_term_before_the_task_is_computed(self, corpus, apart, change_defence):
+        """Under plain gradient descent, a step is the rate times the term's gradient."""
+        rate, after_term, before_task = 0.5, [], []
 
-        def watched(victim, name, corpus, seed, defend):
-            def watching(encoder, *given):
-                defence = defend(encoder, *given)
+        def watched(defence, encoder):
+            def penalty(vectors, rows):
+                value = defence.penalty(vectors, rows)
+                (gradient,) = torch.autograd.grad(value, [encoder.bag.weight], retain_graph=True)
+                after_term.append(encoder.bag.weight.detach() - rate * gradient.to_dense())
+                return value
 
-                def penalty(vectors, rows):
-                    value = defence.penalty(vectors, rows)
-                    (gradient,) = torch.autograd.grad(value, [encoder.bag.weight], retain_graph=True)
-                    terms.append(encoder.bag.weight.detach() - rate * gradient.to_dense())
-                    return value
+            def unchanged(vectors, epoch):
+                before_task.append(encoder.bag.weight.detach().clone())
+                return vectors
 
-                def seen(vectors, epoch):
-                    tasks.append(encoder.bag.weight.detach().clone())
-                    return vectors
+            return dataclasses.replace(defence, penalty=penalty, vectors=unchanged)
 
-                return dataclasses.replace(defence, penalty=penalty, vectors=seen)
-
-            return fit(victim, name, corpus, seed, watching)
-
-        monkeypatch.setattr("leakboard.models.trainable.TrainableVictim.fit_on_task", watched)
+        change_defence(watched)
         encoder = {"embedding_bag": {"dimension": 8, "epochs": 1, "learning_rate": rate}}
         Adversarial(method="declustering", encoder=encoder, steps_apart=apart).fit(corpus, 0)
-        assert len(terms) > 3
-        assert all(torch.allclose(*pair, atol=1e-6) for pair in zip(terms, tasks, strict=False)) == apart
+        assert len(after_term) > 3
+        pairs = zip(after_term, before_task, strict=False)
+        assert all(torch.allclose(*pair, atol=1e-6) for pair in pairs) == apart
 
     @pytest.mark.parametrize("method", NAMES)
     def test_it_is_saved_and_loaded(self, corpus, reviews, method, tmp_path):
@@ -281,16 +277,15 @@ class TestTraining:
         assert np.array_equal(loaded.publish_documents(reviews.texts("test"), RNG), vectors)
         assert np.array_equal(loaded.predict(vectors), fitted.predict(vectors))
 
-    @pytest.mark.parametrize("method", [method for method in NAMES if method != "generation"])
-    def test_secrets_are_needed(self, corpus, method):
-        silent = dataclasses.replace(corpus, secrets=())
-        with pytest.raises(RequestError, match=f"method: '{method}' needs secrets, and generated_reviews has none"):
-            Adversarial(method=method, encoder={"lstm": {"dimension": 8, "epochs": 1}}).fit(silent, 0)
-
-    def test_generation_needs_no_secrets(self, corpus):
-        Adversarial(method="generation", encoder={"lstm": {"dimension": 8, "epochs": 1}}).fit(
-            dataclasses.replace(corpus, secrets=()), 0
-        )
+    @pytest.mark.parametrize("method", NAMES)
+    def test_all_but_generation_need_secrets(self, corpus, method):
+        victim = Adversarial(method=method, encoder={"lstm": {"dimension": 8, "epochs": 1}})
+        without_secrets = dataclasses.replace(corpus, secrets=())
+        if method == "generation":
+            victim.fit(without_secrets, 0)
+        else:
+            with pytest.raises(RequestError, match=f"method: '{method}' needs secrets, and generated_reviews has none"):
+                victim.fit(without_secrets, 0)
 
 
 class TestBadInput:
