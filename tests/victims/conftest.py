@@ -1,9 +1,15 @@
-"""Texts that word vectors are trained on in milliseconds, and their words as a public list."""
+"""Corpora that victims are fitted on in milliseconds, and their words as a public list."""
 
 import pytest
 
 from leakboard.data.tokens import words
 from leakboard.datasets.generated_reviews import GeneratedReviews
+
+
+@pytest.fixture(scope="session")
+def corpus(reviews):
+    """Return train and dev of the generated reviews."""
+    return reviews.only("train", "dev")
 
 
 @pytest.fixture(scope="module")

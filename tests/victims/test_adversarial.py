@@ -27,11 +27,6 @@ ENCODERS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def corpus(reviews):
-    return reviews.only("train", "dev")
-
-
 @pytest.fixture
 def vectors(corpus):
     """Return free vectors in the place of an encoder's, one a text of train."""

@@ -1,4 +1,4 @@
-"""DPNR in every variant: what training sees, what is published and claimed, and which options share a fit."""
+"""DPNR in every variant: the noise of training, the publication, its claim, and which options share a fit."""
 
 import math
 
@@ -10,14 +10,13 @@ from leakboard.errors import RequestError
 from leakboard.interfaces import Texts
 from leakboard.models.recipe import Defence
 from leakboard.models.trainable import TrainableVictim
-from leakboard.models.word_encoders import UNKNOWN
+from leakboard.models.word_encoders import UNKNOWN, BagEncoder
 from leakboard.privacy.mechanisms.normalisation import min_max
 from leakboard.privacy.mechanisms.textbook import gaussian_delta
 from leakboard.suite import options
 from leakboard.suite.options import build, label
 from leakboard.victims.bert import Bert
 from leakboard.victims.dpnr import Dpnr
-from leakboard.victims.embedding_bag import EmbeddingBag
 
 BAG = {"embedding_bag": {"dimension": 8, "epochs": 2}}
 
@@ -31,80 +30,71 @@ def dpnr(**given):
 
 
 @pytest.fixture(scope="module")
-def corpus(reviews):
-    return reviews.only("train", "dev")
-
-
-@pytest.fixture(scope="module")
 def fitted(corpus):
     return dpnr(training="standard").fit(corpus, 0)
 
 
 @pytest.fixture
-def heads(monkeypatch):
-    """Record what the softmax layer is given at every step: epoch, whether in training, the vectors, and them clean."""
-    seen, plain = [], TrainableVictim.fit_on_task
+def steps(monkeypatch):
+    """Record every step of the softmax layer: the epoch, whether it is a training step, and the noise on its input."""
+    steps, fit_on_task = [], TrainableVictim.fit_on_task
 
     def recording(victim, name, corpus, seed, defend):
-        defence = defend(None, None)
+        defence = defend()
 
         def vectors(batch, epoch):
-            given = defence.vectors(batch, epoch)
-            seen.append((epoch, torch.is_grad_enabled(), given.detach().clone(), min_max(batch.detach())))
-            return given
+            noisy = defence.vectors(batch, epoch)
+            steps.append((epoch, torch.is_grad_enabled(), noisy.detach() - min_max(batch.detach())))
+            return noisy
 
-        return plain(victim, name, corpus, seed, lambda *_: Defence(vectors, defence.texts))
+        return fit_on_task(victim, name, corpus, seed, lambda *_: Defence(vectors, defence.texts))
 
-    monkeypatch.setattr("leakboard.models.trainable.TrainableVictim.fit_on_task", recording)
-    return seen
+    monkeypatch.setattr(TrainableVictim, "fit_on_task", recording)
+    return steps
 
 
 class TestTraining:
     """Algorithm 1, and the study's schedules."""
 
-    def test_robust_training_sees_fresh_noise_every_step(self, heads, corpus):
+    def test_robust_training_has_fresh_noise_every_step(self, steps, corpus):
         dpnr(training="robust", epsilon=0.5).fit(corpus, 0)
-        noise = [given - clean for _, _, given, clean in heads]
-        assert len(noise) > 4
-        firsts = [round(float(n[0, 0]), 6) for n in noise]
-        assert len(set(firsts)) == len(firsts)
-        everything = torch.cat([n.flatten() for n in noise])
+        assert len(steps) > 4
+        assert len({round(float(noise[0, 0]), 6) for _, _, noise in steps}) == len(steps)
+        everything = torch.cat([noise.flatten() for _, _, noise in steps])
         assert everything.abs().mean().item() == pytest.approx(2.0, rel=0.1)  # the mean of |Lap(1/0.5)|
-        assert any(not training for _, training, _, _ in heads)  # it is selected under noise too
+        assert any(not training for _, training, _ in steps)  # selection is under noise too
 
-    def test_standard_training_sees_none(self, heads, corpus):
+    def test_standard_training_has_no_noise(self, steps, corpus):
         dpnr(training="standard", epsilon=0.5).fit(corpus, 0)
-        assert all(torch.equal(given, clean) for _, _, given, clean in heads)
+        assert steps
+        assert not any(noise.any() for _, _, noise in steps)
 
     @pytest.mark.parametrize(("schedule", "scales"), [((), {1: 0.1, 2: 0.2}), ((4.0,), {1: 0.25, 2: 0.25})])
-    def test_adaptive_noise_follows_the_schedule_not_the_users_epsilon(self, heads, corpus, schedule, scales):
+    def test_adaptive_noise_follows_the_schedule_not_the_users_epsilon(self, steps, corpus, schedule, scales):
         dpnr(training="adaptive", epsilon=0.001, schedule=schedule).fit(corpus, 0)
         for epoch, scale in scales.items():
-            noise = torch.cat([(given - clean).flatten() for e, _, given, clean in heads if e == epoch])
-            assert noise.abs().mean().item() == pytest.approx(scale, rel=0.15)
+            everything = torch.cat([noise.flatten() for e, _, noise in steps if e == epoch])
+            assert everything.abs().mean().item() == pytest.approx(scale, rel=0.15)
 
-    def test_one_number_a_row_in_the_released_variant(self, heads, corpus):
+    def test_the_released_variant_draws_one_number_a_row(self, steps, corpus):
         dpnr(sampling="shared", epsilon=0.5).fit(corpus, 0)
-        for _, _, given, clean in heads:
-            noise = given - clean
+        for _, _, noise in steps:
             assert (noise - noise[:, :1]).abs().max() < 1e-5
             assert noise[:, 0].unique().numel() == len(noise)
 
     def test_words_are_hidden_in_training_only_when_asked(self, corpus, monkeypatch):
-        seen, plain = [], EmbeddingBag.build
+        hidden, prepare = [], BagEncoder.prepare
 
-        def build(victim, corpus):
-            encoder = plain(victim, corpus)
-            prepare = encoder.prepare
-            encoder.prepare = lambda texts: seen.append(np.mean([UNKNOWN in t for t in texts])) or prepare(texts)
-            return encoder
+        def recorded(encoder, texts):
+            hidden.append(np.mean([UNKNOWN in text for text in texts]))
+            return prepare(encoder, texts)
 
-        monkeypatch.setattr(EmbeddingBag, "build", build)
+        monkeypatch.setattr(BagEncoder, "prepare", recorded)
         dpnr(mu=0.5).fit(corpus, 0)
-        assert set(seen) == {0.0}
-        seen.clear()
+        assert set(hidden) == {0.0}
+        hidden.clear()
         dpnr(mu=0.5, train_dropout=True).fit(corpus, 0)
-        assert max(seen) > 0.9
+        assert max(hidden) > 0.9
 
     def test_a_constant_vector_is_one_clear_error(self, corpus, monkeypatch):
         monkeypatch.setattr(torch.nn.init, "uniform_", lambda tensor, *_: tensor.data.fill_(1.0))
@@ -112,13 +102,13 @@ class TestTraining:
             dpnr().fit(corpus, 0)
 
     def test_it_needs_a_task(self, make_corpus):
-        silent = make_corpus({s: {"g": [0, 1]} for s in ("train", "dev", "test")}, [("g", ("a", "b"), "attribute")])
+        unlabelled = make_corpus({s: {"g": [0, 1]} for s in ("train", "dev", "test")}, [("g", ("a", "b"), "attribute")])
         with pytest.raises(RequestError, match="dpnr: made has no task label"):
-            dpnr().fit(silent, 0)
+            dpnr().fit(unlabelled, 0)
 
 
 class TestSharedFits:
-    """Options that act only at release do not cause another training; all others do."""
+    """Options that act only at release share a fit; all others cause another training."""
 
     @pytest.mark.parametrize(
         ("base", "changes"),
@@ -135,7 +125,7 @@ class TestSharedFits:
             ({"training": "adaptive"}, {"epsilon": 0.05}),
         ],
     )
-    def test_those_that_share(self, base, changes, corpus, tmp_path):
+    def test_options_that_share(self, base, changes, corpus, tmp_path):
         one, other = dpnr(**base), dpnr(**{**base, **changes})
         assert one.training_config() == other.training_config()
         for name, victim in {"one": one, "other": other, "shared": one.training_config()}.items():
@@ -159,10 +149,10 @@ class TestSharedFits:
             {"encoder": {"embedding_bag": {"dimension": 9, "epochs": 2}}},
         ],
     )
-    def test_those_that_do_not(self, changes):
+    def test_options_that_do_not_share(self, changes):
         assert dpnr().training_config() != dpnr(**changes).training_config()
 
-    def test_what_is_loaded_releases_by_its_own_options(self, fitted, tmp_path):
+    def test_a_loaded_fit_releases_by_the_options_that_load_it(self, fitted, tmp_path):
         fitted.save(tmp_path)
         loaded = dpnr(training="standard", epsilon=7.0, calibration="l1").load(tmp_path)
         assert (loaded.claim.epsilon, loaded.claim.proved) == (7.0, 7.0)
@@ -187,7 +177,7 @@ class TestPublication:
         assert bare.mechanism is None
         assert np.array_equal(bare.publish_documents(texts, rng()), fitted.inputs(texts))
 
-    def test_the_released_variants_noise_is_taken_off_by_the_minimum(self, fitted, reviews, tmp_path):
+    def test_subtracting_the_minimum_removes_the_released_variants_noise(self, fitted, reviews, tmp_path):
         fitted.save(tmp_path)
         texts = reviews.texts("test")
         released = dpnr(training="standard", sampling="shared", epsilon=0.05).load(tmp_path)
@@ -209,7 +199,7 @@ class TestPublication:
 
 
 class TestClaims:
-    """Three epsilons: claimed and proved by variant (the audited one is in test_dp_audit)."""
+    """Claimed and proved epsilons (the audited epsilon is in test_dp_audit)."""
 
     @pytest.mark.parametrize(
         ("given", "claimed", "proved", "delta"),
@@ -240,8 +230,6 @@ class TestClaims:
 
 
 class TestOptions:
-    """What a user writes."""
-
     def test_the_encoder_is_written_as_victims_are(self):
         assert dpnr(encoder="bert").encoder == Bert()
         assert dpnr(encoder={"bert": {"epochs": 3}}).encoder == Bert(epochs=3)
@@ -282,8 +270,6 @@ class TestOptions:
 
 
 class TestOnBert:
-    """The same on a transformer."""
-
     def test_masked_words_become_one_mask_each(self, tiny_bert, corpus):
         encoder = {"bert": {"checkpoint": str(tiny_bert), "epochs": 1, "precision": "float32"}}
         victim = Dpnr(encoder=encoder, epsilon=1.0)

@@ -3,17 +3,11 @@
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from leakboard.victims.adversarial import Adversarial, fit_eraser
-
-
-@pytest.fixture(scope="module")
-def corpus(reviews):
-    return reviews.only("train", "dev")
 
 
 def test_a_linear_attacker_only_learns_the_majority(corpus):

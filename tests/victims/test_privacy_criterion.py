@@ -18,11 +18,6 @@ ENCODERS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def corpus(reviews):
-    return reviews.only("train", "dev")
-
-
 def nothing(rows, split):
     """Encode texts to vectors that show nothing."""
     return torch.zeros(len(rows), 3)

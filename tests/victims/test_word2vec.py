@@ -19,11 +19,6 @@ RNG = np.random.default_rng(0)
 
 
 @pytest.fixture(scope="module")
-def corpus(reviews):
-    return reviews.only("train", "dev")
-
-
-@pytest.fixture(scope="module")
 def fitted(corpus):
     return Word2Vec(vector_size=16).fit(corpus, 1)
 
