@@ -1,4 +1,4 @@
-"""A BERT in two parts against the whole model of `transformers`: the same vectors and gradients at less cost."""
+"""A BERT in two parts against the whole model of `transformers`: the same vectors and gradients."""
 
 import numpy as np
 import pytest
@@ -37,11 +37,11 @@ def model(request):
     config, kind = {"bert": (BertConfig, BertModel), "roberta": (RobertaConfig, RobertaModel)}[request.param]
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        made = kind(config(**SIZES, pad_token_id=1)).eval()
-        for name, value in made.named_parameters():
+        model = kind(config(**SIZES, pad_token_id=1)).eval()
+        for name, value in model.named_parameters():
             if name.endswith("bias"):
                 torch.nn.init.normal_(value)  # biases of 0 would hide a wrong one
-        return made
+        return model
 
 
 def whole(model):
@@ -52,18 +52,18 @@ class TestParts:
     """`BertLayers`."""
 
     @pytest.mark.parametrize("split", [0, 1, 2, 3])
-    def test_parts_give_what_the_model_gives(self, model, split):
+    def test_parts_give_the_model_s_vectors(self, model, split):
         parts = BertLayers.of(model, split)
         states = parts.lower(IDS, MASK)
-        found, expected = parts.upper(states, MASK), whole(model)
-        assert torch.allclose(found[MASK.bool()], expected[MASK.bool()], atol=1e-5)
+        vectors, expected = parts.upper(states, MASK), whole(model)
+        assert torch.allclose(vectors[MASK.bool()], expected[MASK.bool()], atol=1e-5)
         assert torch.allclose(parts.first_tokens(states, MASK), expected[:, 0], atol=1e-5)
 
     def test_bfloat16_is_as_close_as_the_whole_model_in_bfloat16(self, model):
         parts, exact = BertLayers.of(model, 1), whole(model)[:, 0]
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            found, expected = parts.first_tokens(parts.lower(IDS, MASK).float(), MASK), whole(model)[:, 0]
-        assert 0 < (found.float() - exact).abs().mean() < 2 * (expected.float() - exact).abs().mean()
+            vectors, expected = parts.first_tokens(parts.lower(IDS, MASK).float(), MASK), whole(model)[:, 0]
+        assert 0 < (vectors.float() - exact).abs().mean() < 2 * (expected.float() - exact).abs().mean()
 
     def test_padding_is_not_attended(self, model):
         parts = BertLayers.of(model, 2)
@@ -73,28 +73,31 @@ class TestParts:
 
     def test_gradients_match_the_whole_model(self, model):
         parts, probe = BertLayers.of(model), torch.randn(3, 24, generator=torch.Generator().manual_seed(1))
-        (whole(model)[:, 0] * probe).sum().backward()
-        expected = {name: value.grad.clone() for name, value in model.named_parameters() if value.grad is not None}
-        model.zero_grad(set_to_none=True)
-        (parts.first_tokens(parts.lower(IDS, MASK), MASK) * probe).sum().backward()
-        found = {name: value.grad for name, value in model.named_parameters() if value.grad is not None}
+
+        def gradients(vectors):
+            model.zero_grad(set_to_none=True)
+            (vectors * probe).sum().backward()
+            return {name: value.grad.clone() for name, value in model.named_parameters() if value.grad is not None}
+
+        expected = gradients(whole(model)[:, 0])
+        in_parts = gradients(parts.first_tokens(parts.lower(IDS, MASK), MASK))
         key_bias = "encoder.layer.2.attention.self.key.bias"
-        assert expected.keys() - found.keys() == {key_bias}
-        assert expected[key_bias].abs().max() < 1e-4  # it shifts all scores alike
+        assert expected.keys() - in_parts.keys() == {key_bias}
+        assert expected[key_bias].abs().max() < 1e-4  # it shifts all scores by the same number
         largest = max(value.abs().max() for value in expected.values())
-        for name, value in found.items():
+        for name, value in in_parts.items():
             assert torch.allclose(value, expected[name], atol=1e-5 * largest), name
 
     def test_other_architectures_run_whole(self):
-        made = DistilBertModel(DistilBertConfig(vocab_size=50, dim=24, n_layers=2, n_heads=4, hidden_dim=40))
-        assert BertLayers.of(made) is None
+        distilled = DistilBertConfig(vocab_size=50, dim=24, n_layers=2, n_heads=4, hidden_dim=40)
+        assert BertLayers.of(DistilBertModel(distilled)) is None
         assert BertLayers.of(BertModel(BertConfig(**SIZES, is_decoder=True))) is None
         assert BertLayers.of(BertModel(BertConfig(**SIZES | {"attention_probs_dropout_prob": 0.1}))) is None
 
 
 @pytest.fixture(autouse=True)
-def kept():
-    """Set how much is kept (bytes); nothing is there at first, nor afterwards."""
+def limit_cache():
+    """Return a function that limits the cache (bytes), which is empty before and after."""
     frozen_states.clear()
     yield frozen_states.clear
     frozen_states.clear()
@@ -103,9 +106,9 @@ def kept():
 @pytest.fixture
 def make(tiny_bert):
     def encoder(trained, pooling="cls", batch_size=4):
-        made = TransformerEncoder(tiny_bert, 64, pooling, "float32", batch_size)
-        made.freeze(trained)
-        return made
+        model = TransformerEncoder(tiny_bert, 64, pooling, "float32", batch_size)
+        model.freeze(trained)
+        return model
 
     return encoder
 
@@ -119,7 +122,7 @@ def passes(monkeypatch):
 
 
 class TestFrozenLayers:
-    """What leaves frozen layers is kept, and nothing else changes."""
+    """The output of frozen layers is cached, and no vector changes."""
 
     @pytest.mark.parametrize("pooling", ["cls", "mean"])
     @pytest.mark.parametrize("trained", [1, 2, 7, "none"])
@@ -148,71 +151,73 @@ class TestFrozenLayers:
         make(2).documents(texts)
         assert sum(passes) == 2 * len(set(texts))
 
-    def test_other_weights_below_are_other_states(self, make, passes, reviews):
+    def test_other_frozen_weights_have_other_states(self, make, passes, reviews):
         texts = reviews.texts("test")[:30]
         first, other, trained = make(1), make(1), make(1)
         other.layers()[0].output.dense.weight.data *= -1
         assert not np.allclose(first.documents(texts), other.documents(texts))
-        trained.layers()[1].output.dense.weight.data *= -1  # above what is frozen
+        trained.layers()[1].output.dense.weight.data *= -1  # above the frozen layers
         passed = sum(passes)
         assert not np.allclose(first.documents(texts), trained.documents(texts))
         assert sum(passes) == passed
 
-    def test_other_batches_are_other_states(self, make, passes, reviews):
-        """Their rounding differs, and whoever encoded before must change nobody's numbers."""
+    def test_other_batches_have_other_states(self, make, passes, reviews):
+        """Their rounding differs, and no earlier encoding may change a later one's numbers."""
         texts = list(dict.fromkeys(reviews.texts("test")))
         for batch_size in (4, 32, 4, 32):
             make(1, batch_size=batch_size).documents(texts)
         assert sum(passes) == 2 * len(texts)
 
-    def test_too_much_is_not_kept(self, make, passes, reviews, kept):
+    def test_states_larger_than_the_cache_are_computed_anew(self, make, passes, reviews, limit_cache):
         texts = reviews.texts("test")[:30]
         expected = make(1).documents(texts)
-        kept(100)
+        limit_cache(100)
         passes.clear()
         for _ in range(2):
             np.testing.assert_allclose(make(1).documents(texts), expected, atol=2e-6)
         assert sum(passes) == 2 * len(texts)
 
-    def test_what_was_used_longest_ago_makes_room(self, kept):
-        made = []
+    def test_the_least_recently_used_states_make_room(self, limit_cache):
+        computed = []
 
         def obtain(key, count=40):
-            return frozen_states.obtain({"name": key}, [], 4 * count, lambda: made.append(key) or torch.zeros(count))
+            return frozen_states.obtain(
+                {"name": key}, [], 4 * count, lambda: computed.append(key) or torch.zeros(count)
+            )
 
-        kept(400)
+        limit_cache(400)
         for key in "abacab":
             assert len(obtain(key)) == 40
-        assert made == ["a", "b", "c", "b"]
+        assert computed == ["a", "b", "c", "b"]
         assert obtain("d", 101) is None
 
     @pytest.mark.parametrize("limit", [0, 2**30])
-    def test_frozen_layers_have_no_dropout(self, make, reviews, limit, kept):
-        kept(limit)
-        for trained, differ in [("none", False), (1, True)]:
-            encoder = make(trained, "mean")
-            encoder.train()
-            prepared = encoder.prepare(reviews.texts("test")[:4])
-            assert all((entry.states is None) == (limit == 0) for entry in prepared)
-            assert [layer.training for layer in encoder.layers()] == [False, differ]
-            with torch.no_grad():
-                assert torch.equal(encoder(prepared), encoder(prepared)) != differ
+    @pytest.mark.parametrize(("trained", "has_dropout"), [("none", False), (1, True)])
+    def test_frozen_layers_have_no_dropout(self, make, reviews, limit, limit_cache, trained, has_dropout):
+        limit_cache(limit)
+        encoder = make(trained, "mean")
+        encoder.train()
+        prepared = encoder.prepare(reviews.texts("test")[:4])
+        assert all((entry.states is None) == (limit == 0) for entry in prepared)
+        assert [layer.training for layer in encoder.layers()] == [False, has_dropout]
+        with torch.no_grad():
+            assert torch.equal(encoder(prepared), encoder(prepared)) != has_dropout
 
-    def test_frozen_layers_have_no_gradient(self, make, reviews, kept):
-        for limit in (0, 2**30):
-            kept(limit)
-            encoder = make(1)
-            encoder(encoder.prepare(reviews.texts("test")[:4])).sum().backward()
-            graded = {name.split(".")[2] for name, value in encoder.model.named_parameters() if value.grad is not None}
-            assert graded == {"1"}
+    @pytest.mark.parametrize("limit", [0, 2**30])
+    def test_frozen_layers_have_no_gradient(self, make, reviews, limit, limit_cache):
+        limit_cache(limit)
+        encoder = make(1)
+        encoder(encoder.prepare(reviews.texts("test")[:4])).sum().backward()
+        layers = {name.split(".")[2] for name, value in encoder.model.named_parameters() if value.grad is not None}
+        assert layers == {"1"}
 
-    def test_hidden_words_change_nothing_about_dropout(self, tiny_bert, reviews, monkeypatch):
-        """Texts that are hidden anew every epoch are prepared while training."""
+    def test_words_hidden_while_training_leave_the_layers_in_training_mode(self, tiny_bert, reviews, monkeypatch):
+        """Words are hidden anew in every epoch, and the texts are prepared again."""
         training, first_tokens = [], BertLayers.first_tokens
 
-        def recorded(parts, *given):
+        def recorded(parts, *arguments):
             training.append((torch.is_grad_enabled(), parts.upper_layers[-1].training))
-            return first_tokens(parts, *given)
+            return first_tokens(parts, *arguments)
 
         monkeypatch.setattr(BertLayers, "first_tokens", recorded)
         encoder = Bert(checkpoint=str(tiny_bert), epochs=2, train_layers=1, precision="float32")

@@ -1,4 +1,4 @@
-"""The training loop: which epoch is kept, when it stops, and numbers too small to compute with."""
+"""The training loop: the epoch that it keeps, when it stops, and subnormal numbers."""
 
 import math
 import threading
@@ -19,25 +19,24 @@ class Counter(torch.nn.Module):
         self.weight = torch.nn.Parameter(torch.zeros(1))
 
 
-def run(dev_losses, epochs=None, batches=3, **options):
-    """Train with given dev losses and return the module and the history; the weight counts the steps."""
+def run(dev_losses, gradient=-1, schedule=lambda step: 1.0, **options):
+    """Train with given dev losses, three batches an epoch, and return the weight and the history."""
     module, losses = Counter(), iter(dev_losses)
     optimiser = torch.optim.SGD(module.parameters(), lr=1.0)
     history = train(
         module,
-        lambda: range(batches),
-        lambda batch: -module.weight.sum(),
+        lambda: range(3),
+        lambda batch: gradient * module.weight.sum(),
         lambda: next(losses),
         optimiser=optimiser,
-        epochs=epochs or len(dev_losses),
+        epochs=len(dev_losses),
+        scheduler=torch.optim.lr_scheduler.LambdaLR(optimiser, schedule),
         **options,
     )
     return module.weight.item(), history
 
 
 class TestSelection:
-    """Which epoch's weights are left."""
-
     @pytest.mark.parametrize(("losses", "best"), [([3, 1, 2], 2), ([1, 2, 3], 1), ([3, 2, 1], 3), ([2, 1, 1, 3], 3)])
     def test_the_best_epoch_is_restored(self, losses, best):
         weight, history = run(losses)
@@ -51,23 +50,24 @@ class TestSelection:
         _, history = run(losses, patience=patience)
         assert history == losses[:seen]
 
-    def test_without_patience_all_epochs_run(self):
-        assert len(run([1, 2, 3, 4, 5])[1]) == 5
+    @pytest.mark.parametrize(("losses", "last"), [([1.0, 2.0, 3.0], 3), ([1.0, 2.0, math.nan], 2)])
+    def test_the_last_finite_epoch_is_kept_on_request(self, losses, last):
+        weight, history = run(losses, keep="last")
+        assert weight == 3 * last
+        assert len(history) == 3
 
 
 class TestNonFinite:
-    """Divergence is told, once nothing can be kept."""
-
     @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
     def test_in_every_epoch_raises(self, value):
         with pytest.raises(FloatingPointError, match="not finite in any of 2 epochs"):
             run([value, value])
 
     @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-    @pytest.mark.parametrize(("place", "best"), [(0, 3), (1, 3), (2, 2)])
-    def test_in_some_epochs_leaves_the_best_of_the_others(self, value, place, best):
+    @pytest.mark.parametrize(("epoch", "best"), [(0, 3), (1, 3), (2, 2)])
+    def test_in_some_epochs_leaves_the_best_of_the_others(self, value, epoch, best):
         losses = [4.0, 3.0, 2.0]
-        losses[place] = value
+        losses[epoch] = value
         assert run(losses)[0] == 3 * best
 
     def test_patience_counts_from_the_best_finite_epoch(self):
@@ -75,35 +75,13 @@ class TestNonFinite:
 
 
 def test_the_schedule_is_stepped_every_batch():
-    module = Counter()
-    optimiser = torch.optim.SGD(module.parameters(), lr=1.0)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: 1 - step / 6)
-    train(
-        module,
-        lambda: range(3),
-        lambda batch: -module.weight.sum(),
-        lambda: 0.0,
-        optimiser=optimiser,
-        epochs=2,
-        scheduler=schedule,
-    )
-    assert module.weight.item() == pytest.approx(sum(1 - step / 6 for step in range(6)))
-    assert optimiser.param_groups[0]["lr"] == 0
+    weight, _ = run([0.0, 0.0], schedule=lambda step: 1 - step / 6)
+    assert weight == pytest.approx(sum(1 - step / 6 for step in range(6)))
 
 
 def test_the_gradient_is_clipped():
-    module = Counter()
-    optimiser = torch.optim.SGD(module.parameters(), lr=1.0)
-    train(
-        module,
-        lambda: range(1),
-        lambda batch: -100 * module.weight.sum(),
-        lambda: 0.0,
-        optimiser=optimiser,
-        epochs=1,
-        clipping_norm=0.5,
-    )
-    assert module.weight.item() == pytest.approx(0.5, rel=1e-4)
+    weight, _ = run([0.0], gradient=-100, clipping_norm=0.5)
+    assert weight == pytest.approx(3 * 0.5, rel=1e-4)
 
 
 def test_modes_follow_the_phase():
@@ -130,13 +108,13 @@ def test_shuffled_covers_every_index_once_an_epoch():
 
 
 def subnormal(tensor):
-    """Count subnormal numbers by their bits: arithmetic may take them for zero."""
+    """Count subnormal numbers by their bits, since arithmetic may treat them as zero."""
     bits = tensor.detach().view(torch.int32) & 0x7FFFFFFF
     return int(((bits > 0) & (bits < 0x00800000)).sum())
 
 
 def plain(module, batches, loss, dev_loss, *, optimiser, epochs):
-    """Train without any care."""
+    """Train without regard to subnormal numbers."""
     for _ in range(epochs):
         for batch in batches():
             optimiser.zero_grad(set_to_none=True)
@@ -150,10 +128,10 @@ def subnormals_of(optimiser):
 
 
 class TestSubnormals:
-    """Inputs of large scale kill units; Adam's moments of their weights decay for ever."""
+    """Inputs of large scale kill units, and Adam's moments of their weights decay to subnormal numbers."""
 
     @pytest.mark.parametrize(("trainer", "clean"), [(plain, False), (train, True)])
-    def test_dead_units_leave_them_and_training_does_not(self, trainer, clean):
+    def test_of_dead_units(self, trainer, clean):
         torch.manual_seed(0)
         inputs, targets = 1e4 * torch.randn(64, 16), torch.randint(0, 2, (64,))
         network = torch.nn.Sequential(torch.nn.Linear(16, 64), torch.nn.ReLU(), torch.nn.Linear(64, 2))
@@ -172,7 +150,7 @@ class TestSubnormals:
 
     @pytest.mark.parametrize(("trainer", "clean"), [(plain, False), (train, True)])
     def test_of_other_threads_too(self, trainer, clean):
-        """The processor's switch reaches one thread only, and Adam's step is shared between two."""
+        """The processor's switch reaches one thread only, but two threads compute Adam's step."""
         weights = torch.nn.Linear(1, 8192, bias=False)
         optimiser = torch.optim.Adam(weights.parameters(), betas=(0.5, 0.9), fused=True)
         scales = iter([1e-30] + [0.0] * 40)
