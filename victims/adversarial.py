@@ -48,7 +48,7 @@ class Method:
     """Options and needs of a method."""
 
     options: tuple[str, ...]
-    """Options that the method reads, of those that not every method reads."""
+    """Options that the method reads, besides ``encoder`` and ``alpha``, which all methods read."""
     beta: float = 1.0
     """Default of ``beta``: the paper's weight, if it has one."""
     needs_secrets: bool = True

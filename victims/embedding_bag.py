@@ -1,9 +1,10 @@
 """Train the mean of word and bigram vectors on the task: the encoder of the noise study (Zouhri and Abecidan 2021).
 
 It is their classifier B1: n-grams of up to two words, first weights uniform in (-0.5, 0.5), and one linear layer. SGD's
-rate falls by a tenth after every epoch, and nothing is selected on dev. The study normalises every vector to [0, 1];
-here that is the defence's part, and ``dpnr`` on this encoder with ``epsilon: null`` is the study's non-private model.
-It makes no privacy claim.
+rate falls by a tenth after every epoch, and nothing is selected on dev. It makes no privacy claim.
+
+The study normalises every vector to [0, 1]; in LeakBoard the defence does so. The study's non-private model is ``dpnr``
+on this encoder with ``epsilon: null``.
 """
 
 from pathlib import Path

@@ -1,6 +1,6 @@
 """Find pretrained encoders: in a local folder, on the Hugging Face hub at a pinned revision, or in a package (MiniLM).
 
-The options of how an encoder is read (`Pooling`, `Precision`) are here too. `transformer` reads it.
+`Pooling` and `Precision` are options of `transformer`, which reads them; this module imports no torch.
 """
 
 from __future__ import annotations

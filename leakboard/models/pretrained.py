@@ -18,7 +18,7 @@ class PretrainedVictim(Victim):
     revision: str | None = None
     """Full commit hash of a hub checkpoint."""
     precision: checkpoints.Precision = "auto"
-    """Number format of the encoder's products; ``auto`` is bfloat16 where the processor has it."""
+    """Number format of the encoder's products; ``auto`` is bfloat16 if the processor has it."""
 
     uses_gpu: ClassVar[bool] = True
 

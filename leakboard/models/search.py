@@ -21,7 +21,7 @@ class Neighbours:
     similarity: Floats
     """Cosines, float32 (n, k)."""
     recall: float = 1.0
-    """Share of the true neighbours that are found: 1 for exact search, else measured on a sample of the queries."""
+    """Share of the true neighbours in the answer: 1 for exact search, else measured on a sample of the queries."""
 
 
 def normalised(vectors: Floats) -> Floats:

@@ -58,7 +58,7 @@ def change_defence(monkeypatch):
     def apply(change):
         def changed(victim, name, corpus, seed, defend):
             return fit_on_task(
-                victim, name, corpus, seed, lambda encoder, *given: change(defend(encoder, *given), encoder)
+                victim, name, corpus, seed, lambda encoder, *arguments: change(defend(encoder, *arguments), encoder)
             )
 
         monkeypatch.setattr(TrainableVictim, "fit_on_task", changed)

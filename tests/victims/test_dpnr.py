@@ -25,8 +25,8 @@ def rng(seed=0):
     return np.random.default_rng(seed)
 
 
-def dpnr(**given):
-    return Dpnr(**{"encoder": BAG, "epsilon": 1.0, **given})
+def dpnr(**settings):
+    return Dpnr(**{"encoder": BAG, "epsilon": 1.0, **settings})
 
 
 @pytest.fixture(scope="module")
@@ -202,7 +202,7 @@ class TestClaims:
     """Claimed and proved epsilons (the audited epsilon is in test_dp_audit)."""
 
     @pytest.mark.parametrize(
-        ("given", "claimed", "proved", "delta"),
+        ("settings", "claimed", "proved", "delta"),
         [
             ({}, 1.0, 8.0, 0.0),
             ({"calibration": "l1"}, 1.0, 1.0, 0.0),
@@ -214,9 +214,9 @@ class TestClaims:
             ({"mechanism": "gaussian", "calibration": "l2"}, 1.0, 1.0, 1e-3),
         ],
     )
-    def test_by_variant(self, given, claimed, proved, delta, fitted, tmp_path):
+    def test_by_variant(self, settings, claimed, proved, delta, fitted, tmp_path):
         fitted.save(tmp_path)
-        claim = dpnr(training="standard", **given).load(tmp_path).claim
+        claim = dpnr(training="standard", **settings).load(tmp_path).claim
         assert claim.epsilon == pytest.approx(claimed, abs=5e-5)
         assert claim.proved == pytest.approx(proved, abs=5e-5)
         assert claim.delta == delta
@@ -239,7 +239,7 @@ class TestOptions:
         assert again == dpnr()
 
     @pytest.mark.parametrize(
-        ("given", "complaint"),
+        ("settings", "complaint"),
         [
             ({"epsilon": 0.0}, "here.epsilon: 0.0 is not allowed: input should be greater than 0"),
             ({"epsilon": -1.0}, "here.epsilon: -1.0 is not allowed"),
@@ -258,9 +258,9 @@ class TestOptions:
             ({"epsilon": 1.0, "epsilonn": 2.0}, "did you mean 'epsilon'?"),
         ],
     )
-    def test_mistakes_are_one_clear_line(self, given, complaint):
+    def test_mistakes_are_one_clear_line(self, settings, complaint):
         with pytest.raises(RequestError) as error:
-            build(Dpnr, {"epsilon": 1.0, "encoder": BAG, **given}, "here")
+            build(Dpnr, {"epsilon": 1.0, "encoder": BAG, **settings}, "here")
         assert complaint in str(error.value)
         assert "\n" not in str(error.value)
 

@@ -120,10 +120,10 @@ class TestVictim:
     def test_a_dimension_that_diverges_does_not_stop_the_others(self, corpus, monkeypatch):
         train_on_task, lines = task_training.train_on_task, []
 
-        def diverging(encoder, *given):
+        def diverging(encoder, *arguments):
             if encoder.dimension == 4:
                 raise FloatingPointError("the dev loss is not finite in any of 1 epochs")
-            return train_on_task(encoder, *given)
+            return train_on_task(encoder, *arguments)
 
         monkeypatch.setattr(task_training, "train_on_task", diverging)
         monkeypatch.setattr("leakboard.models.trainable.log_progress", lines.append)

@@ -1,4 +1,4 @@
-"""Select by empirical privacy: keep the most accurate epoch of those that are private enough on dev.
+"""Select by empirical privacy: keep the most accurate of the epochs that are private enough on dev.
 
 Coavoux et al. (2018) select by accuracy alone, and name selection by privacy as future work.
 """
