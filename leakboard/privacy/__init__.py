@@ -1,1 +1,1 @@
-"""Formal privacy: mechanisms with their theorems, controls that break them, and audits of what is claimed."""
+"""Formal privacy: mechanisms with their theorems, broken controls, upper bounds on epsilon, and audits of claims."""

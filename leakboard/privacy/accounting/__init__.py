@@ -1,1 +1,1 @@
-"""What releases and private training cost: upper bounds on epsilon."""
+"""Compute upper bounds on the epsilon of releases and of private training."""

@@ -1,9 +1,14 @@
-"""What many releases cost together: composition and subsampling by ``dp-accounting``, in two ways.
+"""Bound the privacy loss of many releases together, by composition and subsampling in ``dp-accounting``.
 
-Privacy loss distributions (PLD; Koskela, Jälkö and Honkela 2020, as Google's library discretises them,
-pessimistically) are tight; Renyi differential privacy (RDP; Mironov 2017, for Poisson sampling Mironov, Talwar and
-Zhang 2019) is an upper bound that is cheap for many steps. Both are for neighbours that differ by adding or removing
-one record where there is sampling, and assume that every step samples by itself (Poisson), not batches in a row.
+Two methods, both upper bounds on epsilon:
+
+- Privacy loss distributions (``pld``; Koskela, Jälkö and Honkela 2020, in the pessimistic discretisation of Google's
+  library) are tight.
+- Renyi differential privacy (``rdp``; Mironov 2017, with Poisson sampling Mironov, Talwar and Zhang 2019) is looser
+  but cheap for many steps.
+
+With sampling, neighbours differ by one record added or removed. Each step must draw its own Poisson sample; batches
+that pass over the data in order are not covered.
 """
 
 from __future__ import annotations
@@ -19,17 +24,17 @@ from numpy.typing import NDArray
 from leakboard.privacy.mechanisms.textbook import Gaussian, Laplace
 
 Method = Literal["pld", "rdp"]
-MOST_NOISE = 1e6
-"""Noise multiplier beyond which none is looked for."""
+LARGEST_NOISE = 1e6
+"""Largest noise multiplier that `least_noise` tries."""
 
 
 def composition(mechanism: Laplace | Gaussian, times: int = 1, sampling_probability: float = 1.0) -> Any:
-    """Return what is accounted for: ``times`` releases by one mechanism, each of a Poisson sample of the records.
+    """Return the accounting event of ``times`` releases by one mechanism.
 
     Args:
-        mechanism: Laplace or Gaussian; the ratio of its scale to its sensitivity counts.
-        times: releases, each of which may depend on what came out before.
-        sampling_probability: with which a record takes part in a release; 1 takes all.
+        mechanism: Laplace or Gaussian; only its scale over its sensitivity matters.
+        times: number of releases, each of which may depend on the ones before.
+        sampling_probability: probability that a record takes part in a release, in (0, 1]; 1 means no sampling.
 
     Raises:
         ValueError: a number is out of range.
@@ -41,7 +46,7 @@ def composition(mechanism: Laplace | Gaussian, times: int = 1, sampling_probabil
 
 
 def gaussian_releases(noise_multiplier: float, times: int = 1, sampling_probability: float = 1.0) -> Any:
-    """Return what is accounted for: releases with Gaussian noise of so many times the sensitivity (`composition`).
+    """Return the accounting event of releases with Gaussian noise of ``noise_multiplier`` times the sensitivity.
 
     Raises:
         ValueError: a number is out of range.
@@ -54,7 +59,7 @@ def gaussian_releases(noise_multiplier: float, times: int = 1, sampling_probabil
 
 
 def together(*events: Any) -> Any:
-    """Return several kinds of releases as one."""
+    """Compose several accounting events into one."""
     import dp_accounting
 
     return dp_accounting.ComposedDpEvent(list(events))
@@ -73,33 +78,33 @@ def _repeated(event: Any, times: int, sampling_probability: float) -> Any:
 
 
 def least_noise(make_event: Callable[[float], Any], epsilon: float, delta: float) -> float:
-    """Return the least noise multiplier, to 1e-4, whose releases are (epsilon, delta)-private by RDP.
+    """Return the least noise multiplier, to 1e-4, that makes the releases (epsilon, delta)-private by RDP.
 
     Args:
-        make_event: maps a noise multiplier to what is released with it; more noise is more private.
+        make_event: maps a noise multiplier to the accounting event with this noise.
         epsilon: target.
         delta: target.
 
     Raises:
-        ValueError: no noise multiplier below a million does it.
+        ValueError: even a noise multiplier of a million does not reach the target.
     """
     import dp_accounting
     from dp_accounting import rdp
 
-    if epsilon_at(make_event(MOST_NOISE), delta, "rdp") > epsilon:
+    if epsilon_at(make_event(LARGEST_NOISE), delta, "rdp") > epsilon:
         raise ValueError(f"no noise gives epsilon {epsilon:g} at delta {delta:g}")
     bracket = dp_accounting.LowerEndpointAndGuess(1e-3, 1.0)
-    with _without_remarks():
+    with _quiet_library():
         noise = dp_accounting.calibrate_dp_mechanism(rdp.RdpAccountant, make_event, epsilon, delta, bracket, tol=1e-4)
     return float(noise)
 
 
 def epsilon_at(event: Any, delta: float, method: Method = "pld") -> float:
-    """Return the epsilon that the releases give at this delta: an upper bound.
+    """Return an upper bound on the epsilon of an accounting event at this delta.
 
     Raises:
-        ValueError: delta is not above 0 (pure privacy composes by summing epsilons) and below 1, or the method does not
-            know these releases (RDP: sampled Laplace noise).
+        ValueError: delta is not between 0 and 1 (at delta 0, epsilons add up instead), or the method cannot account
+            for the event (RDP: sampled Laplace noise).
     """
     if not 0 < delta < 1:
         raise ValueError(f"delta={delta!r} is not allowed: above 0 and below 1; without delta sum the epsilons")
@@ -107,30 +112,19 @@ def epsilon_at(event: Any, delta: float, method: Method = "pld") -> float:
 
 
 def renyi_divergences(event: Any) -> NDArray[np.float64]:
-    """Return the Renyi divergence of the releases at each order of the cheap accountant: n times them n times as much.
+    """Return the Renyi divergence of an event at each order of the RDP accountant; divergences of releases add up.
 
     Raises:
-        ValueError: the accountant does not know these releases (sampled Laplace noise).
+        ValueError: RDP cannot account for the event (sampled Laplace noise).
     """
     return np.asarray(_accountant(event, "rdp").rdp)
 
 
 def epsilon_of(divergences: NDArray[np.float64], delta: float) -> float:
-    """Return the epsilon at delta that `renyi_divergences`, or a sum of several, give: an upper bound."""
+    """Return the upper bound on epsilon at ``delta`` that `renyi_divergences`, or a sum of several, give."""
     from dp_accounting import rdp
 
     return float(rdp.compute_epsilon(rdp.RdpAccountant().orders, divergences, delta)[0])
-
-
-def delta_at(event: Any, epsilon: float, method: Method = "pld") -> float:
-    """Return the delta that the releases give at this epsilon: an upper bound.
-
-    Raises:
-        ValueError: epsilon is negative, or the method does not know these releases (RDP: sampled Laplace noise).
-    """
-    if not epsilon >= 0:
-        raise ValueError(f"epsilon={epsilon!r} is not allowed: a number from 0")
-    return float(_accountant(event, method).get_delta(epsilon))
 
 
 def _accountant(event: Any, method: Method) -> Any:
@@ -139,13 +133,13 @@ def _accountant(event: Any, method: Method) -> Any:
     accountant = pld.PLDAccountant() if method == "pld" else rdp.RdpAccountant()
     if not accountant.supports(event):
         raise ValueError(f"method: {method!r} is not allowed for sampled Laplace noise (allowed: pld)")
-    with _without_remarks():
+    with _quiet_library():
         return accountant.compose(event)
 
 
 @contextmanager
-def _without_remarks() -> Iterator[None]:
-    """Keep the library from telling which orders its series did not converge for: leaving them out is sound."""
+def _quiet_library() -> Iterator[None]:
+    """Silence warnings about RDP orders whose series did not converge: leaving such orders out is sound."""
     logger = logging.getLogger("absl")
     level = logger.level
     logger.setLevel(logging.ERROR)

@@ -1,6 +1,7 @@
-"""Guessing coins from scores, and the largest bound that several numbers of guesses give.
+"""Turn scores of canaries into guesses of coins, and right guesses into a lower bound on epsilon.
 
-What right guesses prove is said by `leakboard.privacy.auditing.one_run` and `leakboard.privacy.auditing.one_run_curve`.
+The theorems are in `leakboard.privacy.auditing.one_run` and `leakboard.privacy.auditing.one_run_curve`. Several numbers
+of guesses are tried, each with an equal share of the error (Bonferroni), so the largest bound may be taken.
 """
 
 from __future__ import annotations
@@ -17,40 +18,41 @@ from leakboard.privacy.auditing.one_run_curve import epsilon_bound
 
 Array = NDArray[Any]
 Bound = Callable[[int, int, int, float], float]
-"""Maps canaries, guesses, right guesses and an error to a lower bound on epsilon that is wrong so often at most."""
+"""Maps canaries, guesses, right guesses and an error to a lower bound on epsilon, wrong with at most that error."""
 
 SHARES = (0.9, 0.5, 0.25, 0.1, 0.05, 0.02)
-"""Shares of the canaries that are guessed. Not all: of m coins half come up only give or take sqrt(m) / 2."""
+"""Shares of the canaries that are guessed. Not all: of m coins, the included ones are m / 2 give or take sqrt(m) / 2.
+"""
 
 
 @dataclass(frozen=True)
 class OneRunBound:
-    """What one run proves, and the number of guesses that proved most."""
+    """The bound that one run proves, with the number of guesses that gave the largest one."""
 
     epsilon: float
-    """Lower bound for one privacy unit at ``confidence``; 0 where nothing is proved."""
+    """Lower bound for one privacy unit at ``confidence``; 0 if nothing is proved."""
     confidence: float
     canaries: int
     guesses: int
     right: int
     """Right guesses, of ``guesses``."""
     tried: int
-    """Numbers of guesses that were tried; each got an equal share of the error."""
+    """Numbers of guesses that were tried; each had an equal share of the error."""
 
 
 def guess(scores: Array, count: int) -> NDArray[np.int8]:
-    """Return guesses of the coins, int8 (m,): 1 included, -1 excluded, 0 none.
+    """Guess coins from scores, int8 (m,): 1 included, -1 excluded, 0 no guess.
 
-    Half of ``count`` (and the odd one) are the highest scores, guessed to be included; half are the lowest. Of equal
-    scores the first given count as higher, so the order of the canaries must not depend on the coins: with the
-    included ones first, equal scores would give them away.
+    Half of ``count`` (plus the odd one) are the highest scores, guessed as included; the other half are the lowest. Of
+    equal scores the first counts as higher. The order of the canaries must therefore not depend on the coins: if the
+    included canaries came first, equal scores would reveal them.
 
     Args:
-        scores: float (m,), higher where a canary is more likely included.
-        count: how many to guess.
+        scores: float (m,), higher if a canary is more likely included.
+        count: number of guesses.
 
     Raises:
-        ValueError: scores are not finite numbers in one row, or there are fewer than ``count``.
+        ValueError: the scores are not one row of finite numbers, or there are fewer than ``count``.
     """
     scores = np.asarray(scores, np.float64)
     if scores.ndim != 1 or not np.isfinite(scores).all():
@@ -73,18 +75,18 @@ def audit_scores(
     *,
     group: int = 1,
 ) -> OneRunBound:
-    """Return the largest `epsilon_bound` over several numbers of guesses (`largest_bound`).
+    """Return the largest `epsilon_bound` over several numbers of guesses.
 
     Args:
-        scores: float (m,), higher where a canary is more likely included; made without the coins.
+        scores: float (m,), higher if a canary is more likely included; computed without the coins.
         included: bool or 0 and 1 (m,), the coins.
         delta: of the claim, for one privacy unit.
         error: probability that the result may be wrong.
-        shares: of the canaries that are guessed, each above 0 and at most 1, chosen before the coins were seen.
-        group: privacy units that one canary is made of.
+        shares: shares of the canaries to guess, each in (0, 1], chosen without looking at the coins.
+        group: privacy units in one canary.
 
     Raises:
-        ValueError: an array is of a wrong shape or not finite, a number is out of range, or no share makes a guess.
+        ValueError: an array has a wrong shape or is not finite, a number is out of range, or no share makes a guess.
     """
 
     def bound(canaries: int, guesses: int, right: int, error: float) -> float:
@@ -96,17 +98,10 @@ def audit_scores(
 def largest_bound(
     scores: Array, included: Array, bound: Bound, error: float = ERROR, shares: Sequence[float] = SHARES
 ) -> OneRunBound:
-    """Return the largest bound over several numbers of guesses, each with an equal share of the error (Bonferroni).
-
-    Args:
-        scores: float (m,), higher where a canary is more likely included; made without the coins.
-        included: bool or 0 and 1 (m,), the coins.
-        bound: maps canaries, guesses, right guesses and an error to a lower bound on epsilon.
-        error: probability that the result may be wrong.
-        shares: of the canaries that are guessed, each above 0 and at most 1, chosen before the coins were seen.
+    """Return the largest bound over several numbers of guesses, as `audit_scores`, for any theorem ``bound``.
 
     Raises:
-        ValueError: an array is of a wrong shape or not finite, a number is out of range, or no share makes a guess.
+        ValueError: an array has a wrong shape or is not finite, a number is out of range, or no share makes a guess.
     """
     check_error(error)
     coins = np.asarray(included)
@@ -119,9 +114,9 @@ def largest_bound(
         raise ValueError(f"shares={tuple(shares)!r} of {len(coins)} canaries make no guess")
     truth = np.where(coins, 1, -1)
 
-    def of(count: int) -> OneRunBound:
+    def bound_of(count: int) -> OneRunBound:
         right = int(np.count_nonzero(guess(scores, count) == truth))
         epsilon = bound(len(coins), count, right, error / len(counts))
         return OneRunBound(epsilon, 1 - error, len(coins), count, right, len(counts))
 
-    return max(map(of, counts), key=lambda result: result.epsilon)
+    return max(map(bound_of, counts), key=lambda result: result.epsilon)

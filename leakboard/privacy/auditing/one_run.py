@@ -1,7 +1,7 @@
-"""A lower bound on a training's epsilon from one run with planted canaries (Steinke, Nasr and Jagielski 2023).
+"""Bound epsilon by right guesses from one run with planted canaries (Steinke, Nasr and Jagielski 2023).
 
-Of m canaries each is included if a fair coin of its own says so. The model is trained once. An auditor, who sees
-everything but the coins, guesses the coins of r canaries and abstains on the others; v of its guesses are right.
+Each of m canaries is included if its own fair coin says so. The model is trained once. An auditor, who sees everything
+but the coins, guesses the coins of r canaries and abstains on the others; v guesses are right.
 
 Theorem (Steinke, Nasr and Jagielski 2023, corollary 5.4 of theorem 5.2; arXiv 2305.08846, code in appendix D). Let
 what the auditor sees be (epsilon, delta)-private for flipping one coin, q = e**epsilon / (1 + e**epsilon), and
@@ -9,21 +9,23 @@ f(k) = P[Binomial(r, q) >= k]. Then the number W of right guesses has
 
     P[W >= v] <= f(v) + 2 m delta max over i = 1, ..., m of (f(v - i) - f(v)) / i.
 
-The right side is `p_value`: an epsilon at which it is below an error is refuted at that error. The paper calls f(v)
-beta and the maximum, with its factor 2, alpha. Every canary counts in m, those too that nothing is guessed about.
+The right side is `p_value`: an epsilon whose p-value is below an error is refuted at that error. The paper calls f(v)
+beta; its alpha is the maximum with the factor 2. All canaries count in m, also those without a guess.
 
-What the theorem needs: the coins are independent and fair (a draw of exactly m/2 canaries is not); flipping one makes
-neighbours of the claim (a text added or removed, or put in another's place where that is the claim's neighbour); and
-neither scores nor order of the canaries nor the number of guesses looked at the coins.
+Assumptions:
 
-Groups. If one canary is g privacy units, flipping its coin changes g units, and the training is
-(g epsilon, delta (1 + e**epsilon + ... + e**((g - 1) epsilon)))-private for it (Vadhan 2017, lemma 2.2: a chain of g
-neighbours, P(E | x_0) <= e**epsilon P(E | x_1) + delta <= ...; the sum is delta (e**(g epsilon) - 1) / (e**epsilon -
-1)). With ``group=g`` the epsilon and delta of every function here are those of one unit, and this pair enters the
-theorem. With delta = 0 the bound for the unit is the bound for the canary over g.
+- The coins are independent and fair (a draw of exactly m/2 canaries is not).
+- Flipping a coin makes neighbours of the claim: a text added or removed, or replaced if that is the claim's neighbour.
+- Scores, order of the canaries and number of guesses do not depend on the coins.
 
-What it does not do: a low bound proves nothing, for one attack failed. And r right guesses of r prove no more than
-about ln(r / ln(1 / error)), so many canaries are needed to refute a large epsilon.
+Groups. If one canary is g privacy units, flipping its coin changes g units. The training is then
+(g epsilon, delta (1 + e**epsilon + ... + e**((g - 1) epsilon)))-private for the coin (Vadhan 2017, lemma 2.2: along a
+chain of g neighbours, P(E | x_0) <= e**epsilon P(E | x_1) + delta <= ...; the sum is
+delta (e**(g epsilon) - 1) / (e**epsilon - 1)). With ``group=g``, epsilon and delta are those of one unit, and this pair
+enters the theorem. With delta = 0 the bound for the unit is the bound for the canary divided by g.
+
+Limits. A low bound proves nothing: only this attack failed. And r right guesses of r prove no more than about
+ln(r / ln(1 / error)), so refuting a large epsilon takes many canaries.
 """
 
 from __future__ import annotations
@@ -33,21 +35,21 @@ import math
 import numpy as np
 
 ERROR = 0.05
-"""Probability that a bound may be wrong."""
+"""Default probability that a bound may be wrong."""
 TOLERANCE = 1e-6
-"""A bound is below the largest refuted epsilon by no more than this, and never above it."""
+"""Largest distance of a bound below the largest refuted epsilon; it is never above."""
 
 
 def p_value(canaries: int, guesses: int, right: int, epsilon: float, delta: float, *, group: int = 1) -> float:
-    """Return a bound on the probability of so many right guesses or more where training is (epsilon, delta)-private.
+    """Bound the probability of ``right`` or more right guesses if training is (epsilon, delta)-private.
 
     Args:
         canaries: m, each included by a fair coin of its own.
-        guesses: r, how many of the coins were guessed.
-        right: v, how many of these guesses are right.
+        guesses: r, the number of guessed coins.
+        right: v, the number of right guesses.
         epsilon: for one privacy unit, from 0, finite.
         delta: for one privacy unit, from 0 to 1.
-        group: privacy units that one canary is made of.
+        group: privacy units in one canary.
 
     Raises:
         ValueError: a number is out of range.
@@ -69,7 +71,7 @@ def p_value(canaries: int, guesses: int, right: int, epsilon: float, delta: floa
 
 
 def _group_delta(epsilon: float, delta: float, group: int) -> float:
-    """Return delta (1 + e**epsilon + ... + e**((group - 1) epsilon)), at most 1; delta above 0."""
+    """Return delta (1 + e**epsilon + ... + e**((group - 1) epsilon)), at most 1, for delta above 0."""
     from scipy import special
 
     return math.exp(min(0.0, math.log(delta) + float(special.logsumexp(epsilon * np.arange(group)))))
@@ -78,18 +80,18 @@ def _group_delta(epsilon: float, delta: float, group: int) -> float:
 def one_run_bound(
     canaries: int, guesses: int, right: int, delta: float, error: float = ERROR, *, group: int = 1
 ) -> float:
-    """Return the largest epsilon that is refuted at ``error``, to `TOLERANCE`; 0 where none is.
+    """Return the largest epsilon that is refuted at ``error``, to `TOLERANCE`, or 0.
 
-    It exceeds the true epsilon with probability ``error`` at most: a private training is private at every larger
-    epsilon too, and even the least v that refutes one of these is reached with no more than that probability.
+    The bound exceeds the true epsilon with probability at most ``error``: a private training is private at every
+    larger epsilon too, and even the least v that refutes one of these has a probability of at most ``error``.
 
     Args:
         canaries: m, each included by a fair coin of its own.
-        guesses: r, a number that was fixed without looking at the coins.
-        right: v, how many of these guesses are right.
+        guesses: r, fixed without looking at the coins.
+        right: v, the number of right guesses.
         delta: of the claim, for one privacy unit.
-        error: probability that the bound may be wrong, between 0 and 1.
-        group: privacy units that one canary is made of.
+        error: probability that the bound may be wrong, in (0, 1).
+        group: privacy units in one canary.
 
     Raises:
         ValueError: a number is out of range.
@@ -111,10 +113,10 @@ def one_run_bound(
 
 
 def check_counts(canaries: int, guesses: int, right: int, group: int) -> None:
-    """Refuse counts that cannot be.
+    """Refuse impossible counts.
 
     Raises:
-        ValueError: names them.
+        ValueError: right guesses exceed guesses, guesses exceed canaries, or a number is too small.
     """
     if not 0 <= right <= guesses <= canaries:
         raise ValueError(f"{right} right of {guesses} guesses of {canaries} canaries are not possible counts")
@@ -123,10 +125,10 @@ def check_counts(canaries: int, guesses: int, right: int, group: int) -> None:
 
 
 def check_error(error: float) -> None:
-    """Refuse an error that is no probability of being wrong.
+    """Refuse an error outside (0, 1).
 
     Raises:
-        ValueError: names it.
+        ValueError: the error is out of range.
     """
     if not 0 < error < 1:
         raise ValueError(f"error={error!r} is not allowed: a number between 0 and 1")
