@@ -18,10 +18,10 @@ from scipy import special
 
 from leakboard.mechanism import MechanismDefaults
 from leakboard.privacy.auditing.audit import rounds
-from leakboard.privacy.auditing.bound import bounds_of_tosses
-from leakboard.privacy.auditing.choosing import refined_event
+from leakboard.privacy.auditing.bound import bound_from_counts, log_ratios_from_counts
+from leakboard.privacy.auditing.choosing import choose_event
 from leakboard.privacy.auditing.events import Event, corners
-from leakboard.privacy.auditing.trials import counts_of_tosses
+from leakboard.privacy.auditing.trials import count_event
 
 DIMENSIONS, EPSILONS = (2, 8, 64), (0.5, 1.0, 5.0)
 CUT = 2.0
@@ -105,21 +105,21 @@ def attained(noise: Noise, draws: int) -> float:
     ranks = KNOWN - np.unique(np.geomspace(1, KNOWN, 2000).astype(int))
     thresholds = np.unique(np.concatenate([sides[0][ranks], sides[1][ranks]]))
     p, q = (1 - np.searchsorted(side, thresholds, "left") / KNOWN for side in sides)
-    return float(np.max(bounds_of_tosses(p * draws, q * draws, (draws, draws), 0.0, 0.05)))
+    return max(0.0, float(np.max(log_ratios_from_counts(p * draws, q * draws, (draws, draws), 0.0, 0.05))))
 
 
 def chosen(noise: Noise, draws: int, seed: int) -> Event:
     """Return the event that an audit chooses on half of its draws to be tested on the other half."""
     sizes = rounds(draws, 0, noise.dimension)
-    return refined_event(noise, corners(noise.dimension), np.random.default_rng(seed), sizes, 0.05).event
+    return choose_event(noise, corners(noise.dimension), np.random.default_rng(seed), sizes, 0.05).event
 
 
 def expected(noise: Noise, event: Event, draws: int) -> float:
     """Return the bound of an event at its expected counts among ``draws`` of either input."""
     known = KNOWN if noise.dimension < 64 else KNOWN // 4
     inputs = event.pair.first, event.pair.second
-    counted, tossed = counts_of_tosses(noise.release, inputs, event.holds, 2 * known, np.random.default_rng(8))
-    return float(bounds_of_tosses(*(draws * np.divide(counted, tossed)), (draws, draws), 0.0, 0.05))
+    counted, rows = count_event(noise.release, inputs, event.holds, 2 * known, np.random.default_rng(8))
+    return bound_from_counts(*(draws * np.divide(counted, rows)), (draws, draws), 0.0, 0.05)
 
 
 def main() -> None:

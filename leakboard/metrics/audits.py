@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from leakboard.mechanism import ReleaseMechanism
 from leakboard.metrics.measures import Metric
-from leakboard.privacy.auditing.bound import bound_of_tosses
+from leakboard.privacy.auditing.bound import bound_from_counts
 from leakboard.privacy.auditing.curve import TradeOff
 from leakboard.privacy.auditing.guesses import SHARES, audit_scores
 from leakboard.privacy.auditing.one_run_curve import epsilon_bound
@@ -54,7 +54,7 @@ def bound_metrics(true_positives: int, false_positives: int, tosses: tuple[int, 
         tosses: numbers of rows of the first and of the second input, as coins decided.
         delta: of the claim.
     """
-    bound = bound_of_tosses(true_positives, false_positives, tosses, delta, ERROR)
+    bound = bound_from_counts(true_positives, false_positives, tosses, delta, ERROR)
     return [
         Metric(BOUND, bound, n=sum(tosses) // 2),
         Metric(TRUE_POSITIVES, true_positives, n=tosses[0]),
@@ -139,7 +139,7 @@ def _bound_of(cell: Sequence[Metric]) -> Callable[[float], float] | None:
     if counts.keys() >= {TRUE_POSITIVES, FALSE_POSITIVES, TOSSES, DELTA}:
         hits, misses = int(counts[TRUE_POSITIVES]), int(counts[FALSE_POSITIVES])
         tosses = sizes[TRUE_POSITIVES], sizes[FALSE_POSITIVES]
-        return lambda error: bound_of_tosses(hits, misses, tosses, counts[DELTA], error)
+        return lambda error: bound_from_counts(hits, misses, tosses, counts[DELTA], error)
     if counts.keys() >= {CANARIES, GUESSES, RIGHT, TRIED, GROUP, DELTA}:
         m, r, v, tried, group = (int(counts[name]) for name in (CANARIES, GUESSES, RIGHT, TRIED, GROUP))
         return lambda error: epsilon_bound(m, r, v, counts[DELTA], error / tried, group=group)

@@ -23,7 +23,7 @@ from leakboard.metrics.audits import ERROR, bound_metrics, canary_metrics, curve
 from leakboard.metrics.measures import Metric
 from leakboard.privacy.auditing.calls import CallsTest, run_calls
 from leakboard.privacy.auditing.curve import ScoreCurve
-from leakboard.privacy.auditing.trials import answers_of_tosses, one_bool_each, one_number_each
+from leakboard.privacy.auditing.trials import answers_by_input, one_answer_each
 from leakboard.threats.oracle import Oracle
 from leakboard.threats.published import Publications, Publisher
 from leakboard.threats.threat import AttackResult, Audited, AuditThreat, VictimSide, attacker_corpus, expect
@@ -138,10 +138,10 @@ def _of_rows(
     rng: np.random.Generator,
 ) -> list[Metric]:
     """Return the bound that an event of single rows proves, and the trade-off of errors if it has tests of that."""
-    questions = {"event": one_bool_each(event.holds)} | (
-        {"curve": one_number_each(event.curve.score)} if event.curve else {}
+    questions = {"event": one_answer_each(event.holds, bool)} | (
+        {"curve": one_answer_each(event.curve.score, float)} if event.curve else {}
     )
-    answers = answers_of_tosses(release, inputs, questions, 2 * event.draws, rng)
+    answers = answers_by_input(release, inputs, questions, 2 * event.draws, rng)
     first, second = answers["event"]
     held = int(np.count_nonzero(first)), int(np.count_nonzero(second))
     metrics = bound_metrics(*held, (len(first), len(second)), claim.delta)

@@ -143,7 +143,7 @@ class TestDpnr:
     def test_under_word_dropout_texts_are_released_one_by_one(self, reviews):
         victim = Dpnr(encoder=BAG, epsilon=1.0, training="standard", sampling="shared", mu=0.5)
         found, _ = audited(victim, reviews, pairs="sentences", budget=400_000, sentences=5)
-        assert found["audit_tosses"].value == dp_audit.RANDOM_DRAWS
+        assert found["audit_tosses"].value == dp_audit.RANDOM_SENTENCE_DRAWS
 
     def test_sentences_keep_to_the_budget(self, reviews):
         """100,000 numbers are 6,250 releases in 16 dimensions, half to choose and half to test."""
@@ -272,7 +272,7 @@ class TestBatches:
     @pytest.mark.parametrize(("corners", "expected"), [(0.5, True), (2.0, False)])
     def test_they_are_compared_by_as_many_fresh_tosses_as_test_them(self, corners, expected, reviews, monkeypatch):
         bounds, asked = iter([corners, 1.0]), []
-        monkeypatch.setattr(dp_audit, "confirmed", lambda *given: asked.append(given[2::2]) or next(bounds))
+        monkeypatch.setattr(dp_audit, "confirm", lambda *given: asked.append(given[2::2]) or next(bounds))
         monkeypatch.setattr(dp_audit, "SENTENCE_DRAWS", 4_000)
         victim = Dpnr(encoder=BAG, epsilon=1.0, training="standard", calibration="l1")
         found, result = audited(victim, reviews, budget=400_000, batches=False, sentences=20)
@@ -287,7 +287,7 @@ class TestBatches:
     def test_whichever_proves_more_is_tested(self, rows, by_calls, monkeypatch):
         """Rows and calls, each beforehand; calls prove 6.6 of noise that rows share, and rows by luck once."""
         confirmed = iter(rows)
-        monkeypatch.setattr(dp_audit, "confirmed", lambda *given: next(confirmed))
+        monkeypatch.setattr(dp_audit, "confirm", lambda *given: next(confirmed))
         assert ("canaries" in of_mechanism("shared_by_rows", budget=100_000, batches=True)) == by_calls
 
     def test_what_single_rows_refute_is_said_of_single_rows(self):

@@ -6,7 +6,7 @@ import pytest
 from scored_records import CLAIM, scored
 
 from leakboard.metrics.audits import VERDICT_ERROR, bound_metrics, verdict_error
-from leakboard.privacy.auditing.bound import bound_of_tosses
+from leakboard.privacy.auditing.bound import bound_from_counts
 from leakboard.threats.wording import audit_sentence
 
 
@@ -26,7 +26,7 @@ class TestThreeEpsilons:
 
     def test_the_audits_of_all_seeds_bound_the_victim_together(self, rows):
         records = [scored(0, 0.7, claim=CLAIM), self.audit(0, 900, 100), self.audit(1, 500, 400)]
-        expected = bound_of_tosses(900, 100, (1000, 1000), 0.0, 0.05 / 2)
+        expected = bound_from_counts(900, 100, (1000, 1000), 0.0, 0.05 / 2)
         for row in rows(records):
             assert row["epsilon_claimed"] == "0.5000"
             assert row["epsilon_proved"] == "4.0000"
@@ -35,7 +35,7 @@ class TestThreeEpsilons:
 
     def test_a_bound_is_never_rounded_up(self, rows):
         found = {hits: rows([self.audit(0, hits, 100)])[0]["epsilon_audited"] for hits in range(800, 960, 10)}
-        exact = {hits: bound_of_tosses(hits, 100, (1000, 1000), 0.0, 0.05) for hits in found}
+        exact = {hits: bound_from_counts(hits, 100, (1000, 1000), 0.0, 0.05) for hits in found}
         assert all(exact[hits] - 1e-4 < float(text) <= exact[hits] for hits, text in found.items())
         assert any(f"{exact[hits]:.4f}" != text for hits, text in found.items())  # the nearest would be more
 
@@ -48,7 +48,7 @@ class TestThreeEpsilons:
         """One bound at 95 % confidence in twenty exceeds a claim that holds, and a board has hundreds."""
         claim = CLAIM | {"proved": proved, "delta": 0.0}
         (doubtful,) = rows([self.audit(0, 245, 100, claim=claim)])
-        bounds = [bound_of_tosses(245, 100, (1000, 1000), 0.0, error) for error in (0.05, VERDICT_ERROR)]
+        bounds = [bound_from_counts(245, 100, (1000, 1000), 0.0, error) for error in (0.05, VERDICT_ERROR)]
         assert bounds[0] > 0.5 > bounds[1]
         assert (doubtful["epsilon_audited"], doubtful["verdict"]) == (floored(bounds[0]), verdict)
         sentence = audit_sentence({**doubtful, "epsilon_claimed": 0.5, "epsilon_audited": bounds[0]})
@@ -57,7 +57,7 @@ class TestThreeEpsilons:
 
     @pytest.mark.parametrize(("delta", "verdict"), [(0.0, "unproven"), (1e-6, "violated")])
     def test_a_claim_with_a_delta_is_refuted_at_another_confidence(self, delta, verdict, rows):
-        bounds = [bound_of_tosses(245, 100, (1000, 1000), 0.0, verdict_error(of)) for of in (0.0, 1e-6)]
+        bounds = [bound_from_counts(245, 100, (1000, 1000), 0.0, verdict_error(of)) for of in (0.0, 1e-6)]
         assert bounds[0] < 0.5 < bounds[1]
         assert rows([self.audit(0, 245, 100, claim=CLAIM | {"delta": delta})])[0]["verdict"] == verdict
 
@@ -80,7 +80,7 @@ class TestThreeEpsilons:
         about = {"unit": "user", "delta": 0.0}
         records = [scored(0, 0.7), self.audit(0, 900, 100, claim=None, audited=about)]
         plain, audit = sorted(rows(records), key=lambda row: row["attack"] == "audit")
-        expected = bound_of_tosses(900, 100, (1000, 1000), 0.0, 0.05)
+        expected = bound_from_counts(900, 100, (1000, 1000), 0.0, 0.05)
         assert [audit[name] for name in ("epsilon_audited", "privacy_unit", "verdict")] == [
             f"{expected:.4f}",
             "user",

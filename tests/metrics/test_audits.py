@@ -16,7 +16,7 @@ from leakboard.metrics.audits import (
     verdict,
 )
 from leakboard.metrics.measures import Metric
-from leakboard.privacy.auditing.bound import bound_of_tosses
+from leakboard.privacy.auditing.bound import bound_from_counts
 from leakboard.privacy.auditing.sanity import exact_loss, laplace_chances, sampling_error
 from leakboard.privacy.mechanisms.cube import CubeRelease
 
@@ -26,8 +26,8 @@ def test_delta_and_the_counts_are_told_and_enter_the_bound():
     assert list(found) == ["attack_score", "true_positives", "false_positives", "audit_tosses", "audit_delta"]
     assert [metric.n for metric in found.values()] == [1000, 1000, 1000, 2000, 1000]
     assert [found[name].value for name in list(found)[1:]] == [640, 250, 2000, 0.1]
-    assert found["attack_score"].value == bound_of_tosses(640, 250, (1000, 1000), 0.1, 0.05)
-    assert 0 < found["attack_score"].value < bound_of_tosses(640, 250, (1000, 1000), 0.0, 0.05)
+    assert found["attack_score"].value == bound_from_counts(640, 250, (1000, 1000), 0.1, 0.05)
+    assert 0 < found["attack_score"].value < bound_from_counts(640, 250, (1000, 1000), 0.0, 0.05)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_tossed_rows_are_bounded_again_from_what_is_told():
     found = bound_metrics(640, 250, (1010, 990), 0.0)
     sizes = {metric.name: metric.n for metric in found}
     assert (sizes["true_positives"], sizes["false_positives"], sizes["audit_tosses"]) == (1010, 990, 2000)
-    expected = bound_of_tosses(640, 250, (1010, 990), 0.0, 0.05)
+    expected = bound_from_counts(640, 250, (1010, 990), 0.0, 0.05)
     assert found[0].value == corrected_bound([found]) == pytest.approx(expected)
     assert 0 < corrected_bound([found, found]) < expected
     with_delta = bound_metrics(640, 250, (1010, 990), 0.1)
@@ -74,8 +74,8 @@ def test_several_audits_share_the_error():
         return bound_metrics(hits, misses, (1000, 1000), 0.0)
 
     cells = [cell(500, 100), cell(900, 90), cell(10, 10)]
-    assert corrected_bound(cells) == pytest.approx(bound_of_tosses(900, 90, (1000, 1000), 0.0, 0.05 / 3))
-    assert corrected_bound(cells[:1]) == pytest.approx(bound_of_tosses(500, 100, (1000, 1000), 0.0, 0.05))
+    assert corrected_bound(cells) == pytest.approx(bound_from_counts(900, 90, (1000, 1000), 0.0, 0.05 / 3))
+    assert corrected_bound(cells[:1]) == pytest.approx(bound_from_counts(500, 100, (1000, 1000), 0.0, 0.05))
     assert corrected_bound([[Metric("attack_score", 1.0)]]) is None
 
 

@@ -12,7 +12,7 @@ from leakboard.claims import ReleaseClaim, TrainingClaim
 from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import FittedVictim, PublishedWords, Victim
 from leakboard.pipeline.attacking import evaluate_attack
-from leakboard.privacy.auditing.bound import bound_of_tosses
+from leakboard.privacy.auditing.bound import bound_from_counts
 from leakboard.privacy.auditing.curve import ScoreCurve
 from leakboard.privacy.auditing.sanity import exact_loss, laplace_chances, sampling_error
 from leakboard.privacy.mechanisms.cube import CubeRelease
@@ -202,8 +202,8 @@ def test_delta_and_the_counts_are_told_and_enter_the_bound(metrics):
     right, wrong = int(found["true_positives"].value), int(found["false_positives"].value)
     assert right > wrong > 0
     assert found["audit_delta"].value == 0.1
-    assert found["attack_score"].value == bound_of_tosses(right, wrong, tosses, 0.1, 0.05)
-    assert found["attack_score"].value < bound_of_tosses(right, wrong, tosses, 0.0, 0.05)
+    assert found["attack_score"].value == bound_from_counts(right, wrong, tosses, 0.1, 0.05)
+    assert found["attack_score"].value < bound_from_counts(right, wrong, tosses, 0.0, 0.05)
 
 
 def test_the_plug_in_estimate_stands_beside_the_bound_where_it_is_asked_for(metrics):

@@ -1,14 +1,18 @@
-"""A lower bound on a mechanism's epsilon, at a stated confidence, from attacking it while it runs.
+"""Prove a lower bound on a mechanism's epsilon, at a stated confidence, by attacking the running mechanism.
 
-First single rows (`audit`): neighbours are two inputs of a row. The draws come in rounds, each larger than all before.
-An event is chosen on the rounds before (`leakboard.privacy.auditing.choosing`) and tested on fresh tosses, which know
-nothing of the choice (`leakboard.privacy.auditing.bound`, with the theorems). So a round's bound holds with its share
-of the error however many thresholds, statistics and pairs the choice was made from, and all rounds' together with the
-whole error: the audit may stop after any. It does when the claim is refuted. If rows do not refute it, whole calls
-follow (`leakboard.privacy.auditing.calls`), with a share of the error of their own, set aside before anything is drawn.
+First single rows: neighbours are two inputs of one row. Draws come in rounds, each larger than all rounds before. Each
+round tests, on fresh draws, an event chosen on the earlier rounds (`leakboard.privacy.auditing.choosing`). The theorems
+are in `leakboard.privacy.auditing.bound`.
 
-With delta = 0 rows of a call may depend on each other. With delta above 0 the bound of single rows takes them to be
-independent, and so does the trade-off curve with any delta.
+Theorem (union bound). Each round's bound is wrong with at most its share of the error, however many thresholds, scores
+and pairs the event was chosen from. All rounds together are wrong with at most the whole error, so the audit may stop
+after any round. It stops when the claim is refuted.
+
+If single rows do not refute the claim, whole calls are audited (`leakboard.privacy.auditing.calls`). Their share of the
+error is set aside before anything is drawn.
+
+With delta = 0, rows of a call may depend on each other. With delta above 0, the bound of single rows assumes that they
+are independent. The trade-off curve assumes it with any delta.
 """
 
 from __future__ import annotations
@@ -19,35 +23,35 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from leakboard.mechanism import Mechanism
-from leakboard.privacy.auditing.bound import Finding, bound_of_tosses
+from leakboard.privacy.auditing.bound import Finding, bound_from_counts
 from leakboard.privacy.auditing.calls import audit_calls
-from leakboard.privacy.auditing.choosing import Candidate, candidates, scored
+from leakboard.privacy.auditing.choosing import Candidate, choose_candidates, score_releases
 from leakboard.privacy.auditing.curve import TradeOff
-from leakboard.privacy.auditing.events import DIGITS, Pair
-from leakboard.privacy.auditing.thresholds import Threshold
+from leakboard.privacy.auditing.events import Array, Pair, Threshold
+from leakboard.privacy.auditing.scores import DIGITS
 
 BUDGET = 100_000_000
-"""Numbers that an audit of rows draws at most, all coordinates of all releases, beside those it learns from."""
-MOST = 5_000_000
-"""Releases of either input that an audit draws at most, where vectors are short."""
-CHOSEN = 50_000
+"""Most numbers that an audit of rows draws: all coordinates of all releases, without those that scores learn from."""
+MAX_DRAWS = 5_000_000
+"""Most releases of either input that an audit draws, for short vectors."""
+FIRST_DRAWS = 50_000
 """Releases of either input that the first event is chosen on."""
 GROWTH = 3
-"""A round draws so many times what was drawn before it; the last one draws what is left."""
+"""Draws of a round, in multiples of all draws before it; the last round draws the rest."""
 CALLS_ERROR = 0.2
-"""Share of the error that the audit of whole calls gets."""
+"""Share of the error for the audit of whole calls."""
 
 
 @dataclass(frozen=True)
 class Bound(Finding):
-    """What an audit found."""
+    """The result of an audit."""
 
     confidence: float
     """Of epsilon."""
     trade_off: TradeOff | None = None
-    """The curve of the best statistic on single rows, with mu and Renyi divergences; at ``confidence`` by itself.
+    """Trade-off curve of the best score on single rows, with mu and Renyi divergences; at ``confidence`` by itself.
 
-    It takes rows of a call to be independent, with any delta; None where calls refuted the claim and rows did not.
+    It assumes independent rows, with any delta. None if calls refuted the claim and rows did not.
     """
 
 
@@ -65,39 +69,38 @@ def audit(
     """Return a lower bound on a mechanism's epsilon.
 
     Args:
-        mechanism: what is audited.
-        pairs: neighbours; the first rounds share their draws among them.
+        mechanism: to audit.
+        pairs: neighbours; the first round shares its draws among them.
         generator: of coins and noise.
         draws: releases of either input, half to choose and half to test; None: rounds, as far as the budget goes.
         confidence: of the bound.
-        digits: of a score that count; None: all.
-        budget: numbers that are drawn at most to choose and test, where ``draws`` is None.
-        calls: calls that test single rows among others (`leakboard.privacy.auditing.calls.CALLS`), where single rows do
-            not refute the claim; 0 for none.
+        digits: digits of a score that count; None: all.
+        budget: most numbers drawn to choose and test if ``draws`` is None.
+        calls: calls that test one row among others (`leakboard.privacy.auditing.calls.CALLS`) if single rows do not
+            refute the claim; 0 for none.
 
     Raises:
-        ValueError: fewer than 100 draws a pair, no pair, or releases that are not finite.
+        ValueError: fewer than 100 draws for each pair, no pair, or releases that are not finite.
     """
     error = 1 - confidence
-    shared = CALLS_ERROR * error if calls else 0.0
-    plan = rounds(draws, budget, len(pairs[0].first) if pairs else 1)
-    bound = _audit_rows(mechanism, pairs, generator, plan, error - shared, confidence, digits)
-    if not calls or bound.epsilon > mechanism.epsilon:
-        return bound
-    found = audit_calls(mechanism, pairs, generator, calls, shared, digits)
-    if found.epsilon <= bound.epsilon:
-        return bound
-    curve = bound.trade_off if found.epsilon <= mechanism.epsilon else None
-    event = found.pair, found.statistic, found.event
-    return Bound(found.epsilon, *event, found.first, found.second, found.draws, confidence, curve)
+    calls_error = CALLS_ERROR * error if calls else 0.0
+    sizes = rounds(draws, budget, len(pairs[0].first) if pairs else 1)
+    best, curve = _audit_rows(mechanism, pairs, generator, sizes, error - calls_error, error, digits)
+    trade_off: TradeOff | None = replace(curve, confidence=confidence)
+    if calls and best.epsilon <= mechanism.epsilon:
+        of_calls = audit_calls(mechanism, pairs, generator, calls, calls_error, digits)
+        if of_calls.epsilon > best.epsilon:
+            best = of_calls
+            trade_off = trade_off if best.epsilon <= mechanism.epsilon else None
+    return Bound(**vars(best), confidence=confidence, trade_off=trade_off)
 
 
 def rounds(draws: int | None, budget: int, dimension: int) -> list[int]:
-    """Return the releases of either input of each round; the first is for choosing alone."""
+    """Return the releases of either input in each round; the first round only chooses."""
     if draws is not None:
         return [draws // 2, draws - draws // 2]
-    total = min(budget // (2 * dimension), MOST)
-    sizes = [min(CHOSEN, total // 2)]
+    total = min(budget // (2 * dimension), MAX_DRAWS)
+    sizes = [min(FIRST_DRAWS, total // 2)]
     while (left := total - sum(sizes)) > 0:
         size = GROWTH * max(1, sum(sizes))
         sizes.append(size if left >= GROWTH * size else left)
@@ -105,7 +108,7 @@ def rounds(draws: int | None, budget: int, dimension: int) -> list[int]:
 
 
 def _errors(tests: int, error: float) -> list[float]:
-    """Return each round's share of the error: half for the last, the rest in equal parts."""
+    """Return each round's share of the error: half for the last round, equal parts for the others."""
     return [error] if tests == 1 else [error / 2 / (tests - 1)] * (tests - 1) + [error / 2]
 
 
@@ -115,53 +118,47 @@ def _audit_rows(
     generator: np.random.Generator,
     sizes: Sequence[int],
     error: float,
-    confidence: float,
+    curve_error: float,
     digits: int | None,
-) -> Bound:
-    """Return the largest bound of all rounds.
+) -> tuple[Finding, TradeOff]:
+    """Return the largest bound of all rounds, and the trade-off curve of the last round that ran.
 
-    The trade-off curve is of the last round that ran. Which one that is depends on the draws, so each round's curve has
-    a share of the error, and the one that is returned holds with the confidence of all.
+    The draws decide which round is the last. So each round's curve has a share of ``curve_error``, and the returned one
+    is wrong with at most the whole ``curve_error``.
     """
     errors, delta = _errors(len(sizes) - 1, error), mechanism.delta
-    wholes = _errors(len(sizes) - 1, 1 - confidence)
-    kept = candidates(mechanism, pairs, generator, sizes[0], sizes[-1], errors[-1], digits)
-    best = None
-    for left, size, share in zip(reversed(range(len(errors))), sizes[1:], errors, strict=True):
-        thresholds = [candidate.threshold(size, delta, share) for candidate in kept]
+    curve_errors = _errors(len(sizes) - 1, curve_error)
+    candidates = choose_candidates(mechanism, pairs, generator, sizes[0], sizes[-1], errors[-1], digits)
+    findings: list[Finding] = []
+    for number, (size, share) in enumerate(zip(sizes[1:], errors, strict=True), 1):
+        is_last = number == len(errors)
+        thresholds = [candidate.threshold(size, delta, share) for candidate in candidates]
         chosen = int(np.argmax([threshold.promise for threshold in thresholds]))
-        candidate, threshold = kept[chosen], thresholds[chosen]
-        scored_by = {c.statistic: c.score for c in (kept if left else [candidate])}
-        scores = scored(mechanism, candidate.pair, scored_by, 2 * size, generator)
-        fresh = scores[candidate.statistic]
-        bound = _tested(candidate, threshold, fresh, delta, share, confidence)
-        best = bound if best is None or bound.epsilon > best.epsilon else best
-        if not left or best.epsilon > mechanism.epsilon:
+        candidate, threshold = candidates[chosen], thresholds[chosen]
+        scores = {c.statistic: c.score for c in ([candidate] if is_last else candidates)}
+        fresh = score_releases(mechanism, candidate.pair, scores, 2 * size, generator)
+        findings.append(_test(candidate, threshold, fresh[candidate.statistic], delta, share))
+        if is_last or findings[-1].epsilon > mechanism.epsilon:
             break
-        kept = [c.grown(*scores[c.statistic]) for c in kept]
-    assert best is not None, "there is a round of tests"
-    curve = _curve(candidate, threshold, fresh, wholes[-1 - left])
-    return replace(best, trade_off=replace(curve, confidence=confidence))
+        candidates = [c.with_scores(*fresh[c.statistic]) for c in candidates]
+    first, second = (threshold.sign * side for side in fresh[candidate.statistic])
+    curve = candidate.curve(threshold).bound(first, second, curve_errors[number - 1])
+    return max(findings, key=lambda finding: finding.epsilon), curve
 
 
-def _tested(
-    candidate: Candidate,
-    threshold: Threshold,
-    scores: tuple[np.ndarray, np.ndarray],
-    delta: float,
-    error: float,
-    confidence: float,
-) -> Bound:
-    """Return what the counts of an event in fresh scores prove."""
+def _test(
+    candidate: Candidate, threshold: Threshold, scores: tuple[Array, Array], delta: float, error: float
+) -> Finding:
+    """Return the bound that the counts of an event in fresh scores prove."""
     hits, misses = (int(np.count_nonzero(threshold.holds(side))) for side in scores)
-    sizes = len(scores[0]), len(scores[1])
-    epsilon = bound_of_tosses(hits, misses, sizes, delta, error)
-    event, (first, second) = candidate.event(threshold), (hits / max(1, sizes[0]), misses / max(1, sizes[1]))
-    draws = sum(sizes) // 2
-    return Bound(epsilon, event.pair.name, event.statistic, event.description, first, second, draws, confidence)
-
-
-def _curve(candidate: Candidate, threshold: Threshold, scores: tuple[np.ndarray, np.ndarray], error: float) -> TradeOff:
-    """Return the trade-off curve of fresh scores; its thresholds are fixed on the scores before."""
-    sign = 1 if threshold.above else -1
-    return candidate.curve(threshold).bound(sign * scores[0], sign * scores[1], error)
+    rows = len(scores[0]), len(scores[1])
+    event = candidate.event(threshold)
+    return Finding(
+        epsilon=bound_from_counts(hits, misses, rows, delta, error),
+        pair=event.pair.name,
+        statistic=event.statistic,
+        event=event.description,
+        first=hits / max(1, rows[0]),
+        second=misses / max(1, rows[1]),
+        draws=sum(rows) // 2,
+    )

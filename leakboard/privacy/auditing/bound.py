@@ -1,16 +1,18 @@
-"""The bound on epsilon that counts of an event prove.
+"""Turn counts of an event into a lower bound on epsilon, by one of two theorems.
 
-Theorem. If releases of neighbours x and x' are (epsilon, delta)-private, then P(E | x) <= e**epsilon P(E | x') + delta
-for every event E. So epsilon >= ln((p - delta) / q) for any event with P(E | x) >= p and P(E | x') <= q. With p and q
-Clopper-Pearson bounds, each at half of the error, from draws that the choice of the event did not see, that holds with
-the stated confidence, and it is never infinite: q is never 0. The draws must be independent of each other.
+Theorem for independent rows. If releases of neighbours x and x' are (epsilon, delta)-private, then
+P(E | x) <= e**epsilon P(E | x') + delta for every event E. So epsilon >= ln((p - delta) / q) for any event with
+P(E | x) >= p and P(E | x') <= q. Take for p and q Clopper-Pearson bounds (Clopper and Pearson 1934), each at half of
+the error, from draws that were not used to choose the event. Then the bound holds with the stated confidence. It is
+never infinite, because q is never 0. The draws must be independent of each other.
 
-Theorem for coins (Steinke, Nasr and Jagielski 2023, theorem 5.2 with delta = 0). Let a fair coin of its own decide of
-every row whether it is x or x', and let all that is released be epsilon-private for changing one row. Whoever guesses
-some of the coins from all that is released has more right guesses than v with no more probability than a sum of as many
-coins with P(right) = e**epsilon / (1 + e**epsilon): given the releases and the other coins, no coin's odds exceed
-e**epsilon. So with r rows in the event, v of them x, epsilon >= ln(s / (1 - s)) for the Clopper-Pearson bound s below
-the share v / r. This holds however the releases depend on each other; it needs the claim for the call as a whole.
+Theorem for coins (Steinke, Nasr and Jagielski 2023, theorem 5.2 with delta = 0). Let a fair coin of its own decide for
+every row whether it is x or x', and let the whole output be epsilon-private for changing one row. An auditor guesses
+some of the coins from the whole output. The number of right guesses exceeds v with at most the probability of a sum of
+as many coins with P(right) = e**epsilon / (1 + e**epsilon): given the output and the other coins, the odds of a coin
+are at most e**epsilon. So with r rows in the event, v of them x, epsilon >= ln(s / (1 - s)), where s is the
+Clopper-Pearson lower bound of the share v / r. This holds however the releases depend on each other, if the claim is
+about the call as a whole.
 """
 
 from __future__ import annotations
@@ -26,79 +28,74 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Finding:
-    """The event that tells the inputs apart best, and what it proves."""
+    """The event that tells the inputs apart best, and the bound that it proves."""
 
     epsilon: float
-    """Lower bound; 0 where the event proves nothing.
+    """Lower bound; 0 if the event proves nothing.
 
-    With delta above 0 the bound of an event of single rows takes the rows of a call to be independent of each other.
+    With delta above 0, the bound of an event of single rows assumes that rows of a call are independent.
     """
     pair: str
     statistic: str
     event: str
     first: float
-    """Share of the first input's releases in the event; of calls with the first input those guessed to have it."""
+    """Share of the first input's releases in the event. For calls: share of calls with the first input that were
+    guessed to have it."""
     second: float
-    """Share of the second input's releases in the event; of calls with the second those guessed to have the first."""
+    """Share of the second input's releases in the event. For calls: share of calls with the second input that were
+    guessed to have the first."""
     draws: int
-    """Releases of either input, or calls with it, that the bound rests on, about: coins decide which input is there."""
+    """Tested releases (or calls) of either input, approximately: coins decide the exact numbers."""
 
 
-def bound_of_tosses(
-    true_positives: int, false_positives: int, tosses: tuple[float, float], delta: float, error: float
+def bound_from_counts(
+    true_positives: float, false_positives: float, rows: tuple[float, float], delta: float, error: float
 ) -> float:
-    """Return `bounds_of_tosses` of one pair of counts."""
-    return float(bounds_of_tosses(np.array(true_positives), np.array(false_positives), tosses, delta, error))
+    """Return the lower bound on epsilon that counts of an event prove, or 0 (`log_ratios_from_counts`)."""
+    return float(np.maximum(log_ratios_from_counts(true_positives, false_positives, rows, delta, error), 0.0))
 
 
-def bounds_of_tosses(
-    true_positives: Array, false_positives: Array, tosses: tuple[float, float], delta: float, error: float
+def log_ratios_from_counts(
+    true_positives: Array | float,
+    false_positives: Array | float,
+    rows: tuple[float, float],
+    delta: float,
+    error: float,
 ) -> Array:
-    """Return the bound of each count of rows in an event, float64 like the counts; coins decided which rows are x.
+    """Return the lower bound for each pair of counts, float64; below 0 for events that prove nothing yet.
 
-    With delta = 0 by the theorem for coins, whatever depends on what. With delta above 0 it is ln((p - delta) / q), p
-    below P(E | x) and q above P(E | x') together (Clopper and Pearson 1934), for rows that are independent: a call that
-    shows all of its rows with probability delta, and else nothing, has an epsilon of 0 for each row, and its bounds are
-    above 0 too often.
+    With delta = 0 the theorem for coins holds for any dependence between rows. With delta above 0 the other theorem
+    needs independent rows. Counterexample: a call that shows all of its rows with probability delta, and else nothing,
+    has an epsilon of 0 for each row, yet its bounds are above 0 too often.
 
     Args:
-        true_positives: rows of x in the event.
-        false_positives: rows of x' in the event.
-        tosses: rows of x and of x' in all.
-        delta: the claim's.
+        true_positives: rows of x in the event; expected counts, which need not be whole, are allowed.
+        false_positives: rows of x' in the event; likewise.
+        rows: all rows of x and of x', as coins decided.
+        delta: of the claim.
         error: probability that a bound may be wrong.
     """
-    return np.maximum(logs_of_tosses(true_positives, false_positives, tosses, delta, error), 0.0)
-
-
-def logs_of_tosses(
-    true_positives: Array, false_positives: Array, tosses: tuple[float, float], delta: float, error: float
-) -> Array:
-    """Return what `bounds_of_tosses` does, below 0 too: so events that prove nothing yet can be compared.
-
-    Expected counts, which are no whole numbers, may be put in.
-    """
     if delta > 0:
-        p, q = low(true_positives, tosses[0], error / 2), high(false_positives, tosses[1], error / 2)
+        p, q = low(true_positives, rows[0], error / 2), high(false_positives, rows[1], error / 2)
         return _log_ratio(p - delta, q)
     share = low(true_positives, np.add(true_positives, false_positives), error)
     return _log_ratio(share, 1 - share)
 
 
-def low(counts: Array, draws: Array | float, error: float) -> Array:
-    """Return the Clopper-Pearson bound below a probability, float64 like the counts; wrong with probability error."""
+def low(counts: Array | float, draws: Array | float, error: float) -> Array:
+    """Return the Clopper-Pearson lower bound of a probability, float64 like the counts; wrong with this error."""
     from scipy import stats
 
     bounds = stats.beta.ppf(error, np.maximum(counts, 1), draws - counts + 1)
-    return np.where(counts > 0, bounds, 0.0)
+    return np.where(np.greater(counts, 0), bounds, 0.0)
 
 
-def high(counts: Array, draws: Array | float, error: float) -> Array:
-    """Return the Clopper-Pearson bound above a probability, float64 like the counts; wrong with probability error."""
+def high(counts: Array | float, draws: Array | float, error: float) -> Array:
+    """Return the Clopper-Pearson upper bound of a probability, float64 like the counts; wrong with this error."""
     from scipy import stats
 
     bounds = stats.beta.ppf(1 - error, counts + 1, np.maximum(draws - counts, 1))
-    return np.where(counts < draws, bounds, 1.0)
+    return np.where(np.less(counts, draws), bounds, 1.0)
 
 
 def _log_ratio(p: Array, q: Array) -> Array:

@@ -1,20 +1,20 @@
-"""Whole calls: does what is released of one row tell of another row, of the same call or of another?
+"""Audit whole calls: does the release of one row reveal another row, of the same call or of another call?
 
-Rows that are sound one by one may give each other away: noise drawn once for all rows of a call, a seed that serves two
-calls, a scale that is read off the other rows. Here neighbours are two sequences of calls that differ in one row; all
-other rows are public. In every call a fair coin decides whether one row is x or x'; the others are x. The coins are
-guessed from all that was released.
+Rows that are private one by one may reveal each other: noise drawn once for all rows of a call, a seed used in two
+calls, a scale read off the other rows. Here neighbours are two sequences of calls that differ in one row; all other
+rows are public. In every call a fair coin decides whether one row is x or x'; the other rows are x. The coins are
+guessed from the whole output.
 
 Theorem. The calls of a mechanism, one after the other, are one mechanism on all their rows. If a row is released once
-and the claim is epsilon, this mechanism is epsilon-private for changing that row with the others fixed, and any event
-of the whole output counts: groups of rows need no theorem of their own. So the theorems of
-`leakboard.privacy.auditing.one_run` and `leakboard.privacy.auditing.one_run_curve` bound the number of right guesses,
-with the rows for canaries. They ask that the coins are independent, and nothing of the releases: calls may share seeds
-or state. Clopper-Pearson bounds over calls would need independent calls, which is just what fails there.
+and the claim is epsilon, this mechanism is epsilon-private for changing that row while the others are fixed. Any event
+of the whole output counts, so groups of rows need no theorem of their own. The theorems of
+`leakboard.privacy.auditing.one_run` and `leakboard.privacy.auditing.one_run_curve` therefore bound the number of right
+guesses, with rows in place of canaries. They need independent coins and nothing of the releases: calls may share seeds
+or state. Clopper-Pearson bounds over calls would need independent calls, which is exactly what may fail.
 
-What is proved is about the process that ran. Where a seed was drawn once for all calls and kept secret, it is refuted
-that this process releases each row with the claimed epsilon. A claim with a delta near the error, or above it, is not
-refuted by any number of right guesses: with that probability a sound mechanism may show all of its rows.
+The bound is about the process that ran. If a seed was drawn once for all calls and kept secret, the audit refutes that
+this process releases each row with the claimed epsilon. A claim with a delta near the error or above it is not refuted
+by any number of right guesses: with that probability a sound mechanism may reveal all of its rows.
 """
 
 from __future__ import annotations
@@ -26,29 +26,30 @@ import numpy as np
 
 from leakboard.mechanism import Mechanism
 from leakboard.privacy.auditing.bound import Finding
-from leakboard.privacy.auditing.events import DIGITS, Array, Pair, fisher, in_steps, step_of
-from leakboard.privacy.auditing.guesses import OneRunBound, audit_scores, guess, largest_bound
+from leakboard.privacy.auditing.events import Array, Pair
+from leakboard.privacy.auditing.guesses import audit_scores, guess, largest_bound
 from leakboard.privacy.auditing.one_run import one_run_bound
+from leakboard.privacy.auditing.scores import DIGITS, fisher, round_to, rounding_step
 from leakboard.privacy.auditing.trials import finite
 
 ROWS = 4
 """Rows of a call."""
 CALLS = 4_000
-"""Calls that are tested; as many for each pair learn and choose the statistic, half of them each."""
-FEATURES = 600
-"""Most numbers that a classifier is learned from."""
+"""Calls that are tested. As many for each pair learn and choose the statistic, half of them each."""
+MAX_FEATURES = 600
+"""Most numbers of a call that a classifier is learned from."""
 
 
 @dataclass(frozen=True)
 class Calls:
-    """Calls one after the other, and the row of each that a coin decided."""
+    """Calls one after the other, each with one row that a coin decided."""
 
     pair: Pair
     released: Array
     """Float (n, `ROWS`, d)."""
     positions: Array
-    """Row of each call that a coin decided, int (n,): 1 and 2 in turn, so that one call tells a row's noise in the
-    next."""
+    """Position of the decided row in each call, int (n,): 1 and 2 in turn. So the row at this position is public in
+    the next call, and shows the noise there."""
 
     @property
     def decided(self) -> Array:
@@ -56,41 +57,41 @@ class Calls:
         return self._rows(0)
 
     @property
-    def others(self) -> Array:
-        """The noise of the public rows, float (n, `ROWS` - 1, d), as far as it was added."""
+    def public_noise(self) -> Array:
+        """The noise of the public rows, float (n, `ROWS` - 1, d), if noise is added."""
         rows = [self._rows(step) for step in range(1, ROWS)]
-        others: Array = np.stack(rows, axis=1) - self.pair.first
-        return others
+        noise: Array = np.stack(rows, axis=1) - self.pair.first
+        return noise
 
     def _rows(self, step: int) -> Array:
         rows: Array = self.released[np.arange(len(self.released)), (self.positions + step) % ROWS]
         return rows
 
-    def noises(self) -> Iterator[Array]:
-        """Yield what may have been the noise of the decided rows, float (n, d).
+    def possible_noises(self) -> Iterator[Array]:
+        """Yield guesses of the noise in the decided rows, float (n, d).
 
-        The noise of the other rows of the call; of the same row in the calls before and after it (the first and the
-        last call have one such neighbour); and in the call whose first row came out nearest, of those where the row
-        was public.
+        They are the noise of each public row in the call; of the same row in the calls before and after (the first and
+        the last call use their only neighbour); and of the same row in the call whose first row came out nearest,
+        among calls where that row was public.
         """
-        last, residuals, others = len(self.released) - 1, self.released - self.pair.first, self.others
+        last, residuals, public = len(self.released) - 1, self.released - self.pair.first, self.public_noise
         calls = np.arange(last + 1)
-        yield from (others[:, i] for i in range(ROWS - 1))
-        for call in (np.abs(calls - 1), last - np.abs(last - calls - 1), self._alike()):
+        yield from (public[:, i] for i in range(ROWS - 1))
+        for call in (np.abs(calls - 1), last - np.abs(last - calls - 1), self._nearest_calls()):
             yield residuals[call, self.positions]
 
-    def _alike(self) -> Array:
-        """Return for each call that of the other position whose first row came out nearest, int (n,)."""
+    def _nearest_calls(self) -> Array:
+        """Return for each call the call of the other position whose first row came out nearest, int (n,)."""
         keys = self.released[:, 0, 0]
-        alike = np.empty(len(keys), int)
+        nearest = np.empty(len(keys), int)
         for position in (1, 2):
-            own, other = (np.flatnonzero(test) for test in (self.positions == position, self.positions != position))
-            order = other[np.argsort(keys[other], kind="stable")]
-            place = np.searchsorted(keys[order], keys[own])
-            before, after = order[np.maximum(place - 1, 0)], order[np.minimum(place, len(order) - 1)]
-            nearer = np.abs(keys[before] - keys[own]) < np.abs(keys[after] - keys[own])
-            alike[own] = np.where(nearer, before, after)
-        return alike
+            calls, others = (np.flatnonzero(test) for test in (self.positions == position, self.positions != position))
+            order = others[np.argsort(keys[others], kind="stable")]
+            rank = np.searchsorted(keys[order], keys[calls])
+            before, after = order[np.maximum(rank - 1, 0)], order[np.minimum(rank, len(order) - 1)]
+            before_is_nearer = np.abs(keys[before] - keys[calls]) < np.abs(keys[after] - keys[calls])
+            nearest[calls] = np.where(before_is_nearer, before, after)
+        return nearest
 
 
 Statistic = Callable[[Calls], Array]
@@ -98,7 +99,7 @@ Statistic = Callable[[Calls], Array]
 
 @dataclass(frozen=True)
 class CallsTest:
-    """A statistic of calls, and the pair between whose inputs it tells."""
+    """A statistic of calls, and the pair that it tells apart."""
 
     pair: Pair
     name: str
@@ -106,11 +107,9 @@ class CallsTest:
     digits: int | None
 
     def score(self, calls: Calls) -> Array:
-        """Return a number a call, higher where its coin likelier said the first input, float64 (n,)."""
+        """Return one number for each call, higher if its coin likelier chose the first input, float64 (n,)."""
         scores = self.statistic(calls)
-        if self.digits is None:
-            return scores
-        return in_steps(scores, step_of(scores, self.digits))
+        return scores if self.digits is None else round_to(scores, rounding_step(scores, self.digits))
 
 
 def audit_calls(
@@ -121,30 +120,41 @@ def audit_calls(
     error: float,
     digits: int | None = DIGITS,
 ) -> Finding:
-    """Return the bound of the statistic and pair that look best on calls of their own.
+    """Choose a statistic and a pair, and return their bound on fresh calls.
 
     Args:
-        mechanism: what is audited.
+        mechanism: to audit.
         pairs: neighbours, vectors.
         generator: of coins and noise.
-        calls: that are tested.
+        calls: number of tested calls.
         error: probability that the bound may be wrong.
-        digits: of a score that count; None: all.
+        digits: digits of a score that count; None: all.
 
     Raises:
         ValueError: releases that are not finite.
     """
-    test = choose_test(mechanism, pairs, generator, calls, digits)
-    return _described(*run_test(mechanism, test, calls, generator, error))
+    return run_test(mechanism, choose_test(mechanism, pairs, generator, calls, digits), calls, generator, error)
 
 
 def run_test(
     mechanism: Mechanism, test: CallsTest, calls: int, generator: np.random.Generator, error: float
-) -> tuple[OneRunBound, CallsTest, Array, Array]:
-    """Return the bound of a test on fresh calls, the test, and each call's score and coin."""
+) -> Finding:
+    """Return the bound of a test on fresh calls."""
     released, coins = run_calls(mechanism, test.pair, calls, generator)
     scores = test.score(released)
-    return audit_scores(scores, coins, mechanism.delta, error), test, scores, coins
+    bound = audit_scores(scores, coins, mechanism.delta, error)
+    guessed_first = guess(scores, bound.guesses) == 1
+    first, second = (float(guessed_first[side].mean()) if side.any() else 0.0 for side in (coins, ~coins))
+    counts = f"{bound.right} right guesses of {bound.guesses}"
+    return Finding(
+        epsilon=bound.epsilon,
+        pair=f"{test.pair.name}: one row of {ROWS} in a call, beside rows like the first",
+        statistic=test.name,
+        event=f"{test.name}: {counts}, the highest and the lowest of {calls} calls",
+        first=first,
+        second=second,
+        draws=calls // 2,
+    )
 
 
 def choose_test(
@@ -154,27 +164,29 @@ def choose_test(
     calls: int,
     digits: int | None = DIGITS,
 ) -> CallsTest:
-    """Return the statistic and pair that look best on calls of their own, about ``calls`` for each pair.
+    """Choose the statistic and pair with the largest bound on separate calls, about ``calls`` for each pair.
 
-    Either input of each pair is tried as the public rows. What looks best is told by the quicker of the two theorems,
-    which with a delta of 1e-4 and more sees little of a statistic that tells few calls.
+    Either input of each pair is tried as the public rows. The comparison uses the faster of the two theorems. With a
+    delta of 1e-4 and more it misses statistics that decide only few calls.
     """
 
     def bound(calls: int, guesses: int, right: int, error: float) -> float:
         return one_run_bound(calls, guesses, right, mechanism.delta, error)
 
     tests = []
-    for pair in [way for own in pairs for way in (own, own.swapped())]:
-        learned, chosen = (run_calls(mechanism, pair, max(8, calls // 4), generator) for _ in range(2))
+    for pair in [ordered for unordered in pairs for ordered in (unordered, unordered.swapped())]:
+        learned, (calls_to_choose, coins) = (
+            run_calls(mechanism, pair, max(8, calls // 4), generator) for _ in range(2)
+        )
         for name, statistic in _statistics(*learned).items():
             test = CallsTest(pair, name, statistic, digits)
-            looked = largest_bound(test.score(chosen[0]), chosen[1], bound)
-            tests.append((looked.epsilon, looked.right / looked.guesses, test))
+            result = largest_bound(test.score(calls_to_choose), coins, bound)
+            tests.append((result.epsilon, result.right / result.guesses, test))
     return max(tests, key=lambda entry: entry[:2])[2]
 
 
 def run_calls(mechanism: Mechanism, pair: Pair, calls: int, generator: np.random.Generator) -> tuple[Calls, Array]:
-    """Return calls of a mechanism, and for each whether its coin said the first input, bool (n,)."""
+    """Call a mechanism; return the calls, and for each whether its coin chose the first input, bool (n,)."""
     coins = generator.random(calls) < 0.5
     positions = 1 + np.arange(calls) % 2
     released = np.empty((calls, ROWS, len(pair.first)))
@@ -186,42 +198,35 @@ def run_calls(mechanism: Mechanism, pair: Pair, calls: int, generator: np.random
 
 
 def _statistics(calls: Calls, coins: Array) -> Mapping[str, Statistic]:
-    """Return scores, higher or lower for the first input; the learned one is fitted on these calls."""
-    one, other = calls.pair.first, calls.pair.second
-    direction = one - other
+    """Return statistics that are higher or lower for the first input; a classifier is trained on these calls."""
+    first, second = calls.pair.first, calls.pair.second
+    direction = first - second
     statistics: dict[str, Statistic] = {
-        "row less the likeliest noise": lambda calls: _less_noise(calls.decided, calls.noises(), one, other),
-        "row less the mean noise": lambda calls: (calls.decided - calls.others.mean(1)) @ direction,
-        "size of the other rows' noise": lambda calls: np.abs(calls.others).sum((1, 2)),
-        "size of the other rows' noise, negative": lambda calls: -np.abs(calls.others).sum((1, 2)),
-        "other rows along the difference": lambda calls: calls.others.sum(1) @ direction,
+        "row less the likeliest noise": lambda calls: _less_noise(
+            calls.decided, calls.possible_noises(), first, second
+        ),
+        "row less the mean noise": lambda calls: (calls.decided - calls.public_noise.mean(1)) @ direction,
+        "size of the other rows' noise": lambda calls: np.abs(calls.public_noise).sum((1, 2)),
+        "size of the other rows' noise, negative": lambda calls: -np.abs(calls.public_noise).sum((1, 2)),
+        "other rows along the difference": lambda calls: calls.public_noise.sum(1) @ direction,
     }
-    if ROWS * len(one) <= FEATURES:
+    if ROWS * len(first) <= MAX_FEATURES:
         score = fisher(_features(calls)[coins], _features(calls)[~coins])
         statistics["learned classifier of the rows"] = lambda calls: -score(_features(calls))
     return statistics
 
 
 def _features(calls: Calls) -> Array:
-    """Return all rows of a call, the decided one first, float (n, `ROWS` d)."""
-    return np.concatenate([calls.decided, calls.others.reshape(len(calls.released), -1)], axis=1)
+    """Return all rows of each call, the decided one first, float (n, `ROWS` d)."""
+    return np.concatenate([calls.decided, calls.public_noise.reshape(len(calls.released), -1)], axis=1)
 
 
-def _less_noise(rows: Array, noises: Iterable[Array], one: Array, other: Array) -> Array:
-    """Return how much nearer a row less noise is to the first input, float64 (n,), for the noise that fits best."""
-    fits, result = np.full(len(rows), np.inf), np.zeros(len(rows))
+def _less_noise(rows: Array, noises: Iterable[Array], first: Array, second: Array) -> Array:
+    """Subtract the best-fitting noise; return how much nearer a row is to the first input, float64 (n,)."""
+    best_fit, result = np.full(len(rows), np.inf), np.zeros(len(rows))
     for noise in noises:
-        near, far = (np.abs(rows - noise - vector).sum(1) for vector in (one, other))
-        fit = np.minimum(near, far)
-        result = np.where(fit < fits, far - near, result)
-        fits = np.minimum(fit, fits)
+        to_first, to_second = (np.abs(rows - noise - vector).sum(1) for vector in (first, second))
+        fit = np.minimum(to_first, to_second)
+        result = np.where(fit < best_fit, to_second - to_first, result)
+        best_fit = np.minimum(fit, best_fit)
     return result
-
-
-def _described(bound: OneRunBound, test: CallsTest, scores: Array, coins: Array) -> Finding:
-    guesses = guess(scores, bound.guesses) == 1
-    first, second = (float(guesses[side].mean()) if side.any() else 0.0 for side in (coins, ~coins))
-    where = f"{test.pair.name}: one row of {ROWS} in a call, beside rows like the first"
-    counted = f"{bound.right} right guesses of {bound.guesses}"
-    event = f"{test.name}: {counted}, the highest and the lowest of {len(scores)} calls"
-    return Finding(bound.epsilon, where, test.name, event, first, second, len(scores) // 2)

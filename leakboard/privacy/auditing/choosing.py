@@ -1,32 +1,48 @@
-"""Choosing what to test: of all pairs and statistics those whose best event promises most on fresh tosses."""
+"""Choose what to test: the pair, score and threshold whose event promises the largest bound on fresh releases.
+
+Nothing here needs to be right: a bound holds for any choice, because fresh releases test it.
+
+A threshold is chosen from rates on both sides of it. Each rate is taken `CAUTION` standard errors to its disadvantage,
+so that no lucky threshold of thousands wins. The best event on many fresh releases may not have been seen at all, so
+beyond the last scores a tail is assumed to fall exponentially, with the mean excess of the last scores.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from leakboard.mechanism import Mechanism
-from leakboard.privacy.auditing.bound import bound_of_tosses
+from leakboard.privacy.auditing.bound import bound_from_counts, log_ratios_from_counts
 from leakboard.privacy.auditing.curve import ScoreCurve, curve_thresholds
-from leakboard.privacy.auditing.densities import learned_scores
-from leakboard.privacy.auditing.events import DIGITS, FEWEST, Array, Event, Pair, Score, rounded, statistics_of
-from leakboard.privacy.auditing.thresholds import Threshold, best_threshold
-from leakboard.privacy.auditing.trials import answers_of_tosses, counts_of_tosses, tosses
+from leakboard.privacy.auditing.events import Array, Event, Pair, Score, Threshold
+from leakboard.privacy.auditing.scores import DIGITS, scores_of
+from leakboard.privacy.auditing.trials import answers_by_input, coin_flip_releases, count_event
 
-MOST_LEARNED = 50_000
-"""Releases of either input that statistics are learned from, at most."""
-LEARNED_NUMBERS = 4_000_000
-"""Numbers of either input that statistics are learned from, at most: wide vectors have fewer releases."""
+MIN_DRAWS = 50
+"""Fewest releases of either input that an event of a pair is chosen on."""
+MAX_LEARNED = 50_000
+"""Most releases of either input that scores are learned from."""
+MAX_LEARNED_NUMBERS = 4_000_000
+"""Most numbers of either input that scores are learned from: wide vectors have fewer releases."""
 COMPARED, KEPT = 8, 2
-"""Statistics of the best pair that are compared once more, and those that later rounds choose from."""
+"""Scores of the best pair that are compared once more, and scores that later rounds choose from."""
+SPREAD = 256
+"""Thresholds at equally spaced ranks; as many again are in the tails, at ranks that grow geometrically."""
+ATOMS = 32
+"""Most frequent scores that are thresholds too, each with the next score above it."""
+CAUTION = 2.0
+"""Standard errors by which a rate is assumed worse than estimated."""
+TAIL = 30
+"""Last scores that a tail is extrapolated from."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A statistic of a pair, with its scores so far of the pair's first and second input, float64 (n,) and (m,)."""
+    """A score of a pair, with its values so far for the first and the second input, float64 (n,) and (m,)."""
 
     pair: Pair
     statistic: str
@@ -35,7 +51,7 @@ class Candidate:
     second: Array
 
     def threshold(self, fresh: int, delta: float, error: float) -> Threshold:
-        """Return the threshold that promises most on ``fresh`` tosses of either input."""
+        """Return the threshold that promises most on ``fresh`` releases of either input."""
         return best_threshold(self.first, self.second, fresh, delta, error)
 
     def event(self, threshold: Threshold) -> Event:
@@ -43,28 +59,47 @@ class Candidate:
         return Event(self.pair, self.statistic, self.score, threshold)
 
     def curve(self, threshold: Threshold) -> ScoreCurve:
-        """Return a curve of the scores on the side of a threshold."""
-        sign = 1 if threshold.above else -1
-        thresholds = curve_thresholds(sign * self.first, sign * self.second)
-        return ScoreCurve(lambda outputs: sign * self.score(outputs), thresholds)
+        """Return tests for a trade-off curve of this score, on the side of a threshold."""
+        sign = threshold.sign
+        return ScoreCurve(
+            lambda outputs: sign * self.score(outputs), curve_thresholds(sign * self.first, sign * self.second)
+        )
 
-    def grown(self, first: Array, second: Array) -> Candidate:
-        """Return it with further scores."""
-        sides = (np.concatenate(part) for part in ((self.first, first), (self.second, second)))
-        return Candidate(self.pair, self.statistic, self.score, *sides)
+    def with_scores(self, first: Array, second: Array) -> Candidate:
+        """Return the candidate with further values of its score."""
+        return replace(self, first=np.concatenate([self.first, first]), second=np.concatenate([self.second, second]))
 
 
-class Chosen(NamedTuple):
-    """An event, with what is fixed on the same draws."""
+class ChosenEvent(NamedTuple):
+    """An event, with a trade-off curve fixed on the same draws."""
 
     event: Event
     curve: ScoreCurve
-    """Of the event's statistic."""
+    """Of the event's score."""
     draws: int
     """Releases of either input that test both."""
 
 
-def candidates(
+def choose_event(
+    mechanism: Mechanism, pairs: Sequence[Pair], generator: np.random.Generator, sizes: Sequence[int], error: float
+) -> ChosenEvent:
+    """Choose the event that promises most on ``sizes[-1]`` releases of either input, on draws of all sizes before.
+
+    The first size chooses the pair and `KEPT` of its scores; all sizes but the last choose the threshold. ``error`` is
+    that of the later test.
+
+    Raises:
+        ValueError: fewer than `MIN_DRAWS` draws for each pair, no pair, or releases that are not finite.
+    """
+    kept = choose_candidates(mechanism, pairs, generator, sizes[0], sizes[-1], error, DIGITS)
+    for size in sizes[1:-1]:
+        kept = _with_more_draws(kept, mechanism, size, generator)
+    thresholds = [candidate.threshold(sizes[-1], mechanism.delta, error) for candidate in kept]
+    threshold, candidate = max(zip(thresholds, kept, strict=True), key=lambda entry: entry[0].promise)
+    return ChosenEvent(candidate.event(threshold), candidate.curve(threshold), sizes[-1])
+
+
+def choose_candidates(
     mechanism: Mechanism,
     pairs: Sequence[Pair],
     generator: np.random.Generator,
@@ -73,111 +108,137 @@ def candidates(
     error: float,
     digits: int | None,
 ) -> list[Candidate]:
-    """Return `KEPT` statistics of the pair, one way round, whose best event promises most; the best statistic first.
+    """Return `KEPT` scores of the pair, in one order, whose best event promises most; the best score first.
 
-    Half of the draws choose the pair, which shares them with the others; the other half are of that pair alone.
+    Half of the draws, shared among the pairs, choose the pair. The other half compares its best scores once more.
 
     Args:
-        mechanism: what is audited.
+        mechanism: to audit.
         pairs: neighbours.
         generator: of coins and noise.
         draws: releases of either input to choose by.
         fresh: releases of either input that will test the event.
-        error: that the test's bound may have.
-        digits: of a score that count; None: all.
+        error: of that test.
+        digits: digits of a score that count; None: all.
 
     Raises:
-        ValueError: fewer than 50 draws a pair, no pair, or releases that are not finite.
+        ValueError: fewer than `MIN_DRAWS` draws for each pair, no pair, or releases that are not finite.
     """
-    if not pairs or draws // len(pairs) < FEWEST:
+    if not pairs or draws // len(pairs) < MIN_DRAWS:
         request = f"not {draws} draws for {len(pairs)} pairs"
-        raise ValueError(f"an event is chosen on at least {FEWEST} draws for each pair, and one pair, {request}")
-    found = _sorted(
-        [own for pair in pairs for own in _of_pair(mechanism, pair, generator, draws // 2 // len(pairs), digits)],
-        mechanism.delta,
-        fresh,
-        error,
-    )
-    best = [candidate for candidate in found if candidate.pair is found[0].pair][:COMPARED]
-    return _sorted(_more(best, mechanism, draws - draws // 2, generator), mechanism.delta, fresh, error)[:KEPT]
+        raise ValueError(f"an event is chosen on at least {MIN_DRAWS} draws for each pair, and one pair, {request}")
+    size = draws // 2 // len(pairs)
+    all_candidates = [
+        candidate for pair in pairs for candidate in _candidates_of_pair(mechanism, pair, generator, size, digits)
+    ]
+    ranked = _sorted(all_candidates, mechanism.delta, fresh, error)
+    best = [candidate for candidate in ranked if candidate.pair is ranked[0].pair][:COMPARED]
+    compared = _with_more_draws(best, mechanism, draws - draws // 2, generator)
+    return _sorted(compared, mechanism.delta, fresh, error)[:KEPT]
 
 
-def _sorted(found: list[Candidate], delta: float, fresh: int, error: float) -> list[Candidate]:
-    promises = [candidate.threshold(fresh, delta, error).promise for candidate in found]
-    return [found[i] for i in np.argsort(-np.array(promises), kind="stable")]
+def confirm(mechanism: Mechanism, event: Event, draws: int, generator: np.random.Generator, error: float) -> float:
+    """Return the bound of an event on ``draws`` fresh releases of either input.
 
-
-def _more(
-    kept: Sequence[Candidate], mechanism: Mechanism, draws: int, generator: np.random.Generator
-) -> list[Candidate]:
-    """Return statistics of one pair with scores of further draws."""
-    scores = scored(mechanism, kept[0].pair, {c.statistic: c.score for c in kept}, 2 * draws, generator)
-    return [candidate.grown(*scores[candidate.statistic]) for candidate in kept]
-
-
-def refined_event(
-    mechanism: Mechanism, pairs: Sequence[Pair], generator: np.random.Generator, sizes: Sequence[int], error: float
-) -> Chosen:
-    """Return the event that promises most on ``sizes[-1]`` releases of either input, chosen on all sizes before.
-
-    The pair and `KEPT` of its statistics are chosen on the first size, the threshold on all. ``error`` is the test's.
-
-    Raises:
-        ValueError: fewer than 50 draws a pair, no pair, or releases that are not finite.
-    """
-    kept = candidates(mechanism, pairs, generator, sizes[0], sizes[-1], error, DIGITS)
-    for size in sizes[1:-1]:
-        kept = _more(kept, mechanism, size, generator)
-    found = [(c.threshold(sizes[-1], mechanism.delta, error), c) for c in kept]
-    threshold, candidate = max(found, key=lambda entry: entry[0].promise)
-    return Chosen(candidate.event(threshold), candidate.curve(threshold), sizes[-1])
-
-
-def confirmed(mechanism: Mechanism, event: Event, draws: int, generator: np.random.Generator, error: float) -> float:
-    """Return the bound of an event on ``draws`` fresh tosses of either input.
-
-    An event that was chosen on rows which depend on each other may promise what it does not keep: in one call noise
-    that all rows share tells both inputs apart, in another it lifts both above the threshold.
+    An event that was chosen on dependent rows may promise more than it proves: noise that all rows of a call share can
+    separate the inputs in one call and lift both above the threshold in another.
     """
     inputs = event.pair.first, event.pair.second
-    counted, sizes = counts_of_tosses(mechanism.release, inputs, event.holds, 2 * draws, generator)
-    return bound_of_tosses(*counted, sizes, mechanism.delta, error)
+    counts, rows = count_event(mechanism.release, inputs, event.holds, 2 * draws, generator)
+    return bound_from_counts(*counts, rows, mechanism.delta, error)
 
 
-def _of_pair(
+def score_releases(
+    mechanism: Mechanism, pair: Pair, scores: Mapping[str, Score], draws: int, generator: np.random.Generator
+) -> dict[str, tuple[Array, Array]]:
+    """Return the scores of the first and of the second input in ``draws`` releases, float64 (n,) and (m,), by name."""
+    return answers_by_input(mechanism.release, (pair.first, pair.second), scores, draws, generator)
+
+
+def _candidates_of_pair(
     mechanism: Mechanism, pair: Pair, generator: np.random.Generator, draws: int, digits: int | None
 ) -> list[Candidate]:
-    """Return every statistic of a pair, either way round, with scores of tosses of its own."""
-    size = min(MOST_LEARNED, draws, max(FEWEST, LEARNED_NUMBERS // len(pair.first)))
-    learned = _sides(tosses(mechanism.release, (pair.first, pair.second), 2 * size, generator))
-    statistics = statistics_of(mechanism, pair, *learned)
-    one, other = mechanism.vector_of(pair.first), mechanism.vector_of(pair.second)
-    size = min(map(len, learned))
-    direction = None if one is None or other is None else other - one
-    statistics |= learned_scores(learned[0][:size], learned[1][:size], direction)
-    if digits is not None:
-        both = np.concatenate(learned)
-        statistics = {name: rounded(score, both, digits) for name, score in statistics.items()}
-    scores = scored(mechanism, pair, statistics, 2 * draws, generator)
+    """Return every score of a pair, in both orders; the scores are learned on separate draws."""
+    size = min(MAX_LEARNED, draws, max(MIN_DRAWS, MAX_LEARNED_NUMBERS // len(pair.first)))
+    chunks = list(coin_flip_releases(mechanism.release, (pair.first, pair.second), 2 * size, generator))
+    first, second = (
+        np.concatenate([outputs[coins == is_first] for outputs, coins in chunks]) for is_first in (True, False)
+    )
+    scores = scores_of(mechanism, pair, first, second, digits)
+    values = score_releases(mechanism, pair, scores, 2 * draws, generator)
     swapped = pair.swapped()
     return [
-        Candidate(way, name, statistics[name], *sides)
-        for name, (first, second) in scores.items()
-        for way, sides in ((pair, (first, second)), (swapped, (second, first)))
+        candidate
+        for name, (first, second) in values.items()
+        for candidate in (
+            Candidate(pair, name, scores[name], first, second),
+            Candidate(swapped, name, scores[name], second, first),
+        )
     ]
 
 
-def scored(
-    mechanism: Mechanism, pair: Pair, scores: Mapping[str, Score], draws: int, generator: np.random.Generator
-) -> dict[str, tuple[Array, Array]]:
-    """Return by name the scores of the first and of the second input in ``draws`` tosses, float64 (n,) and (m,)."""
-    return answers_of_tosses(mechanism.release, (pair.first, pair.second), scores, draws, generator)
+def _sorted(candidates: list[Candidate], delta: float, fresh: int, error: float) -> list[Candidate]:
+    promises = [candidate.threshold(fresh, delta, error).promise for candidate in candidates]
+    return [candidates[i] for i in np.argsort(-np.array(promises), kind="stable")]
 
 
-def _sides(tossed: Iterable[tuple[Array, Array]]) -> tuple[Array, Array]:
-    """Return the releases of the first and of the second input, float (n, d) and (m, d)."""
-    chunks = list(tossed)
-    return (
-        np.concatenate([outputs[coins] for outputs, coins in chunks]),
-        np.concatenate([outputs[~coins] for outputs, coins in chunks]),
-    )
+def _with_more_draws(
+    candidates: Sequence[Candidate], mechanism: Mechanism, draws: int, generator: np.random.Generator
+) -> list[Candidate]:
+    """Return candidates of one pair with the scores of further draws."""
+    scores = {candidate.statistic: candidate.score for candidate in candidates}
+    values = score_releases(mechanism, candidates[0].pair, scores, 2 * draws, generator)
+    return [candidate.with_scores(*values[candidate.statistic]) for candidate in candidates]
+
+
+def best_threshold(first: Array, second: Array, fresh: int, delta: float, error: float) -> Threshold:
+    """Return the threshold that promises most on ``fresh`` releases of either input.
+
+    Args:
+        first: scores of the first input, (n,).
+        second: scores of the second, (m,).
+        fresh: releases of either input that will test it.
+        delta: of the claim.
+        error: of that test.
+    """
+    first, second = np.sort(first), np.sort(second)
+    values = _threshold_values(np.sort(np.concatenate([first, second])))
+    best = []
+    for above in (True, False):
+        p = _counts(first, values, above) / len(first)
+        q = np.maximum(_counts(second, values, above) / len(second), _tail(second, values, above))
+        low_p = np.maximum(p - CAUTION * np.sqrt(p / len(first)), 0.0)
+        high_q = np.minimum(q + CAUTION * np.sqrt(q / len(second)), 1.0)
+        promises = log_ratios_from_counts(low_p * fresh, high_q * fresh, (fresh, fresh), delta, error)
+        i = int(np.argmax(promises))
+        best.append(Threshold(float(values[i]), above, float(promises[i])))
+    return max(best, key=lambda threshold: threshold.promise)
+
+
+def _counts(scores: Array, values: Array, above: bool) -> Array:
+    below = np.searchsorted(scores, values, "left")
+    return len(scores) - below if above else below
+
+
+def _threshold_values(scores: Array) -> Array:
+    """Return thresholds among sorted scores, (k,): spread over the ranks, dense in the tails, and around atoms."""
+    n = len(scores)
+    tail = np.unique(np.geomspace(1, n, SPREAD).astype(int)) - 1
+    ranks = np.concatenate([np.linspace(0, n - 1, SPREAD).astype(int), tail, n - 1 - tail])
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(scores)) + 1])
+    sizes = np.diff(np.append(starts, n))
+    repeated = np.flatnonzero(sizes > 1)
+    atoms = repeated[np.argsort(-sizes[repeated], kind="stable")[:ATOMS]]
+    following = np.minimum(atoms + 1, len(starts) - 1)
+    return np.unique(scores[np.concatenate([ranks, starts[atoms], starts[following]])])
+
+
+def _tail(scores: Array, values: Array, above: bool) -> Array:
+    """Return the share of an exponential tail beyond each value, float64 (k,); 0 for values before the last scores."""
+    ordered, beyond = (scores, values) if above else (-scores[::-1], -values)
+    n, k = len(ordered), min(TAIL, len(ordered) // 4)
+    last = ordered[n - k :]
+    excess = float((last - last[0]).mean()) if k else 0.0
+    if excess <= 0:
+        return np.zeros(len(values))
+    return np.where(beyond > last[0], k / n * np.exp(-np.maximum(beyond - last[0], 0.0) / excess), 0.0)

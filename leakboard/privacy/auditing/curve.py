@@ -1,13 +1,15 @@
-"""What tested releases prove beside epsilon: the trade-off curve, mu of Gaussian privacy, and Renyi divergences.
+"""Bound the trade-off curve of a mechanism, its mu of Gaussian privacy, and its Renyi divergences.
 
-A test that takes a release for one of the first input has a false positive rate a and a false negative rate b. The
-trade-off function f(a) of a mechanism is the least b of any test (Dong, Roth and Su 2022, definition 2.1); it is convex
-and falls. Thresholds of one statistic, fixed before the draws, give tests; with Clopper-Pearson bounds above all their
-rates, which share the error equally, the points (a, b) and their lower convex hull h lie on or above f with the stated
-confidence, all together. From h follows, with the same confidence,
+A test that decides whether a release is of the first input has a false positive rate a and a false negative rate b. The
+trade-off function f(a) of a mechanism is the least b of any test (Dong, Roth and Su 2022, definition 2.1). It is convex
+and decreasing.
+
+Thresholds of one score, fixed before the draws, give tests. Bound all their rates from above by Clopper-Pearson, with
+equal shares of the error. Then, with the stated confidence, all points (a, b) and their lower convex hull h are on or
+above f. From h follows, with the same confidence:
 
 - mu >= ndtri(1 - a) - ndtri(b) at every point: a mu-Gaussian mechanism has f(a) >= ndtr(ndtri(1 - a) - mu) (ibid.,
-  definition 2.6);
+  definition 2.6).
 - D_alpha(P || Q) >= ln(sum of p**alpha q**(1 - alpha)) / (alpha - 1) over the segments of h, which are p high and q
   wide: no pair with f <= h has less (ibid., proposition B.2, with Blackwell's theorem).
 
@@ -28,42 +30,43 @@ from leakboard.privacy.auditing.bound import high
 Array = NDArray[Any]
 
 POINTS = 24
-"""Thresholds of a curve: half at equal steps of the rank, half in the tail of few false positives."""
+"""Number of thresholds: half at equal steps of the rank, half in the tail of few false positives."""
 ORDERS = (2.0, 4.0, 8.0, 16.0, 32.0)
 """Orders of the Renyi divergences."""
 
 
 @dataclass(frozen=True)
 class TradeOff:
-    """An upper bound on a mechanism's trade-off function, and what follows from it; all hold together."""
+    """An upper bound on a trade-off function, and the bounds that follow; all hold together with ``confidence``."""
 
     confidence: float
     false_positives: tuple[float, ...]
-    """Corners of the curve, from 0 to 1, rising."""
+    """Corners of the curve, increasing from 0 to 1."""
     false_negatives: tuple[float, ...]
-    """At each corner; from 1 to 0, falling and convex."""
+    """At each corner; decreasing from 1 to 0, convex."""
     mu: float
-    """Lower bound on mu of Gaussian differential privacy; 0 where nothing is proved."""
+    """Lower bound on mu of Gaussian differential privacy; 0 if nothing is proved."""
     renyi: tuple[tuple[float, float], ...]
-    """By order, a lower bound on the Renyi divergence of the first input's releases from the second's, in nats."""
+    """Pairs of an order and a lower bound on the Renyi divergence of the first input's releases from the second's, in
+    nats."""
 
 
 @dataclass(frozen=True)
 class ScoreCurve:
-    """The tests that a curve is made of, fixed before the draws that count."""
+    """A score and thresholds for a curve, fixed before the draws that count."""
 
     score: Callable[[Array], Array]
-    """Maps releases (n, d) to float64 (n,), higher where the first input is likelier."""
+    """Maps releases (n, d) to float64 (n,), higher if the first input is likelier."""
     thresholds: Array
     """float64 (k,)."""
 
     def bound(self, first: Array, second: Array, error: float) -> TradeOff:
-        """Return the curve of fresh scores of either input, as `trade_off_bound` does."""
+        """Return the `trade_off_bound` of fresh scores of either input."""
         return trade_off_bound(first, second, self.thresholds, error)
 
 
 def curve_thresholds(first: Array, second: Array) -> Array:
-    """Return thresholds for a curve, float64 (k,), from scores of draws that will not be counted in it."""
+    """Return thresholds for a curve, float64 (k,), from scores of draws that the curve will not count."""
     ranks = np.linspace(0, 1, POINTS // 2 + 2)[1:-1]
     rarest = min(0.5, 20 / len(second))
     tail = 1 - np.geomspace(rarest, 0.5, POINTS // 2)
@@ -71,13 +74,13 @@ def curve_thresholds(first: Array, second: Array) -> Array:
 
 
 def trade_off_bound(first: Array, second: Array, thresholds: Array, error: float) -> TradeOff:
-    """Return the curve of fresh scores, (n,) and (m,), higher where the first input is likelier.
+    """Return the curve of fresh scores, which are higher if the first input is likelier.
 
     Args:
-        first: scores of the first input.
-        second: scores of the second.
+        first: scores of the first input, (n,).
+        second: scores of the second, (m,).
         thresholds: float (k,), fixed without these scores.
-        error: probability that any number here may be wrong.
+        error: probability that any number of the result may be wrong.
     """
     from scipy import special
 
@@ -86,28 +89,28 @@ def trade_off_bound(first: Array, second: Array, thresholds: Array, error: float
     positives = len(second) - np.searchsorted(np.sort(second), thresholds, "left")
     a, b = high(positives, len(second), share), high(negatives, len(first), share)
     corners = _hull(np.concatenate([[0.0], a, [1.0]]), np.concatenate([[1.0], b, [0.0]]))
-    wide, tall = np.diff(corners[:, 0]), -np.diff(corners[:, 1])
+    widths, heights = np.diff(corners[:, 0]), -np.diff(corners[:, 1])
     mu = max(0.0, float(np.max(special.ndtri(1 - a) - special.ndtri(b))))
     with np.errstate(divide="ignore"):
-        logs = np.log(tall), np.log(wide)
+        log_p, log_q = np.log(heights), np.log(widths)
     renyi = [
-        (order, max(0.0, float(special.logsumexp(order * logs[0] + (1 - order) * logs[1]) / (order - 1))))
+        (order, max(0.0, float(special.logsumexp(order * log_p + (1 - order) * log_q) / (order - 1))))
         for order in ORDERS
     ]
     return TradeOff(1 - error, tuple(corners[:, 0].tolist()), tuple(corners[:, 1].tolist()), mu, tuple(renyi))
 
 
 def _hull(x: Array, y: Array) -> Array:
-    """Return the corners of the lower convex hull of points, float64 (k, 2), by rising x."""
+    """Return the corners of the lower convex hull of points, float64 (k, 2), by increasing x."""
     hull: list[tuple[float, float]] = []
     for point in sorted(zip(x.tolist(), y.tolist(), strict=True)):
-        while len(hull) > 1 and _turns_down(hull[-2], hull[-1], point):
+        while len(hull) > 1 and _is_redundant(hull[-2], hull[-1], point):
             hull.pop()
         if not hull or point[0] > hull[-1][0]:
             hull.append(point)
     return np.array(hull)
 
 
-def _turns_down(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> bool:
-    """Return whether b lies on or above the line from a to c."""
+def _is_redundant(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> bool:
+    """Return whether b is on or above the line from a to c."""
     return (b[0] - a[0]) * (c[1] - a[1]) <= (b[1] - a[1]) * (c[0] - a[0])

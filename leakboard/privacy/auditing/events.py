@@ -1,8 +1,6 @@
-"""Which event tells two neighbouring inputs apart best: a statistic of a release, on one side of a threshold.
+"""Define what an audit tests: two neighbouring inputs, and an event of a release that is likelier for the first.
 
-Scores are rounded to `DIGITS` digits of their spread, so that the audit measures the mechanism and not its floating
-point: with all of their bits, the likelihood ratios of a textbook Laplace release of 0 and of 1 fall into different
-patterns of rounding errors, and it too is caught (Mironov 2012). ``digits=None`` looks at them.
+An event is a score (`leakboard.privacy.auditing.scores`) on one side of a threshold. No theorem is needed here.
 """
 
 from __future__ import annotations
@@ -14,37 +12,46 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakboard.mechanism import Mechanism
-from leakboard.privacy.auditing.thresholds import Threshold
-
 Array = NDArray[Any]
 Score = Callable[[Array], Array]
-"""Maps outputs (n, d) to one number each, float64 (n,)."""
-
-FEWEST = 50
-"""Releases of either input that an event of a pair is chosen on, at least."""
-DIGITS = 9
-"""Digits of a score that count."""
-CERTAIN = 1e6
-"""Stands for the infinite log-ratio of an output that one of the inputs cannot give."""
+"""Maps releases (n, d) to one number each, float64 (n,)."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two inputs that the claim says are neighbours: vectors, float (d,), or a text each, object (1,)."""
+    """Two neighbouring inputs by the claim: vectors, float (d,), or one text each, object (1,)."""
 
     name: str
     first: Array
     second: Array
 
     def swapped(self) -> Pair:
-        """Return the pair the other way round."""
+        """Return the pair with first and second exchanged."""
         return Pair(f"{self.name}, swapped", self.second, self.first)
 
 
 @dataclass(frozen=True)
+class Threshold:
+    """One side of a value, with the bound that it promises on fresh releases; below 0 if it promises none."""
+
+    value: float
+    above: bool
+    """True: scores at or above the value; False: scores below it."""
+    promise: float
+
+    @property
+    def sign(self) -> int:
+        """1 or -1: times a score, it is higher in the event."""
+        return 1 if self.above else -1
+
+    def holds(self, scores: Array) -> Array:
+        """Return whether each score is in the event, a bool array of the same shape."""
+        return scores >= self.value if self.above else scores < self.value
+
+
+@dataclass(frozen=True)
 class Event:
-    """A pair with a statistic and a threshold."""
+    """A pair, a named score and a threshold."""
 
     pair: Pair
     statistic: str
@@ -52,7 +59,7 @@ class Event:
     threshold: Threshold
 
     def holds(self, outputs: Array) -> Array:
-        """Return whether the event holds for releases (n, d), bool (n,)."""
+        """Return whether the event holds for each release (n, d), bool (n,)."""
         return self.threshold.holds(self.score(outputs))
 
     @property
@@ -62,7 +69,7 @@ class Event:
 
 
 def corners(dimensions: int, dtype: Any = np.float64) -> list[Pair]:
-    """Return pairs of corners of the unit cube: all apart, alternating, and one coordinate apart."""
+    """Return three pairs of corners of the unit cube; two of them differ everywhere, one in one coordinate."""
     zeros, ones = np.zeros(dimensions, dtype), np.ones(dimensions, dtype)
     pairs = [Pair("zeros and ones", zeros, ones)]
     if dimensions > 1:
@@ -72,7 +79,7 @@ def corners(dimensions: int, dtype: Any = np.float64) -> list[Pair]:
 
 
 def normalised_corners(dimensions: int, dtype: Any = np.float64) -> list[Pair]:
-    """Return pairs of corners that min-max normalisation can give: each vector holds a 0 and a 1."""
+    """Return pairs of corners that min-max normalisation can produce: each vector contains a 0 and a 1."""
     pairs = [_alternating(dimensions, dtype)]
     if dimensions > 2:
         first, second = np.zeros((2, dimensions), dtype)
@@ -84,65 +91,3 @@ def normalised_corners(dimensions: int, dtype: Any = np.float64) -> list[Pair]:
 def _alternating(dimensions: int, dtype: Any) -> Pair:
     alternating = (np.arange(dimensions) % 2).astype(dtype)
     return Pair("alternating", alternating, 1 - alternating)
-
-
-def statistics_of(mechanism: Mechanism, pair: Pair, first: Array, second: Array) -> dict[str, Score]:
-    """Return the statistics that may tell the pair apart; a learned one is fitted on releases of its own."""
-    statistics: dict[str, Score] = {
-        "sum": lambda outputs: outputs.sum(1),
-        "mean above the minimum": lambda outputs: outputs.mean(1) - outputs.min(1),
-        "smallest coordinate": lambda outputs: outputs.min(1),
-        "largest coordinate": lambda outputs: outputs.max(1),
-        "learned classifier": fisher(first, second),
-    }
-    one, other = mechanism.vector_of(pair.first), mechanism.vector_of(pair.second)
-    if one is None or other is None:
-        return statistics
-    direction = other - one
-    statistics["projection on the difference"] = lambda outputs: outputs @ direction
-
-    def log_ratio(outputs: Array) -> Array:
-        ratio = mechanism.log_ratio(outputs, one, other)
-        assert ratio is not None, "it was known for the first output"
-        return np.nan_to_num(ratio, nan=0.0, posinf=CERTAIN, neginf=-CERTAIN)
-
-    if mechanism.log_ratio(first[:1], one, other) is not None:
-        statistics["likelihood ratio"] = log_ratio
-    return statistics
-
-
-def fisher(first: Array, second: Array) -> Score:
-    """Return the discriminant of Fisher (1936) with a shrunken covariance (Ledoit and Wolf 2004)."""
-    from scipy import linalg
-    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-
-    labels = np.repeat([0, 1], [len(first), len(second)])
-    outputs = np.concatenate([first, second])
-    spread = outputs.std(0)
-    varying = spread > 1e-12 * np.abs(outputs).max(initial=1e-300)
-    if not varying.any():
-        return lambda outputs: outputs.sum(1)
-    model = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-    try:
-        weights = model.fit(outputs[:, varying], labels).coef_[0]
-    except np.linalg.LinAlgError:  # singular values of almost singular covariances may not converge; QR always ends
-        weights = linalg.lstsq(model.covariance_, model.means_[1] - model.means_[0], lapack_driver="gelsy")[0]
-    return lambda outputs: outputs[:, varying] @ weights
-
-
-def rounded(score: Score, outputs: Array, digits: int) -> Score:
-    """Return a score in whole steps of 10**-digits of its spread over these outputs."""
-    step = step_of(score(outputs), digits)
-    return lambda outputs: in_steps(score(outputs), step)
-
-
-def step_of(scores: Array, digits: int) -> float:
-    """Return 10**-digits of the spread of scores, rounded up to a power of two: small integers are whole steps."""
-    spread = float(np.std(scores)) or 1.0
-    return float(2.0 ** np.ceil(np.log2(spread)) * 10.0**-digits)
-
-
-def in_steps(scores: Array, step: float) -> Array:
-    """Return scores rounded to whole steps."""
-    result: Array = np.rint(scores / step) * step
-    return result

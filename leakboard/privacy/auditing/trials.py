@@ -1,4 +1,7 @@
-"""Trying a mechanism: releases of an input, drawn in chunks, and counts of an event that they fall into."""
+"""Draw releases of a mechanism in chunks, with a fair coin for each row that decides which input it is.
+
+`leakboard.privacy.auditing.bound` has the theorems for coins and says what these draws prove.
+"""
 
 from __future__ import annotations
 
@@ -9,49 +12,53 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+Release = Callable[[Array, np.random.Generator], Array]
+"""Releases rows of inputs, with noise from the generator."""
+Question = Callable[[Array], Array]
+"""Maps releases (n, d) to one number or bool each, (n,)."""
 
-VALUES = 1 << 18
-"""Released values held at once: as many as stay in a processor's cache."""
-CHUNK = 8_192
-"""Releases of a text held at once."""
-LARGEST = 1e150
-"""Largest number of a release: its square is a number, too."""
+VALUES_AT_ONCE = 1 << 18
+"""Released values in memory at once: as many as fit in a processor's cache."""
+TEXTS_AT_ONCE = 8_192
+"""Releases of a text in memory at once."""
+LARGEST_NUMBER = 1e150
+"""Largest allowed number in a release: its square is finite."""
 
-FEWEST_CALLS, MOST_CALLS = 16, 4_000
-"""Calls that tosses are spread over, so that few events are chosen by what the rows of a few calls happen to share."""
-ROWS_OF_CALL = 16
-"""A call has at least so many rows, unless even `FEWEST_CALLS` calls have fewer. Texts always have `FEWEST_CALLS`:
-encoders take many at once, so there rare noise that a call shares can decide which event is chosen."""
+MIN_CALLS, MAX_CALLS = 16, 4_000
+"""Number of calls that the rows are spread over: with few calls, noise that a call's rows share could decide which
+event is chosen."""
+MIN_ROWS = 16
+"""Fewest rows of a call, unless `MIN_CALLS` calls have fewer. Texts always have `MIN_CALLS` calls, since encoders take
+many texts at once; there, rare noise that a call shares can decide which event is chosen."""
 
 
-def counts_of_tosses(
-    release: Callable[[Array, np.random.Generator], Array],
+def count_event(
+    release: Release,
     inputs: tuple[Array, Array],
-    holds: Callable[[Array], Array],
+    holds: Question,
     draws: int,
     generator: np.random.Generator,
 ) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return of how many rows of either input an event holds in ``draws`` `tosses`, and how many rows each input has.
+    """Count in ``draws`` releases the rows of each input in an event, and all rows of each input.
 
     Raises:
-        ValueError: a release is not finite, or the event does not answer with one bool for each release.
+        ValueError: a release is not finite, or the event is not one bool for each release.
     """
-    first, second = answers_of_tosses(release, inputs, {"": one_bool_each(holds)}, draws, generator)[""]
+    questions = {"event": one_answer_each(holds, bool)}
+    first, second = answers_by_input(release, inputs, questions, draws, generator)["event"]
     return (int(np.count_nonzero(first)), int(np.count_nonzero(second))), (len(first), len(second))
 
 
-def one_bool_each(holds: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """Return an event that raises ValueError where it does not answer with one bool for each release."""
-    return _one_each(holds, "b", "an event is one bool for each release")
+def one_answer_each(question: Question, kind: type[bool | float]) -> Question:
+    """Return the question with a check of its answers: one bool, or one finite number, for each release.
 
+    The returned question raises ValueError on other answers.
+    """
+    kinds, rule = "fiub", "a score is one finite number for each release"
+    if kind is bool:
+        kinds, rule = "b", "an event is one bool for each release"
 
-def one_number_each(score: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """Return a score that raises ValueError where it does not answer with one finite number for each release."""
-    return _one_each(score, "fiub", "a score is one finite number for each release")
-
-
-def _one_each(question: Callable[[Array], Array], kinds: str, rule: str) -> Callable[[Array], Array]:
-    def answers(outputs: Array) -> Array:
+    def checked(outputs: Array) -> Array:
         answer = np.asarray(question(outputs))
         if answer.shape != (len(outputs),) or answer.dtype.kind not in kinds:
             raise ValueError(f"{rule}, not {answer.dtype} of shape {answer.shape}")
@@ -59,23 +66,23 @@ def _one_each(question: Callable[[Array], Array], kinds: str, rule: str) -> Call
             raise ValueError(f"{rule}, not NaN or infinity")
         return answer
 
-    return answers
+    return checked
 
 
-def answers_of_tosses(
-    release: Callable[[Array, np.random.Generator], Array],
+def answers_by_input(
+    release: Release,
     inputs: tuple[Array, Array],
-    questions: Mapping[str, Callable[[Array], Array]],
+    questions: Mapping[str, Question],
     draws: int,
     generator: np.random.Generator,
 ) -> dict[str, tuple[Array, Array]]:
-    """Return by name what each question answers of the rows of the first and of the second input, (n,) and (m,).
+    """Return each question's answers for rows of the first input, (n,), and of the second, (m,), by name.
 
     Args:
-        release: releases rows of inputs.
+        release: the mechanism.
         inputs: the first and the second.
-        questions: map releases (n, d) to one number or bool each, (n,).
-        draws: `tosses`.
+        questions: by name.
+        draws: n + m.
         generator: of coins and noise.
 
     Raises:
@@ -83,51 +90,31 @@ def answers_of_tosses(
     """
     parts: dict[str, list[Array]] = {name: [] for name in questions}
     coins: list[Array] = []
-    for outputs, chunk in tosses(release, inputs, draws, generator):
+    for outputs, chunk in coin_flip_releases(release, inputs, draws, generator):
         coins.append(chunk)
         for name, question in questions.items():
             parts[name].append(question(outputs))
     is_first = np.concatenate(coins)
-    whole = {name: np.concatenate(chunks) for name, chunks in parts.items()}
-    return {name: (found[is_first], found[~is_first]) for name, found in whole.items()}
+    answers = {name: np.concatenate(chunks) for name, chunks in parts.items()}
+    return {name: (answer[is_first], answer[~is_first]) for name, answer in answers.items()}
 
 
-def releases(
-    release: Callable[[Array, np.random.Generator], Array],
-    values: Array,
-    draws: int,
-    generator: np.random.Generator,
-) -> Iterator[Array]:
-    """Yield ``draws`` releases of one input in chunks, float (n, d).
-
-    Raises:
-        ValueError: a release is not finite.
-    """
-    rows = min(draws, _at_once(values))
-    inputs = np.tile(values, (rows, 1))
-    for start in range(0, draws, rows):
-        yield finite(release(inputs[: draws - start], generator))
-
-
-def tosses(
-    release: Callable[[Array, np.random.Generator], Array],
-    inputs: tuple[Array, Array],
-    draws: int,
-    generator: np.random.Generator,
+def coin_flip_releases(
+    release: Release, inputs: tuple[Array, Array], draws: int, generator: np.random.Generator
 ) -> Iterator[tuple[Array, Array]]:
     """Yield ``draws`` releases in chunks, float (n, d), and whether each is of the first input, bool (n,).
 
-    They are of many calls, and a fair coin of its own decides of every row of a call which input it is: what all rows
-    share tells nothing of it.
+    The rows come from many calls. A fair coin decides for each row which input it is, so noise that all rows of a call
+    share reveals no coin.
 
     Raises:
         ValueError: a release is not finite.
     """
     first, second = inputs
-    most = 1 if first.dtype == object else MOST_CALLS // FEWEST_CALLS  # encoders take many texts at once
-    calls = FEWEST_CALLS * max(1, min(most, draws // (ROWS_OF_CALL * FEWEST_CALLS)))
-    rows = min(_at_once(first), -(-draws // calls))
-    at_once = max(1, _at_once(first) // rows) * rows
+    most = 1 if first.dtype == object else MAX_CALLS // MIN_CALLS  # encoders take many texts at once
+    calls = MIN_CALLS * max(1, min(most, draws // (MIN_ROWS * MIN_CALLS)))
+    rows = min(_rows_at_once(first), -(-draws // calls))
+    at_once = max(1, _rows_at_once(first) // rows) * rows
     for start in range(0, draws, at_once):
         coins = generator.random(min(at_once, draws - start)) < 0.5
         values = np.where(coins[:, None], first, second)
@@ -135,19 +122,30 @@ def tosses(
         yield finite(np.concatenate(released)), coins
 
 
-def finite(outputs: Array) -> Array:
-    """Return releases as they are.
+def releases(release: Release, values: Array, draws: int, generator: np.random.Generator) -> Iterator[Array]:
+    """Yield ``draws`` releases of one input in chunks, float (n, d).
 
     Raises:
-        ValueError: one holds NaN, infinity, or a number beyond `LARGEST`.
+        ValueError: a release is not finite.
+    """
+    rows = min(draws, _rows_at_once(values))
+    inputs = np.tile(values, (rows, 1))
+    for start in range(0, draws, rows):
+        yield finite(release(inputs[: draws - start], generator))
+
+
+def finite(outputs: Array) -> Array:
+    """Check releases and return them unchanged.
+
+    Raises:
+        ValueError: a release contains NaN, infinity, or a number beyond `LARGEST_NUMBER`.
     """
     if not np.isfinite(outputs).all():
         raise ValueError("the mechanism released NaN or infinity")
-    if (largest := float(np.abs(outputs).max(initial=0))) > LARGEST:
-        raise ValueError(f"the mechanism released {largest:.3g}: numbers up to {LARGEST:.0e} can be audited")
+    if (largest := float(np.abs(outputs).max(initial=0))) > LARGEST_NUMBER:
+        raise ValueError(f"the mechanism released {largest:.3g}: numbers up to {LARGEST_NUMBER:.0e} can be audited")
     return outputs
 
 
-def _at_once(values: Array) -> int:
-    """Return how many releases of an input are held at once."""
-    return CHUNK if values.dtype == object else max(1, VALUES // len(values))
+def _rows_at_once(values: Array) -> int:
+    return TEXTS_AT_ONCE if values.dtype == object else max(1, VALUES_AT_ONCE // len(values))

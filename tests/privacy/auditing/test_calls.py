@@ -1,4 +1,4 @@
-"""Audits of whole calls: rows that give each other away are caught, and only they."""
+"""Audits of whole calls: rows that reveal each other are caught, and only they."""
 
 import numpy as np
 import pytest
@@ -21,17 +21,17 @@ def rng(seed=0):
 
 @pytest.mark.parametrize("control", BROKEN_CALLS, ids=lambda control: control.__name__)
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 5.0])
-def test_rows_that_give_each_other_away_are_caught(control, epsilon):
+def test_rows_that_reveal_each_other_are_caught(control, epsilon):
     assert audit_calls(control(epsilon), PAIRS, rng(), 3000, 0.05).epsilon > epsilon
 
 
 @pytest.mark.parametrize("control", BROKEN_CALLS, ids=lambda control: control.__name__)
 def test_row_by_row_they_look_sound(control):
     assert audit(control(1.0), PAIRS, rng(), 2000, confidence=0.999).epsilon <= 1.0
-    found = audit(control(1.0), PAIRS, rng(), 2000, calls=500)
-    assert found.epsilon > 1.0
-    assert abs(found.draws - 250) < 2
-    assert found.trade_off is None
+    bound = audit(control(1.0), PAIRS, rng(), 2000, calls=500)
+    assert bound.epsilon > 1.0
+    assert abs(bound.draws - 250) < 2
+    assert bound.trade_off is None
 
 
 @pytest.mark.parametrize(("digits", "distinct"), [(9, 3), (None, 4)])
@@ -42,11 +42,10 @@ def test_rounding_errors_are_no_scores(digits, distinct):
 
 @pytest.mark.parametrize("mechanism", SOUND, ids=lambda mechanism: type(mechanism).__name__)
 def test_sound_ones_are_left_alone(mechanism):
-    found = audit_calls(mechanism, corners(2), rng(1), 1000, 0.001)
-    assert found.epsilon <= mechanism.epsilon
+    assert audit_calls(mechanism, corners(2), rng(1), 1000, 0.001).epsilon <= mechanism.epsilon
 
 
-def test_a_delta_that_is_small_leaves_the_verdict():
+def test_a_small_delta_does_not_prevent_a_verdict():
     class Shared(SharedByRows):
         delta = 1e-5
 
@@ -59,10 +58,10 @@ def test_calls_out_of_step_with_the_seeds_are_caught_too():
     assert audit_calls(mechanism, PAIRS, rng(), 500, 0.05).epsilon > 1
 
 
-def test_no_row_is_taken_for_its_own_noise():
+def test_no_row_is_compared_with_its_own_noise():
     calls, _ = run_calls(Gaussian(epsilon=1.0, delta=1e-5, sensitivity=1.0), PAIRS[0], 50, rng())
-    own = calls.decided - calls.pair.first
-    assert all((noise != own).all() for noise in calls.noises())
+    noise_of_row = calls.decided - calls.pair.first
+    assert all((noise != noise_of_row).all() for noise in calls.possible_noises())
 
 
 def test_only_the_decided_row_depends_on_the_coin():
@@ -73,7 +72,7 @@ def test_only_the_decided_row_depends_on_the_coin():
     calls, coins = run_calls(Kept(1.0), PAIRS[0], 50, rng())
     assert calls.released.shape == (50, ROWS, 2)
     assert calls.decided.tolist() == [[0.0, 0.0] if coin else [1.0, 1.0] for coin in coins]
-    assert not calls.others.any()
+    assert not calls.public_noise.any()
     assert calls.positions.tolist() == [1, 2] * 25
 
 
@@ -92,8 +91,8 @@ def test_releases_that_are_not_finite_are_refused():
     [*SOUND, Gaussian(epsilon=1.0, delta=0.01, sensitivity=2**0.5), Laplace(epsilon=1.0, sensitivity=2.0)],
     ids=lambda mechanism: type(mechanism).__name__,
 )
-def test_of_a_thousand_audits_no_more_than_the_error_is_wrong(mechanism):
-    """Rows and calls together; Laplace noise reaches its claim, so that with ten times the error it would fail."""
+def test_a_thousand_audits_are_wrong_no_more_often_than_stated(mechanism):
+    """Rows and calls together; Laplace noise attains its claim, so ten times the error would fail."""
     generator, audits = rng(7), 1000
     bounds = [audit(mechanism, PAIRS, generator, 400, calls=60).epsilon for _ in range(audits)]
     assert sum(bound > mechanism.epsilon for bound in bounds) <= stats.binom(audits, 0.05).ppf(0.999)

@@ -1,10 +1,10 @@
-"""Dividing a step's noisy sum by what depends on the number of records gives that number away.
+"""A divisor that depends on the number of records breaks the claim of a private step.
 
-Opacus (1.0 to 1.6) samples each of n records with probability q, adds noise s C to the sum of clipped gradients, and
-divides by the expected batch size rounded down, floor(q n), while its accountant counts the noisy sum alone. Neighbours
-by adding a record may have another divisor, so noise of another size: its open questions 571 (few records) and 819
-(many coordinates). Dividing by a public number is sound, which is what private training here does: its learning rate
-multiplies the sum, and neighbours have as many units.
+Opacus (1.0 to 1.6) samples each of n records with probability q and adds noise s C to the sum of clipped gradients. It
+then divides by the expected batch size rounded down, floor(q n), but its accountant counts only the noisy sum. With one
+record more, the divisor and so the size of the noise may differ: its open questions 571 (few records) and 819 (many
+coordinates). Dividing by a public number is sound. Private training here does so: its learning rate multiplies the sum,
+and neighbours have the same number of units.
 """
 
 import math
@@ -16,7 +16,7 @@ from leakboard.data.corpora import with_texts
 from leakboard.datasets.generated_reviews import GeneratedReviews
 from leakboard.interfaces import Texts
 from leakboard.privacy.accounting.accountant import epsilon_at, gaussian_releases
-from leakboard.privacy.auditing.bound import bound_of_tosses
+from leakboard.privacy.auditing.bound import bound_from_counts
 from leakboard.victims._private_word2vec.training import plan
 from leakboard.victims.dp_word2vec import DPWord2Vec
 
@@ -37,7 +37,7 @@ def audited(dimensions, divisor):
     half = DRAWS // 2
     threshold = np.quantile(many[:half], 1 - 1e-3)
     hits, misses = (int((side[half:] > threshold).sum()) for side in (few, many))
-    return bound_of_tosses(hits, misses, (half, half), DELTA, 0.05)
+    return bound_from_counts(hits, misses, (half, half), DELTA, 0.05)
 
 
 def expected_batch_size(records):
@@ -46,7 +46,7 @@ def expected_batch_size(records):
 
 @pytest.mark.parametrize("dimensions", [1, 20])
 def test_the_floor_of_the_expected_batch_size_is_caught(dimensions):
-    """One of 3 and 4 records is divided by 1 and 2: with few coordinates already, more of them tell it surely."""
+    """The sums of 3 and 4 records are divided by 1 and 2: few coordinates reveal it, more reveal it surely."""
     assert audited(dimensions, expected_batch_size) > 2 * CLAIMED
 
 
@@ -56,9 +56,9 @@ def test_a_public_divisor_is_left_alone(dimensions):
 
 
 @pytest.mark.parametrize("unit", ["document", "user"])
-def test_private_training_divides_by_nothing_that_a_unit_changes(unit):
-    """With a unit or without it there are as many units, sampled alike, with the same noise and learning rate."""
+def test_private_training_has_no_divisor_that_depends_on_a_unit(unit):
+    """With and without the unit: the same number of units, sampling, noise and learning rate."""
     corpus = GeneratedReviews(users=60).load()
     options = DPWord2Vec(unit=unit, noise_multiplier=NOISE, steps=3, vocabulary_noise=0.5, epsilon=1e6)
-    trainings = [plan(options, with_texts(corpus, [Texts(["good food"])], [there]), 0).training for there in (1, 0)]
+    trainings = [plan(options, with_texts(corpus, [Texts(["good food"])], [count]), 0).training for count in (1, 0)]
     assert len({(training.descent, repr(training.sampler)) for training in trainings}) == 1

@@ -1,0 +1,223 @@
+"""Map a release to numbers that tell two inputs apart: simple statistics, known density ratios, and learned ones.
+
+The best score is the ratio of the two densities (Neyman and Pearson 1933). Where it is unknown it is learned:
+
+- For noise drawn coordinate by coordinate, its logarithm is a sum over coordinates. It is learned as a table for each
+  coordinate, or as one table for all if the noise has the same law everywhere.
+- Boosted trees over a few summaries add effects of several coordinates at once, such as a scale shared by a row.
+
+A badly learned score finds less; it never makes a bound wrong.
+
+Scores are rounded to `DIGITS` digits of their spread, so that an audit measures the mechanism and not its floating
+point. With all bits, the likelihood ratios of a textbook Laplace release of 0 and of 1 have different patterns of
+rounding errors, and a correct mechanism is caught too (Mironov 2012). ``digits=None`` keeps all bits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from leakboard.mechanism import Mechanism
+from leakboard.privacy.auditing.events import Array, Pair, Score
+
+DIGITS = 9
+"""Digits of a score that count."""
+CERTAIN = 1e6
+"""Replaces an infinite log ratio, of an output that one of the inputs cannot produce."""
+CELLS = 1024
+"""Cells of a table, of equal width between the outermost of the releases that it was learned from."""
+MAX_BINS = 64
+"""Most bins of equal mass for the densities of a coordinate."""
+RELEASES_PER_BIN = 100
+"""Approximate number of learned releases of either input in a bin."""
+MIN_RELEASES_FOR_TREES = 2_000
+"""Fewest learned releases of either input for which trees are trained."""
+
+
+def scores_of(
+    mechanism: Mechanism, pair: Pair, first: Array, second: Array, digits: int | None = DIGITS
+) -> dict[str, Score]:
+    """Return scores that may tell the pair apart, by name.
+
+    Args:
+        mechanism: may know its density ratio.
+        pair: the two inputs.
+        first: releases of the first input to learn from, float (n, d).
+        second: releases of the second input, float (m, d).
+        digits: digits of a score that count; None: all.
+    """
+    scores: dict[str, Score] = {
+        "sum": lambda outputs: outputs.sum(1),
+        "mean above the minimum": lambda outputs: outputs.mean(1) - outputs.min(1),
+        "smallest coordinate": lambda outputs: outputs.min(1),
+        "largest coordinate": lambda outputs: outputs.max(1),
+        "learned classifier": fisher(first, second),
+    }
+    before, after = mechanism.vector_of(pair.first), mechanism.vector_of(pair.second)
+    direction = None
+    if before is not None and after is not None:
+        direction = after - before
+        scores["projection on the difference"] = lambda outputs: outputs @ direction
+        if mechanism.log_ratio(first[:1], before, after) is not None:
+            scores["likelihood ratio"] = _finite_log_ratio(mechanism, before, after)
+    size = min(len(first), len(second))
+    scores |= learned_scores(first[:size], second[:size], direction)
+    if digits is None:
+        return scores
+    both = np.concatenate([first, second])
+    return {name: _rounded(score, rounding_step(score(both), digits)) for name, score in scores.items()}
+
+
+def rounding_step(scores: Array, digits: int) -> float:
+    """Return 10**-digits of the spread of scores, which is rounded up to a power of two to keep small integers whole.
+
+    An event of single rows fixes its step on releases that are not counted. A test of calls takes the step from the
+    tested scores, which its theorem allows; with a step fixed before, other scores could be equal.
+    """
+    spread = float(np.std(scores)) or 1.0
+    return float(2.0 ** np.ceil(np.log2(spread)) * 10.0**-digits)
+
+
+def round_to(scores: Array, step: float) -> Array:
+    """Round scores to whole steps."""
+    result: Array = np.rint(scores / step) * step
+    return result
+
+
+def _rounded(score: Score, step: float) -> Score:
+    return lambda outputs: round_to(score(outputs), step)
+
+
+def _finite_log_ratio(mechanism: Mechanism, first: Array, second: Array) -> Score:
+    def score(outputs: Array) -> Array:
+        ratio = mechanism.log_ratio(outputs, first, second)
+        assert ratio is not None, "it was known for the first output"
+        return np.nan_to_num(ratio, nan=0.0, posinf=CERTAIN, neginf=-CERTAIN)
+
+    return score
+
+
+def fisher(first: Array, second: Array) -> Score:
+    """Train the discriminant of Fisher (1936) with a shrunken covariance (Ledoit and Wolf 2004)."""
+    from scipy import linalg
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+    labels = np.repeat([0, 1], [len(first), len(second)])
+    outputs = np.concatenate([first, second])
+    spread = outputs.std(0)
+    varying = spread > 1e-12 * np.abs(outputs).max(initial=1e-300)
+    if not varying.any():
+        return lambda outputs: outputs.sum(1)
+    model = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    try:
+        weights = model.fit(outputs[:, varying], labels).coef_[0]
+    except np.linalg.LinAlgError:  # singular values of almost singular covariances may not converge; QR always ends
+        weights = linalg.lstsq(model.covariance_, model.means_[1] - model.means_[0], lapack_driver="gelsy")[0]
+    return lambda outputs: outputs[:, varying] @ weights
+
+
+def learned_scores(first: Array, second: Array, direction: Array | None) -> dict[str, Score]:
+    """Learn scores that are higher for releases of the first input, by name.
+
+    Args:
+        first: releases of the first input, float (n, d).
+        second: as many of the second.
+        direction: second input minus first, float (d,); None if unknown. The table for all coordinates leaves out
+            those that are 0 here.
+    """
+    if direction is None or len(direction) != first.shape[1] or not direction.any():
+        direction = second.mean(0) - first.mean(0)
+    if not direction.any():
+        direction = np.ones(first.shape[1])
+    half, tables = len(first) // 2, {}
+    for monotone in (False, True):
+        suffix = ", monotone" if monotone else ""
+        tables[f"density ratios of the coordinates{suffix}"] = _table_each(first[:half], second[:half], monotone)
+        if first.shape[1] > 1:
+            shared = _shared_table(first[:half], second[:half], direction, monotone)
+            tables[f"density ratio of all coordinates{suffix}"] = shared
+    if len(first) < MIN_RELEASES_FOR_TREES:
+        return tables
+    return {**tables, "boosted trees": _trees(first[half:], second[half:], direction, list(tables.values()))}
+
+
+def _table_each(first: Array, second: Array, monotone: bool) -> Score:
+    """Learn the sum of the log density ratios of the coordinates, with a table for each."""
+    learned = [_table(*sides, monotone) for sides in zip(first.T, second.T, strict=True)]
+    low, steps, tables = (np.stack(part) for part in zip(*learned, strict=True))
+    offsets = np.arange(first.shape[1]) * CELLS
+    return lambda outputs: tables.ravel().take(_cells(outputs, low, steps) + offsets).sum(1)
+
+
+def _shared_table(first: Array, second: Array, direction: Array, monotone: bool) -> Score:
+    """Learn the sum of the log density ratios of the coordinates that differ, with one table for all of them.
+
+    The signs of the coordinates are turned so that all differ in the same direction.
+    """
+    differing = np.flatnonzero(direction)
+    signs = np.sign(direction[differing])
+
+    def turned(outputs: Array) -> Array:
+        turned: Array = outputs[:, differing] * signs
+        return turned
+
+    centre = np.median(turned(np.concatenate([first, second])), axis=0)
+    low, step, table = _table(*((turned(side) - centre).ravel() for side in (first, second)), monotone)
+    return lambda outputs: table.take(_cells(turned(outputs), low + centre, step)).sum(1)
+
+
+def _cells(outputs: Array, low: Array, steps: Array) -> Array:
+    return np.clip((outputs - low) / steps, 0, CELLS - 1).astype(np.intp)
+
+
+def _table(first: Array, second: Array, monotone: bool) -> tuple[Array, Array, Array]:
+    """Return the least value, the width of a cell, and the log density ratio in each cell, from values (n,) of either.
+
+    The ratio of a bin is placed at the mean of its values and interpolated in between. Values that many releases share,
+    as in a discrete release, keep their own ratios.
+
+    A monotone table is the most likely one that only rises or only falls (isotonic regression). It has less variance
+    and fits where the ratio is monotone, as for log-concave noise.
+    """
+    from sklearn.isotonic import isotonic_regression
+
+    both = np.sort(np.concatenate([first, second]))
+    bins = int(np.clip(len(first) // RELEASES_PER_BIN, 2, MAX_BINS))
+    edges = np.unique(both[np.linspace(0, len(both) - 1, bins + 1).astype(int)][1:-1])
+    bin_of = [np.searchsorted(edges, side, "right") for side in (first, second)]
+    counts = np.array([np.bincount(numbers, minlength=len(edges) + 1) for numbers in bin_of])
+    sums = np.bincount(np.concatenate(bin_of), np.concatenate([first, second]), len(edges) + 1)
+    filled = counts.sum(0) > 0  # no value is before an edge that is the least value
+    middles = sums[filled] / counts.sum(0)[filled]
+    counts = counts[:, filled] + 1
+    total = counts.sum(0)
+    share = counts[0] / total
+    if monotone:
+        rising = bool(first.mean() > second.mean())
+        share = isotonic_regression(share, sample_weight=total, increasing=rising)
+    inner = np.quantile(both, [1e-4, 1 - 1e-4]) if len(both) > 1e4 else both[[0, -1]]
+    step = float(inner[1] - inner[0]) / CELLS or 1.0
+    centres = inner[0] + step * (np.arange(CELLS) + 0.5)
+    log_ratios = np.interp(centres, middles, np.log(share) - np.log1p(-share))
+    return np.asarray(inner[0], np.float64), np.asarray(step), log_ratios
+
+
+def _trees(first: Array, second: Array, direction: Array, scores: list[Score]) -> Score:
+    """Train boosted trees over other scores, the projection, norms, and the coordinates themselves if they are few."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    centre = np.median(np.concatenate([first, second]), axis=0)
+    raw = slice(0, first.shape[1] if first.shape[1] <= 8 else 0)
+
+    def summaries(outputs: Array) -> Array:
+        away = np.abs(outputs - centre)
+        columns = [score(outputs) for score in scores]
+        columns += [outputs @ direction, away.sum(1), away.max(1), away.min(1)]
+        return np.column_stack([*columns, outputs[:, raw]])
+
+    model = HistGradientBoostingClassifier(
+        max_iter=40, max_leaf_nodes=8, learning_rate=0.15, min_samples_leaf=100, early_stopping=False, random_state=0
+    )
+    labels = np.repeat([1, 0], [len(first), len(second)])
+    model.fit(summaries(np.concatenate([first, second])), labels)
+    return lambda outputs: model.decision_function(summaries(outputs))

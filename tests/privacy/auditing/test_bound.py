@@ -1,0 +1,151 @@
+"""Bounds from counts and coins: as tight as the theorems allow, and valid if rows of a call depend on each other."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from leakboard.privacy.auditing import trials
+from leakboard.privacy.auditing.bound import bound_from_counts, log_ratios_from_counts
+from leakboard.privacy.auditing.choosing import confirm
+from leakboard.privacy.auditing.events import Event, Threshold, corners
+from leakboard.privacy.auditing.trials import coin_flip_releases, count_event, releases
+from leakboard.privacy.mechanisms.broken import Copy
+from leakboard.privacy.mechanisms.broken_calls import SharedAndOwn, SharedByRows
+
+INPUTS = np.zeros(1), np.ones(1)
+
+
+def flipped(release, draws, rng, inputs=INPUTS):
+    """Return all releases and all coins."""
+    chunks = list(coin_flip_releases(release, inputs, draws, rng))
+    return tuple(np.concatenate(part) for part in zip(*chunks, strict=True))
+
+
+class TestIndependentRows:
+    """With delta above 0: ln((p - delta) / q) with the bounds of Clopper and Pearson."""
+
+    @pytest.mark.parametrize(("hits", "misses"), [(0, 0), (1, 0), (500, 500), (1000, 0), (1000, 1000), (700, 12)])
+    @pytest.mark.parametrize("delta", [1e-9, 0.01])
+    def test_against_scipys_intervals(self, hits, misses, delta):
+        p, q = (stats.binomtest(k, 1000).proportion_ci(0.95, method="exact") for k in (hits, misses))
+        expected = max(0.0, math.log((p.low - delta) / q.high)) if p.low > delta else 0.0
+        assert bound_from_counts(hits, misses, (1000, 1000), delta, 0.05) == pytest.approx(expected)
+
+    def test_it_is_finite_and_grows_with_the_draws(self):
+        bounds = [bound_from_counts(n, 0, (n, n), 1e-9, 0.05) for n in (10**2, 10**4, 10**6)]
+        assert bounds == sorted(bounds)
+        assert bounds[-1] == pytest.approx(math.log(1e6 / -math.log(0.025)), abs=0.01)
+
+    @pytest.mark.parametrize("together", [True, False])
+    def test_rows_of_a_call_must_be_independent(self, together):
+        """A row is shown with probability delta, else it is a uniform number: (0, delta)-private for each row.
+
+        Rows shown one by one raise no more alarms than the error; a call that shows all or none of them raises more.
+        """
+        rng, delta, audits, alarms = np.random.default_rng(6), 0.04, 200, 0
+
+        def release(values, generator):
+            shown = generator.random((1 if together else len(values), 1)) < delta
+            return np.where(shown, values, generator.uniform(0.1, 0.9, values.shape))
+
+        for _ in range(audits):
+            counts, rows = count_event(release, INPUTS, lambda outputs: outputs[:, 0] == 0, 2000, rng)
+            alarms += bound_from_counts(*counts, rows, delta, 0.05) > 0
+        assert (alarms > stats.binom(audits, 0.05).ppf(0.999)) == together
+
+
+class TestCoins:
+    """With delta = 0: the theorem for coins."""
+
+    @pytest.mark.parametrize(("right", "wrong"), [(40, 3), (1, 0), (700, 300), (1000, 0)])
+    def test_at_the_bound_as_many_right_guesses_have_the_probability_of_the_error(self, right, wrong):
+        bound = bound_from_counts(right, wrong, (1000, 1000), 0.0, 0.05)
+        if bound > 0:
+            assert stats.binom(right + wrong, special.expit(bound)).sf(right - 1) == pytest.approx(0.05)
+        else:
+            assert stats.binom(right + wrong, 0.5).sf(right - 1) >= 0.05
+
+    def test_the_best_of_many_events_needs_fresh_draws(self):
+        rng, n, alarms = np.random.default_rng(12), 300, 0
+        for _ in range(200):
+            first, second = (rng.random((2, n, 40)) < 0.5).sum(1)  # 40 events with an epsilon of 0
+            alarms += max(map(lambda a, b: bound_from_counts(a, b, (n, n), 0.0, 0.05), first, second)) > 0
+        assert alarms > stats.binom(200, 0.05).ppf(0.999)
+
+    def test_dependent_rows_raise_no_false_alarm(self):
+        """For a sound mechanism with noise shared by all rows; samples of one call each raise alarms."""
+        mechanism, rng, n, alarms = SharedAndOwn(0.5), np.random.default_rng(1), 500, {"coins": 0, "samples": 0}
+
+        def holds(outputs):
+            return outputs[:, 0] < 0.5
+
+        for _ in range(200):
+            samples = [np.concatenate(list(releases(mechanism.release, value, n, rng))) for value in INPUTS]
+            hits, misses = (int(holds(sample).sum()) for sample in samples)
+            alarms["samples"] += bound_from_counts(hits, misses, (n, n), 1e-9, 0.05) > 0.5  # the theorem for delta > 0
+            outputs, coins = flipped(mechanism.release, 2 * n, rng)
+            event = holds(outputs)
+            alarms["coins"] += bound_from_counts((event & coins).sum(), (event & ~coins).sum(), (n, n), 0.0, 0.05) > 0.5
+        assert alarms["coins"] <= stats.binom(200, 0.05).ppf(0.999)
+        assert alarms["samples"] > 40
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-9])
+def test_events_that_prove_nothing_can_be_compared(delta):
+    counts = np.array([50, 500])
+    logs = log_ratios_from_counts(counts, counts, (1000, 1000), delta, 0.05)
+    assert logs[0] < logs[1] < 0
+    assert all(bound_from_counts(n, n, (1000, 1000), delta, 0.05) == 0 for n in (0, 50))
+    assert bound_from_counts(10, 900, (1000, 1000), delta, 0.05) == 0
+
+
+class TestTrials:
+    def test_coins_are_fair_independent_and_decide(self):
+        outputs, coins = flipped(Copy(1.0).release, 600_000, np.random.default_rng(0))
+        assert len(outputs) > trials.VALUES_AT_ONCE  # several chunks
+        assert (outputs[:, 0] == ~coins).all()
+        assert abs(coins.mean() - 0.5) < 4 * 0.5 / math.sqrt(600_000)
+        assert abs(np.mean(coins[1:] == coins[:-1]) - 0.5) < 4 * 0.5 / math.sqrt(600_000)
+
+    @pytest.mark.parametrize("most", [trials.MAX_CALLS, trials.MIN_CALLS])
+    def test_rows_are_of_many_calls(self, most, monkeypatch):
+        """Each row of a call with shared noise is sound by itself, so it proves at most epsilon.
+
+        With few calls, one lucky draw of the noise proves anything.
+        """
+        monkeypatch.setattr(trials, "MAX_CALLS", most)
+        threshold = Threshold(6.0, above=True, promise=5.0)
+        event = Event(corners(2)[0].swapped(), "sum", lambda outputs: outputs.sum(1), threshold)
+        bounds = [confirm(SharedByRows(1.0), event, 30_000, np.random.default_rng(seed), 0.05) for seed in range(10)]
+        assert (max(bounds) > 5) == (most == trials.MIN_CALLS)
+        assert most == trials.MIN_CALLS or max(bounds) <= 1.2
+
+    @pytest.mark.parametrize(
+        ("draws", "calls"),
+        [(32, 16), (500, 16), (10_000, 39 * 16), (600_000, 250 * 16)],
+        ids=["few", "some", "more", "most"],
+    )
+    def test_number_of_calls(self, draws, calls):
+        sizes = []
+
+        def release(values, rng):
+            sizes.append(len(values))
+            return values
+
+        outputs, coins = flipped(release, draws, np.random.default_rng(0))
+        assert len(outputs) == len(coins) == sum(sizes) == draws
+        assert len(set(sizes[:-1])) == 1
+        assert 0.9 * calls <= len(sizes) <= calls
+
+    def test_texts_are_encoded_many_at_once(self):
+        sizes = []
+
+        def release(values, rng):
+            sizes.append(len(values))
+            return np.zeros((len(values), 1))
+
+        texts = np.array(["a"], object), np.array(["b"], object)
+        flipped(release, 6_400, np.random.default_rng(0), texts)
+        assert sizes == [400] * trials.MIN_CALLS
