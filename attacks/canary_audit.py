@@ -1,23 +1,24 @@
-"""Audit of training from one run: plant canaries, train once, and tell from the table which were there.
+"""Audit training from one run: plant canaries, train once, and guess from the published table which were planted.
 
-Steinke, Nasr and Jagielski (2023): half of the canaries, by LeakBoard's coin tosses, are added to the training data.
-The attack scores each by what is published, and LeakBoard turns the number of right guesses into a lower bound on
-epsilon (`leakboard.privacy.auditing.one_run_curve.epsilon_bound`). Every guess counts, so one training run is enough.
+Steinke, Nasr and Jagielski (2023): LeakBoard flips a coin for each canary, and adds about half of them to the training
+data. The attack scores each canary by the published table. LeakBoard turns the number of right guesses into a lower
+bound on epsilon (`leakboard.privacy.auditing.one_run_curve.epsilon_bound`). Every guess counts, so one training run is
+enough.
 
-A canary is one unit: a text in which two words take turns, published ones of the rarer half, each in no other canary.
-Without noise they leave a trace that shadow models with and without them make plain. For a claim about pairs the text
-is the two words, which is two pairs (a, b) and (b, a): a group of two, which the bound accounts for; how many pairs
-there are changes with the coins by as many. A victim that claims nothing is audited all the same: its bound says what
-no claim could be.
+A canary is one unit: a text in which two published words of the rarer half alternate; each word is in one canary only.
+Without noise such a text leaves a trace, which shadow models with and without it reveal. For a claim about pairs the
+text is the two words. These are two pairs, (a, b) and (b, a): a group of two, which the bound accounts for; the number
+of pairs changes with the coins accordingly. A victim without a claim is audited too: its bound says which claims would
+be false.
 
-Under noise such a trace is lost: what a step adds to a word's vector is the output vector of its neighbour, which is
-noise where both are rare. With ``partners`` each rare word takes turns with a frequent one, whose output vector many
-texts have shaped and the attacker can estimate; so the gradients of a canary point where it looks. A canary then needs
-one rare word, not two, and where words are few they serve in several canaries, each time with another partner: the
-coins stay independent, which is all that the bound asks of canaries.
+Under noise the trace is lost: a step adds to a word's vector the output vector of its neighbour, which is noise if both
+are rare. With ``partners``, each rare word alternates with a frequent one. Many texts have shaped the output vector of
+a frequent word, so the attacker can estimate it, and with it the direction of a canary's gradients. A canary then needs
+one rare word instead of two. If words are few, each is in several canaries, every time with another partner. The coins
+stay independent, and the bound requires no more of canaries.
 
-A low bound proves nothing: this attack failed. ``audit_largest_bound`` is the bound where every guess is right: what is
-claimed beyond it, so many canaries cannot refute.
+A low bound proves nothing: only this attack failed. ``audit_largest_bound`` is the bound if every guess is right: this
+number of canaries cannot refute a larger claim.
 """
 
 import itertools
@@ -39,23 +40,23 @@ from leakboard.threats.canaries import Canaries, CanariesView, CanaryAttack
 @attack(revision=1)
 class CanaryAudit(CanaryAttack):
     unit: Literal["pair", "document", "user"] | None = None
-    """What a canary is; null: what the victim's claim protects, else users where there are any, else documents."""
+    """Unit of a canary; null: the unit of the victim's claim, else users if the corpus has them, else documents."""
     canaries: Annotated[int, Field(ge=10)] = 1000
-    """How many are planted or not; fewer where there are not as many pairs of words."""
+    """Number of canaries, planted or not; fewer if there are fewer pairs of words."""
     partners: Annotated[int, Field(ge=0)] = 0
-    """How many of the most frequent words take turns with rarer ones; 0: rare words with each other (words)."""
+    """Number of most frequent words that alternate with rarer ones; 0: rare words alternate with each other."""
     repeats: Count = 20
-    """How often the two words take turns in a document or user."""
+    """Number of times that the two words alternate in a document or user."""
     shadows: Annotated[int, Field(ge=4, multiple_of=2)] = 8
-    """Shadow models that the attacker trains; each canary is in half of them."""
+    """Number of shadow models; each canary is in half of them."""
     ridge: Annotated[float, Field(gt=0)] = 1e-3
-    """Penalty of the output vectors that the attacker makes, over the mean square of a coordinate."""
+    """Penalty in the attacker's estimate of output vectors, over the mean square of a coordinate."""
     delta: Annotated[float, Field(gt=0, lt=1)] = 1e-6
-    """Of the bound where the victim claims nothing; else the claim's counts."""
+    """Delta of the bound for a victim without a claim; else the claim's delta is used."""
 
     @classmethod
     def example(cls, folder: Path) -> Self:
-        """Return an audit by few canaries."""
+        """Return an audit with few canaries."""
         return cls(canaries=40)
 
     def fit(self, view: CanariesView, seed: int) -> Canaries:
@@ -79,36 +80,36 @@ class CanaryAudit(CanaryAttack):
 
 
 def rare_pairs(ordered: list[str], canaries: int, rng: np.random.Generator) -> list[tuple[str, str]]:
-    """Return pairs of words of the rarer half, each word in one.
+    """Return pairs of words of the rarer half, each word in one pair.
 
     Args:
         ordered: published words, the rarest first.
-        canaries: how many pairs, where there are as many.
-        rng: draws who meets whom.
+        canaries: most pairs.
+        rng: draws the pairs.
 
     Raises:
-        NotApplicable: fewer than 10 can be made.
+        NotApplicable: there are fewer than 10 pairs.
     """
-    most = min(2 * canaries, len(ordered) // 2)
-    if most < 20:
+    count = min(2 * canaries, len(ordered) // 2)
+    if count < 20:
         raise NotApplicable(f"canary_audit: {len(ordered)} published words; 10 canaries need 40, half of them rare")
-    chosen = rng.permutation(ordered[:most])
+    chosen = rng.permutation(ordered[:count])
     return list(zip(chosen[::2].tolist(), chosen[1::2].tolist(), strict=False))
 
 
 def pairs_with_partners(
     ordered: list[str], partners: int, canaries: int, rng: np.random.Generator
 ) -> list[tuple[str, str]]:
-    """Return pairs of a rarer word and a partner: the rarest words once, then again with other partners.
+    """Return pairs of a rare word and a partner: the rarest words once, then again with other partners.
 
     Args:
         ordered: published words, the rarest first.
-        partners: how many of the last take turns with the others.
-        canaries: how many pairs, where there are as many.
-        rng: draws who meets whom.
+        partners: number of words at the end that are partners.
+        canaries: most pairs.
+        rng: orders the rare words.
 
     Raises:
-        NotApplicable: fewer than 10 can be made.
+        NotApplicable: there are fewer than 10 pairs.
     """
     rare, frequent = ordered[:-partners], ordered[-partners:]
     if len(rare) * partners < 10:

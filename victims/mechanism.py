@@ -1,8 +1,8 @@
-"""A bare mechanism as a victim: it releases the vectors that texts spell, such as those of ``zeros_and_ones``.
+"""Release the vectors that texts spell, such as those of ``zeros_and_ones``, by a bare mechanism.
 
-The correct mechanisms, and the controls that an audit must catch or leave alone, the six of Habernal (2022,
-experiment.py) among them (`leakboard.privacy.mechanisms.broken`). All claim epsilon for a change of the whole vector,
-whose coordinates lie in [0, 1].
+There are three correct mechanisms, and the controls that an audit must catch or leave alone, including the six of
+Habernal (2022, experiment.py) (`leakboard.privacy.mechanisms.broken`). All claim epsilon for a change of the whole
+vector, whose coordinates are in [0, 1].
 """
 
 import math
@@ -41,16 +41,17 @@ CONTROLS: Mapping[str, Any] = {
     "scaled_by_rows": broken_calls.ScaledByRows,
     "shared_and_own": broken_calls.SharedAndOwn,
 }
-"""Seeds that serve two calls (`broken_calls.SeedUsedTwice`) are not among them: that flaw lies in what a mechanism
-remembers from call to call, and a fitted victim remembers nothing. Audits of functions are tested on it."""
+"""Without `broken_calls.SeedUsedTwice`: it needs a mechanism that remembers the call before, and a fitted victim has no
+memory. Tests of audits of functions use it."""
 NAMES = ("laplace", "discrete_laplace", "gaussian", *CONTROLS)
 
 
 @victim(revision=1)
 class Mechanism(Victim):
     name: Literal[NAMES]  # type: ignore[valid-type]
-    """The first three are correct; of the controls ``random``, ``halved_output`` and ``shared_and_own`` are sound.
-    ``shared_by_rows`` and the next two are broken beside other rows alone, which `dp_audit` sees by its ``batches``."""
+    """The first three are correct. Of the controls, ``random``, ``halved_output`` and ``shared_and_own`` are sound.
+    ``shared_by_rows``, ``few_seeds`` and ``scaled_by_rows`` are broken only together with other rows of a call, which
+    `dp_audit` finds with its option ``batches``."""
     epsilon: Positive
     """Claimed."""
     delta: Annotated[float, Field(gt=0, lt=1)] = 1e-3
@@ -73,7 +74,7 @@ class Mechanism(Victim):
         return build_corpus("spelled_vectors", splits, [], None)
 
     def fit(self, corpus: Corpus, seed: int) -> "FittedMechanism":
-        """Read the dimension off the texts.
+        """Read the dimension from the texts.
 
         Raises:
             RequestError: a text does not spell a vector, or they spell vectors of different lengths.
@@ -81,7 +82,7 @@ class Mechanism(Victim):
         return FittedMechanism(self, len(_vectors(corpus.texts("train"))[0]))
 
     def load(self, folder: Path) -> "FittedMechanism":
-        """Return the mechanism in a saved dimension."""
+        """Return the mechanism with the saved dimension."""
         return FittedMechanism(self, int((folder / "dimension.txt").read_text("utf-8")))
 
 
@@ -107,7 +108,7 @@ class FittedMechanism(MechanismDefaults, FittedVictim):
 
     @property
     def mechanism(self) -> "FittedMechanism":
-        """It is its own last step."""
+        """The fitted victim itself is the mechanism."""
         return self
 
     @property
@@ -129,17 +130,17 @@ class FittedMechanism(MechanismDefaults, FittedVictim):
         return CubeRelease(self.dimension, self.epsilon, family, calibration, "independent", self.delta)
 
     def release(self, values: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
-        """Release every row of ``values``, float (n, d), by itself."""
+        """Release every row of ``values``, float (n, d)."""
         return self._running.release(values, generator)
 
     def log_ratio(self, outputs: NDArray[Any], first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64] | None:
-        """Return ln p(output | first) - ln p(output | second) of each row, None where it is not known."""
+        """Return ln p(output | first) - ln p(output | second) of each row, or None if unknown."""
         ratio: NDArray[np.float64] | None = self._running.log_ratio(outputs, first, second)
         return ratio
 
     @property
     def claim(self) -> ReleaseClaim:
-        """What is claimed, beside what is proved."""
+        """The claimed and the proved epsilon."""
         running = self._running
         bound = f"{math.sqrt(self.dimension):.4g} in L2" if self.delta else f"{self.dimension} in L1"
         assumed = getattr(running, "assumed", bound)

@@ -162,7 +162,7 @@ def _shared_table(first: Array, second: Array, direction: Array, monotone: bool)
         return turned
 
     centre = np.median(turned(np.concatenate([first, second])), axis=0)
-    low, step, table = _table(*((turned(side) - centre).ravel() for side in (first, second)), monotone)
+    low, step, table = _table((turned(first) - centre).ravel(), (turned(second) - centre).ravel(), monotone)
     return lambda outputs: table.take(_cells(turned(outputs), low + centre, step)).sum(1)
 
 

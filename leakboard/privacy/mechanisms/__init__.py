@@ -1,1 +1,1 @@
-"""Mechanisms that release vectors: correct ones with their theorems, controls, and what comes before the noise."""
+"""Release vectors under noise: mechanisms with their theorems, broken controls, and normalisation of the input."""

@@ -1,7 +1,7 @@
-"""Controls for audits: mechanisms that claim epsilon and break it, and sound ones that look as if they did.
+"""Release vectors by controls for audits: mechanisms that break their claimed epsilon, and sound ones that look broken.
 
-An audit must catch every broken one at its default number of draws, and leave the sound ones alone. They release
-vectors whose coordinates lie in [0, 1], and claim epsilon for changing the whole vector: its L1 sensitivity is d.
+An audit with its default number of draws must catch every broken control and leave the sound ones alone. Inputs are
+vectors with coordinates in [0, 1]. The claimed epsilon is for changing the whole vector: its L1 sensitivity is d.
 """
 
 from __future__ import annotations
@@ -29,16 +29,36 @@ class Control(MechanismDefaults):
 
     @property
     def delta(self) -> float:
-        """Pure differential privacy is what all of them claim."""
+        """All controls claim pure differential privacy."""
         return 0.0
 
     def proved(self, dimensions: int) -> float:
-        """Return the epsilon that holds for vectors of the unit cube; infinite where none does."""
+        """Return the epsilon that holds for vectors of the unit cube, or infinity."""
         return self.epsilon if self.sound else math.inf
+
+    def release(self, values: Array, rng: np.random.Generator) -> Array:
+        """Return the values plus noise."""
+        return values + self._noise(values, rng)
+
+    def _noise(self, values: Array, rng: np.random.Generator) -> Array:
+        """Return Laplace noise of `_scale`, drawn for every coordinate."""
+        return laplace_noise(values, self._scale(values), rng)
+
+    def _scale(self, values: Array) -> float:
+        """Return the correct scale, d/epsilon."""
+        return values.shape[-1] / self.epsilon
+
+
+class LaplaceControl(Control):
+    """A control with independent Laplace noise, so its log ratio is known."""
+
+    def log_ratio(self, outputs: Array, first: Array, second: Array) -> Array:
+        """Return ln p(output | first) - ln p(output | second) of each row, float64 (n,)."""
+        return laplace_log_ratio(outputs, first, second, self._scale(outputs))
 
 
 class Copy(Control):
-    """Broken: publishes the vector as it is (Habernal 2022, NoPrivacyMechanism)."""
+    """Broken: publishes the vector unchanged (Habernal 2022, NoPrivacyMechanism)."""
 
     def release(self, values: Array, rng: np.random.Generator) -> Array:
         """Return the values."""
@@ -46,100 +66,84 @@ class Copy(Control):
 
 
 class DpTextSampler(Control):
-    """Broken: the noise of DPText (Beigi et al. 2019), an inverse distribution function fed from the wrong interval.
+    """Broken: the noise of DPText (Beigi et al. 2019), whose inverse distribution function gets a wrong interval.
 
-    -b sgn(u) ln(1 - 2|u|) asks for u in (-1/2, 1/2); with u in (0, 1) half of the draws are NaN and the others
+    -b sgn(u) ln(1 - 2|u|) needs u in (-1/2, 1/2). With u in (0, 1), half of the draws are NaN and the others are
     positive. NaN becomes 0, as Habernal (2022) assumes. Noise is never negative, so an output below 1 cannot come from
     an input of 1: epsilon is infinite.
     """
 
-    def release(self, values: Array, rng: np.random.Generator) -> Array:
-        """Return the values plus d/epsilon times the sampler's numbers, 0 for NaN."""
-        noise = np.where(rng.random(values.shape) < 0.5, rng.exponential(size=values.shape), 0.0)
-        return values + values.shape[-1] / self.epsilon * noise
+    def _noise(self, values: Array, rng: np.random.Generator) -> Array:
+        draws = np.where(rng.random(values.shape) < 0.5, rng.exponential(size=values.shape), 0.0)
+        return values.shape[-1] / self.epsilon * draws
 
 
 class DpTextSamplerWithoutNan(Control):
-    """Broken: as `DpTextSampler`, but NaN is drawn again, so that the noise is exponential."""
+    """Broken: `DpTextSampler` that draws again instead of NaN, so the noise is exponential."""
 
-    def release(self, values: Array, rng: np.random.Generator) -> Array:
-        """Return the values plus exponential noise of scale d/epsilon."""
-        return values + rng.exponential(values.shape[-1] / self.epsilon, values.shape)
+    def _noise(self, values: Array, rng: np.random.Generator) -> Array:
+        return rng.exponential(self._scale(values), values.shape)
 
 
-class AdeptSensitivity(Control):
-    """Broken for d > 1: Laplace noise for a sensitivity of 1 whatever d is (ADePT, as in Habernal 2022)."""
-
-    def release(self, values: Array, rng: np.random.Generator) -> Array:
-        """Return the values plus Lap(1/epsilon)."""
-        return values + laplace_noise(values, 1 / self.epsilon, rng)
+class AdeptSensitivity(LaplaceControl):
+    """Broken for d > 1: Laplace noise for a sensitivity of 1 in any dimension (ADePT, as in Habernal 2022)."""
 
     assumed = "1, whatever the dimension"
     """The sensitivity that its noise is scaled to."""
 
-    def log_ratio(self, outputs: Array, first: Array, second: Array) -> Array:
-        """Return ln p(output | first) - ln p(output | second) of each row, float64 (n,)."""
-        return laplace_log_ratio(outputs, first, second, 1 / self.epsilon)
+    def _scale(self, values: Array) -> float:
+        return 1 / self.epsilon
 
     def proved(self, dimensions: int) -> float:
-        """Return d times what is claimed, which corners of the cube attain."""
+        """Return d times the claim, which corners of the cube attain."""
         return dimensions * self.epsilon
 
 
-class HalfScale(Control):
+class HalfScale(LaplaceControl):
     """Broken: Laplace noise of half the scale."""
 
-    def release(self, values: Array, rng: np.random.Generator) -> Array:
-        """Return the values plus Lap(d / (2 epsilon))."""
-        return values + laplace_noise(values, values.shape[-1] / (2 * self.epsilon), rng)
-
-    def log_ratio(self, outputs: Array, first: Array, second: Array) -> Array:
-        """Return ln p(output | first) - ln p(output | second) of each row, float64 (n,)."""
-        return laplace_log_ratio(outputs, first, second, outputs.shape[-1] / (2 * self.epsilon))
+    def _scale(self, values: Array) -> float:
+        return values.shape[-1] / (2 * self.epsilon)
 
     def proved(self, dimensions: int) -> float:
-        """Return twice what is claimed."""
+        """Return twice the claim."""
         return 2 * self.epsilon
 
 
 class SharedDraw(Control):
     """Broken for d > 1: one Laplace number for a whole row, as DPNR's released code draws it.
 
-    Differences between coordinates are published as they are.
+    Differences between coordinates are published without noise.
     """
 
-    def release(self, values: Array, rng: np.random.Generator) -> Array:
-        """Return the values plus one Lap(d/epsilon) a row."""
-        return values + laplace_noise(values[..., :1], values.shape[-1] / self.epsilon, rng)
+    def _noise(self, values: Array, rng: np.random.Generator) -> Array:
+        return laplace_noise(values[..., :1], self._scale(values), rng)
 
     def proved(self, dimensions: int) -> float:
-        """Return what is claimed for one coordinate; for more nothing holds."""
+        """Return the claim for one coordinate, else infinity."""
         return self.epsilon if dimensions == 1 else math.inf
 
 
 class FixedSeed(Control):
-    """Broken: noise from a fixed seed is known to everybody, who may subtract it."""
+    """Broken: noise from a fixed seed is public and can be subtracted."""
 
-    def release(self, values: Array, rng: np.random.Generator) -> Array:
-        """Return the values plus Lap(d/epsilon) numbers that are the same at every call."""
-        return values + laplace_noise(values[0], values.shape[-1] / self.epsilon, np.random.default_rng(0))
+    def _noise(self, values: Array, rng: np.random.Generator) -> Array:
+        return laplace_noise(values[0], self._scale(values), np.random.default_rng(0))
 
 
 class Averaged(Control):
-    """Broken: the mean of two correct releases, which spend epsilon each."""
+    """Broken: the mean of two correct releases, each of which spends epsilon."""
 
-    def release(self, values: Array, rng: np.random.Generator) -> Array:
-        """Return the values plus the mean of two Lap(d/epsilon)."""
-        scale = values.shape[-1] / self.epsilon
-        return values + (laplace_noise(values, scale, rng) + laplace_noise(values, scale, rng)) / 2
+    def _noise(self, values: Array, rng: np.random.Generator) -> Array:
+        return (super()._noise(values, rng) + super()._noise(values, rng)) / 2
 
     def proved(self, dimensions: int) -> float:
-        """Return twice what is claimed (composition)."""
+        """Return twice the claim (composition)."""
         return 2 * self.epsilon
 
 
 class RandomBits(Control):
-    """Sound: coin flips, whatever the input (Habernal 2022, CompletelyRandomMechanism)."""
+    """Sound: coin flips that do not depend on the input (Habernal 2022, CompletelyRandomMechanism)."""
 
     sound = True
 
@@ -148,25 +152,25 @@ class RandomBits(Control):
         return rng.integers(0, 2, values.shape).astype(values.dtype)
 
     def proved(self, dimensions: int) -> float:
-        """Return 0: nothing of the input is in the output."""
+        """Return 0: the output does not depend on the input."""
         return 0.0
 
 
-class HalvedOutput(Control):
+class HalvedOutput(LaplaceControl):
     """Sound: a correct Laplace release, halved afterwards (Habernal's sixth, named a wrong sensitivity there).
 
-    What is done to a private release cannot make it less private.
+    Processing a private release cannot make it less private.
     """
 
     sound = True
 
     def release(self, values: Array, rng: np.random.Generator) -> Array:
         """Return half of the values plus Lap(d/epsilon)."""
-        return 0.5 * (values + laplace_noise(values, values.shape[-1] / self.epsilon, rng))
+        return 0.5 * super().release(values, rng)
 
     def log_ratio(self, outputs: Array, first: Array, second: Array) -> Array:
         """Return ln p(output | first) - ln p(output | second) of each row, float64 (n,)."""
-        return laplace_log_ratio(2 * outputs, first, second, outputs.shape[-1] / self.epsilon)
+        return super().log_ratio(2 * outputs, first, second)
 
 
 BROKEN = (Copy, DpTextSampler, DpTextSamplerWithoutNan, AdeptSensitivity, HalfScale, Averaged, SharedDraw, FixedSeed)

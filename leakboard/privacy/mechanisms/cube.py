@@ -1,15 +1,15 @@
-"""Noise on a normalised vector, in every variant that papers and released code have, with what each one proves.
+"""Add noise to a normalised vector, in the variants of papers and released code, and say what each one proves.
 
-A release is given a vector of d coordinates in [0, 1]. Neighbours are any two such vectors: whatever word is changed,
-and whatever the encoder makes of it, its output stays in the cube. What is *claimed* is what the authors state; what
-is *proved* follows from what the code draws:
+The input is a vector of d coordinates in [0, 1]. Neighbours are any two such vectors: for any changed word and any
+encoder, the vector stays in the cube. The *claimed* epsilon is what the authors state. The *proved* epsilon follows
+from the noise that the code draws:
 
-* Laplace noise of scale b on each coordinate, drawn independently: d / b, for two vectors of the cube are up to d
-  apart in L1 (`Laplace`). With b = 1/epsilon (``per_coordinate``, DPNR's algorithm) this is d times what is claimed;
-  with b = d/epsilon (``l1``) it is the claim.
+* Independent Laplace noise of scale b: d / b, since two vectors of the cube differ by up to d in L1 (`Laplace`). With
+  b = 1/epsilon (``per_coordinate``, DPNR's algorithm) this is d times the claim; with b = d/epsilon (``l1``) it is the
+  claim.
 * Gaussian noise of deviation s: the least epsilon at the claim's delta for an L2 distance of sqrt(d) (`Gaussian`).
-* One number for all coordinates (``shared``, DPNR's released code): nothing. Where d > 1 and the smallest coordinate
-  is known to be 0, subtracting the smallest published number takes the noise off.
+* One number for all coordinates (``shared``, DPNR's released code): none if d > 1. If the smallest coordinate is known
+  to be 0, subtracting the smallest published number removes the noise.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ ALLOWED: dict[Family, tuple[Calibration, ...]] = {
     "discrete_laplace": ("l1",),
     "gaussian": ("per_coordinate", "l2"),
 }
-"""Which sensitivity the noise of each family may be scaled to."""
+"""Calibrations (sensitivities that the noise is scaled to) of each family."""
 
 
 def check_release(family: Family, calibration: Calibration, sampling: Sampling) -> None:
-    """Refuse combinations that mean nothing.
+    """Refuse combinations without a meaning.
 
     Raises:
-        RequestError: one line with what is allowed.
+        RequestError: says what is allowed.
     """
     if calibration not in ALLOWED[family]:
         allowed = ", ".join(ALLOWED[family])
@@ -72,24 +72,24 @@ class CubeRelease(MechanismDefaults):
 
     dimension: Annotated[int, Field(ge=1)]
     epsilon: Positive
-    """What is claimed."""
+    """Claimed."""
     family: Family = "laplace"
     calibration: Calibration = "per_coordinate"
     sampling: Sampling = "independent"
     delta: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    """What is claimed; the Laplace families have 0."""
+    """Claimed; 0 for the Laplace families."""
 
     def __post_init__(self) -> None:
         check_release(self.family, self.calibration, self.sampling)
 
     @property
     def assumed_sensitivity(self) -> float:
-        """What the noise is scaled to: 1, d (in L1) or sqrt(d) (in L2)."""
+        """The sensitivity that the noise is scaled to: 1, d (in L1) or sqrt(d) (in L2)."""
         return {"per_coordinate": 1.0, "l1": float(self.dimension), "l2": math.sqrt(self.dimension)}[self.calibration]
 
     @property
     def mechanism(self) -> Laplace | DiscreteLaplace | Gaussian:
-        """The mechanism as its authors believe it."""
+        """The mechanism for the assumed sensitivity."""
         if self.family == "gaussian":
             return Gaussian(self.epsilon, self.delta, self.assumed_sensitivity)
         return (Laplace if self.family == "laplace" else DiscreteLaplace)(self.epsilon, self.assumed_sensitivity)
@@ -98,7 +98,7 @@ class CubeRelease(MechanismDefaults):
         """Return values with noise, of the same shape, one vector a row.
 
         Raises:
-            ValueError: they are of another width, or not in [0, 1]: the noise would be for another sensitivity.
+            ValueError: the width is wrong, or a coordinate is outside [0, 1], where the sensitivity does not hold.
         """
         if values.shape[-1] != self.dimension:
             raise ValueError(f"vectors of {values.shape[-1]} coordinates; this release is for {self.dimension}")
@@ -110,12 +110,12 @@ class CubeRelease(MechanismDefaults):
         if self.sampling == "independent":
             released: Values = mechanism.release(values, generator)
             return released
-        like = values[..., :1]
-        return values + (mechanism.release(like, generator) - like)
+        column = values[..., :1]
+        return values + (mechanism.release(column, generator) - column)
 
     @property
     def proved(self) -> float:
-        """The epsilon that holds for any two vectors of the cube, at the claim's delta; infinite where none does."""
+        """The epsilon that holds for any two vectors of the cube, at the claim's delta; infinite if none does."""
         if self.sampling == "shared" and self.dimension > 1:
             return math.inf
         if self.family == "discrete_laplace":
@@ -127,16 +127,16 @@ class CubeRelease(MechanismDefaults):
         return gaussian_epsilon(self.delta, mechanism.scale, math.sqrt(self.dimension))
 
     def log_ratio(self, outputs: NDArray[Any], first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64] | None:
-        """Return ln p(output | first) - ln p(output | second) of each row, or None where it is not used."""
+        """Return ln p(output | first) - ln p(output | second) of each row, or None for shared noise."""
         return None if self.sampling == "shared" else self.mechanism.log_ratio(outputs, first, second)
 
     def claim(self, unit: ReleaseUnit, amplified: Any = None, proves: bool = True) -> ReleaseClaim:
-        """Return what the authors claim, beside what is proved.
+        """Return the claim of the authors, with the proved epsilon.
 
         Args:
-            unit: what neighbours differ in.
-            amplified: maps an epsilon to that of a release with word dropout; None where there is none.
-            proves: whether the words are hidden as the theorem of the amplification asks.
+            unit: in which neighbours differ.
+            amplified: maps an epsilon to that of a release with word dropout; None without dropout.
+            proves: whether words are hidden as the theorem of the amplification requires.
         """
         if unit not in ("word", "document", "vector"):
             raise ValueError(f"claim: unit={unit!r} is not allowed: word, document or vector, any two of the cube")
@@ -160,10 +160,10 @@ class CubeRelease(MechanismDefaults):
 
 @dataclass(frozen=True, config=CHECKED)
 class HiddenWordRelease(MechanismDefaults):
-    """A release as two texts that differ in one word meet it under word dropout, for audits.
+    """A release of two texts that differ in one word, under word dropout, for audits.
 
-    With probability ``rate`` that word is hidden and both texts give the same vector, here the corner 1, 0, 1, 0, ...;
-    otherwise each gives its own. Where one of them is that corner, what `WordDropout` claims is attained.
+    With probability ``rate`` that word is hidden, and both texts give the same vector, here the corner 1, 0, 1, 0, ...
+    Otherwise each text gives its own vector. If one of these is that corner, the claim of `WordDropout` is attained.
     """
 
     inner: CubeRelease
@@ -176,20 +176,20 @@ class HiddenWordRelease(MechanismDefaults):
 
     @property
     def epsilon(self) -> float:
-        """What is claimed, word dropout included."""
+        """Claimed, word dropout included."""
         return WordDropout(self.rate).amplified(self.inner.epsilon)
 
     @property
     def delta(self) -> float:
-        """What is claimed."""
+        """Claimed."""
         return self.inner.delta
 
     def release(self, values: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
-        """Return values with noise, float (n, d); some rows are replaced by the corner before."""
+        """Return values with noise, float (n, d); hidden rows are replaced by the corner first."""
         hidden = generator.random((len(values), 1)) < self.rate
         corner = 1 - np.arange(self.dimension, dtype=values.dtype) % 2
         return self.inner.release(np.where(hidden, corner, values), generator)
 
     def log_ratio(self, outputs: NDArray[Any], first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64] | None:
-        """Return the inner release's log ratio: not this one's own, but it too tells the inputs apart."""
+        """Return the inner release's log ratio: not that of this release, but it tells the inputs apart too."""
         return self.inner.log_ratio(outputs, first, second)

@@ -1,10 +1,11 @@
-"""Hiding words of a text before it is encoded (DPNR, Lyu, He and Li 2020, algorithm 2, step 1).
+"""Hide words of a text before it is encoded (DPNR, Lyu, He and Li 2020, algorithm 2, step 1).
 
-A word is what stands between blanks, and is replaced as a whole by one mask, so the number of words stays visible.
-Every word is hidden independently, with a fresh secret draw: what `WordDropout`'s theorem asks for. The paper's own
-formula hides an exact number of words, for which the theorem does not follow. (Its code hides word pieces, through the
-attention mask; the noise study words and bigrams each by itself: neither hides a word. `bert: {attend_masks: false}`
-hides whole words by the attention mask.)
+A word is a run of characters between blanks. One mask replaces it as a whole, so the number of words stays visible.
+Every word is hidden independently, with a fresh secret draw, as the theorem of `WordDropout` requires.
+
+The paper's own formula hides an exact number of words, for which the theorem does not follow. Its code hides word
+pieces through the attention mask, and the noise study treats words and bigrams separately: neither hides a word. The
+option `bert: {attend_masks: false}` hides whole words by the attention mask.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ def hide_words(
     generator: np.random.Generator,
     exact: bool = False,
 ) -> Texts:
-    """Return the texts with words replaced by the mask.
+    """Replace words of the texts by the mask.
 
     Args:
-        texts: to hide words of.
-        mask: what stands for a hidden word.
+        texts: n texts.
+        mask: replaces a hidden word.
         dropout: hides every word with its rate.
-        sensitive: words in lower case that are hidden wherever they stand, inside of compounds too.
-        generator: one number a word is drawn, listed words included.
-        exact: hide the share itself of each text's words, rounded, instead of each word with this probability.
+        sensitive: words in lower case that are always hidden, also inside compounds.
+        generator: draws one number for each word, listed words included.
+        exact: hide exactly this share of each text's words, rounded, instead of each word with this probability.
     """
     rows = getattr(texts, "rows", None)
     if not dropout.rate and not sensitive:
@@ -47,8 +48,8 @@ def hide_words(
         keep = dropout.keep(len(words), generator)
         if exact:
             keep = generator.permutation(len(words)) >= round(dropout.rate * len(words))
-        chosen = zip(words, keep, strict=True)
-        hidden.append(" ".join(w if k and sensitive.isdisjoint(_parts(w)) else mask for w, k in chosen))
+        pairs = zip(words, keep, strict=True)
+        hidden.append(" ".join(word if kept and sensitive.isdisjoint(_parts(word)) else mask for word, kept in pairs))
     return Texts(hidden, rows)
 
 
@@ -57,10 +58,10 @@ def _parts(word: str) -> list[str]:
 
 
 def check_sensitive(words: Iterable[str]) -> None:
-    """Refuse what no word can match.
+    """Refuse entries that match no word.
 
     Raises:
-        RequestError: an entry is not letters, digits and underscores alone; it would hide nothing.
+        RequestError: an entry has other characters than letters, digits and underscores.
     """
     for word in words:
         if not re.fullmatch(r"\w+", word):

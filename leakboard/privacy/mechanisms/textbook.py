@@ -1,12 +1,12 @@
-"""Textbook mechanisms, each with the theorem it rests on, its unit and its sensitivity.
+"""Release vectors by textbook mechanisms, each with its theorem, unit and sensitivity.
 
-Noise is drawn anew for every coordinate and every call. Sensitivity is a property of what is released, not of the
-mechanism: the largest distance between two inputs that count as neighbours. It must be proved where the input is made
-(clipped, normalised); a mechanism believes what it is given.
+Noise is drawn anew for every coordinate and every call. The sensitivity is the largest distance between two
+neighbouring inputs. It is a property of the input, not of the mechanism. It must be proved by the code that makes the
+input (clips, normalises); a mechanism does not check it.
 
-What `Laplace` and `Gaussian` do not protect against: they draw in floating point. Which numbers a sampler can return at
-all depends on the input, so an attacker who reads every bit of an output may tell inputs apart whatever epsilon is
-(Mironov 2012, On significance of the least significant bits for differential privacy). Publish with `DiscreteLaplace`.
+Limit of `Laplace` and `Gaussian`: they draw in floating point. The numbers that a sampler can return depend on the
+input, so an attacker who reads every bit of an output may tell inputs apart at any epsilon (Mironov 2012, On
+significance of the least significant bits for differential privacy). Publish with `DiscreteLaplace`.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ CHECKED = ConfigDict(extra="forbid")
 
 @dataclass(frozen=True, config=CHECKED)
 class Laplace(MechanismDefaults):
-    """Adds Lap(sensitivity / epsilon) to every coordinate.
+    """Lap(sensitivity / epsilon) noise on every coordinate.
 
     Theorem (Dwork, McSherry, Nissim and Smith 2006, proposition 1): if neighbours are at most ``sensitivity`` apart in
-    L1, the release is epsilon-differentially private, for the densities at any output differ by at most
+    L1, the release is epsilon-differentially private, since the densities at any output differ by a factor of at most
     exp(||x - x'||_1 / scale).
     """
 
@@ -69,11 +69,11 @@ class Laplace(MechanismDefaults):
 
 @dataclass(frozen=True, config=CHECKED)
 class Gaussian(MechanismDefaults):
-    """Adds N(0, scale**2) to every coordinate, with the least scale that gives (epsilon, delta).
+    """N(0, scale**2) noise on every coordinate, with the least scale that gives (epsilon, delta).
 
     Theorem (Balle and Wang 2018, theorem 8): with neighbours at most ``sensitivity`` = D apart in L2, the release is
     (epsilon, delta)-differentially private if and only if
-    delta >= Phi(D / (2 s) - epsilon s / D) - e**epsilon Phi(-D / (2 s) - epsilon s / D), which falls in s.
+    delta >= Phi(D / (2 s) - epsilon s / D) - e**epsilon Phi(-D / (2 s) - epsilon s / D), which decreases in s.
     """
 
     epsilon: Positive
@@ -99,11 +99,11 @@ class Gaussian(MechanismDefaults):
 
 @dataclass(frozen=True, config=CHECKED)
 class DiscreteLaplace(MechanismDefaults):
-    """Rounds to a grid and adds two-sided geometric noise there: every input can give the same outputs.
+    """Two-sided geometric noise on values rounded to a grid: every input can give the same outputs.
 
     Theorem (Ghosh, Roughgarden and Sundararajan 2009, for integers): noise k with probability proportional to
     exp(-|k| / b) is D/b-private for integer inputs at most D apart in L1. Rounding to the grid g moves each of d
-    coordinates by at most g/2, so neighbours at most ``sensitivity`` apart are at most sensitivity + d g apart on the
+    coordinates by at most g/2. So neighbours at most ``sensitivity`` apart are at most sensitivity + d g apart on the
     grid, and b = (sensitivity + d g) / (g epsilon) gives epsilon.
     """
 
@@ -111,7 +111,7 @@ class DiscreteLaplace(MechanismDefaults):
     sensitivity: Positive
     """Largest L1 distance of neighbours, before rounding."""
     grid: Positive = 2.0**-10
-    """Distance of the numbers that can come out; a power of two is exact in floating point."""
+    """Distance between possible outputs; a power of two is exact in floating point."""
 
     @property
     def delta(self) -> float:
@@ -125,7 +125,7 @@ class DiscreteLaplace(MechanismDefaults):
     def release(self, values: NDArray[np.floating], generator: np.random.Generator) -> NDArray[np.float64]:
         """Return multiples of the grid, float64 (n, d).
 
-        The difference of two geometric numbers with success probability 1 - exp(-1/b) has the law above.
+        The noise is the difference of two geometric numbers with success probability 1 - exp(-1/b).
         """
         success = -math.expm1(-1 / self.scale(values.shape[-1]))
         up, down = generator.geometric(success, (2, *values.shape))
@@ -134,21 +134,23 @@ class DiscreteLaplace(MechanismDefaults):
 
 @dataclass(frozen=True, config=CHECKED)
 class WordDropout:
-    """Hides every word independently with probability ``rate``; the mask is fresh for every release, and secret.
+    """Hides every word independently with probability ``rate``; the choice is secret and fresh for every release.
 
-    Theorem (amplification, as Lyu, He and Li 2020 claim it in their theorem 2): masking before a mechanism that is
-    epsilon-private for changing one word gives ln((1 - rate) e**epsilon + rate). It holds if a sentence with the word
-    hidden counts as a neighbour of the sentence too; if every word is masked independently (not a fixed number of
-    words); and if a word's pieces are masked together. With epsilon the mechanism's true one: alpha P' - P >= 0 for
-    alpha = (1 - rate) e**epsilon + rate follows from Q1 <= e**epsilon Q0 and Q1 <= e**epsilon Q2, where Q0, Q1, Q2 are
-    the laws with the word hidden and with its two values kept. With delta it holds at (1 - rate) delta (Balle, Barthe
-    and Gaboardi 2018, theorem 2: advanced joint convexity).
+    Theorem (amplification, claimed by Lyu, He and Li 2020 in their theorem 2): masking before a mechanism that is
+    epsilon-private for changing one word gives ln((1 - rate) e**epsilon + rate). Assumptions: the sentence with the
+    word hidden is a neighbour of the sentence too; every word is masked independently (not a fixed number of words);
+    all pieces of a word are masked together; and epsilon is the mechanism's true one.
+
+    Proof. Let Q0, Q1, Q2 be the laws with the word hidden and with its two values kept, and P and P' the masked laws.
+    For alpha = (1 - rate) e**epsilon + rate, alpha P' - P >= 0 follows from Q1 <= e**epsilon Q0 and
+    Q1 <= e**epsilon Q2. With delta it holds at (1 - rate) delta (Balle, Barthe and Gaboardi 2018, theorem 2: advanced
+    joint convexity).
     """
 
     rate: Probability
 
     def keep(self, words: int, generator: Generator) -> Any:
-        """Return which words stay, bool (words,)."""
+        """Return whether each word is kept, bool (words,)."""
         if isinstance(generator, np.random.Generator):
             return generator.random(words) >= self.rate
         import torch
@@ -156,7 +158,7 @@ class WordDropout:
         return torch.rand(words, generator=generator) >= self.rate
 
     def amplified(self, epsilon: float) -> float:
-        """Return the epsilon of a release with dropout, where the theorem holds."""
+        """Return the epsilon of a release with dropout, if the theorem's assumptions hold."""
         if self.rate == 1:
             return 0.0
         return float(np.logaddexp(math.log1p(-self.rate) + epsilon, math.log(self.rate) if self.rate else -math.inf))
@@ -167,7 +169,7 @@ def laplace_noise(like: Values, scale: float, generator: Generator) -> Values:
     if not isinstance(like, np.ndarray):
         import torch
 
-        # As the difference of two exponential numbers; an inverse distribution function of float32 would end at 17 b.
+        # The difference of two exponential numbers; an inverse distribution function in float32 would end at 17 b.
         first, second = (torch.empty_like(like).exponential_(generator=generator) for _ in range(2))  # type: ignore[arg-type]
         return (first - second) * scale
     assert isinstance(generator, np.random.Generator), "arrays take NumPy's generator"
