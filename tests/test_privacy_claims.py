@@ -1,4 +1,4 @@
-"""Privacy claims: what a claim must say, in which words, and that it is read as it was written."""
+"""Privacy claims: required fields, allowed values, wording, and a round trip through JSON."""
 
 import json
 import math
@@ -24,7 +24,7 @@ TRAINING = {
 
 @pytest.mark.parametrize(("kind", "given"), [(ReleaseClaim, RELEASE), (TrainingClaim, TRAINING)])
 @pytest.mark.parametrize(
-    ("changes", "complaint"),
+    ("changes", "message"),
     [
         ({"epsilon": -1.0}, "claim: epsilon=-1.0 is not allowed"),
         ({"epsilon": math.inf}, "claim: epsilon=inf is not allowed"),
@@ -36,9 +36,9 @@ TRAINING = {
         ({"unit": "wrod"}, "claim: unit='wrod' is not allowed: one of "),
     ],
 )
-def test_numbers_and_units_that_cannot_be_are_refused(kind, given, changes, complaint):
+def test_impossible_numbers_and_units_are_refused(kind, given, changes, message):
     kind(**given)
-    with pytest.raises(ValueError, match=complaint):
+    with pytest.raises(ValueError, match=message):
         kind(**{**given, **changes})
 
 
@@ -50,7 +50,7 @@ def test_numbers_and_units_that_cannot_be_are_refused(kind, given, changes, comp
         (TrainingClaim, TRAINING, "word", "one of pair, document, user"),
     ],
 )
-def test_releases_and_training_data_have_units_of_their_own(kind, given, unit, allowed):
+def test_releases_and_training_data_have_different_units(kind, given, unit, allowed):
     with pytest.raises(ValueError, match=f"claim: unit='{unit}' is not allowed: {allowed}"):
         kind(**{**given, "unit": unit})
 
@@ -64,20 +64,20 @@ def test_releases_and_training_data_have_units_of_their_own(kind, given, unit, a
     ],
 )
 @pytest.mark.parametrize("empty", ["", " "])
-def test_what_is_missing_is_named(kind, given, name, empty):
+def test_an_empty_field_is_named(kind, given, name, empty):
     with pytest.raises(ValueError, match=f"claim: {name} is empty"):
         kind(**{**given, name: empty})
 
 
 @pytest.mark.parametrize("claim", [ReleaseClaim(**RELEASE), TrainingClaim(**TRAINING), None])
 def test_a_claim_is_read_as_it_was_written(claim):
-    """As strict JSON: a proof that is missing is infinite, which JSON has no number for."""
+    """As strict JSON, which has no infinity: that is the proved epsilon of a claim without a proof."""
     text = json.dumps(claim_as_json(claim), allow_nan=False)
     assert claim_from_json(json.loads(text)) == claim
     assert type(claim_from_json(json.loads(text))) is type(claim)
 
 
-def test_a_claim_about_training_is_a_sentence_of_its_fields():
+def test_a_training_claim_as_text_lists_its_fields():
     assert str(TrainingClaim(**TRAINING)) == (
         "100 steps on poisson batches of 50 of 2000 users, Gaussian noise of 1.5 times the clipping norm 0.1; "
         "vocabulary is public"

@@ -1,4 +1,4 @@
-"""A plugin that is listed, or a mechanism that is asked what it claims, waits for no heavy library."""
+"""Listing a plugin, or asking a mechanism for its claim, imports no heavy library."""
 
 import subprocess
 import sys
@@ -18,5 +18,5 @@ LIGHT = (
 
 def test_importing_them_imports_nothing_heavy():
     code = f"import sys, {', '.join(LIGHT)}; print([name for name in {HEAVY} if name in sys.modules])"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert told.strip() == "[]"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed.strip() == "[]"

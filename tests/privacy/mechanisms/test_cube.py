@@ -1,4 +1,4 @@
-"""Noise on normalised vectors: what each variant draws, claims and proves, and what normalising and hiding words do."""
+"""Noise on normalised vectors: draws, claims and proofs of each variant; normalising and hiding words."""
 
 import math
 
@@ -17,6 +17,9 @@ from leakboard.privacy.mechanisms.masking import hide_words
 from leakboard.privacy.mechanisms.normalisation import min_max
 from leakboard.privacy.mechanisms.textbook import WordDropout, gaussian_delta, gaussian_scale
 
+NOTHING_SENSITIVE = frozenset()
+SHARED, SEPARATE = "Gaussian noise, one number for all coordinates", "Laplace noise, each coordinate by itself"
+
 
 def rng(seed=0):
     return np.random.default_rng(seed)
@@ -32,7 +35,7 @@ class TestMinMax:
         vectors = rng().normal(size=(50, 16)).astype(np.float32)
         assert np.array_equal(min_max(vectors), min_max(torch.from_numpy(vectors)).numpy())
 
-    def test_two_rows_are_never_further_apart_than_the_dimension_and_may_be(self):
+    def test_distances_are_at_most_the_dimension_and_attain_it(self):
         rows = min_max(rng().normal(size=(200, 8)))
         distances = np.abs(rows[:100] - rows[100:])
         assert distances.sum(1).max() <= 8
@@ -40,8 +43,8 @@ class TestMinMax:
         alternating = np.arange(8) % 2.0
         assert np.abs(min_max(alternating[None]) - min_max(1 - alternating[None])).sum() == 8
 
-    def test_a_shift_of_a_row_is_taken_off_by_its_minimum(self):
-        """Why noise that all coordinates share protects nothing."""
+    def test_subtracting_the_minimum_removes_a_shift(self):
+        """So noise that all coordinates share protects nothing."""
         rows = min_max(rng().normal(size=(100, 32)))
         shifted = rows + rng(1).laplace(0, 20, (100, 1))
         assert np.abs(shifted - shifted.min(1, keepdims=True) - rows).max() < 1e-12
@@ -52,53 +55,52 @@ class TestMinMax:
         assert vectors.grad.tolist() == [[-0.25, -0.25, 0.5]]
 
     @pytest.mark.parametrize(
-        ("row", "what"), [([2.0, 2.0], "constant"), ([1.0, math.nan], "not finite"), ([0.0, math.inf], "not finite")]
+        ("row", "problem"), [([2.0, 2.0], "constant"), ([1.0, math.nan], "not finite"), ([0.0, math.inf], "not finite")]
     )
     @pytest.mark.parametrize("kind", [np.array, torch.tensor])
-    def test_what_cannot_be_scaled_is_named(self, row, what, kind):
-        with pytest.raises(ValueError, match=f"vector 1 is {what}"):
+    def test_rows_that_cannot_be_scaled_are_refused(self, row, problem, kind):
+        with pytest.raises(ValueError, match=f"vector 1 is {problem}"):
             min_max(kind([[0.0, 1.0], row]))
 
 
 class TestHiding:
     """Word dropout before encoding."""
 
-    def test_the_share_is_the_rate_and_words_are_hidden_as_wholes(self):
+    def test_the_rate_of_whole_words_is_hidden(self):
         text = " ".join(f"word{i}-and-more" for i in range(2000))
-        hidden = hide_words([text] * 20, "[MASK]", WordDropout(0.3), frozenset(), rng())
+        hidden = hide_words([text] * 20, "[MASK]", WordDropout(0.3), NOTHING_SENSITIVE, rng())
         count = sum(t.split().count("[MASK]") for t in hidden)
         assert stats.binomtest(count, 40_000, 0.3).pvalue > 1e-4
         for t in hidden:
-            kept = [(i, word) for i, word in enumerate(t.split()) if word != "[MASK]"]
-            assert all(word == f"word{i}-and-more" for i, word in kept)
+            assert all(word in ("[MASK]", f"word{i}-and-more") for i, word in enumerate(t.split()))
             assert len(t.split()) == 2000
 
     def test_words_are_hidden_independently(self):
         """With an exact number of hidden words, as in the paper's own formula, the count would not vary."""
-        texts = hide_words(["a b c d e f g h i j"] * 4000, "-", WordDropout(0.5), frozenset(), rng())
+        texts = hide_words(["a b c d e f g h i j"] * 4000, "-", WordDropout(0.5), NOTHING_SENSITIVE, rng())
         counts = np.array([text.split().count("-") for text in texts])
         assert counts.var() == pytest.approx(2.5, abs=4 * 2.5 * math.sqrt(2 / 4000))
 
-    @pytest.mark.parametrize(("rate", "expected"), [(0.0, "one  two"), (1.0, "- -")])
-    def test_ends(self, rate, expected):
-        assert hide_words(["one  two"], "-", WordDropout(rate), frozenset(), rng()) == [expected]
-
     def test_the_papers_formula_hides_an_exact_number(self):
-        texts = hide_words(["a b c d e f g h i j"] * 100, "-", WordDropout(0.3), frozenset(), rng(), exact=True)
+        texts = hide_words(["a b c d e f g h i j"] * 100, "-", WordDropout(0.3), NOTHING_SENSITIVE, rng(), exact=True)
         assert {text.split().count("-") for text in texts} == {3}
         assert len(set(texts)) > 50
 
-    def test_listed_words_are_hidden_wherever_they_stand(self):
-        text = "Mr. Bush, met bush: Bushes anti-Bush Bush's \u201cBush\u201d"
-        hidden = hide_words([text], "-", WordDropout(0.0), {"bush"}, rng())
-        assert hidden == ["Mr. - met - Bushes - - -"]
+    @pytest.mark.parametrize(("rate", "expected"), [(0.0, "one  two"), (1.0, "- -")])
+    def test_rates_of_none_and_all(self, rate, expected):
+        assert hide_words(["one  two"], "-", WordDropout(rate), NOTHING_SENSITIVE, rng()) == [expected]
 
-    def test_source_rows_stay(self):
-        assert hide_words(Texts(["a"], np.array([7])), "-", WordDropout(1.0), frozenset(), rng()).rows.tolist() == [7]
+    def test_listed_words_are_always_hidden(self):
+        text = "Mr. Bush, met bush: Bushes anti-Bush Bush's \u201cBush\u201d"
+        assert hide_words([text], "-", WordDropout(0.0), {"bush"}, rng()) == ["Mr. - met - Bushes - - -"]
+
+    def test_source_rows_are_kept(self):
+        texts = Texts(["a"], np.array([7]))
+        assert hide_words(texts, "-", WordDropout(1.0), NOTHING_SENSITIVE, rng()).rows.tolist() == [7]
 
 
 class TestNoise:
-    """What is drawn, by Kolmogorov and Smirnov, at a level of 1e-4."""
+    """The law of the noise, by Kolmogorov and Smirnov, at a level of 1e-4."""
 
     @pytest.mark.parametrize(
         ("family", "calibration", "law"),
@@ -127,7 +129,7 @@ class TestNoise:
         noise = CubeRelease(16, 0.5).release(np.zeros((2000, 16)), rng())
         assert stats.kstest(noise.ravel(), stats.laplace(scale=1.1 / 0.5).cdf).pvalue < 1e-4
 
-    def test_discrete_noise_lies_on_its_grid(self):
+    def test_discrete_noise_is_on_its_grid(self):
         released = CubeRelease(4, 1.0, "discrete_laplace", "l1").release(rng().random((100, 4)), rng())
         assert np.array_equal(released * 1024, np.rint(released * 1024))
 
@@ -137,7 +139,7 @@ class TestNoise:
         assert CubeRelease(3, 1.0).release(torch.zeros(2, 3), torch.Generator()).dtype == torch.float32
 
 
-class TestWhatIsProved:
+class TestProofs:
     """Claimed and proved epsilons of every variant, by their formulas."""
 
     @pytest.mark.parametrize(
@@ -166,23 +168,24 @@ class TestWhatIsProved:
         ("mu", "amplified"), [(0.1, 0.9347), (0.3, 0.7897), (0.5, 0.6201), (0.8, 0.2954), (1.0, 0.0)]
     )
     def test_word_dropout_amplifies_claim_and_proof(self, mu, amplified):
-        """The claims of DPNR's theorem 2 at epsilon 1; what is proved starts from the true epsilon."""
+        """The claims of DPNR's theorem 2 at epsilon 1; the proof starts from the true epsilon."""
         claim = CubeRelease(768, 1.0).claim("word", WordDropout(mu).amplified)
         assert claim.epsilon == pytest.approx(amplified, abs=5e-5)
         assert claim.proved == pytest.approx(0.0 if mu == 1 else 768 + math.log(1 - mu), abs=1e-6)
         shared = CubeRelease(768, 1.0, sampling="shared").claim("word", WordDropout(mu).amplified)
         assert shared.proved == (0.0 if mu == 1 else math.inf)
 
-    def test_the_claim_says_what_it_assumes(self):
-        claim = CubeRelease(16, 0.5, "gaussian", "l2", "shared", 1e-3).claim("word")
-        assert claim == ReleaseClaim(
-            0.5, 1e-3, "word", "Gaussian noise, one number for all coordinates", "4 in L2", math.inf
-        )
-        separate = "Laplace noise, each coordinate by itself"
-        one = ReleaseClaim(2.0, 0.0, "vector", separate, "1, of one coordinate", 32.0)
-        assert CubeRelease(16, 2.0).claim("vector") == one
-        whole = ReleaseClaim(2.0, 0.0, "document", separate, "16 in L1", 2.0)
-        assert CubeRelease(16, 2.0, calibration="l1").claim("document") == whole
+    @pytest.mark.parametrize(
+        ("release", "noise", "sensitivity", "proved"),
+        [
+            (CubeRelease(16, 2.0, "gaussian", "l2", "shared", 1e-3), SHARED, "4 in L2", math.inf),
+            (CubeRelease(16, 2.0), SEPARATE, "1, of one coordinate", 32.0),
+            (CubeRelease(16, 2.0, calibration="l1"), SEPARATE, "16 in L1", 2.0),
+        ],
+    )
+    def test_the_claim_names_its_assumptions(self, release, noise, sensitivity, proved):
+        expected = ReleaseClaim(2.0, release.delta, "document", noise, sensitivity, proved)
+        assert release.claim("document") == expected
 
     @pytest.mark.parametrize(
         ("release", "broken"),
@@ -196,41 +199,41 @@ class TestWhatIsProved:
         ],
     )
     def test_an_audit_agrees(self, release, broken):
-        found = audit(release, corners(8), rng(), draws=40_000)
-        assert (found.epsilon > release.epsilon) == broken
-        assert found.epsilon <= release.proved
-        assert found.epsilon > 0.1  # it is no useless bound either
-
-    def test_what_cannot_be_is_refused(self):
-        with pytest.raises(ValidationError, match="calibration: 'l2' is not allowed with mechanism 'laplace'"):
-            CubeRelease(8, 0.5, calibration="l2")
-        with pytest.raises(ValidationError, match="sampling: 'shared' is not allowed for 'discrete_laplace'"):
-            CubeRelease(8, 0.5, "discrete_laplace", "l1", "shared")
-        for epsilon in (0.0, -1.0, math.nan, math.inf):
-            with pytest.raises(ValidationError):
-                CubeRelease(8, epsilon)
+        bound = audit(release, corners(8), rng(), draws=40_000).epsilon
+        assert (bound > release.epsilon) == broken
+        assert 0.1 < bound <= release.proved
 
 
 class TestHiddenWord:
-    """A release as two neighbours meet it under word dropout."""
+    """A release of two neighbours under word dropout."""
 
-    def test_it_keeps_what_the_theorem_gives_and_no_more(self):
+    def test_it_attains_the_theorem(self):
         inner = CubeRelease(2, 2.0, calibration="l1")
         hidden = HiddenWordRelease(inner, 0.5)
         assert hidden.epsilon == pytest.approx(math.log(0.5 * math.exp(2) + 0.5))
-        found = [audit(hidden, corners(2), rng(seed), draws=100_000).epsilon for seed in range(3)]
-        assert max(found) <= hidden.epsilon  # at 95 % each
-        assert np.median(found) > 0.9 * hidden.epsilon
+        bounds = [audit(hidden, corners(2), rng(seed), draws=100_000).epsilon for seed in range(3)]
+        assert max(bounds) <= hidden.epsilon  # at 95 % each
+        assert np.median(bounds) > 0.9 * hidden.epsilon
         assert audit(inner, corners(2), rng(), draws=100_000).epsilon > hidden.epsilon
 
     def test_the_share_of_hidden_rows(self):
         hidden = HiddenWordRelease(CubeRelease(1, 1e6, calibration="l1"), 0.3)
-        released = hidden.release(np.zeros((20_000, 1)), rng())  # the corner that stands for a hidden word is 1
+        released = hidden.release(np.zeros((20_000, 1)), rng())  # the corner of a hidden word is 1
         assert stats.binomtest(int((released > 0.5).sum()), 20_000, 0.3).pvalue > 1e-4
 
 
+def test_impossible_options_are_refused():
+    with pytest.raises(ValidationError, match="calibration: 'l2' is not allowed with mechanism 'laplace'"):
+        CubeRelease(8, 0.5, calibration="l2")
+    with pytest.raises(ValidationError, match="sampling: 'shared' is not allowed for 'discrete_laplace'"):
+        CubeRelease(8, 0.5, "discrete_laplace", "l1", "shared")
+    for epsilon in (0.0, -1.0, math.nan, math.inf):
+        with pytest.raises(ValidationError):
+            CubeRelease(8, epsilon)
+
+
 @pytest.mark.parametrize(
-    ("values", "complaint"),
+    ("values", "message"),
     [
         (np.zeros((3, 5)), "vectors of 5 coordinates; this release is for 2"),
         (np.full((3, 2), 1.5), "NaN or outside"),
@@ -238,7 +241,7 @@ class TestHiddenWord:
         (torch.full((3, 2), -0.1), "NaN or outside"),
     ],
 )
-def test_what_is_not_in_the_cube_is_refused(values, complaint):
+def test_vectors_outside_the_cube_are_refused(values, message):
     generator = rng() if isinstance(values, np.ndarray) else torch.Generator()
-    with pytest.raises(ValueError, match=complaint):
+    with pytest.raises(ValueError, match=message):
         CubeRelease(2, 1.0).release(values, generator)
