@@ -66,8 +66,8 @@ class DpAudit(ReleaseAudit):
 
     To compare events, each is tried once more on as many releases as will test it; to compare with calls, twice.
     """
-    batches: Annotated[bool, ALWAYS_NAMED] = True
-    """Also audit corners as one row among others in calls of the mechanism: rows of a call may reveal each other."""
+    calls: Annotated[Annotated[int, Field(ge=100)] | Literal[0], ALWAYS_NAMED] = CALLS
+    """Calls of the mechanism that audit corners as one row among others, which may reveal each other; 0: none."""
     sentences: Count = 1000
     """Number of sentences with one word replaced, among which the worst pairs are searched for."""
     worst: Annotated[int, Field(ge=1, le=SENTENCE_DRAWS // (2 * MIN_DRAWS))] = 3
@@ -104,14 +104,14 @@ class DpAudit(ReleaseAudit):
         # The event with the largest bound on fresh releases; each is confirmed on as many as will test it.
         best = events[0] if len(events) == 1 else max(events, key=lambda chosen: _confirm(view, chosen, rng))
         repeats = published_repeats(mechanism.dimension) if self.repeats == "published" else self.repeats
-        if self.batches and with_corners:
+        if self.calls and with_corners:
             log_progress("calls of several rows")
-            test = choose_test(mechanism, neighbours, rng, CALLS)
-            promise = run_test(mechanism, test, CALLS, rng, verdict_error(claim.delta)).epsilon
+            test = choose_test(mechanism, neighbours, rng, self.calls)
+            promise = run_test(mechanism, test, self.calls, rng, verdict_error(claim.delta)).epsilon
             # Rows must prove more twice: once may be luck, if noise that they share has rare events.
             if promise > mechanism.epsilon and any(promise > _confirm(view, best, rng) for _ in range(2)):
                 details = f"{test.pair.name}, one row of {ROWS} in a call: {test.name}"
-                return CallsDistinguisher(test, CALLS, details, repeats)
+                return CallsDistinguisher(test, self.calls, details, repeats)
         event = best.event
         first, second = (
             str(values[0]) if values.dtype == object else values for values in (event.pair.first, event.pair.second)

@@ -16,6 +16,7 @@ from leakboard.metrics.audits import corrected_bound, verdict, verdict_error
 from leakboard.pipeline.attacking import evaluate_attack
 from leakboard.pipeline.publications import fit, publish
 from leakboard.privacy.auditing.audit import audit
+from leakboard.privacy.auditing.calls import CALLS
 from leakboard.privacy.auditing.events import corners
 from leakboard.privacy.mechanisms.cube import CubeRelease
 from leakboard.randomness import Streams
@@ -51,7 +52,7 @@ def audited(victim, corpus, seed=0, **options):
 def of_mechanism(name, epsilon=1.0, dimension=2, seed=0, **options):
     """Return the metrics of an audit of corners by name."""
     corpus = ZerosAndOnes(dimension=dimension).load()
-    options = {"pairs": "corners", "budget": 400_000, "batches": False} | options
+    options = {"pairs": "corners", "budget": 400_000, "calls": 0} | options
     return audited(Mechanism(name=name, epsilon=epsilon), corpus, seed, **options)[0]
 
 
@@ -60,7 +61,7 @@ def bound_of(name, **options):
 
 
 def of_calls(name, **options):
-    return of_mechanism(name, budget=100_000, batches=True, **options)
+    return of_mechanism(name, budget=100_000, calls=CALLS, **options)
 
 
 class TestControls:
@@ -93,7 +94,7 @@ def test_false_alarms_end_to_end():
         side = side_of(Mechanism(name=name, epsilon=epsilon), corpus)
         for seed in range(100):
             drawn = dataclasses.replace(side, streams=Streams(seed, corpus.name, name, "dp_audit"))
-            result = evaluate_attack(DpAudit(pairs="corners", budget=100_000, batches=False), drawn)
+            result = evaluate_attack(DpAudit(pairs="corners", budget=100_000, calls=0), drawn)
             bounds.append(next(m.value for m in result.metrics if m.name == "attack_score"))
     alarms = sum(value > epsilon for value in bounds)
     assert stats.binomtest(alarms, len(bounds), 0.05, alternative="greater").pvalue > 1e-3
@@ -119,7 +120,7 @@ class TestSanityCheck:
         corpus = ZerosAndOnes(dimension=dimension).load()
         side, auxiliary = side_of(Mechanism(name="copy", epsilon=1.0), corpus), corpus.only("train", "dev")
         view = ReleasesView(side.published.claim, auxiliary, Oracle(side, auxiliary))
-        attack = DpAudit(pairs="corners", budget=100_000, batches=False, repeats="published")
+        attack = DpAudit(pairs="corners", budget=100_000, calls=0, repeats="published")
         assert attack.fit(view, 0).repeats == repeats
 
 
@@ -214,7 +215,7 @@ class TestBudget:
     def test_a_budget_too_small_for_the_sentences_is_refused(self, reviews):
         with pytest.raises(RequestError, match="at least 160000 numbers for 50 pairs in 16 dimensions"):
             audited(dpnr(), reviews, budget=100_000, worst=50)
-        assert "audit_tosses" in audited(dpnr(), reviews, pairs="corners", budget=100_000, worst=50, batches=False)[0]
+        assert "audit_tosses" in audited(dpnr(), reviews, pairs="corners", budget=100_000, worst=50, calls=0)[0]
 
     @pytest.mark.slow
     def test_dependent_rows_raise_no_false_alarm(self):
@@ -246,7 +247,7 @@ class TestCalls:
     @pytest.mark.parametrize("name", ["laplace", "shared_and_own"])
     def test_sound_ones_are_left_alone(self, name):
         corpus, victim = ZerosAndOnes(dimension=2).load(), Mechanism(name=name, epsilon=1.0)
-        metrics, result = audited(victim, corpus, pairs="corners", budget=100_000, batches=True)
+        metrics, result = audited(victim, corpus, pairs="corners", budget=100_000, calls=CALLS)
         assert metrics["attack_score"].value <= 1.0
         assert (result.claim.epsilon, result.audited.unit) == (1.0, "vector")
 
@@ -279,9 +280,9 @@ class TestCalls:
 class TestCornersAndSentences:
     """The better of corners and sentences is tested."""
 
-    @pytest.mark.parametrize("calls", [False, True])
+    @pytest.mark.parametrize("calls", [0, CALLS])
     def test_corners_are_further_apart_than_any_sentences(self, calls, reviews):
-        metrics, result = audited(dpnr(calibration="l1"), reviews, budget=400_000, batches=calls, sentences=20)
+        metrics, result = audited(dpnr(calibration="l1"), reviews, budget=400_000, calls=calls, sentences=20)
         assert "audit_tosses" in metrics
         assert "sentences" not in result.details
 
@@ -290,7 +291,7 @@ class TestCornersAndSentences:
         bounds, confirmed = iter([corners, 1.0]), []
         monkeypatch.setattr(dp_audit, "confirm", lambda *given: confirmed.append(given[2::2]) or next(bounds))
         monkeypatch.setattr(dp_audit, "SENTENCE_DRAWS", 4_000)
-        metrics, result = audited(dpnr(calibration="l1"), reviews, budget=400_000, batches=False, sentences=20)
+        metrics, result = audited(dpnr(calibration="l1"), reviews, budget=400_000, calls=0, sentences=20)
         draws = [6_250, 2_000]
         assert confirmed == [(size, verdict_error(0.0)) for size in draws]
         assert ("sentences" in result.details) == by_sentences

@@ -18,7 +18,7 @@ from leakboard.privacy.auditing.sanity import exact_loss, laplace_chances, sampl
 from leakboard.privacy.mechanisms.cube import CubeRelease
 from leakboard.randomness import Streams
 from leakboard.threats.published import Publications
-from leakboard.threats.releases import Distinguisher, ReleaseAudit
+from leakboard.threats.releases import Distinguisher, ReleaseAudit, _published_label
 from leakboard.threats.threat import Audited, VictimSide
 
 CLAIM = ReleaseClaim(1.0, 0.0, "vector", "made", "1 in L1")
@@ -243,3 +243,9 @@ def test_only_claims_about_what_is_published_are_audited(evaluated):
         with pytest.raises(NotApplicable, match=reason):
             evaluated(event, CubeRelease(1, 1.0), claim)
     assert Fixed.threat.why_not_applicable(Fixed(event), None, Publications({}, None, None, CLAIM)) == ""
+
+
+def test_audits_draw_as_those_of_the_published_boards_did():
+    assert _published_label("a / dp_audit(budget=100000000, calls=4000, pairs=corners) / seed 0") == (
+        "a / dp_audit(batches=true, budget=100000000, pairs=corners) / seed 0"
+    )
