@@ -1,18 +1,15 @@
-"""Attribute inference, 11,657 x 384, five secrets: our MLP and ensemble against scikit-learn's MLP.
+"""Compare LeakBoard's MLP and ensemble with scikit-learn's MLP on attribute inference: 11,657 x 384, five secrets.
 
-    python benchmarks/attribute_inference.py [--rounds 3]
-
-Vectors are MiniLM's for AG where they are here, else planted ones of the same size. scikit-learn's
-``MLPClassifier((512,), early_stopping=True)`` learns the five secrets at once, as a multi-label problem; F1 is micro,
-on test; our MLP takes a probability of one half for "present", as scikit-learn does.
+The vectors are MiniLM's of AG if that data set is here, else random ones of the same size with planted secrets.
+scikit-learn's ``MLPClassifier((512,), early_stopping=True)`` learns the five secrets at once, as a multi-label problem.
+F1 is micro F1 on test. Our MLP says "present" above a probability of one half, as scikit-learn does.
 """
 
-import argparse
 import warnings
 
 import numpy as np
 import torch
-from _sides import alternate, verdict
+from _timing import alternate, verdict
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 
@@ -23,10 +20,10 @@ from leakboard.suite.registry import Registry
 from leakboard.threats.secrets import KnownTexts, SecretsView
 
 Parts = dict[str, tuple[np.ndarray, np.ndarray]]
-"""For each split vectors float32 (n, 384) and secrets int64 (n, 5)."""
+"""For each split: vectors float32 (n, 384), and secrets int64 (n, 5)."""
 
 
-def real() -> Parts:
+def minilm_vectors() -> Parts:
     """Return MiniLM's vectors of AG with the presence of its five entities."""
     registry = Registry()
     corpus = registry.load("datasets", "ag")(duplicates="keep").load()
@@ -41,8 +38,8 @@ def real() -> Parts:
     }
 
 
-def planted() -> Parts:
-    """Return random vectors in which five secrets of the same sizes show, not quite linearly."""
+def planted_vectors() -> Parts:
+    """Return random vectors that show five secrets of the same frequencies, not quite linearly."""
     rng = np.random.default_rng(0)
     directions = rng.standard_normal((5, 384)) / 8
     parts = {}
@@ -54,21 +51,19 @@ def planted() -> Parts:
 
 
 def f1(guessed: np.ndarray, truth: np.ndarray) -> float:
+    """Return micro F1 of "present"."""
     return float(2 * (guessed * truth).sum() / (guessed.sum() + truth.sum()))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=2)
-    arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
+def main(rounds: int = 3, threads: int = 2) -> None:
+    """Time each side, and print its F1."""
+    torch.set_num_threads(threads)
     warnings.simplefilter("ignore", ConvergenceWarning)
     try:
-        parts = real()
+        parts = minilm_vectors()
     except RequestError as error:
         print(f"planted vectors instead of MiniLM's: {error}")
-        parts = planted()
+        parts = planted_vectors()
     names = [f"entity {i}" for i in range(5)]
 
     def texts_of(split: str) -> KnownTexts:
@@ -90,22 +85,19 @@ def main() -> None:
         scores[name] = f1(guessed, parts["test"][1])
         print(f"  {name}: F1 {scores[name]:.4f} ({guesses.details})")
 
-    def scikit() -> None:
+    def scikit_learn() -> None:
         model = MLPClassifier((512,), early_stopping=True, random_state=0).fit(*parts["train"])
         scores["scikit-learn"] = f1(model.predict(parts["test"][0]), parts["test"][1])
         print(f"  scikit-learn: F1 {scores['scikit-learn']:.4f}")
 
     sides = {
+        "scikit-learn": scikit_learn,
         "mlp": lambda: attack("mlp", portfolio="mlp", threshold=False),
         "ensemble": lambda: attack("ensemble"),
     }
-    times = alternate(arguments.rounds, **{"scikit-learn": scikit, **sides})
+    times = alternate(rounds, **sides)
     for name in times:
         print(f"{name}: {times[name]:.2f} s, F1 {scores[name]:.4f}")
     verdict("attribute_inference_ensemble", times["ensemble"] / times["scikit-learn"], 6.0, at_most=True)
     verdict("attribute_inference_f1", scores["mlp"] / scores["scikit-learn"], 1.0)
     verdict("attribute_inference", times["scikit-learn"] / times["mlp"], 1.5)
-
-
-if __name__ == "__main__":
-    main()

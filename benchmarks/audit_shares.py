@@ -1,19 +1,21 @@
-"""Audits that do not know the density of the noise: which share of what the exact likelihood ratio attains they reach.
+"""Measure audits that do not know the density of the noise, as a share of what the exact likelihood ratio attains.
 
-    python benchmarks/audit_shares.py [--draws 100000] [--seeds 2] [--only laplace]
+For each kind of noise, dimension and epsilon the table has three results:
 
-For each kind of noise, dimension and epsilon: the bound that the exact ratio attains on as many tested draws, with the
-best of its thresholds; that of the event that the audit chose on as many again, and its share; the seconds of choosing.
-Both bounds are at the expected counts, from rates over many more draws: a single audit's counts vary by more than the
-shares do, for the best events are rare.
+- the bound of the exact ratio, at the best of its thresholds;
+- the bound of the event that the audit chose, and its share of the former;
+- the seconds of choosing.
+
+Both bounds are for as many tested draws, at the expected counts: their rates come from many more draws. The best events
+are rare, so the counts of a single audit vary by more than the shares do.
 """
 
-import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from _sides import seconds, verdict
+import typer
+from _timing import seconds, verdict
 from scipy import special
 
 from leakboard.mechanism import MechanismDefaults
@@ -25,37 +27,40 @@ from leakboard.privacy.auditing.trials import count_event
 
 DIMENSIONS, EPSILONS = (2, 8, 64), (0.5, 1.0, 5.0)
 CUT = 2.0
-"""Truncated noise stays within as many scales."""
-KNOWN = 1_000_000
-"""Releases of either input from which rates are taken."""
+"""Largest size of truncated noise, in scales."""
+RELEASES = 1_000_000
+"""Releases of either input, from which rates are estimated."""
 
 Draw = Callable[[np.random.Generator, tuple[int, ...], float], np.ndarray]
 LogDensity = Callable[[np.ndarray, float], np.ndarray]
-"""Of noise (n, d) with a scale: the logarithm of its density, up to a constant, float64 (n,)."""
+"""Returns the log density of noise (n, d) with a scale, up to a constant, float64 (n,)."""
 
 
 def truncated(rng: np.random.Generator, shape: tuple[int, ...], scale: float) -> np.ndarray:
-    """Return Laplace noise, given that it stays within the cut."""
+    """Return Laplace noise, conditioned on sizes of at most `CUT` scales."""
     magnitude = -np.log1p(-rng.random(shape) * -np.expm1(-CUT))
     return scale * magnitude * rng.choice([-1.0, 1.0], shape)
 
 
 def mixed(rng: np.random.Generator, shape: tuple[int, ...], scale: float) -> np.ndarray:
-    """Return rows of Laplace noise, half of them of a third of the scale."""
+    """Return rows of Laplace noise; half of the rows have a third of the scale."""
     return rng.laplace(0, scale, shape) * np.where(rng.random((shape[0], 1)) < 0.5, 1.0, 1 / 3)
 
 
 def log_mixed(noise: np.ndarray, scale: float) -> np.ndarray:
+    """Return the log density of mixed noise."""
     size, d = np.abs(noise).sum(1) / scale, noise.shape[1]
     return special.logsumexp([-size, d * np.log(3) - 3 * size], axis=0)
 
 
 def log_averaged(noise: np.ndarray, scale: float) -> np.ndarray:
+    """Return the log density of the mean of two Laplace draws."""
     size = 2 * np.abs(noise) / scale
     return (np.log1p(size) - size).sum(1)
 
 
 def log_truncated(noise: np.ndarray, scale: float) -> np.ndarray:
+    """Return the log density of truncated noise."""
     size = np.abs(noise) / scale
     return np.where((size <= CUT).all(1), -size.sum(1), -np.inf)
 
@@ -71,7 +76,7 @@ NOISES: dict[str, tuple[Draw, LogDensity]] = {
 
 @dataclass(frozen=True)
 class Noise(MechanismDefaults):
-    """Additive noise of scale d/epsilon (Gaussian: 2 sqrt(d)/epsilon), whose density the audit is not given."""
+    """Additive noise of scale d/epsilon (Gaussian: 2 sqrt(d)/epsilon). The audit does not get its density."""
 
     name: str
     dimension: int
@@ -81,7 +86,7 @@ class Noise(MechanismDefaults):
 
     @property
     def scale(self) -> float:
-        """Scale of the noise; for a normal one its standard deviation."""
+        """Scale of the noise; of Gaussian noise the standard deviation."""
         d = self.dimension
         return (2 * np.sqrt(d) if self.name == "gaussian" else d) / self.claimed
 
@@ -90,64 +95,58 @@ class Noise(MechanismDefaults):
         return values + NOISES[self.name][0](rng, values.shape, self.scale)
 
 
-def attained(noise: Noise, draws: int) -> float:
-    """Return the bound that the exact ratio of zeros and ones promises on as many draws, at its best threshold."""
+def exact_bound(noise: Noise, draws: int) -> float:
+    """Return the bound of the exact ratio for zeros and ones on ``draws`` of either, at its best threshold."""
     rng, log = np.random.default_rng(9), NOISES[noise.name][1]
     sides = []
     for value in (0.0, 1.0):
         parts = []
         for _ in range(10):
-            outputs = noise.release(np.full((KNOWN // 10, noise.dimension), value), rng)
+            outputs = noise.release(np.full((RELEASES // 10, noise.dimension), value), rng)
             with np.errstate(invalid="ignore"):
                 ratio = log(outputs, noise.scale) - log(outputs - 1, noise.scale)
-            parts.append(np.rint(np.nan_to_num(ratio, posinf=1e3, neginf=-1e3) * 1e9))  # in 1e-9, as audits round
+            parts.append(np.rint(np.nan_to_num(ratio, posinf=1e3, neginf=-1e3) * 1e9))  # audits round to 1e-9
         sides.append(np.sort(np.concatenate(parts)))
-    ranks = KNOWN - np.unique(np.geomspace(1, KNOWN, 2000).astype(int))
+    ranks = RELEASES - np.unique(np.geomspace(1, RELEASES, 2000).astype(int))
     thresholds = np.unique(np.concatenate([sides[0][ranks], sides[1][ranks]]))
-    p, q = (1 - np.searchsorted(side, thresholds, "left") / KNOWN for side in sides)
+    p, q = (1 - np.searchsorted(side, thresholds, "left") / RELEASES for side in sides)
     return max(0.0, float(np.max(log_ratios_from_counts(p * draws, q * draws, (draws, draws), 0.0, 0.05))))
 
 
-def chosen(noise: Noise, draws: int, seed: int) -> Event:
-    """Return the event that an audit chooses on half of its draws to be tested on the other half."""
+def chosen_event(noise: Noise, draws: int, seed: int) -> Event:
+    """Return the event that an audit chooses on half of its draws, for a test on the other half."""
     sizes = rounds(draws, 0, noise.dimension)
     return choose_event(noise, corners(noise.dimension), np.random.default_rng(seed), sizes, 0.05).event
 
 
-def expected(noise: Noise, event: Event, draws: int) -> float:
+def expected_bound(noise: Noise, event: Event, draws: int) -> float:
     """Return the bound of an event at its expected counts among ``draws`` of either input."""
-    known = KNOWN if noise.dimension < 64 else KNOWN // 4
+    releases = RELEASES if noise.dimension < 64 else RELEASES // 4
     inputs = event.pair.first, event.pair.second
-    counted, rows = count_event(noise.release, inputs, event.holds, 2 * known, np.random.default_rng(8))
+    counted, rows = count_event(noise.release, inputs, event.holds, 2 * releases, np.random.default_rng(8))
     return bound_from_counts(*(draws * np.divide(counted, rows)), (draws, draws), 0.0, 0.05)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--draws", type=int, default=100_000)
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--only", choices=NOISES, default=None)
-    arguments = parser.parse_args()
-    least = 1.0
+def measure(name: str, d: int, epsilon: float, draws: int, seeds: int) -> float:
+    """Print the row of one case, and return the audit's share of the exact bound."""
+    noise, events, tested = Noise(name, d, epsilon), list[Event](), draws - draws // 2
+
+    def choose() -> None:
+        events.append(chosen_event(noise, draws, seed=len(events)))
+
+    times = [seconds(choose) for _ in range(seeds)]
+    exact, mean = exact_bound(noise, tested), np.mean([expected_bound(noise, event, tested) for event in events])
+    share = mean / exact if exact > 0 else 1.0
+    numbers = [f"{exact:.2f}", f"{mean:.2f}", f"{100 * share:.0f} %", events[0].statistic, f"{np.mean(times):.1f}"]
+    print("|", " | ".join([name, str(d), str(epsilon), *numbers]), "|", flush=True)
+    return float(share)
+
+
+def main(draws: int = 100_000, seeds: int = 2, only: str = "") -> None:
+    """Measure all kinds of noise, or ``only`` one; half of the draws choose an event, the others test it."""
+    if only not in ("", *NOISES):
+        raise typer.BadParameter(f"{only!r} is not a kind of noise: {', '.join(NOISES)}")
     print("| noise | d | epsilon | exact ratio | audit | share | statistic | seconds |")
     print("|---|---|---|---|---|---|---|---|")
-    for name in [arguments.only] if arguments.only else NOISES:
-        for d in DIMENSIONS:
-            for epsilon in EPSILONS:
-                noise, found, tested = Noise(name, d, epsilon), [], arguments.draws - arguments.draws // 2
-
-                def choose(noise: Noise = noise, found: list = found) -> None:
-                    found.append(chosen(noise, arguments.draws, len(found)))
-
-                times = [seconds(choose) for _ in range(arguments.seeds)]
-                exact, mean = attained(noise, tested), np.mean([expected(noise, event, tested) for event in found])
-                share = mean / exact if exact > 0 else 1.0
-                least = min(least, share)
-                columns = [name, d, epsilon, f"{exact:.2f}", f"{mean:.2f}", f"{100 * share:.0f} %"]
-                columns += [found[0].statistic, f"{np.mean(times):.1f}"]
-                print("|", " | ".join(map(str, columns)), "|", flush=True)
-    verdict("least_share", least, 0.9)
-
-
-if __name__ == "__main__":
-    main()
+    cases = [(name, d, epsilon) for name in NOISES for d in DIMENSIONS for epsilon in EPSILONS if only in ("", name)]
+    verdict("least_share", min(1.0, *(measure(*case, draws, seeds) for case in cases)), 0.9)

@@ -1,14 +1,10 @@
-"""What a run takes when victims and attacks do nothing: seconds a cell, a second run, memory of the main process.
+"""Measure the engine alone: milliseconds per cell, seconds of a second run, memory of the main process.
 
-    python benchmarks/engine.py [--cells 100 1000 10000] [--busy]
-
-Cells are of a grid of victims and a grid of attacks on 120 texts, without a text classifier, two at once. What is left
-is the engine's own, and scoring: a cell's intervals of 2,000 resamples each, whose time is measured alone and taken
-off. Starting (imports) is told apart: a cell's share is the slope between two numbers of cells. ``--busy`` keeps one
-core busy besides.
+Victims and attacks do nothing. Cells are a grid of victims and attacks on 120 texts, two at once, without a text
+classifier. What remains is the engine and the scoring of each cell (intervals of 2,000 resamples). Scoring is measured
+alone and subtracted. The cost of a cell is the slope between two numbers of cells, so imports do not count.
 """
 
-import argparse
 import json
 import math
 import multiprocessing
@@ -18,26 +14,26 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
-from _sides import busy, seconds, verdict
+import _leakboard
+from _timing import busy, seconds, verdict
 
-ROOT = Path(__file__).parent.parent
+SIZES = (100, 1000, 10_000)
+"""Numbers of cells."""
 
 
 def suite(cells: int) -> dict[str, object]:
-    """Return a suite of about so many cells: as many victims as attacks."""
+    """Return a suite of about this many cells: as many victims as attacks."""
     side = math.isqrt(cells)
     grids = {name: {"grid": {"k": list(range(n))}} for name, n in (("zeros", cells // side), ("say_zero", side))}
-    asked = {"victims": [{"zeros": grids["zeros"]}], "attacks": [{"say_zero": grids["say_zero"]}]}
-    return {"datasets": ["few_texts"], "threads": 1, "text_classifier": False, **asked}
+    plugins = {"victims": [{"zeros": grids["zeros"]}], "attacks": [{"say_zero": grids["say_zero"]}]}
+    return {"datasets": ["few_texts"], "threads": 1, "text_classifier": False, **plugins}
 
 
 def scoring() -> float:
-    """Return how long the guesses of one cell are scored, in one process of one thread (milliseconds)."""
-    import leakboard
-
-    leakboard.__path__.append(str(ROOT / "benchmarks" / "nothing"))
+    """Return the milliseconds that scoring the guesses of one cell takes, in one process with one thread."""
     import numpy as np
 
     from leakboard.datasets.few_texts import FewTexts
@@ -56,45 +52,37 @@ def scoring() -> float:
     return 1000 * seconds(lambda: score(200)) / 200
 
 
-def measured(folder: Path) -> tuple[float, float]:
+def run(folder: Path) -> tuple[float, float]:
     """Run the suite of a folder; return seconds and the peak memory of the main process (MiB)."""
-    command = [sys.executable, str(ROOT / "benchmarks" / "nothing" / "run.py"), "run", str(folder / "nothing.yaml")]
+    command = [sys.executable, _leakboard.__file__, "run", str(folder / "suite.yaml"), "--out", str(folder / "out")]
     start = time.perf_counter()
-    process = subprocess.Popen([*command, "--out", str(folder / "out"), "--jobs", "2"], stdout=-3)
-    _, status, used = os.wait4(process.pid, 0)
+    process = subprocess.Popen([*command, "--jobs", "2"], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
     if status:
         sys.exit(f"the run ended with status {status}")
-    return time.perf_counter() - start, used.ru_maxrss / 1024
+    return time.perf_counter() - start, usage.ru_maxrss / 1024
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cells", type=int, nargs="+", default=[100, 1000, 10_000])
-    parser.add_argument("--busy", action="store_true")
-    arguments = parser.parse_args()
+def main(cells: int = max(SIZES), keep_busy: bool = False) -> None:
+    """Measure all sizes up to ``cells``; ``keep_busy`` occupies one core meanwhile."""
+    sizes = [size for size in SIZES if size <= cells]
     first, second, memory = {}, {}, {}
-    with busy(arguments.busy):
-        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:  # whose memory no run inherits
+    with busy(keep_busy):
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:  # runs must not inherit its memory
             scored = pool.submit(scoring).result()
         print(f"  scoring alone: {scored:.1f} ms a cell on one core")
-        for cells in arguments.cells:
+        for size in sizes:
             with tempfile.TemporaryDirectory() as folder:
-                (Path(folder) / "nothing.yaml").write_text(json.dumps(suite(cells)))
-                first[cells], memory[cells] = measured(Path(folder))
-                second[cells], again = measured(Path(folder))
-                memory[cells] = max(memory[cells], again)
-            print(
-                f"  {cells} cells: {first[cells]:.1f} s, again {second[cells]:.1f} s, {memory[cells]:.0f} MiB",
-                flush=True,
-            )
-    for fewer, more in zip(arguments.cells, arguments.cells[1:], strict=False):
+                (Path(folder) / "suite.yaml").write_text(json.dumps(suite(size)))
+                first[size], peak = run(Path(folder))
+                second[size], peak_again = run(Path(folder))
+                memory[size] = max(peak, peak_again)
+            line = f"  {size} cells: {first[size]:.1f} s, again {second[size]:.1f} s, {memory[size]:.0f} MiB"
+            print(line, flush=True)
+    for fewer, more in pairwise(sizes):
         share = 1000 * (first[more] - first[fewer]) / (more - fewer)
         print(f"  {fewer} to {more} cells: {share:.1f} ms a cell, of which scoring takes {scored / 2:.1f}")
         verdict(f"engine_ms_per_cell_{fewer}_to_{more}", share - scored / 2, 5.0, at_most=True)
-    last = max(arguments.cells)
-    verdict(f"second_run_seconds_{last}", second[last], 5.0, at_most=True)
-    verdict(f"memory_growth_mib_{last}", memory[last] - memory[min(arguments.cells)], 60.0, at_most=True)
-
-
-if __name__ == "__main__":
-    main()
+    largest = max(sizes)
+    verdict(f"second_run_seconds_{largest}", second[largest], 5.0, at_most=True)
+    verdict(f"memory_growth_mib_{largest}", memory[largest] - memory[min(sizes)], 60.0, at_most=True)

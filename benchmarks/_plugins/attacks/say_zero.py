@@ -1,4 +1,4 @@
-"""An attack that guesses the first value of every secret."""
+"""Guess the first value of every secret: an attack that costs nothing."""
 
 import numpy as np
 
@@ -9,10 +9,8 @@ from leakboard.threats.secrets import Guesser, SecretsAttack, SecretsView
 @attack(revision=1)
 class SayZero(SecretsAttack):
     k: int = 0
-    """Nothing but another identity."""
+    """Number that changes the attack's identity and nothing else."""
 
     def fit(self, view: SecretsView, seed: int) -> Guesser:
         secrets = view.secrets
-        return lambda vectors: {
-            secret.name: np.zeros((len(vectors), len(secret.values)), np.float32) for secret in secrets
-        }
+        return lambda vectors: {s.name: np.zeros((len(vectors), len(s.values)), np.float32) for s in secrets}

@@ -1,7 +1,5 @@
-"""A victim that publishes zeros; a fit may wait for as long as `NOTHING_WAITS` says (seconds)."""
+"""Publish zeros: a victim that costs nothing to fit."""
 
-import os
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,10 +11,9 @@ from leakboard.suite.options import victim
 @victim(revision=1)
 class Zeros(Victim):
     k: int = 0
-    """Nothing but another identity."""
+    """Number that changes the victim's identity and nothing else."""
 
     def fit(self, corpus: Corpus, seed: int) -> "FittedZeros":
-        time.sleep(float(os.environ.get("NOTHING_WAITS", "0")))
         return FittedZeros()
 
 

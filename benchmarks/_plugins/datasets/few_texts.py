@@ -1,4 +1,4 @@
-"""A hundred and twenty texts with one secret."""
+"""Load 120 short texts with one secret."""
 
 import numpy as np
 import pandas as pd
