@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,8 @@ DOCS = ROOT / "docs"
 ORDER = [DOCS / "tutorial.md", ROOT / "README.md", DOCS / "how_to" / "own_data.md"]
 """Pages whose data, names and files the others use."""
 PAGES = [*ORDER, *(page for page in sorted(DOCS.rglob("*.md")) if page not in ORDER)]
+LEAVING = {"cachetools", "joblib", "tqdm"}
+"""Dependencies that nothing will need soon."""
 README = (ROOT / "README.md").read_text("utf-8")
 
 
@@ -87,6 +90,13 @@ def test_its_classes_are_those_that_new_writes(kind, name, lines):
     page = (DOCS / "how_to" / f"own_{kind}.md").read_text("utf-8")
     assert ("python", decorator + classes) in blocks(page)
     assert len([line for line in (decorator + classes).splitlines() if line]) <= lines
+
+
+def test_the_design_names_every_core_dependency():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    names = {re.split("[>=]", dependency)[0] for dependency in project["dependencies"]}
+    table = (DOCS / "design.md").read_text("utf-8").partition("| package |")[2]
+    assert set(re.findall(r"^\| ([a-z][\w.-]+) \|", table, re.M)) == names - LEAVING
 
 
 def seconds_of(costs):
