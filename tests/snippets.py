@@ -1,4 +1,4 @@
-"""Runs what the README and the pages of the documentation show, as a reader would who goes through a page."""
+"""Run the commands and the Python that pages show, as a reader of the pages would."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 STATUS = re.compile(r"exit status (\d)")
-OTHERS = ("make ", "pip install ")
-"""Commands that are checked, and not run."""
+NOT_RUN = ("make ", "pip install ")
+"""Commands that are checked, not run."""
 
 
 def blocks(page: str, language: str = "") -> list[tuple[str, str]]:
@@ -40,17 +40,17 @@ def command_lines(text: str) -> Iterator[tuple[str, str]]:
 
 @dataclass
 class Reader:
-    """Somebody who does what a page says, block by block, in the working folder."""
+    """A reader who follows a page block by block, in the working folder."""
 
     names: dict[str, Any] = field(default_factory=dict)
-    """What the Python of the pages has defined."""
+    """Names that the Python of the pages has defined."""
     output: str = ""
-    """Of the last block of commands or Python."""
+    """Output of the last block of commands or Python."""
     printed: dict[str, str] = field(default_factory=dict)
-    """By a block of Python that was run, what it printed: one that several pages show is run once."""
+    """Output by block of Python: a block that several pages show is run once."""
 
     def read(self, page: str) -> None:
-        """Run a page's blocks in order; a block of ``text`` must be what the one before it has printed."""
+        """Run a page's blocks in order; a block of ``text`` must be the output of the block before it."""
         for language, text in blocks(page):
             getattr(self, f"read_{language}")(text)
 
@@ -65,21 +65,21 @@ class Reader:
         assert tomllib.loads(text)
 
     def read_sh(self, text: str) -> None:
-        """Run the commands of LeakBoard, and check the others."""
+        """Run the commands of LeakBoard, and check the rest."""
         self.output = ""
         for command, comment in command_lines(text):
-            if command.startswith(OTHERS):
-                check_other(command)
+            if command.startswith(NOT_RUN):
+                check_command(command)
                 continue
             program, script, *words = shlex.split(command)
             assert (program, script) == ("python", "run_benchmark.py"), command
-            ended = CliRunner().invoke(commands.app, words)
+            result = CliRunner().invoke(commands.app, words)
             expected = int(status[1]) if (status := STATUS.search(comment)) else 0
-            assert ended.exit_code == expected, f"{command}\n{ended.output[-2000:]}\n{ended.exception!r}"
-            self.output += ended.output
+            assert result.exit_code == expected, f"{command}\n{result.output[-2000:]}\n{result.exception!r}"
+            self.output += result.output
 
     def read_python(self, text: str) -> None:
-        """Run a block, or keep it as a file where its first line names one; a last expression is printed."""
+        """Run a block and print its last expression; keep it as a file if its first line names one."""
         if name := re.match(r"# (\S+\.py)\n", text):
             Path(name[1]).write_text(text.removeprefix(name[0]), "utf-8")
             return
@@ -97,21 +97,21 @@ class Reader:
         self.output = self.printed[text] = printed.getvalue() + ("" if value is None else repr(value))
 
     def read_text(self, text: str) -> None:
-        """Compare with what was printed: the same words, and numbers that differ as those of two machines may."""
-        printed = self.output.splitlines()
+        """Compare with the output: the same words, and numbers as close as those of two machines."""
+        lines = self.output.splitlines()
         for line in text.splitlines():
-            assert any(_alike(line, other) for other in printed), f"{line}\nis not in\n{self.output}"
+            assert any(_agree(line, printed) for printed in lines), f"{line}\nis not in\n{self.output}"
 
 
-def _alike(shown: str, printed: str) -> bool:
+def _agree(shown: str, printed: str) -> bool:
     if NUMBER.sub("#", shown) != NUMBER.sub("#", printed):
         return False
     pairs = zip(*(map(float, NUMBER.findall(line)) for line in (shown, printed)), strict=True)
     return all(abs(a - b) <= max(2.0, 0.1 * abs(a)) for a, b in pairs)
 
 
-def check_other(command: str) -> None:
-    """Check a command that is not run: targets of make and extras of the package exist."""
+def check_command(command: str) -> None:
+    """Check that the targets of make and the extras of the package exist."""
     program, *words = shlex.split(command)
     if program == "make":
         assert set(words) <= set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M)), command

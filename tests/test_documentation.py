@@ -1,4 +1,4 @@
-"""The README and the documentation: what they show runs, and the site is built, whole and without other hosts."""
+"""The README and the documentation run as shown; the site is built, is complete, and asks no other host."""
 
 import csv
 import html
@@ -11,7 +11,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from snippets import OTHERS, ROOT, Reader, blocks, check_other, command_lines
+from snippets import NOT_RUN, ROOT, Reader, blocks, check_command, command_lines
 
 from leakboard.cli import commands
 from leakboard.execution.engines import Here
@@ -23,7 +23,7 @@ from leakboard.suite.suites import suite_names
 
 DOCS = ROOT / "docs"
 ORDER = [DOCS / "tutorial.md", ROOT / "README.md", DOCS / "how_to" / "own_data.md"]
-"""Pages whose data, names and files the others use."""
+"""Pages that make the data, names and files of the other pages."""
 PAGES = [*ORDER, *(page for page in sorted(DOCS.rglob("*.md")) if page not in ORDER)]
 LEAVING = {"cachetools", "joblib", "tqdm"}
 """Dependencies that nothing will need soon."""
@@ -37,7 +37,7 @@ def rows_of(path):
 
 @pytest.mark.slow
 def test_what_the_pages_show_works_in_order_and_passes_its_own_tests(tmp_path, monkeypatch):
-    """A reader goes through all pages in one folder, and computes in this process: others are tested elsewhere."""
+    """A reader follows all pages in one folder; tasks run in this process."""
     monkeypatch.chdir(tmp_path)
     execute = runner.execute
     monkeypatch.setattr(
@@ -60,27 +60,27 @@ def test_what_the_pages_show_works_in_order_and_passes_its_own_tests(tmp_path, m
 
 def test_the_pages_show_every_kind_of_command():
     shown = [text for page in PAGES for _, text in blocks(page.read_text("utf-8"), "sh")]
-    lines = [line for text in shown for line, _ in command_lines(text) if not line.startswith(OTHERS)]
+    lines = [line for text in shown for line, _ in command_lines(text) if not line.startswith(NOT_RUN)]
     expected = {command.name or command.callback.__name__ for command in commands.app.registered_commands}
-    told = {line.split()[2] for line in lines}
+    run = {line.split()[2] for line in lines}
     named = set(re.findall(r"`(?:make )?([a-z]+)[ `]", "".join(page.read_text("utf-8") for page in PAGES)))
-    assert {name.rstrip("_") for name in expected} <= told | named
+    assert {name.rstrip("_") for name in expected} <= run | named
 
 
 @pytest.mark.parametrize("wrong", ["make cake", "pip install '.[cake]'"])
 def test_commands_that_are_not_run_are_checked(wrong):
-    check_other("make demo")
-    check_other("pip install -e '.[docs,test]'")
+    check_command("make demo")
+    check_command("pip install -e '.[docs,test]'")
     with pytest.raises(AssertionError):
-        check_other(wrong)
+        check_command(wrong)
 
 
 def test_output_that_is_not_printed_is_noticed():
-    found = Reader(output="gender can be guessed in 74 % of the texts\n")
-    found.read_text("gender can be guessed in 75 % of the texts\n")
+    reader = Reader(output="gender can be guessed in 74 % of the texts\n")
+    reader.read_text("gender can be guessed in 75 % of the texts\n")
     for wrong in ("gender can be guessed in 90 % of the texts\n", "age can be guessed in 74 % of the texts\n"):
         with pytest.raises(AssertionError):
-            found.read_text(wrong)
+            reader.read_text(wrong)
 
 
 @pytest.mark.parametrize(("kind", "name", "lines"), [("victim", "Lsa", 25), ("attack", "NearestTexts", 20)])
@@ -100,7 +100,7 @@ def test_the_design_names_every_core_dependency():
 
 
 def seconds_of(costs):
-    """Return what each stage took; a fit and its publication, which stand beside every attack on them, once."""
+    """Return the seconds of each stage; a fit and its publication, listed with every attack on them, count once."""
     stages = {}
     for row in costs:
         attack = row["attack"] if row["stage"] == "attack" else ""
@@ -117,10 +117,10 @@ class TestReadme:
     def test_its_table_has_every_board_with_the_time_that_it_took(self):
         rows = dict(re.findall(r"^\| \[`(\w+)`\][^|]*\|[^|]*\|[^|]*\| ([^|]*) \|", README, re.M))
         assert set(rows) == set(suite_names())
-        for name, told in rows.items():
+        for name, duration in rows.items():
             seconds = sum(seconds_of(rows_of(ROOT / "leaderboards" / name / "costs.csv")))
             shown = f"{seconds / 60:.0f} minutes" if seconds < 3600 else f"{seconds / 3600:.1f} hours"
-            assert told == shown, name
+            assert duration == shown, name
 
     def test_its_row_is_one_of_the_table_that_is_checked(self):
         head = "| DPNR at epsilon 0.05 |"
@@ -137,8 +137,8 @@ def built(tmp_path_factory):
     folder = tmp_path_factory.mktemp("built") / "docs"
     call = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    ended = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, env=environment)
-    assert ended.returncode == 0, ended.stderr
+    result = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, env=environment)
+    assert result.returncode == 0, result.stderr
     return folder
 
 
@@ -174,10 +174,10 @@ class TestSite:
         assert all(f"<code>{option.name}</code>" in page and option.text for option in described)
 
     def test_the_search_works_from_disk_and_nothing_else_is_asked(self, built, browser):
-        asked, told = [], []
+        urls, errors = [], []
         page = browser.new_page()
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("pageerror", lambda error: told.append(str(error)))
+        page.on("request", lambda request: urls.append(request.url))
+        page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(f"file://{built}/how_to/gates.html")
         page.locator(".md-search__input").click()
         page.keyboard.type("canary")
@@ -185,8 +185,8 @@ class TestSite:
         link.wait_for()
         assert link.get_attribute("href").startswith(f"file://{built}/")
         page.close()
-        assert not told
-        assert all(url.startswith(("file:", "data:", "blob:", "about:")) for url in asked)
+        assert not errors
+        assert all(url.startswith(("file:", "data:", "blob:", "about:")) for url in urls)
 
 
 def test_the_notebook_that_the_tutorial_names_is_there():

@@ -1,4 +1,4 @@
-"""The notebook of the documentation runs, says what is planted, and is kept without outputs."""
+"""The notebook of the documentation runs, finds planted secrets, and is kept without outputs."""
 
 import json
 from pathlib import Path
@@ -25,11 +25,11 @@ def test_it_runs_and_finds_what_is_planted(tmp_path, monkeypatch):
     resources = {"metadata": {"path": str(tmp_path)}}
     nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3", resources=resources).execute()
     shown = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
-    told = "\n".join(output.data["text/plain"] for output in shown if output.output_type == "execute_result")
-    assert "gender can be guessed in 8" in told
-    assert "region: no attack did better" in told or "region can be guessed in 5" in told
-    assert "the claim is violated" in told
-    assert "the claim is not refuted" in told
+    texts = "\n".join(output.data["text/plain"] for output in shown if output.output_type == "execute_result")
+    assert "gender can be guessed in 8" in texts
+    assert "region: no attack did better" in texts or "region can be guessed in 5" in texts
+    assert "the claim is violated" in texts
+    assert "the claim is not refuted" in texts
     assert any(
         "text/html" in output.data and "<table" in output.data["text/html"] for output in shown if "data" in output
     )

@@ -1,4 +1,4 @@
-"""The tables of the pages that were written by hand have the numbers of the published leaderboards."""
+"""Tables of handwritten pages have the numbers of the published leaderboards."""
 
 from pathlib import Path
 
@@ -18,19 +18,18 @@ def leaderboard(name):
 
 
 def test_its_three_epsilons_are_the_published_ones():
-    """A row of the table is a victim of the demo; the numbers stand as published, rounded to three digits."""
+    """A row of the table is a victim of the demo; the numbers are those published, rounded to three digits."""
     published = leaderboard("demo").query("victim.str.startswith('dpnr')")
     table = PRIVACY.partition("<!-- three epsilons")[2].partition("\n\n")[0]
     shown = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[3:]]
-    told = {"the paper": "", "released code": "sampling=shared", "true sensitivity": "calibration=l1"}
-    assert len(shown) == len(told) == published["victim"].nunique()
+    options = {"the paper": "", "released code": "sampling=shared", "true sensitivity": "calibration=l1"}
+    assert len(shown) == len(options) == published["victim"].nunique()
     for name, *numbers in shown:
-        option = next(option for words, option in told.items() if words in name)
-        others = [other for other in told.values() if other and other != option]
-        asked = published["victim"].str.contains(option, regex=False)
-        for other in others:
-            asked &= ~published["victim"].str.contains(other, regex=False)
-        row = published[asked].iloc[0]
+        option = next(option for words, option in options.items() if words in name)
+        is_row = published["victim"].str.contains(option, regex=False)
+        for other in {*options.values()} - {"", option}:
+            is_row &= ~published["victim"].str.contains(other, regex=False)
+        row = published[is_row].iloc[0]
         expected = [f"{row[f'epsilon_{kind}']:.3g}" for kind in ("claimed", "proved")]
         expected.append(rounded_down(row["epsilon_audited"]))
         assert [number.removeprefix("at least ") for number in numbers] == [
@@ -52,16 +51,16 @@ def test_its_table_of_dpnr_is_the_published_one():
     table = PRIVACY.partition("<!-- dpnr")[2].partition("\n\n")[0]
     shown = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[3:]]
     assert [name for name, *_ in shown] == list(victims)
-    for name, *told in shown:
-        papers, centres = (
+    for name, *cells in shown:
+        papers, centred = (
             published.loc[(victims[name], f"entity_presence({options}portfolio=mlp)")]
             for options in ("", "inputs=centred, ")
         )
         audited = papers["epsilon_audited"]
-        assert told == [
+        assert cells == [
             f"{papers['task_accuracy']:.2f}",
             f"{papers['empirical_privacy']:.2f}",
-            f"{centres['empirical_privacy']:.2f}",
+            f"{centred['empirical_privacy']:.2f}",
             "" if pd.isna(audited) else f"at least {rounded_down(audited)}",
             "" if pd.isna(audited) else papers["verdict"],
         ]
