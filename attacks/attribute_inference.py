@@ -1,11 +1,12 @@
 """Attribute inference: guess the author's attributes (gender, age group) from one published vector.
 
-The attacker of DPNR (Lyu, He and Li 2020) and Coavoux et al. (2018): an MLP with 512 ReLU units trained on vectors of
-texts whose secrets the attacker knows. Here an ensemble of classifiers does, unless ``portfolio: mlp`` asks for the
-papers'. It is not membership inference: it says nothing about who was in the training data.
+The attacker of DPNR (Lyu, He and Li 2020) and Coavoux et al. (2018) is an MLP with 512 ReLU units, trained on vectors
+of texts whose secrets the attacker knows. Here an ensemble of classifiers guesses, unless ``portfolio: mlp`` asks for
+the papers' attacker. It is not membership inference: it says nothing about who was in the training data.
 """
 
-from leakboard.attacks._portfolio.portfolio import FittedPortfolio, PortfolioAttack, fit_portfolio
+from leakboard.attacks._portfolio.options import PortfolioAttack
+from leakboard.attacks._portfolio.portfolio import FittedPortfolio, fit_portfolio
 from leakboard.suite.options import attack
 from leakboard.threats.secrets import SecretsView
 
@@ -14,4 +15,4 @@ from leakboard.threats.secrets import SecretsView
 class AttributeInference(PortfolioAttack):
     def fit(self, view: SecretsView, seed: int) -> FittedPortfolio:
         """Train on the attacker's own vectors."""
-        return fit_portfolio(self, view, lambda *_: 0.0, seed)
+        return fit_portfolio(self, view, seed)

@@ -1,8 +1,8 @@
-"""Bag-of-words inversion: which words stood in the text of a published vector?
+"""Bag-of-words inversion: guess which words are in the text of a published vector.
 
-The multi-label attack of Song and Raghunathan (2020, Information Leakage in Embedding Models, section 3): a sigmoid a
-word of the vocabulary on one linear layer, trained on the attacker's own texts by binary cross entropy. A word is
-guessed above a threshold that is chosen on dev for token F1. It says nothing of order or counts.
+The multi-label attack of Song and Raghunathan (2020, Information Leakage in Embedding Models, section 3): one linear
+layer with a sigmoid for each word of the vocabulary, trained on the attacker's own texts by binary cross entropy. The
+attacker names the words above a threshold that is chosen on dev for token F1. It guesses neither order nor counts.
 """
 
 from collections.abc import Sequence
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 
 DEV_TEXTS = 2_000
-"""At most so many texts of dev say when training ends, and where the threshold lies (texts)."""
+"""Most dev texts that decide when training ends and where the threshold is; also the texts that are guessed at once."""
 
 
 @attack(revision=1)
 class BagOfWords(TextsAttack):
     vocabulary: Count = 5_000
-    """Words that it can name: the most frequent of its own texts (words)."""
+    """Words that the attacker can name: the most frequent of its own texts."""
     hidden: Count | None = None
-    """ReLU units between vector and words; null has no such layer, as in the paper."""
+    """ReLU units of a layer between vector and words; null: no such layer, as in the paper."""
     epochs: Count = 30
     """Most passes over the attacker's texts."""
     patience: Count = 2
@@ -48,7 +48,7 @@ class BagOfWords(TextsAttack):
 
     @classmethod
     def example(cls, folder: Path) -> Self:
-        """Return one epoch of a narrow network."""
+        """Return an attack that trains a narrow network for one epoch."""
         return cls(hidden=8, epochs=1, batch_size=16)
 
     def fit(self, view: TextsView, seed: int) -> "FittedBagOfWords":
@@ -90,7 +90,7 @@ class BagOfWords(TextsAttack):
         return FittedBagOfWords(vocabulary, scaling, network, offset)
 
     def _network(self, dimension: int, vocabulary: Vocabulary) -> "torch.nn.Module":
-        """Return a network that starts as a constant: the share of texts that hold each word."""
+        """Return a network that gives every text, before training, the share of texts that hold each word."""
         import torch
         from scipy.special import logit
 
@@ -104,12 +104,12 @@ class BagOfWords(TextsAttack):
 
 
 def _codes(texts: Sequence[str], vocabulary: Vocabulary) -> list[list[int]]:
-    codes = vocabulary.codes
+    codes = {word: code for code, word in enumerate(vocabulary.units)}
     return [[codes[word] for word in set(words(text)) if word in codes] for text in texts]
 
 
 def _present(texts: list[list[int]], size: int) -> "torch.Tensor":
-    """Return which words each text holds, float32 (texts, size), 0 or 1."""
+    """Return for each text which words it holds, float32 (texts, size), 0 or 1."""
     import torch
 
     from leakboard.execution.devices import device
@@ -129,7 +129,7 @@ class FittedBagOfWords:
     """Added to the log-odds of every word."""
 
     def __call__(self, vectors: Floats) -> TextGuesses:
-        """Return the words of each text, the likeliest first."""
+        """Name the words of each text, the likeliest first."""
         import torch
 
         from leakboard.execution.devices import device

@@ -1,9 +1,11 @@
 """Reconstruction: write the text of a published vector, word by word or character by character.
 
-The generator of Coavoux et al. (2018, section 3.2) turned attacker: a language model conditioned on the vector, trained
-on the attacker's own texts. Theirs is a character LSTM whose cell starts as the vector, and serves as a defence only;
-here the vector is standardised, mapped to the first state of the LSTM, and given to it again with every unit. The text
-is written greedily: the likeliest unit after those before it.
+The generator of Coavoux et al. (2018, section 3.2), turned into an attacker: a language model conditioned on the
+vector, trained on the attacker's own texts.
+
+- Theirs is a character LSTM that starts from the vector, and serves as a defence only.
+- Here the standardised vector is mapped to the first state of the LSTM, and is an input again with every unit.
+- The text is written greedily: each unit is the likeliest after the units before it.
 """
 
 from collections.abc import Sequence
@@ -28,11 +30,11 @@ if TYPE_CHECKING:
 @attack(revision=1)
 class Reconstruction(TextsAttack):
     unit: Literal["words", "characters"] = "words"
-    """What is written one after the other; characters are those of the words, lower-cased, and blanks."""
+    """Units of the written text; ``characters`` are those of the lower-cased words, and blanks."""
     vocabulary: Count = 5_000
-    """Units that it can write: the most frequent of its own texts."""
+    """Units that the attacker can write: the most frequent of its own texts."""
     longest: Count = 64
-    """Longest text that it learns from and writes (units)."""
+    """Longest text that the attacker learns from and writes (units)."""
     hidden: Annotated[int, Field(ge=4)] = 128
     """Width of the LSTM's state."""
     embedding: Count = 64
@@ -50,14 +52,14 @@ class Reconstruction(TextsAttack):
 
     @classmethod
     def example(cls, folder: Path) -> Self:
-        """Return one epoch of a narrow network."""
+        """Return an attack that trains a narrow network for one epoch."""
         return cls(hidden=8, epochs=1, batch_size=16)
 
     def fit(self, view: TextsView, seed: int) -> "FittedReconstruction":
-        """Train on the attacker's own texts and their vectors; the epoch of least dev loss is kept."""
+        """Train on the attacker's own texts and their vectors; keep the epoch of least dev loss."""
         import torch
 
-        from leakboard.attacks._reading.language_model import FIRST, LanguageModel, coded
+        from leakboard.attacks._reading.language_model import FIRST_UNIT, LanguageModel, coded
         from leakboard.execution.devices import device
         from leakboard.models.training import of_like_length, train
 
@@ -70,7 +72,7 @@ class Reconstruction(TextsAttack):
         inputs, dev_inputs = (torch.from_numpy(part).to(device()) for part in (vectors, dev_vectors))
         generator = torch.Generator().manual_seed(seed)
         with seeded(seed):
-            model = LanguageModel(inputs.shape[1], FIRST + len(vocabulary.units), self.embedding, self.hidden)
+            model = LanguageModel(inputs.shape[1], FIRST_UNIT + len(vocabulary.units), self.embedding, self.hidden)
             model.to(device())
 
             def dev_loss() -> float:
@@ -104,8 +106,9 @@ class FittedReconstruction:
 
     def __call__(self, vectors: Floats) -> TextGuesses:
         """Write the text of each vector."""
-        from leakboard.attacks._reading.language_model import written
+        from leakboard.attacks._reading.language_model import write_texts
 
-        blank, units = " " if self.options.unit == "words" else "", self.vocabulary.units
-        texts = [blank.join(codes) for codes in written(self.model, self.scaling(vectors), units, self.options.longest)]
+        separator, units = " " if self.options.unit == "words" else "", self.vocabulary.units
+        written = write_texts(self.model, self.scaling(vectors), units, self.options.longest)
+        texts = [separator.join(text) for text in written]
         return TextGuesses(texts, details=f"{self.options.unit} of a vocabulary of {len(units)}")

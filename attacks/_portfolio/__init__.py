@@ -1,1 +1,1 @@
-"""The attackers behind `attribute_inference` and `entity_presence`: an ensemble, an MLP, a logistic regression."""
+"""Train the classifiers behind `attribute_inference` and `entity_presence`; read `portfolio.fit_portfolio` first."""

@@ -1,13 +1,15 @@
-"""A stacked ensemble: for each secret the members' log-probabilities, weighted by what helps on dev.
+"""Stack classifiers: for each secret, add the members' log-probabilities with weights that are chosen on dev.
 
-Stacking with weights that are not negative (Wolpert 1992; Breiman 1996) in the log-odds: each member is calibrated by
-a scale, and the calibrated ones are added with weights that minimise the log-loss on dev. A prior draws the weights
-towards what each member's likelihood on dev alone says (as in Bayesian model averaging), so that a small dev spreads
-them over the members that it cannot tell apart. Nothing is shifted: how frequent each value is, members know from
-train, and a dev of a few authors would tell them wrong. Members that count then learn from dev, too, but for networks,
-which stop where dev says.
+Stacking in the log-odds with weights of at least 0 (Wolpert 1992; Breiman 1996):
 
-What the ensemble scores on dev is a little too good, since its weights were found there.
+1. A scale calibrates each member.
+2. The weights of the calibrated members minimise the log-loss on dev. A prior draws the weights towards each member's
+   own likelihood on dev (as in Bayesian model averaging). So a small dev spreads them over members that it cannot tell
+   apart.
+3. Members that count are trained again on train and dev. Networks are not: dev decides when their training stops.
+
+No member's scores are shifted. The members know from train how frequent each value is; a dev of a few authors would
+mislead them. The ensemble's score on dev is a little too good, since its weights were chosen there.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,16 +25,16 @@ from leakboard.interfaces import Floats, Integers
 
 Array = NDArray[np.float64]
 
-CHEAP: Sequence[Family] = ("logistic", "discriminant", "neighbours")
-"""Families that are tried on all inputs."""
-ON_BEST_INPUTS: Mapping[Family, int] = {"svm": 1, "kernel": 1, "mlp": 3}
-"""On how many inputs the others are tried: those on which the cheap ones do best."""
-STRENGTH = 1.0
-"""Of the prior on the weights: with m members, STRENGTH m |weights - prior|^2 / 2 is added to the summed log-loss."""
-LEAST_SHARE = 0.01
-"""Share of the pooled scores' spread that a member must have for at least one secret; others are left out."""
-NUMBERS = 20_000_000
-"""Most scores that weights are found from: of all members, dev texts and values of a secret (160 MB)."""
+CHEAP_FAMILIES: Sequence[Family] = ("logistic", "discriminant", "neighbours")
+"""Families that are trained on all inputs."""
+BEST_INPUTS: Mapping[Family, int] = {"svm": 1, "kernel": 1, "mlp": 3}
+"""Number of inputs that each costly family is trained on: those where the cheap families have the least loss."""
+PRIOR_STRENGTH = 1.0
+"""With m members, PRIOR_STRENGTH m |weights - prior|^2 / 2 is added to the summed log-loss."""
+MIN_SHARE = 0.01
+"""Least share of the pooled scores' spread, for at least one secret, of a member that is kept."""
+MAX_SCORES = 20_000_000
+"""Most scores that weights are computed from: members times dev texts times values of a secret (160 MB)."""
 
 
 @dataclass(frozen=True)
@@ -40,28 +42,28 @@ class Pool:
     """Weights of the members for one secret."""
 
     weights: Array
-    """float64 (members,), from 0: with the members' calibration in them."""
+    """float64 (members,), at least 0: they include the members' calibration."""
     shares: Array
-    """float64 (members,): how much of the scores' spread on dev is each member's, before any was left out."""
+    """float64 (members,): each member's share of the scores' spread on dev, before any member was left out."""
 
     def __call__(self, scores: Sequence[Floats]) -> Floats:
-        """Return log-probabilities, float32 (n, values), of the members' scores, each float32 (n, values)."""
+        """Return log-probabilities, float32 (n, values), from the members' scores, float32 (n, values) each."""
         logits = np.zeros(scores[0].shape)
-        for weight, of_member in zip(self.weights, scores, strict=True):
-            logits += weight * of_member
+        for weight, member_scores in zip(self.weights, scores, strict=True):
+            logits += weight * member_scores
         return _log_softmax(logits).astype(np.float32)
 
 
 @dataclass(frozen=True)
 class Ensemble:
-    """Members whose scores are pooled, for each secret by weights of its own."""
+    """Trained members, with weights for each secret."""
 
     members: Sequence[Member]
     pools: Mapping[str, Pool]
 
     @property
     def name(self) -> str:
-        """The members, by how much they count for the mean secret."""
+        """The members, in the order of their mean share over all secrets."""
         shares = np.mean([pool.shares for pool in self.pools.values()], axis=0)
         order = np.argsort(-shares, kind="stable")
         return "ensemble of " + ", ".join(f"{self.members[i].name} ({shares[i]:.2f})" for i in order)
@@ -75,37 +77,37 @@ class Ensemble:
         return self._pooled([member(vectors) for member in self.members])
 
     def _pooled(self, scores: Sequence[Scores]) -> Scores:
-        return {name: pool([of_member[name] for of_member in scores]) for name, pool in self.pools.items()}
+        return {name: pool([member[name] for member in scores]) for name, pool in self.pools.items()}
 
 
-def stacked(trainer: Trainer, scalings: Sequence[Scaling]) -> Ensemble:
-    """Train the cheap families on all inputs, the others where those do best, and pool what counts.
+def train_ensemble(trainer: Trainer, scalings: Sequence[Scaling]) -> Ensemble:
+    """Train the cheap families on all inputs and the others on the best inputs, and pool the members that count.
 
-    One forest is of the vectors as they come, the other of the best inputs along their principal axes.
+    One forest is trained on the vectors as they are, another on the best inputs along their principal axes.
     """
-    truth = trainer.dev.values
-    members = trainer.members((family, scaling) for scaling in scalings for family in CHEAP)
+    truth = trainer.task.dev.values
+    members = trainer.members((family, scaling) for scaling in scalings for family in CHEAP_FAMILIES)
     trainer.require(members)
     losses = {scaling.name: np.inf for scaling in scalings}
     for member in members:
         loss = sum(calibrated(member.on_dev[name], truth[name])[1] for name in truth)
         losses[member.inputs.name] = min(loss, losses[member.inputs.name])
     best = sorted(scalings, key=lambda scaling: losses[scaling.name])
-    members += trainer.members((family, scaling) for family, most in ON_BEST_INPUTS.items() for scaling in best[:most])
-    axes = trainer.attempt("rotated inputs", lambda: Rotated.of(best[0], trainer.train.vectors))
-    members += trainer.members(("trees", inputs) for inputs in (scalings[0], *axes))
+    members += trainer.members((family, scaling) for family, count in BEST_INPUTS.items() for scaling in best[:count])
+    rotated = trainer.attempt("rotated inputs", lambda: Rotated.of(best[0], trainer.task.train.vectors))
+    members += trainer.members(("trees", inputs) for inputs in (scalings[0], *rotated))
     pools = {name: pooled([member.on_dev[name] for member in members], truth[name]) for name in truth}
     shares = np.max([pool.shares for pool in pools.values()], axis=0)
-    counting = np.flatnonzero(shares >= LEAST_SHARE) if shares.any() else [0]
-    kept = {name: Pool(pool.weights[counting], pool.shares[counting]) for name, pool in pools.items()}
-    return Ensemble(trainer.again(members[i] for i in counting), kept)
+    kept = np.flatnonzero(shares >= MIN_SHARE) if shares.any() else [0]
+    kept_pools = {name: Pool(pool.weights[kept], pool.shares[kept]) for name, pool in pools.items()}
+    return Ensemble(trainer.retrain_with_dev(members[i] for i in kept), kept_pools)
 
 
 def calibrated(scores: Floats, truth: Integers) -> tuple[float, float]:
-    """Return the scale of a member's scores that does best on dev, drawn towards 0, and its mean log-loss there.
+    """Return the scale of a member's scores with the least log-loss on dev, drawn towards 0, and that mean log-loss.
 
     Args:
-        scores: float32 (n, values): log-probabilities, or what is like them up to a scale.
+        scores: float32 (n, values): log-probabilities, up to a scale and a shift of each row.
         truth: int64 (n,).
     """
     odds = scores - scores.mean(1, keepdims=True, dtype=np.float64)
@@ -115,25 +117,25 @@ def calibrated(scores: Floats, truth: Integers) -> tuple[float, float]:
 
 
 def pooled(scores: Sequence[Floats], truth: Integers) -> Pool:
-    """Return the pool of members that does best on dev.
+    """Return the pool of members with the least log-loss on dev.
 
     Args:
-        scores: of each member on dev, as `calibrated` takes them.
+        scores: each member's scores on dev, as `calibrated` takes them.
         truth: int64 (n,).
     """
-    every = -(-len(scores) * scores[0].size // NUMBERS)  # of a large dev every second text, or third, ...
-    truth = truth[::every]
-    scales, losses = np.array([calibrated(member[::every], truth) for member in scores]).T
-    odds = np.stack([member[::every] for member in scores]).astype(np.float64)
+    step = -(-len(scores) * scores[0].size // MAX_SCORES)  # of a large dev every second text, or third, ...
+    truth = truth[::step]
+    scales, losses = np.array([calibrated(member[::step], truth) for member in scores]).T
+    odds = np.stack([member[::step] for member in scores]).astype(np.float64)
     odds = scales[:, None, None] * (odds - odds.mean(2, keepdims=True))
-    evidence = np.exp(len(truth) * (losses.min() - losses))
-    counts = _weights(odds, truth, evidence / evidence.sum())
-    spread = counts * odds.std((1, 2))
-    return Pool(counts * scales, spread / (spread.sum() or 1.0))
+    likelihoods = np.exp(len(truth) * (losses.min() - losses))
+    weights = _weights(odds, truth, likelihoods / likelihoods.sum())
+    spread = weights * odds.std((1, 2))
+    return Pool(weights * scales, spread / (spread.sum() or 1.0))
 
 
 def _weights(members: Array, truth: Integers, prior: Array) -> Array:
-    """Return the weights from 0 of least log-loss of members (m, n, values), drawn towards a prior, float64 (m,)."""
+    """Return the weights, float64 (m,) and at least 0, of least log-loss of members (m, n, values), near the prior."""
     from scipy import optimize
 
     m, rows = len(members), np.arange(len(truth))
@@ -142,8 +144,8 @@ def _weights(members: Array, truth: Integers, prior: Array) -> Array:
     def objective(weights: Array) -> tuple[float, Array]:
         logs = _log_softmax(np.tensordot(weights, members, 1))
         away = weights - prior
-        loss = -logs[rows, truth].sum() + STRENGTH * m * (away @ away) / 2
-        return float(loss), (members * np.exp(logs)).sum((1, 2)) - right + STRENGTH * m * away
+        loss = -logs[rows, truth].sum() + PRIOR_STRENGTH * m * (away @ away) / 2
+        return float(loss), (members * np.exp(logs)).sum((1, 2)) - right + PRIOR_STRENGTH * m * away
 
     start = np.maximum(prior, 1 / m)
     return optimize.minimize(objective, start, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * m).x

@@ -1,8 +1,9 @@
-"""How an attacker scales vectors before it learns from them, and what one who knows the mechanism does to noisy ones.
+"""Scale vectors before a classifier learns from them, and denoise the vectors of a victim that adds noise.
 
-Noise that all coordinates share, as DPNR's released code draws it, is a shift of the vector: subtracting the smallest
+Noise that all coordinates share, as in DPNR's released code, shifts the whole vector. Subtracting the smallest
 coordinate or the mean removes it. Independent noise is shrunk by the best linear estimate of the vector without it
-(Wiener 1949): with S the covariance of the vectors and N that of the noise, x -> m + S (S + N)^-1 (x - m).
+(Wiener 1949). With S the covariance of the clean vectors, N that of the noise and m the mean, the estimate is
+x -> m + S (S + N)^-1 (x - m).
 """
 
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ Inputs = Literal["raw", "standardised", "per vector", "centred", "above minimum"
 
 @dataclass(frozen=True)
 class Scaling:
-    """A fixed map of the inputs, or a map of each vector by itself."""
+    """A map of vectors: the same affine map for all, or one that depends on each vector alone."""
 
     name: Inputs
     shift: NDArray[np.float64] | float = 0.0
@@ -40,19 +41,19 @@ class Scaling:
 
 @dataclass(frozen=True)
 class Rotated:
-    """Scaled vectors along their principal axes: what splits coordinates, as trees do, sees others there.
+    """Scaled vectors along their principal axes: trees, which split single coordinates, can split other directions.
 
-    Vectors whose coordinates sum to 0, as normalised ones do, have an axis of rounding errors, where trees may split.
-    Without it four ensembles on AG scored the same within 0.002; it stays, so that published numbers do.
+    Vectors whose coordinates sum to 0, as normalised ones do, have an axis of rounding errors. Trees may split it.
+    Without that axis four ensembles on AG scored the same within 0.002. The axis stays, so that published numbers do.
     """
 
     scaling: Scaling
     axes: Floats
-    """float32 (d, d): a column an axis."""
+    """float32 (d, d): one axis a column."""
 
     @classmethod
     def of(cls, scaling: Scaling, vectors: Floats) -> "Rotated":
-        """Take the axes from vectors, float32 (n, d)."""
+        """Compute the axes of vectors, float32 (n, d), after scaling."""
         scaled = scaling(vectors).astype(np.float64)
         scaled -= scaled.mean(0)
         return cls(scaling, np.linalg.eigh(scaled.T @ scaled)[1].astype(np.float32))
@@ -77,30 +78,29 @@ def standardised(vectors: Floats) -> Scaling:
     return Scaling("standardised", vectors.mean(0, dtype=np.float64), 1 / np.where(deviation > 0, deviation, 1))
 
 
-def _covariance(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.atleast_2d(np.cov(vectors, rowvar=False))
-
-
 def shrinkage(vectors: Floats, again: Floats) -> Scaling:
-    """Return the linear estimate of the vectors without noise, scaled to coordinates of deviation 1 in the mean.
+    """Return the linear estimate of the vectors without noise; its coordinates have mean variance 1.
 
-    Directions whose share of signal is within four standard errors of 0 are left out, unless all of them are: noise
-    that is far larger there than the signal elsewhere would drown it.
+    It leaves out directions with a share of signal within four standard errors of 0, unless that is true of all. There
+    the noise may be far larger than the signal elsewhere, and would drown it.
 
     Args:
         vectors: float32 (n, d), publications of n texts.
-        again: of the same texts, with fresh noise: what both have in common is the signal.
+        again: publications of the same texts with fresh noise; the signal is what both have in common.
 
     Raises:
         ValueError: there is one text, or all vectors are the same.
     """
     from scipy import linalg
 
+    def covariance(sample: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.atleast_2d(np.cov(sample, rowvar=False))
+
     if len(vectors) < 2:
         raise ValueError("noise cannot be told from a single text")
     first, second = vectors.astype(np.float64), again.astype(np.float64)
-    total = (_covariance(first) + _covariance(second)) / 2
-    noise = _covariance(first - second) / 2
+    total = (covariance(first) + covariance(second)) / 2
+    noise = covariance(first - second) / 2
     ridge = 1e-9 * np.trace(total) / len(total) * np.eye(len(total))
     shares, axes = linalg.eigh(total - noise, total + ridge)  # axes whiten: axes.T @ (total + ridge) @ axes = 1
     significant = shares > 4 / np.sqrt(len(vectors))

@@ -1,4 +1,4 @@
-"""The members of the portfolio: classifiers of a family, trained on vectors that are scaled in one way."""
+"""Define what every classifier of the portfolio learns from, and what training one gives."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,38 +8,50 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakboard.attacks._portfolio.inputs import Rotated, Scaling
-from leakboard.interfaces import Floats, Integers
+from leakboard.attacks._portfolio.options import PortfolioAttack
+from leakboard.interfaces import Floats, Integers, Secret
 from leakboard.threats.secrets import KnownTexts
 
 Family = Literal["mlp", "logistic", "discriminant", "neighbours", "svm", "kernel", "trees"]
 Scores = dict[str, Floats]
-"""For each secret float32 (n, values): log-probabilities, or what is like them up to a scale."""
+"""For each secret float32 (n, values): log-probabilities, up to a scale and a shift of each row."""
 Scorer = Callable[[Floats], Scores]
 
 
-class Trained(NamedTuple):
-    """What a family makes of known texts."""
+@dataclass(frozen=True)
+class Task:
+    """What a classifier learns: secrets, from the attacker's texts."""
 
-    scores: Scorer
-    again: "Callable[[KnownTexts], Trained] | None" = None
-    """Trains on other texts with the choices that dev made; None for a family that dev stops, and for what it gave."""
+    train: KnownTexts
+    dev: KnownTexts
+    secrets: tuple[Secret, ...]
+    options: PortfolioAttack
+    seed: int
+
+
+class Trained(NamedTuple):
+    """A classifier that has learned from known texts."""
+
+    scorer: Scorer
+    retrain: "Callable[[KnownTexts], Trained] | None" = None
+    """Train on other texts, with the choices that were made on dev; None for a classifier that was stopped on dev, and
+    for one that was itself retrained."""
     remark: str = ""
-    """What a reader must know, as that a classifier did not converge; it is part of the member's name."""
+    """A warning for readers that becomes part of the member's name, as that a classifier did not converge."""
 
 
 @dataclass(frozen=True)
 class Member:
-    """A trained classifier of the portfolio."""
+    """A trained classifier of the portfolio, with the scaling of its inputs."""
 
     name: str
     inputs: Scaling | Rotated
-    """How vectors are scaled for it."""
     trained: Trained
     on_dev: Scores
-    """What it gives the dev texts, before it learned from them."""
+    """Scores of the dev texts, from before the classifier learned from them."""
 
     def __call__(self, vectors: Floats) -> Scores:
-        return self.trained.scores(self.inputs(vectors))
+        return self.trained.scorer(self.inputs(vectors))
 
 
 def log_loss(scores: NDArray[Any], truth: Integers) -> float:

@@ -1,1 +1,1 @@
-"""What attacks that read texts from vectors share."""
+"""Help attacks that read texts from vectors: the attacker's vocabulary and a language model."""

@@ -1,4 +1,4 @@
-"""A language model conditioned on a vector: it writes the text that the vector was made of."""
+"""Write the text of a vector with a language model that is conditioned on the vector."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
@@ -10,25 +10,25 @@ from leakboard.execution import devices
 from leakboard.interfaces import Floats
 
 PADDING, START, END, UNKNOWN = range(4)
-FIRST = 4
+FIRST_UNIT = 4
 """Code of the most frequent unit."""
 FREQUENT = 1_000
-"""Units of the first softmax: all characters, and the words that make up most of a text."""
-TOGETHER = 1_000
-"""Texts that are written at once."""
+"""Units of the first softmax: enough for all characters, and for the words that make up most of a text."""
+TEXTS_AT_ONCE = 1_000
+"""Number of texts that are written at once."""
 
 
 def coded(texts: Iterable[Sequence[str]], units: Sequence[str]) -> list[torch.Tensor]:
     """Return the codes of each text's units, int64, between its start and its end."""
-    codes = {unit: code for code, unit in enumerate(units, FIRST)}
+    codes = {unit: code for code, unit in enumerate(units, FIRST_UNIT)}
     return [torch.tensor([START, *(codes.get(unit, UNKNOWN) for unit in text), END]) for text in texts]
 
 
 class LanguageModel(torch.nn.Module):
-    """P(unit | those before it, vector): an LSTM that starts from the vector and sees it with every unit.
+    """P(unit | units before it, vector): an LSTM that starts from the vector and sees it again with every unit.
 
-    Its softmax is adaptive (Grave et al. 2017): beyond the most frequent, units share one output of the first softmax
-    and have a second of their own, on half of the dimensions, which is computed only where such a unit comes next.
+    Its softmax is adaptive (Grave et al. 2017). Rare units share one output of the first softmax. A second softmax, on
+    half of the dimensions, distinguishes them; it is computed only where a rare unit comes next.
     """
 
     def __init__(self, dimension: int, units: int, embedding: int, hidden: int):
@@ -42,7 +42,7 @@ class LanguageModel(torch.nn.Module):
     def loss(
         self, vectors: torch.Tensor, texts: Sequence[torch.Tensor], reduction: Literal["mean", "sum"] = "mean"
     ) -> torch.Tensor:
-        """Return -ln P of the units of coded texts, with their ends, given float32 (n, d)."""
+        """Return -ln P of the units of coded texts and of their ends, given vectors, float32 (n, d)."""
         padded = pad_sequence(list(texts), batch_first=True, padding_value=PADDING).to(vectors.device)
         context, state = self._start(vectors)
         states, _ = self._step(padded[:, :-1], context, state)
@@ -52,10 +52,10 @@ class LanguageModel(torch.nn.Module):
 
     @torch.no_grad()
     def write(self, vectors: torch.Tensor, longest: int) -> list[list[int]]:
-        """Return the codes of the likeliest units, one after the other, up to the end or the longest text."""
+        """Choose the likeliest unit again and again, until the text ends or has ``longest`` units; return the codes."""
         context, state = self._start(vectors)
         last = torch.full((len(vectors), 1), START, device=vectors.device)
-        written, ended = [], torch.zeros(len(vectors), dtype=torch.bool, device=vectors.device)
+        columns, ended = [], torch.zeros(len(vectors), dtype=torch.bool, device=vectors.device)
         for _ in range(longest):
             states, state = self._step(last, context, state)
             scores = self.output.log_prob(states[:, 0])
@@ -64,8 +64,8 @@ class LanguageModel(torch.nn.Module):
             ended = ended | (last[:, 0] == END)
             if ended.all():
                 break
-            written.append(torch.where(ended, PADDING, last[:, 0]))
-        codes = torch.stack(written, dim=1) if written else torch.zeros(len(vectors), 0, dtype=torch.int64)
+            columns.append(torch.where(ended, PADDING, last[:, 0]))
+        codes = torch.stack(columns, dim=1) if columns else torch.zeros(len(vectors), 0, dtype=torch.int64)
         return [[code for code in row if code != PADDING] for row in codes.tolist()]
 
     def _start(self, vectors: torch.Tensor) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
@@ -75,14 +75,14 @@ class LanguageModel(torch.nn.Module):
     def _step(
         self, codes: torch.Tensor, context: torch.Tensor, state: tuple[torch.Tensor, torch.Tensor]
     ) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
-        again = context.unsqueeze(1).expand(-1, codes.shape[1], -1)
+        repeated = context.unsqueeze(1).expand(-1, codes.shape[1], -1)
         result: tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]
-        result = self.lstm(torch.cat([self.units(codes), again], dim=2), state)
+        result = self.lstm(torch.cat([self.units(codes), repeated], dim=2), state)
         return result
 
 
-def written(model: LanguageModel, vectors: Floats, units: Sequence[str], longest: int) -> Iterator[list[str]]:
-    """Yield the units that the model writes for each vector, given those that it knows."""
-    for part in torch.from_numpy(vectors).split(TOGETHER):
+def write_texts(model: LanguageModel, vectors: Floats, units: Sequence[str], longest: int) -> Iterator[list[str]]:
+    """Yield the units that the model writes for each vector; ``units`` are the vocabulary in the order of the codes."""
+    for part in torch.from_numpy(vectors).split(TEXTS_AT_ONCE):
         for codes in model.write(part.to(devices.device()), longest):
-            yield [units[code - FIRST] for code in codes]
+            yield [units[code - FIRST_UNIT] for code in codes]

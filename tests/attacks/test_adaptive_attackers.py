@@ -1,9 +1,9 @@
-"""Attackers who know the mechanism: what denoising takes off, and that several publications tell more than one."""
+"""Attackers that know the mechanism: denoising removes noise, and several publications reveal more than one."""
 
 import numpy as np
 import pytest
 
-from leakboard.attacks._portfolio.inputs import Scaling, plain_scalings, shrinkage
+from leakboard.attacks._portfolio.inputs import Scaling, shrinkage
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.attacks.entity_presence import EntityPresence
 from leakboard.claims import ReleaseClaim
@@ -22,7 +22,7 @@ def rng(seed=0):
 
 @pytest.fixture(scope="module")
 def planted(make_corpus):
-    """Texts that are numbers, whose gender a fixed direction of their vectors gives away."""
+    """Return numbered texts; a fixed direction of their vectors will show the gender."""
     genders = {split: rng(i).integers(0, 2, N) for i, split in enumerate(("train", "dev", "test"))}
     splits = {split: {"gender": codes, "person": codes} for split, codes in genders.items()}
     secrets = [("gender", ("f", "m"), "attribute"), ("person", ("absent", "present"), "entity")]
@@ -30,7 +30,7 @@ def planted(make_corpus):
 
 
 class Noisy(FittedVictim):
-    """A victim whose clean vectors are known and whose noise is given; it claims privacy."""
+    """A victim with known clean vectors and given noise; it claims privacy."""
 
     publishes = ("documents", "releases")
     encodes_texts = True
@@ -38,7 +38,7 @@ class Noisy(FittedVictim):
     dimension = 6
 
     def __init__(self, corpus, noise, claim=claim):
-        self.noise, self.claim, self.asked = noise, claim, 0
+        self.noise, self.claim, self.encodings = noise, claim, 0
         self.clean = np.zeros((3 * N, self.dimension), np.float32)
         for split in ("train", "dev", "test"):
             rows, secret = corpus.texts(split).rows, corpus.column(split, "gender")
@@ -50,7 +50,7 @@ class Noisy(FittedVictim):
         return self
 
     def inputs(self, texts):
-        self.asked += 1
+        self.encodings += 1
         return self.clean[[int(text.split()[1]) for text in texts]]
 
     def release(self, values, generator):
@@ -69,7 +69,7 @@ def independent(shape, generator):
 
 
 def accuracy(corpus, noise, attack=AttributeInference, claim=Noisy.claim, **options):
-    """Return what an attacker reaches, its result, and the victim."""
+    """Return the score of an attack, its result, and the victim."""
     victim = Noisy(corpus, noise, claim)
     streams = Streams(0, corpus.name, "noisy", "attack")
     published = publish(victim, victim, corpus, streams)
@@ -79,24 +79,24 @@ def accuracy(corpus, noise, attack=AttributeInference, claim=Noisy.claim, **opti
 
 
 class TestSharedNoise:
-    """One number for all coordinates: large for a linear attacker on raw vectors, nothing for one that centres them."""
+    """One number for all coordinates hides the secret in raw vectors; centring removes it."""
 
     @pytest.mark.parametrize("inputs", ["centred", "above minimum", "per vector", "shrunken"])
     def test_removed(self, planted, inputs):
         assert accuracy(planted, shared, portfolio="logistic", inputs=inputs)[0] > 0.97
 
+    def test_removed_before_guessing_entities(self, planted):
+        assert accuracy(planted, shared, EntityPresence, portfolio="logistic", inputs="centred")[0] > 0.97
+
     def test_the_papers_attacker_does_worse(self, planted):
         assert accuracy(planted, shared, portfolio="mlp")[0] < 0.9
 
-    def test_the_ensemble_finds_it_by_itself(self, planted):
+    def test_the_ensemble_removes_it_by_itself(self, planted):
         assert accuracy(planted, shared)[0] > 0.97
-
-    def test_entities_alike(self, planted):
-        assert accuracy(planted, shared, EntityPresence, portfolio="logistic", inputs="centred")[0] > 0.97
 
 
 class TestIndependentNoise:
-    """Averages of several publications of a text lose the noise by the root of their number."""
+    """Averaging m publications of a text divides the noise by the square root of m."""
 
     def test_observations_of_the_same_text(self, planted):
         once, few, many = (
@@ -104,7 +104,7 @@ class TestIndependentNoise:
             for m in (1, 4, 32)
         )
         assert once < few - 0.05 < many - 0.1
-        # the best guess from m sums: Phi(distance / 2 sd), distance sqrt(2) between the two kinds of text
+        # the best guess from m sums is right with Phi(distance / 2 sd); the distance between the genders is sqrt(2)
         assert many == pytest.approx(0.97, abs=0.04)
 
     def test_the_claim_is_composed(self, planted):
@@ -113,10 +113,10 @@ class TestIndependentNoise:
 
     def test_queries_are_made_once_and_answered_with_fresh_noise(self, planted):
         _, _, victim = accuracy(planted, independent, portfolio="logistic", inputs="raw", queries=5)
-        assert victim.asked == 3 + 1  # a publication of each split, and the attacker's texts encoded once more
+        assert victim.encodings == 3 + 1  # a publication of each split, and one encoding of the attacker's texts
 
     def test_more_queries_teach_more(self, planted):
-        """With few texts and much noise the learned direction itself is noisy."""
+        """With few texts and much noise, the learned direction is noisy, too."""
         few = planted.with_rows("train", range(60))
         scores = [
             accuracy(few, independent, portfolio="logistic", inputs="standardised", queries=q, observations=8)[0]
@@ -126,9 +126,9 @@ class TestIndependentNoise:
 
 
 class TestDenoising:
-    """The maps themselves."""
+    """The maps, without a classifier."""
 
-    def test_a_shift_is_taken_off_exactly(self):
+    def test_a_shift_is_removed_exactly(self):
         vectors = rng().random((50, 8)).astype(np.float64)
         vectors[:, 0] = 0.0
         shifted = vectors + rng(1).laplace(0, 20, (50, 1))
@@ -137,7 +137,7 @@ class TestDenoising:
         assert np.abs(centred(shifted) - centred(vectors)).max() < 1e-5
 
     def test_shrinkage_is_the_best_linear_estimate(self):
-        """Against the regression of the clean on the noisy vectors, which an attacker could not compute."""
+        """Compare with the regression of the clean on the noisy vectors, which an attacker cannot compute."""
         n, d = 400_000, 5
         clean = rng().normal(size=(n, d)) @ rng(1).normal(size=(d, d)) + 3.0
         deviations = np.array([0.1, 1.0, 3.0, 10.0, 0.5])
@@ -162,8 +162,5 @@ class TestDenoising:
 
     def test_without_a_claim_nothing_is_denoised(self, planted):
         _, result, victim = accuracy(planted, lambda shape, g: np.zeros(shape), claim=None)
-        assert victim.asked == 3
+        assert victim.encodings == 3
         assert not any(name in result.details for name in ("centred", "above minimum", "shrunken"))
-
-    def test_plain_scalings_are_the_three(self):
-        assert [s.name for s in plain_scalings(np.ones((3, 2), np.float32))] == ["raw", "standardised", "per vector"]

@@ -1,28 +1,30 @@
-"""The linear support vector machines of the ensemble: exact minima, and those of scikit-learn."""
+"""The linear support vector machines of the ensemble: their minima are exact, and scikit-learn finds the same."""
+
+import dataclasses
 
 import numpy as np
 import pytest
-from test_attacks import AGE, GENDER, linear, world
-from test_ensemble import accuracy, trained
+from planted import AGE, GENDER, accuracies, linear, task_of, trained, world
 
-from leakboard.attacks._portfolio import linear_svm as _linear_svm
+from leakboard.attacks._portfolio import linear as families
+from leakboard.attacks._portfolio.linear import fit_svm, svm_weights
 from leakboard.threats.secrets import KnownTexts
 
 
 def test_two_texts_by_hand():
-    """One at 1 and one at -1, the constant coordinate 1: w^2 / 2 + 2 (1 - w)^2 is least at w = 4 / 5."""
+    """With texts at 1 and -1, and a constant coordinate of 1, w^2 / 2 + 2 (1 - w)^2 is least at w = 4 / 5."""
     known = np.array([[1.0, 1.0], [-1.0, 1.0]])
-    assert np.allclose(_linear_svm.svm_weights(known, np.array([1.0, -1.0]))[0], [0.8, 0.0])
+    assert np.allclose(svm_weights(known, np.array([1.0, -1.0]))[0], [0.8, 0.0])
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_the_minimum_is_exact(seed):
-    """The gradient is 0, also of few texts, of coordinates of unlike sizes, and of separable texts."""
+    """The gradient is 0, also with few texts, coordinates of unlike sizes, and separable texts."""
     rng = np.random.default_rng(seed)
     known = rng.normal(size=(rng.integers(5, 400), 12)) * 10.0 ** rng.uniform(-2, 2, 12)
     signs = np.where(known[:, 0] / known[:, 0].std() + (seed % 3) * rng.normal(size=len(known)) > 0, 1.0, -1.0)
-    weights, is_least = _linear_svm.svm_weights(known, signs)
-    assert is_least
+    weights, is_minimum = svm_weights(known, signs)
+    assert is_minimum
     gradient = weights - 2 * known.T @ (signs * np.maximum(0, 1 - signs * (known @ weights)))
     assert np.abs(gradient).max() < 1e-8 * np.abs(known).sum(0).max()
 
@@ -32,8 +34,8 @@ def test_the_minimum_is_exact(seed):
 def test_few_texts_and_constant_ones(shape, classes):
     signs = np.where(np.arange(shape[0]) % classes == 0, 1.0, -1.0)
     for known in (np.random.default_rng(0).normal(size=shape), np.ones(shape)):
-        weights, is_least = _linear_svm.svm_weights(known, signs)
-        assert is_least
+        weights, is_minimum = svm_weights(known, signs)
+        assert is_minimum
         short = np.maximum(0, 1 - signs * (known @ weights))
         assert np.allclose(weights, 2 * known.T @ (signs * short), atol=1e-9)
 
@@ -44,31 +46,31 @@ def test_the_slope_is_the_objectives_derivative():
     weights, step = rng.normal(size=(2, 4))
 
     def objective(length):
-        there = weights + length * step
-        return there @ there / 2 + (np.maximum(0, 1 - signs * (known @ there)) ** 2).sum()
+        moved = weights + length * step
+        return moved @ moved / 2 + (np.maximum(0, 1 - signs * (known @ moved)) ** 2).sum()
 
     away = np.array([weights @ step, step @ step])
     for length in (0.0, 0.3, 1.0):
-        slope = _linear_svm._slope(away, signs * (known @ weights), signs * (known @ step), length)
+        slope = families._slope(away, signs * (known @ weights), signs * (known @ step), length)
         assert slope == pytest.approx((objective(length + 1e-6) - objective(length - 1e-6)) / 2e-6, rel=1e-5)
 
 
-def test_with_dev_they_are_those_of_train_and_dev():
+def test_retrained_machines_are_those_of_train_and_dev():
     view, vectors, _ = world(linear, [GENDER, AGE])
-    both = KnownTexts.joined([view.train, view.dev])
-    fitted = [_linear_svm.fit_svm(texts, view.dev, view.secrets, None, 0) for texts in (view.train, both)]
-    again, whole = fitted[0].again(both).scores(vectors), fitted[1].scores(vectors)
-    assert all(np.array_equal(again[name], whole[name]) for name in whole)
-    assert not np.array_equal(whole["age"], fitted[0].scores(vectors)["age"])
+    task, both = task_of(view), KnownTexts.joined([view.train, view.dev])
+    first, whole = fit_svm(task), fit_svm(dataclasses.replace(task, train=both)).scorer(vectors)
+    retrained = first.retrain(both).scorer(vectors)
+    assert all(np.array_equal(retrained[name], whole[name]) for name in whole)
+    assert not np.array_equal(whole["age"], first.scorer(vectors)["age"])
 
 
-def test_a_machine_that_needs_more_steps_is_told(monkeypatch):
-    monkeypatch.setattr(_linear_svm, "STEPS", 1)
+def test_a_machine_that_needs_more_steps_is_reported(monkeypatch):
+    monkeypatch.setattr(families, "STEPS", 1)
     view, *_ = world(linear, [GENDER])
     assert trained("svm", view).name.endswith("(stopped at 1 steps)")
 
 
-def test_they_are_scikit_learns():
+def test_decision_functions_are_scikit_learns():
     from sklearn.preprocessing import StandardScaler
     from sklearn.svm import LinearSVC
 
@@ -78,15 +80,14 @@ def test_they_are_scikit_learns():
     for name in ("gender", "age"):
         model = LinearSVC(dual=False, tol=1e-10, max_iter=10_000)
         model.fit(inputs.transform(view.vectors), view.values[name])
-        theirs = model.decision_function(inputs.transform(vectors))
-        ours = scores[name][:, 1] if name == "gender" else scores[name]
-        assert np.allclose(ours, theirs, atol=1e-4)
+        expected = model.decision_function(inputs.transform(vectors))
+        assert np.allclose(scores[name][:, 1] if name == "gender" else scores[name], expected, atol=1e-4)
 
 
-def test_a_secret_with_too_many_values_leaves_the_others_theirs(monkeypatch):
-    monkeypatch.setattr(_linear_svm, "MOST_VALUES", 2)
+def test_only_a_secret_with_too_many_values_has_no_machines(monkeypatch):
+    monkeypatch.setattr(families, "MAX_VALUES", 2)
     view, vectors, truth = world(linear, [GENDER, AGE])
     member = trained("svm", view)
-    assert accuracy(member, vectors, truth) > 0.9
+    assert accuracies(member(vectors), truth)["gender"] > 0.9
     assert not member(vectors)["age"].any()
     assert member.name.endswith("(age has over 2 values)")

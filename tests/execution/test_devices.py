@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from leakboard.attacks._portfolio.classifiers import fit_mlp
+from leakboard.attacks._portfolio.members import Task
+from leakboard.attacks._portfolio.mlp import fit_mlp
 from leakboard.attacks._reading.language_model import LanguageModel, coded
 from leakboard.attacks.bag_of_words import BagOfWords
 from leakboard.errors import StopRun
@@ -123,9 +124,9 @@ def mlp():
     options = SimpleNamespace(hidden=16, learning_rate=1e-2, batch_size=32, epochs=20, patience=5)
     secrets = (Secret("s", ("no", "yes"), "attribute"),)
     with seeded(0):
-        scores = fit_mlp(known(400, 0), known(100, 1), secrets, options, 0)
+        scorer = fit_mlp(Task(known(400, 0), known(100, 1), secrets, options, 0)).scorer
     test = known(200, 2)
-    return np.mean(scores(test.vectors)["s"].argmax(1) == test.values["s"])
+    return np.mean(scorer(test.vectors)["s"].argmax(1) == test.values["s"])
 
 
 def texts_view():

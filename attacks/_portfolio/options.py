@@ -1,0 +1,43 @@
+"""Hold the options that `attribute_inference` and `entity_presence` share."""
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field
+
+from leakboard.attacks._portfolio.inputs import Inputs
+from leakboard.suite.options import ALWAYS_NAMED, Count, shared
+from leakboard.threats.secrets import SecretsAttack
+
+Portfolio = Literal["ensemble", "mlp", "logistic"]
+
+
+@shared
+class PortfolioAttack(SecretsAttack):
+    """The classifiers to train, and the MLP's recipe: two layers, ReLU, one head a secret, early stopping on dev."""
+
+    portfolio: Annotated[Portfolio, ALWAYS_NAMED] = "ensemble"
+    """``ensemble``: MLP, logistic regression, discriminant analysis, linear SVM, neighbours, kernel and trees, stacked
+    on dev; ``mlp``: the papers' classifier alone; ``logistic``: logistic regression alone."""
+    inputs: Inputs | None = None
+    """Scaling of the vectors; null: ``raw`` for one classifier, all for an ensemble, but the last three only if the
+    victim adds noise."""
+    queries: Count = 1
+    """Publications of each of the attacker's own texts to learn from."""
+    observations: Count = 1
+    """Publications of each test text that the attacker sees and averages."""
+    hidden: Count = 512
+    """ReLU units of the MLP."""
+    epochs: Count = 60
+    """Most passes over the attacker's texts."""
+    patience: Count = 6
+    """Stop after this many epochs without a better dev loss."""
+    batch_size: Count = 256
+    """Texts a step."""
+    learning_rate: Annotated[float, Field(gt=0)] = 1e-3
+    """Adam's."""
+
+    @classmethod
+    def example(cls, folder: Path) -> Self:
+        """Return an attack that trains narrow networks for one epoch."""
+        return cls(hidden=8, epochs=1, batch_size=16)
