@@ -1,4 +1,4 @@
-"""One suite for every plugin. It finds them by itself: a new file joins without being listed here."""
+"""One suite for every plugin; it finds them by itself, so a new file joins without being listed here."""
 
 import os
 from pathlib import Path
@@ -6,20 +6,19 @@ from pathlib import Path
 import pins
 import pytest
 
-from leakboard.conformance.promises import examine
 from leakboard.conformance.subjects import Group
-from leakboard.conformance.suite import promises_of
+from leakboard.conformance.suite import examine, promises_of
 from leakboard.suite.registry import KINDS, Registry
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 PROXIES = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
-SURROUNDINGS = PROXIES | {
+ENVIRONMENT = PROXIES | {
     "no_proxy": "",
     "NO_PROXY": "",
     "HF_HUB_OFFLINE": "1",
     "LEAKBOARD_DATA": os.environ.get("LEAKBOARD_DATA") or str(CHECKOUT.parent / "shared" / "data"),
 }
-"""No network; published files are the local ones, if any."""
+"""No network; public files only if they are on this computer."""
 REGISTRY = Registry()
 LISTINGS = [listing for kind in KINDS for listing in REGISTRY.listings(kind)]
 NAMES = [f"{listing.kind}/{listing.name}" for listing in LISTINGS]
@@ -27,12 +26,12 @@ NAMES = [f"{listing.kind}/{listing.name}" for listing in LISTINGS]
 
 @pytest.fixture(scope="session")
 def group(tmp_path_factory):
-    return Group(REGISTRY, LISTINGS, tmp_path_factory.mktemp("conformance"), **SURROUNDINGS)
+    return Group(REGISTRY, LISTINGS, tmp_path_factory.mktemp("conformance"), **ENVIRONMENT)
 
 
 @pytest.fixture(autouse=True)
-def _surrounded(monkeypatch):
-    for name, value in SURROUNDINGS.items():
+def _environment(monkeypatch):
+    for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
 
 
@@ -48,16 +47,16 @@ def test_a_plugin_keeps(name, promise, group):
     outcome = examine(promise, group.subjects[name])
     if outcome.status == "skipped":
         pytest.skip(outcome.reason)
-    assert outcome.status == "passed", f"{outcome.place}: {outcome.reason}"
+    assert outcome.status == "passed", f"{outcome.location}: {outcome.reason}"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_results_are_those_of_the_revision(name, group):
-    """`make pins` writes them anew."""
+    """`make pins` writes the pins."""
     subject = group.subjects[name]
     if "not installed" in subject.listing.problem:
         pytest.skip(subject.listing.problem)
-    answer = group.elsewhere[name]
+    answer = group.subprocess_answers[name]
     if name.startswith("datasets/") and not (answer.numbers and (pins.IS_WRITING or name in pins.read())):
         pytest.skip("its public file, or a model that it needs, is not here, or was not when pins were written")
     assert answer.numbers, answer.failure

@@ -1,4 +1,4 @@
-"""The other side of the conformance suite: a plugin that breaks the contract fails, with the reason and its line."""
+"""The conformance suite itself: plugins that keep the contract pass, and broken ones fail with reason and line."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -6,78 +6,76 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from leakboard.conformance.expect import Broken
-from leakboard.conformance.promises import examine
+from leakboard.conformance.promises import Broken
 from leakboard.conformance.subjects import Group
-from leakboard.conformance.suite import outcomes, promises_of
-from leakboard.conformance.watched import Sides, attacked
+from leakboard.conformance.suite import examine, outcomes, promises_of
+from leakboard.conformance.watched import VictimSides, run_watched
 from leakboard.suite.registry import Registry
 from leakboard.threats.secrets import SecretsAttack
 
 
 @pytest.fixture(scope="module")
 def sides(tmp_path_factory):
-    return Sides(Registry(), tmp_path_factory.mktemp("examples"))
+    return VictimSides(Registry(), tmp_path_factory.mktemp("examples"))
 
 
 class Guesses(SecretsAttack):
-    """An attack on secrets whose answer is given."""
-
-    def __init__(self, guess):
-        self.guess = guess
+    """An attack on secrets that gives every value the score 0."""
 
     def fit(self, view, seed):
-        return lambda vectors: {secret.name: self.guess(view, vectors, len(secret.values)) for secret in view.secrets}
+        return lambda vectors: {secret.name: self.scores(view, vectors, secret) for secret in view.secrets}
+
+    def scores(self, view, vectors, secret):
+        return np.zeros((len(vectors), len(secret.values)), np.float32)
 
 
-def zeros(view, vectors, values):
-    return np.zeros((len(vectors), values), np.float32)
+class Drawing(Guesses):
+    def scores(self, view, vectors, secret):
+        return super().scores(view, vectors, secret) + np.random.default_rng().random(dtype=np.float32)
 
 
-def drawn(view, vectors, values):
-    return np.random.default_rng().random((len(vectors), values)).astype(np.float32)
+class WritingIntoVectors(Guesses):
+    def scores(self, view, vectors, secret):
+        vectors[:] = 0.0
+        return super().scores(view, vectors, secret)
 
 
-def writing(view, vectors, values):
-    vectors[:] = 0.0
-    return zeros(view, vectors, values)
+class WritingIntoTheView(Guesses):
+    def scores(self, view, vectors, secret):
+        view.vectors[:] = 0.0
+        return super().scores(view, vectors, secret)
 
 
-def writing_into_the_view(view, vectors, values):
-    view.vectors[:] = 0.0
-    return zeros(view, vectors, values)
+def test_an_attack_that_keeps_the_contract_is_recorded(sides):
+    watched, _ = run_watched(Guesses(), sides(Guesses()))
+    assert len(watched.calls) == 1
 
 
 @pytest.mark.parametrize(
-    ("guess", "complaint"),
+    ("attack", "complaint"),
     [
-        (zeros, ""),
-        (drawn, "answers the same question otherwise"),
-        (writing, "writes into what it is shown"),
-        (writing_into_the_view, "writes into its view"),
+        (Drawing(), "gives the same question another answer"),
+        (WritingIntoVectors(), "writes into its inputs"),
+        (WritingIntoTheView(), "writes into its view"),
     ],
 )
-def test_an_attack_that_breaks_the_contract_would_be_found(guess, complaint, sides):
-    attack = Guesses(guess)
-    if not complaint:
-        watched, _ = attacked(attack, sides(attack))
-        assert len(watched.calls) == 1
-        return
+def test_an_attack_that_breaks_the_contract_is_found(attack, complaint, sides):
     with pytest.raises(Broken, match=complaint):
-        attacked(attack, sides(attack))
+        run_watched(attack, sides(attack))
 
 
 def test_an_attack_without_an_applicable_victim_gets_the_reasons(tmp_path):
     threat = SimpleNamespace(needs="documents", why_not_applicable=lambda *_: "texts are too short")
-    sides = Sides(Registry(), tmp_path)
+    sides = VictimSides(Registry(), tmp_path)
     sides.makers = {name: sides.makers[name] for name in list(sides.makers)[:1]}
     with pytest.raises(LookupError, match=r"no victim .* SimpleNamespace: .*: 'texts are too short'"):
         sides(SimpleNamespace(threat=threat))
 
 
-VICTIM = '''"""The lengths of a text: how many letters and how many words it has."""
+LENGTHS = '''"""Publish the lengths of a text: how many letters and how many words it has."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -85,135 +83,169 @@ from leakboard.interfaces import FittedVictim, Victim
 from leakboard.suite.options import victim
 
 
-@victim(revision=1)
-class Mine(Victim):
-    scale: float = 1.0
-    """What lengths are multiplied with."""
-
-    def fit(self, corpus, seed) -> "Lengths":
-        return Lengths(self.scale)
-
-
 @dataclass(frozen=True)
-class Lengths(FittedVictim):
+class FittedLengths(FittedVictim):
     scale: float
 
     def publish_documents(self, texts, rng):
         lengths = [[len(text), len(text.split())] for text in texts]
         return self.scale * np.array(lengths, np.float32)
+
+
+class Lengths(Victim):
+    fitted_class: ClassVar[type] = FittedLengths
+
+    def fit(self, corpus, seed) -> FittedLengths:
+        return self.fitted_class(1.0)
 '''
-BREAKS = {
-    "doubles": (("np.float32", "float"), "publishes documents", "are float64, expected float32", "def publish_doc"),
-    "NaN": (("self.scale *", "np.float32('nan') *"), "publishes documents", "hold NaN or infinity", "def publish_doc"),
-    "noise from elsewhere": (
-        ("self.scale *", "np.random.default_rng().random(dtype=np.float32) *"),
-        "publishes the same each time",
-        "its randomness comes from elsewhere",
+"""The file of every victim below starts with this base class."""
+KEEPS_ALL = '''
+@victim(revision=1)
+class Mine(Lengths):
+    scale: float = 1.0
+    """Factor of the lengths."""
+
+    def fit(self, corpus, seed) -> FittedLengths:
+        return FittedLengths(self.scale)
+'''
+
+
+def publishes(vectors):
+    """Return the code of a victim that publishes an expression of the lengths."""
+    return f"""
+class FittedMine(FittedLengths):
+    def publish_documents(self, texts, rng):
+        lengths = super().publish_documents(texts, rng)
+        return {vectors}
+
+
+@victim(revision=1)
+class Mine(Lengths):
+    fitted_class = FittedMine
+"""
+
+
+NEEDS_LABELS = """
+@victim(revision=1)
+class Mine(Lengths):
+    def fit(self, corpus, seed):
+        corpus.column("train", "label")
+        return super().fit(corpus, seed)
+"""
+HAS_NO_FIT = """
+@victim(revision=1)
+class Mine(Victim):
+    def fitt(self, corpus, seed):
+        return FittedLengths(1.0)
+"""
+DOCUMENTS, REPEATABLE = "publishes documents", "publishes the same each time"
+BROKEN = {
+    "doubles": (publishes("lengths.astype(float)"), DOCUMENTS, "are float64, expected float32", "def publish_doc"),
+    "NaN": (publishes("lengths * np.float32('nan')"), DOCUMENTS, "hold NaN or infinity", "def publish_documents"),
+    "an error": (publishes("texts.all()"), DOCUMENTS, "'Texts' object has no attribute 'all'", "return texts.all()"),
+    "another source of randomness": (
+        publishes("lengths * np.random.default_rng().random(dtype=np.float32)"),
+        REPEATABLE,
+        "it has another source of randomness",
         "def publish_documents",
     ),
     "salted hashes": (
-        ("len(text), len", "hash(text) % 7, len"),
-        "publishes the same each time",
-        "another process makes something else of the same seed",
+        publishes("np.array([[hash(text) % 7] for text in texts], np.float32)"),
+        REPEATABLE,
+        "another process gives another result for the same seed",
         "def fit",
     ),
-    "labels are needed": (
-        ("        return Lengths", "        corpus.column('train', 'label')\n        return Lengths"),
-        "works without task labels",
-        "Column 'label' doesn't exist",
-        "corpus.column",
+    "labels are needed": (NEEDS_LABELS, "works without task labels", "Column 'label' doesn't exist", "corpus.column"),
+    "an undocumented option": (
+        "\n@victim(revision=1)\nclass Mine(Lengths):\n    scale: float = 1.0\n",
+        "is documented",
+        "options without a line",
+        "@victim",
     ),
-    "an undocumented option": (('    """What', '    #"""What'), "is documented", "options without a line", "@victim"),
     "a file at import": (
-        ("@victim", "open('/tmp/left', 'a').close()\n\n\n@victim"),
-        "importing it is free",
+        "open('/tmp/left', 'a').close()\n" + KEEPS_ALL,
+        "imports without side effects",
         "writes /tmp/left",
         "@victim",
     ),
-    "an error": (
-        ("lengths = [", "lengths = texts.all() or ["),
-        "publishes documents",
-        "AttributeError: 'Texts' object has no attribute 'all'",
-        "lengths = ",
-    ),
-    "no fit": (("def fit(", "def fitt("), "is whole", "does not define fit, which every victim has; did", "@victim"),
+    "no fit": (HAS_NO_FIT, "is complete", "does not define fit, which every victim has; did", "@victim"),
 }
 
 
 @pytest.fixture
 def subject(tmp_path):
-    """Return the victim with a part of its source replaced, to be checked."""
+    """Return a function that writes a victim's file and returns the victim, to be checked."""
 
-    made = []
-
-    def write(old="", new=""):
+    def write(code):
         path = tmp_path / "mine.py"
-        path.write_text(VICTIM.replace(old, new, 1) if old else VICTIM)
+        path.write_text(f"{LENGTHS}\n{code}")
         registry = Registry([path])
-        group = Group(registry, [registry.find("victims", "mine", "test")], tmp_path / str(len(made)))
-        made.append(group)
-        return group.subjects["victims/mine"]
+        files = tmp_path / str(len(list(tmp_path.iterdir())))
+        return Group(registry, [registry.find("victims", "mine", "test")], files).subjects["victims/mine"]
 
     return write
 
 
+def checked(name, subject):
+    """Return the outcome of the promise of a name."""
+    (promise,) = [promise for promise in promises_of("victims") if promise.name == name]
+    return examine(promise, subject)
+
+
 def test_a_victim_that_keeps_its_promises_passes(subject):
-    found = list(outcomes(subject()))
-    assert {outcome.status for outcome in found if outcome.reason == ""} == {"passed"}
-    assert [outcome.promise.name for outcome in found if outcome.status == "skipped"] == [
-        "releases are its mechanisms",
+    results = list(outcomes(subject(KEEPS_ALL)))
+    assert {outcome.status for outcome in results if outcome.reason == ""} == {"passed"}
+    assert [outcome.promise.name for outcome in results if outcome.status == "skipped"] == [
+        "releases come from its mechanism",
         "publishes words",
     ]
 
 
-@pytest.mark.parametrize("case", BREAKS)
+@pytest.mark.parametrize("case", BROKEN)
 def test_a_broken_promise_names_reason_and_line(case, subject):
-    replacement, name, reason, line = BREAKS[case]
-    broken = subject(*replacement)
-    (promise,) = [promise for promise in promises_of("victims") if promise.name == name]
-    outcome = examine(promise, broken)
+    code, name, reason, line = BROKEN[case]
+    broken = subject(code)
+    outcome = checked(name, broken)
     assert (outcome.status, reason in outcome.reason) == ("failed", True), outcome
-    file, _, number = outcome.place.partition(":")
+    file, _, number = outcome.location.partition(":")
     path = Path(broken.listing.origin)
     assert file == path.name
     assert line in path.read_text().splitlines()[int(number) - 1]
 
 
-def test_what_rests_on_a_broken_promise_is_skipped(subject):
-    first, *others = outcomes(subject("def fit(", "def fitt("))
-    assert (first.promise.name, first.status) == ("is whole", "failed")
-    assert {(outcome.status, outcome.reason) for outcome in others} == {("skipped", "rests on: is whole")}
+def test_promises_after_a_broken_required_one_are_skipped(subject):
+    first, *others = outcomes(subject(HAS_NO_FIT))
+    assert (first.promise.name, first.status) == ("is complete", "failed")
+    assert {(outcome.status, outcome.reason) for outcome in others} == {("skipped", "requires: is complete")}
 
 
-def test_a_victim_without_a_revision_is_told_that_it_cannot_be_published(subject):
-    (promise,) = [promise for promise in promises_of("victims") if promise.name == "declares a revision"]
-    outcome = examine(promise, subject("@victim(revision=1)", "@victim"))
+def test_a_victim_without_a_revision_gets_the_remark_that_it_cannot_be_published(subject):
+    outcome = checked("declares a revision", subject("\n@victim\nclass Mine(Lengths):\n    pass\n"))
     assert (outcome.status, outcome.reason) == ("passed", "no revision: it may be run, not published")
-    assert examine(promise, subject()).reason == ""
+    assert checked("declares a revision", subject(KEEPS_ALL)).reason == ""
 
 
-def test_what_a_library_does_while_it_is_imported_is_not_the_plugins(subject):
+def test_side_effects_of_a_librarys_import_are_not_the_plugins(subject):
     """scikit-learn sets a variable; the same call in the plugin's own file is the plugin's."""
-    (promise,) = [promise for promise in promises_of("victims") if promise.name == "importing it is free"]
-    assert examine(promise, subject("import numpy as np", "import sklearn, numpy as np")).status == "passed"
-    outcome = examine(promise, subject("import numpy as np", "import os, numpy as np\nos.environ['A'] = 'b'"))
+    assert checked("imports without side effects", subject("import sklearn\n" + KEEPS_ALL)).status == "passed"
+    outcome = checked("imports without side effects", subject("import os\nos.environ['A'] = 'b'\n" + KEEPS_ALL))
     assert (outcome.status, "os.putenv" in outcome.reason) == ("failed", True)
 
 
 def test_a_victim_that_cannot_be_imported_names_the_line_that_fails(subject):
-    first, *_ = outcomes(subject("import numpy as np", "import numpy as np\n\nlengths = undefined"))
+    first, *_ = outcomes(subject("lengths = undefined\n" + KEEPS_ALL))
     assert first.status == "failed"
-    assert "is broken: NameError: name 'undefined' is not defined (mine.py:7)" in first.reason
+    line = LENGTHS.count("\n") + 2
+    assert f"is broken: NameError: name 'undefined' is not defined (mine.py:{line})" in first.reason
 
 
 def test_an_installed_plugin_is_checked_where_its_package_is(tmp_path, monkeypatch):
-    """Its origin is no file's name, and its package need not be LeakBoard's."""
+    """Its origin is not the name of a file, and its package is not LeakBoard's."""
     package = tmp_path / "site" / "lengths"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("import os\n")
-    (package / "victims.py").write_text(
-        VICTIM.replace("np.float32", "float").replace("return self", "return 1.0 * self")
-    )
+    source = LENGTHS + publishes("lengths.astype(float)")
+    (package / "victims.py").write_text(source)
     info = tmp_path / "site" / "lengths-1.2.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: lengths\nVersion: 1.2\n")
@@ -222,10 +254,10 @@ def test_an_installed_plugin_is_checked_where_its_package_is(tmp_path, monkeypat
     monkeypatch.setenv("PYTHONPATH", str(package.parent))
     registry = Registry()
     group = Group(registry, [registry.find("victims", "lengths", "test")], tmp_path / "files")
-    found = {outcome.promise.name: outcome for outcome in outcomes(group.subjects["victims/lengths"])}
-    failed = [outcome for outcome in found.values() if outcome.status == "failed"]
-    assert [(outcome.promise.name, outcome.place) for outcome in failed][:1] == [
-        ("publishes documents", "victims.py:24"),
-    ]
-    assert {found[name].status for name in ("is documented", "importing it is free", "is fitted")} == {"passed"}
-    assert found["publishes the same each time"].status == "passed"  # the other process found the package too
+    results = {outcome.promise.name: outcome for outcome in outcomes(group.subjects["victims/lengths"])}
+    *_, line = (i for i, text in enumerate(source.splitlines(), 1) if "def publish_documents" in text)
+    first = next(outcome for outcome in results.values() if outcome.status == "failed")
+    assert (first.promise.name, first.location) == ("publishes documents", f"victims.py:{line}")
+    # the other process finds the package, too: its results are the same
+    passed = ("is documented", "imports without side effects", "is fitted", "publishes the same each time")
+    assert {results[name].status for name in passed} == {"passed"}

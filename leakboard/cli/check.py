@@ -57,7 +57,7 @@ def check_plugins(console: Console, registry: Registry, listings: Sequence[Listi
             for outcome in outcomes(subject):
                 first = first or outcome
                 counts[outcome.status] += 1
-                why = f"{outcome.reason} ({outcome.place})" if outcome.place else outcome.reason
+                why = f"{outcome.reason} ({outcome.location})" if outcome.location else outcome.reason
                 text = f"{why}\npromised: {outcome.promise.text}" if outcome.status == "failed" else why
                 table.add_row(Text(outcome.promise.name), Text(outcome.status), Text(text))
             console.print(table)

@@ -1,1 +1,1 @@
-"""The conformance suite: what every plugin promises, one function a promise, for any plugin that can be reached."""
+"""Check what every plugin promises: the conformance suite, with one function a promise; `suite` runs it."""

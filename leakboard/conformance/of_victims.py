@@ -1,4 +1,4 @@
-"""What a fitted victim promises."""
+"""Check the promises of victims."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 
 from leakboard.claims import PrivacyClaim
-from leakboard.conformance.expect import NotChecked, expect
-from leakboard.conformance.presentation import same_elsewhere
-from leakboard.conformance.promises import promise
+from leakboard.conformance.promises import NotChecked, expect, promise
 from leakboard.conformance.stand_ins import corpus_without_labels, published
 from leakboard.conformance.subjects import Subject
 from leakboard.conformance.values import content, digest
@@ -19,29 +17,30 @@ from leakboard.errors import RequestError
 from leakboard.interfaces import FittedVictim, Victim
 
 UNPICKLED = {".safetensors", ".npy", ".npz", ".json", ".txt"}
+"""Suffixes of files that are read without pickle."""
 
 
-@promise("victims", opens=True)
+@promise("victims", is_required=True)
 def is_fitted(subject: Subject) -> None:
-    """Its example is fitted on its corpus, which it leaves as it is."""
+    """Its example can be fitted on its corpus, and does not change the corpus."""
     before, reason = digest(content(subject.corpus)), subject.plugin.why_not_applicable(subject.corpus)
     expect(reason == "", f"it does not apply to its example's corpus: {reason}", subject.cls.why_not_applicable)
-    is_one = isinstance(subject.fitted, FittedVictim)
-    expect(is_one, f"fit returns a {type(subject.fitted).__name__}, no FittedVictim", subject.cls.fit)
+    is_fitted_victim = isinstance(subject.fitted, FittedVictim)
+    expect(is_fitted_victim, f"fit returns a {type(subject.fitted).__name__}, no FittedVictim", subject.cls.fit)
     expect(digest(content(subject.corpus)) == before, "it changes the corpus", subject.cls.fit)
 
 
 @promise("victims")
 def publishes_documents(subject: Subject) -> None:
-    """Documents are float32 (n, d), finite, and its own head gives each a label of the corpus."""
+    """Documents are float32 (n, d) and finite; its own head, if any, gives each a label of the corpus."""
     if "documents" not in subject.plugin.publishes:
         raise NotChecked("it publishes no documents")
     corpus, fitted = subject.corpus, subject.fitted
-    texts, place = corpus.texts("test"), type(fitted).publish_documents
+    texts = corpus.texts("test")
     vectors = fitted.publish_documents(texts, np.random.default_rng(0))
-    _expect_floats(vectors, len(texts), place)
+    _expect_floats(vectors, len(texts), type(fitted).publish_documents)
     predicted = fitted.predict(vectors) if corpus.has_labels else None
-    if predicted is None:  # the engine classifies
+    if predicted is None:  # the engine trains a classifier
         return
     head = type(fitted).predict
     expect(predicted.shape == (len(texts),), f"{len(texts)} texts have labels of shape {predicted.shape}", head)
@@ -51,50 +50,50 @@ def publishes_documents(subject: Subject) -> None:
 
 
 @promise("victims")
-def releases_are_its_mechanisms(subject: Subject) -> None:
-    """Its mechanism has the claim's epsilon and delta and draws anew each time; what it publishes is its release."""
+def releases_come_from_its_mechanism(subject: Subject) -> None:
+    """Its mechanism has the claim's epsilon and delta and uses the generator; its documents are the mechanism's."""
     fitted = subject.fitted
     if "releases" not in subject.plugin.publishes or not fitted.claim:
         raise NotChecked("it publishes no releases with a claim")
-    mechanism, claim, place = fitted.mechanism, fitted.claim, type(fitted).mechanism
-    expect(mechanism, "it claims privacy of releases, and has no mechanism", place)
+    mechanism, claim, part = fitted.mechanism, fitted.claim, type(fitted).mechanism
+    expect(mechanism, "it claims privacy of releases, and has no mechanism", part)
     assert mechanism is not None
-    stated, real = ((one.epsilon, one.delta) for one in (claim, mechanism))
-    expect(stated == real, f"epsilon and delta: it claims {stated}, its mechanism has {real}", place)
-    given = np.random.default_rng(0).random((5, mechanism.dimension))
-    released = mechanism.release(given.copy(), np.random.default_rng(1))
-    expect(released.shape == given.shape, f"released are {released.shape} of {given.shape}", place)
-    again = mechanism.release(given, np.random.default_rng(2))
-    expect(not np.array_equal(released, again), "it releases the same whatever the generator", place)
+    claimed, actual = (claim.epsilon, claim.delta), (mechanism.epsilon, mechanism.delta)
+    expect(claimed == actual, f"epsilon and delta: it claims {claimed}, its mechanism has {actual}", part)
+    values = np.random.default_rng(0).random((5, mechanism.dimension))
+    first = mechanism.release(values.copy(), np.random.default_rng(1))
+    expect(first.shape == values.shape, f"inputs of shape {values.shape} give releases of shape {first.shape}", part)
+    second = mechanism.release(values, np.random.default_rng(2))
+    expect(not np.array_equal(first, second), "different generators give the same release", part)
     texts = subject.corpus.texts("test")
     if (inputs := fitted.inputs(texts)) is None:
         return
-    expect(0 <= inputs.min() <= inputs.max() <= 1, "inputs lie outside [0, 1]", type(fitted).inputs)
-    made = mechanism.release(inputs, np.random.default_rng(0)).astype(np.float32)
-    same = np.array_equal(made, fitted.publish_documents(texts, np.random.default_rng(0)))
-    expect(same, "what it publishes is no release of its inputs, bit for bit", type(fitted).inputs)
+    expect(0 <= inputs.min() <= inputs.max() <= 1, "inputs are outside [0, 1]", type(fitted).inputs)
+    released = mechanism.release(inputs, np.random.default_rng(0)).astype(np.float32)
+    same = np.array_equal(released, fitted.publish_documents(texts, np.random.default_rng(0)))
+    expect(same, "its documents are not the release of its inputs, bit for bit", type(fitted).inputs)
 
 
 @promise("victims")
 def publishes_words(subject: Subject) -> None:
-    """Words are float32 (V, d), finite, each named; of a table once, else in the order of the texts."""
+    """Vectors of words are float32 (V, d) and finite; a table has each word once, other words are in text order."""
     if "words" not in subject.plugin.publishes:
         raise NotChecked("it publishes no words")
-    texts, place = subject.corpus.texts("test"), type(subject.fitted).publish_words
+    texts, part = subject.corpus.texts("test"), type(subject.fitted).publish_words
     words = subject.fitted.publish_words(texts, np.random.default_rng(0))
-    expect(words.words, "it publishes no word", place)
-    _expect_floats(words.vectors, len(words.words), place)
+    expect(words.words, "it publishes no word", part)
+    _expect_floats(words.vectors, len(words.words), part)
     if (index := words.text_index) is None:
-        expect(len(set(words.words)) == len(words.words), "a word stands twice in the table", place)
+        expect(len(set(words.words)) == len(words.words), "a word occurs twice in the table", part)
         return
-    expect(index.shape == (len(words.words),), f"text_index has shape {index.shape}", place)
+    expect(index.shape == (len(words.words),), f"text_index has shape {index.shape}", part)
     in_order = bool((np.diff(index) >= 0).all()) and 0 <= index[0] <= index[-1] < len(texts)
-    expect(in_order, "text_index is not in the order of the texts", place)
+    expect(in_order, "text_index is not in the order of the texts", part)
 
 
 @promise("victims")
 def claims_and_coverage_are_in_range(subject: Subject) -> None:
-    """A claim is a PrivacyClaim or None; shares of texts lie between 0 and 1."""
+    """A claim is a PrivacyClaim or None; shares of texts are between 0 and 1."""
     fitted = subject.fitted
     is_claim = fitted.claim is None or isinstance(fitted.claim, PrivacyClaim)
     expect(is_claim, f"its claim is a {type(fitted.claim).__name__}", type(fitted).claim)
@@ -104,18 +103,18 @@ def claims_and_coverage_are_in_range(subject: Subject) -> None:
 
 @promise("victims")
 def publishes_the_same_each_time(subject: Subject) -> None:
-    """The same seed and generator give the same vectors, here and in another process; the corpus stays as it is."""
+    """The same seed and generator give the same vectors, also in another process; publishing changes no corpus."""
     before, fitted = digest(content(subject.corpus)), subject.fitted
-    place = type(fitted).publish_documents
-    first, again = (digest(published(subject.plugin, fitted, subject.corpus)) for _ in range(2))
-    expect(first == again, "the same generator gives other vectors: its randomness comes from elsewhere", place)
-    expect(digest(content(subject.corpus)) == before, "publishing changes the corpus", place)
-    same_elsewhere(subject, first, subject.cls.fit)
+    part = type(fitted).publish_documents
+    first, second = (digest(published(subject.plugin, fitted, subject.corpus)) for _ in range(2))
+    expect(first == second, "the same generator gives other vectors: it has another source of randomness", part)
+    expect(digest(content(subject.corpus)) == before, "publishing changes the corpus", part)
+    subject.expect_same_in_subprocess(first, subject.cls.fit)
 
 
 @promise("victims")
 def is_saved_and_loaded_without_pickle(subject: Subject) -> None:
-    """What save writes holds no pickle, and what load reads publishes the same vectors under the same claim."""
+    """Its saved files hold no pickle; the loaded victim publishes the same vectors and has the same claim."""
     fitted, corpus = subject.fitted, subject.corpus
     with tempfile.TemporaryDirectory() as folder:
         fitted.save(Path(folder))
@@ -123,26 +122,26 @@ def is_saved_and_loaded_without_pickle(subject: Subject) -> None:
         wrong = ", ".join(sorted(suffixes - UNPICKLED))
         expect(not wrong, f"it saves {wrong}; allowed are {', '.join(sorted(UNPICKLED))}", type(fitted).save)
         loaded = subject.example().load(Path(folder))
-        first, again = (digest(published(subject.plugin, one, corpus)) for one in (fitted, loaded))
-    expect(first == again, "what is loaded publishes other vectors than what was saved", subject.cls.load)
-    expect(loaded.claim == fitted.claim, f"what is loaded claims {loaded.claim}", subject.cls.load)
+        before, after = (digest(published(subject.plugin, victim, corpus)) for victim in (fitted, loaded))
+    expect(before == after, "the loaded victim publishes other vectors than the saved one", subject.cls.load)
+    expect(loaded.claim == fitted.claim, f"the loaded victim claims {loaded.claim}", subject.cls.load)
 
 
 @promise("victims")
-def its_recipes_lead_no_further(subject: Subject) -> None:
-    """The recipe without publication, or without protection, is a victim whose own such recipe is itself."""
+def reduced_recipes_are_final(subject: Subject) -> None:
+    """Reducing its recipe to training, or to no protection, gives a victim; reducing that again changes nothing."""
     trained, unprotected = subject.plugin.training_config(), subject.plugin.non_private()
     expect(type(trained) is type(subject.plugin), "it is of another class", subject.cls.training_config)
-    expect(trained.training_config() == trained, "it leads further", subject.cls.training_config)
+    expect(trained.training_config() == trained, "a second call changes it", subject.cls.training_config)
     expect(isinstance(unprotected, Victim), "it is no victim", subject.cls.non_private)
-    expect(unprotected.non_private() == unprotected, "it leads further", subject.cls.non_private)
+    expect(unprotected.non_private() == unprotected, "a second call changes it", subject.cls.non_private)
 
 
 @promise("victims")
 def works_without_task_labels(subject: Subject) -> None:
-    """It is fitted on texts without a task label, or says in a RequestError why it cannot be."""
+    """It can be fitted on texts without a task label, or raises a RequestError with the reason."""
     if subject.plugin.example_corpus():
-        raise NotChecked("it is fitted on a corpus of its own")
+        raise NotChecked("its example has a corpus of its own")
     corpus = corpus_without_labels()
     if reason := subject.plugin.why_not_applicable(corpus):
         raise NotChecked(f"it does not apply: {reason}")
@@ -156,9 +155,9 @@ def works_without_task_labels(subject: Subject) -> None:
         _expect_floats(vectors, len(texts), type(fitted).publish_documents)
 
 
-def _expect_floats(vectors: Any, count: int, place: Any) -> None:
-    """Refuse what is no float32 (count, d) of finite numbers."""
+def _expect_floats(vectors: Any, count: int, part: Any) -> None:
+    """Raise `Broken` unless the vectors are float32 (count, d) and finite."""
     shape, dtype = getattr(vectors, "shape", None), getattr(vectors, "dtype", type(vectors).__name__)
-    expect(shape is not None and len(shape) == 2 and shape[0] == count, f"shape {shape}, expected ({count}, d)", place)
-    expect(dtype == np.float32, f"vectors are {dtype}, expected float32", place)
-    expect(np.isfinite(vectors).all(), "vectors hold NaN or infinity", place)
+    expect(shape is not None and len(shape) == 2 and shape[0] == count, f"shape {shape}, expected ({count}, d)", part)
+    expect(dtype == np.float32, f"vectors are {dtype}, expected float32", part)
+    expect(np.isfinite(vectors).all(), "vectors hold NaN or infinity", part)

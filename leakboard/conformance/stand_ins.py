@@ -1,4 +1,4 @@
-"""The corpus that victims and attacks are tried on, and a victim for attacks."""
+"""Make the corpus that victims are fitted on, and a victim for attacks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PERSONS = ("anna", "otto")
 
 @functools.cache
 def corpus() -> Corpus:
-    """Return 120 texts by 40 users with a label, an attribute and two entities, all of which show in the words."""
+    """Return 120 texts by 40 users; their words show a label, an attribute and two entities."""
     import pandas as pd
 
     from leakboard.data.corpora import build_corpus
@@ -61,24 +61,24 @@ def corpus() -> Corpus:
 
 @functools.cache
 def corpus_without_labels() -> Corpus:
-    """Return the same texts without their task label."""
+    """Return the same texts without a task label."""
     whole = corpus()
     return dataclasses.replace(whole, splits=whole.splits.remove_columns("label"))
 
 
 def corpus_for(victim: Victim) -> Corpus:
-    """Return what a victim's example is fitted on."""
+    """Return the corpus that a victim's example is fitted on."""
     return victim.example_corpus() or corpus()
 
 
-def published(victim: Victim, fitted: FittedVictim, given: Corpus) -> list[Any]:
-    """Return everything that a fitted victim publishes of the test texts, and its predictions."""
-    texts = given.texts("test")
+def published(victim: Victim, fitted: FittedVictim, corpus: Corpus) -> list[Any]:
+    """Return all publications of the test texts, and the fitted victim's predictions."""
+    texts = corpus.texts("test")
     result: list[Any] = []
     if "documents" in victim.publishes:
         vectors = fitted.publish_documents(texts, np.random.default_rng(0))
         result.append(vectors)
-        if given.has_labels:
+        if corpus.has_labels:
             result.append(fitted.predict(vectors))
     if "words" in victim.publishes:
         result.append(fitted.publish_words(texts, np.random.default_rng(0)))
@@ -87,20 +87,20 @@ def published(victim: Victim, fitted: FittedVictim, given: Corpus) -> list[Any]:
 
 @victim
 class Tabled(Victim):
-    """A word is the sum of its neighbours' random vectors, a text the mean of its words; with epsilon, under noise.
+    """A table of words: a word's vector is the sum of its neighbours' random vectors, a text's the mean of its words'.
 
-    It publishes everything that a victim can publish, so that every attack meets it.
+    With an epsilon it adds noise. It publishes documents, words and releases, so that most attacks apply to it.
     """
 
     dimensions: Count = 8
     """Length of a vector."""
     epsilon: Positive | None = None
-    """Claimed for one release; null adds no noise."""
+    """Epsilon claimed for one release; null adds no noise."""
 
     publishes: ClassVar[tuple[Publication, ...]] = ("documents", "words", "releases")
 
     def fit(self, corpus: Corpus, seed: int) -> FittedTabled:
-        """Sum up the vectors of neighbours of every word that occurs twice."""
+        """Sum the vectors of the neighbours of every word that occurs twice."""
         texts = [words(text) for text in corpus.texts("train")]
         counts = Counter(word for text in texts for word in text)
         vocabulary = np.array(sorted(word for word, count in counts.items() if count > 1))
@@ -116,7 +116,7 @@ class Tabled(Victim):
 
 @dataclass(frozen=True)
 class FittedTabled(FittedVictim):
-    """The table."""
+    """A table of words, fitted."""
 
     vocabulary: Strings
     table: Floats
@@ -124,12 +124,12 @@ class FittedTabled(FittedVictim):
 
     @property
     def mechanism(self) -> CubeRelease | None:
-        """Noise on the unit cube, where epsilon is given."""
+        """Noise on the unit cube; None without an epsilon."""
         return None if self.epsilon is None else CubeRelease(self.table.shape[1], self.epsilon, calibration="l1")
 
     @property
     def claim(self) -> ReleaseClaim | None:
-        """The mechanism's."""
+        """The mechanism's claim."""
         return self.mechanism.claim("word") if self.mechanism else None
 
     def inputs(self, texts: Texts) -> Floats:
@@ -137,10 +137,10 @@ class FittedTabled(FittedVictim):
         rows = {word: row for row, word in enumerate(self.vocabulary)}
         known = [[rows[word] for word in words(text) if word in rows] for text in texts]
         centre = np.full(self.table.shape[1], 0.5, np.float32)
-        return np.stack([self.table[places].mean(0) if places else centre for places in known])
+        return np.stack([self.table[chosen].mean(0) if chosen else centre for chosen in known])
 
     def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
-        """Release the mean of each text."""
+        """Release the mean vector of each text."""
         return self._released(self.inputs(texts), rng)
 
     def publish_words(self, texts: Texts, rng: np.random.Generator) -> PublishedWords:

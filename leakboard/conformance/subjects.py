@@ -1,4 +1,4 @@
-"""What is checked: a plugin with its example, and what the checks of several plugins share."""
+"""Hold a plugin while it is checked: its example, fitted or evaluated once for all checks."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from leakboard.conformance import elsewhere
-from leakboard.conformance.expect import NotChecked
+from leakboard.conformance import subprocess_check
+from leakboard.conformance.promises import NotChecked, expect
 from leakboard.conformance.stand_ins import corpus_for
-from leakboard.conformance.watched import Sides, Watched, attacked, example
+from leakboard.conformance.watched import VictimSides, WatchedAttack, example, run_watched
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, FittedVictim
 from leakboard.suite.form import line_of
 from leakboard.suite.registry import BrokenPlugin, Listing, Registry
 from leakboard.threats.threat import AttackResult
 
-UNREACHABLE = ("cannot be fetched", "nltk.downloader")
-"""What a dataset says whose public file, or a model that it needs, is not here."""
+MISSING_FILE = ("cannot be fetched", "nltk.downloader")
+"""Parts of the errors of a dataset whose public file, or a model that it needs, is not on this computer."""
 
 
 class Subject:
-    """A plugin that is checked; its example is fitted, loaded or evaluated once for all of its checks."""
+    """A plugin that is checked; all its checks share one example."""
 
     def __init__(self, listing: Listing, group: Group):
         self.listing, self.group = listing, group
@@ -30,19 +30,19 @@ class Subject:
 
     @cached_property
     def cls(self) -> Any:
-        """Its class."""
+        """The plugin's class."""
         return self.group.registry.load(self.listing.kind, self.listing.name)
 
     @property
     def line(self) -> str:
-        """File and line of its class, or of the file where it cannot be loaded."""
+        """File and line of the plugin's class; line 1 if the class cannot be loaded."""
         try:
             return line_of(self.cls)
         except BrokenPlugin:
             return f"{Path(self.listing.origin).name}:1"
 
     def example(self) -> Any:
-        """Return a new example of itself."""
+        """Return a new example of the plugin."""
         return example(self.group.registry, self.listing.kind, self.listing.name, self.group.folder)
 
     @cached_property
@@ -52,17 +52,17 @@ class Subject:
 
     @cached_property
     def corpus(self) -> Corpus:
-        """What a dataset's example loads, or what a victim's is fitted on.
+        """The corpus that a dataset's example loads, or that a victim's example is fitted on.
 
         Raises:
-            NotChecked: the dataset's public file is not here.
+            NotChecked: the dataset's public file is not on this computer.
         """
         if self.listing.kind == "victims":
             return corpus_for(self.plugin)
         try:
             loaded: Corpus = self.plugin.load()
         except RequestError as error:
-            if not any(reason in str(error) for reason in UNREACHABLE):
+            if not any(part in str(error) for part in MISSING_FILE):
                 raise
             raise NotChecked(f"its public file, or a model that it needs, is not here: {error}") from None
         return loaded
@@ -74,34 +74,48 @@ class Subject:
         return fitted
 
     @cached_property
-    def attacked(self) -> tuple[Watched, AttackResult]:
-        """An attack's example at work, and what it reached."""
-        return attacked(self.plugin, self.group.sides(self.plugin))
+    def attacked(self) -> tuple[WatchedAttack, AttackResult]:
+        """An attack's example after its evaluation, and the result."""
+        return run_watched(self.plugin, self.group.sides(self.plugin))
+
+    def expect_same_in_subprocess(self, digest: str, part: Any) -> None:
+        """Compare with the example's result in another process, where Python salts hashes of text differently.
+
+        Args:
+            digest: of the result in this process.
+            part: of the plugin, that made the result.
+
+        Raises:
+            Broken: the other process gives another result, or none.
+        """
+        answer = self.group.subprocess_answers[self.name]
+        expect(not answer.failure, f"in another process: {answer.failure}", part)
+        expect(answer.digest == digest, "another process gives another result for the same seed", part)
 
 
 class Group:
-    """Plugins that are checked together.
+    """Plugins that are checked together; ``environment`` has variables for the processes that check them.
 
     Raises:
-        RuntimeError: of `elsewhere` and `imported`: the other process ended early.
+        RuntimeError: of the two properties about another process: it ended early.
     """
 
-    def __init__(self, registry: Registry, listings: Sequence[Listing], folder: Path, **surroundings: str):
-        self.registry, self.folder, self.surroundings = registry, folder, surroundings
+    def __init__(self, registry: Registry, listings: Sequence[Listing], folder: Path, **environment: str):
+        self.registry, self.folder, self.environment = registry, folder, environment
         self.subjects = {subject.name: subject for subject in (Subject(listing, self) for listing in listings)}
 
     @cached_property
-    def sides(self) -> Sides:
+    def sides(self) -> VictimSides:
         """The victims that attacks meet."""
-        return Sides(self.registry, self.folder)
+        return VictimSides(self.registry, self.folder)
 
     @cached_property
-    def elsewhere(self) -> dict[str, elsewhere.Answer]:
-        """What every plugin makes of its example in another process."""
-        files = self.folder / "elsewhere"
-        return elsewhere.ask_answers(self.registry, [*self.subjects], files, self.surroundings)
+    def subprocess_answers(self) -> dict[str, subprocess_check.Answer]:
+        """The result of every plugin's example in another process."""
+        files = self.folder / "subprocess"
+        return subprocess_check.ask_answers(self.registry, [*self.subjects], files, self.environment)
 
     @cached_property
-    def imported(self) -> tuple[dict[str, list[str]], list[str]]:
-        """What importing each plugin does in another process, and the files that this leaves."""
-        return elsewhere.ask_imports(self.registry, [*self.subjects], self.folder / "home", self.surroundings)
+    def subprocess_imports(self) -> tuple[dict[str, list[str]], list[str]]:
+        """The side effects of importing each plugin in another process, and the files that are left."""
+        return subprocess_check.ask_imports(self.registry, [*self.subjects], self.folder / "home", self.environment)

@@ -1,16 +1,19 @@
-"""Compare what plugins answer: digests of nested values, a few numbers of them, and the arrays and mappings in them."""
+"""Compare nested values: compute their digests, summarise their numbers, and find their arrays and mappings."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from leakboard.interfaces import Corpus
+
+DIGITS = 6
+"""Significant digits of the numbers of a summary."""
 
 
 def digest(value: Any) -> str:
@@ -18,21 +21,13 @@ def digest(value: Any) -> str:
     h = hashlib.sha256()
 
     def add(item: Any) -> None:
-        if isinstance(item, np.ndarray):
-            h.update(f"{item.dtype}{item.shape}".encode() + np.ascontiguousarray(item).tobytes())
-        elif isinstance(item, Corpus):
-            add(content(item))
-        elif callable(item):
-            pass
-        elif dataclasses.is_dataclass(item):
-            add({field.name: getattr(item, field.name) for field in dataclasses.fields(item)})
-        elif isinstance(item, dict):
-            for key in sorted(item):
-                add([key, item[key]])
-        elif isinstance(item, list | tuple):
-            for part in item:
+        parts = None if callable(item) else _parts(content(item) if isinstance(item, Corpus) else item)
+        if parts is not None:
+            for part in parts:
                 add(part)
-        else:
+        elif isinstance(item, np.ndarray):
+            h.update(f"{item.dtype}{item.shape}".encode() + np.ascontiguousarray(item).tobytes())
+        elif not callable(item):
             h.update(repr(item).encode())
         h.update(b";")
 
@@ -41,67 +36,71 @@ def digest(value: Any) -> str:
 
 
 def content(corpus: Corpus) -> list[Any]:
-    """Return everything in a corpus, for its digest."""
+    """Return everything in a corpus as nested lists and mappings."""
     rows = {split: {name: list(part[name][:]) for name in part.column_names} for split, part in corpus.splits.items()}
     return [corpus.name, list(corpus.secrets), rows, dict(corpus.checks)]
 
 
 def arrays(value: Any) -> list[np.ndarray[Any, Any]]:
     """Return every array in lists, mappings and dataclasses."""
-    if isinstance(value, np.ndarray):
-        return [value]
-    if dataclasses.is_dataclass(value):
-        value = [getattr(value, field.name) for field in dataclasses.fields(value)]
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else []
-    return [found for part in parts for found in arrays(part)]
+    return [leaf for leaf in _leaves(value) if isinstance(leaf, np.ndarray)]
 
 
 def mappings(value: Any) -> list[Mapping[str, Any]]:
-    """Return a mapping itself, and those that a dataclass holds."""
+    """Return a mapping itself, and the mappings that a dataclass holds."""
     parts = vars(value).values() if dataclasses.is_dataclass(value) else [value]
     return [part for part in parts if isinstance(part, dict)]
 
 
-DIGITS = 6
-"""Significant digits of a number."""
-
-
 def summary(value: Any) -> dict[str, list[Any]]:
-    """Return counts, mean, root mean square and four entries of all floats in a value, and likewise of the rest."""
+    """Summarise a nested value in a few numbers, those of ``tests/pins.json``.
+
+    Returns:
+        ``floats``: count, mean, root mean square and four entries; ``integers``: count, mean and root mean square;
+        ``strings``: count, total length and a digest, of strings and of values of other types. A key is missing where
+        there is no such value.
+    """
     floats: list[Any] = []
     integers: list[Any] = []
     strings: list[str] = []
-
-    def add(item: Any) -> None:
-        if isinstance(item, dict):
-            for key in sorted(item):
-                add([key, item[key]])
-        elif dataclasses.is_dataclass(item):
-            add({field.name: getattr(item, field.name) for field in dataclasses.fields(item)})
-        elif isinstance(item, list | tuple):
-            for part in item:
-                add(part)
-        elif isinstance(item, np.ndarray) and item.dtype.kind in "biuf":
-            (floats if item.dtype.kind == "f" else integers).append(item.ravel().astype(np.float64))
-        elif isinstance(item, bool | int | np.integer | np.bool_):
-            integers.append(np.array([item], np.float64))
-        elif isinstance(item, float | np.floating) and math.isfinite(item):
-            floats.append(np.array([item], np.float64))
+    for leaf in _leaves(value):
+        if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "biuf":
+            (floats if leaf.dtype.kind == "f" else integers).append(leaf.ravel().astype(np.float64))
+        elif isinstance(leaf, bool | int | np.integer | np.bool_):
+            integers.append(np.array([leaf], np.float64))
+        elif isinstance(leaf, float | np.floating) and math.isfinite(leaf):
+            floats.append(np.array([leaf], np.float64))
         else:
-            strings.append(item if isinstance(item, str) else repr(item))
-
-    add(value)
+            strings.append(leaf if isinstance(leaf, str) else repr(leaf))
     result: dict[str, list[Any]] = {}
     if floats:
         numbers = np.concatenate(floats)
-        places = [0, len(numbers) // 3, 2 * len(numbers) // 3, len(numbers) - 1]
-        result["floats"] = [*_moments(numbers), *map(_rounded, numbers[places])]
+        chosen = [0, len(numbers) // 3, 2 * len(numbers) // 3, len(numbers) - 1]
+        result["floats"] = [*_moments(numbers), *map(_rounded, numbers[chosen])]
     if integers:
         result["integers"] = _moments(np.concatenate(integers))
     if strings:
-        digest = hashlib.sha256("\x1f".join(strings).encode()).hexdigest()[:12]
-        result["strings"] = [len(strings), sum(map(len, strings)), digest]
+        text_digest = hashlib.sha256("\x1f".join(strings).encode()).hexdigest()[:12]
+        result["strings"] = [len(strings), sum(map(len, strings)), text_digest]
     return result
+
+
+def _parts(value: Any) -> list[Any] | None:
+    """Return the parts of a list, mapping or dataclass, with keys and field names in order; None for other values."""
+    if not isinstance(value, dict) and dataclasses.is_dataclass(value):
+        value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return [[key, value[key]] for key in sorted(value)]
+    return list(value) if isinstance(value, list | tuple) else None
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """Yield every value in lists, mappings and dataclasses, with the mappings' keys and the fields' names."""
+    if (parts := _parts(value)) is None:
+        yield value
+    else:
+        for part in parts:
+            yield from _leaves(part)
 
 
 def _moments(numbers: Any) -> list[float]:

@@ -1,4 +1,4 @@
-"""An attack at work under observation: the victim that it meets, and what it is asked and answers."""
+"""Evaluate an attack under observation: give it a victim, and record what it is asked and what it answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from leakboard.conformance.expect import expect
+from leakboard.conformance.promises import expect
 from leakboard.conformance.stand_ins import Tabled, corpus_for
 from leakboard.conformance.values import digest
 from leakboard.interfaces import Attack, Victim
@@ -17,25 +17,25 @@ from leakboard.threats.threat import AttackResult, VictimSide
 
 
 def make_side(victim: Victim) -> VictimSide:
-    """Return the side of a victim, fitted on its corpus and published."""
+    """Fit a victim on its corpus, publish, and return its side."""
     from leakboard.pipeline.publications import fit, publish
     from leakboard.randomness import Streams
 
-    whole = corpus_for(victim)
-    streams = Streams(0, whole.name, type(victim).__name__, "attack", "cell")
-    fitted = fit(victim, whole, streams)
-    return VictimSide(whole, whole, victim, lambda: fitted, publish(victim, fitted, whole, streams), streams)
+    corpus = corpus_for(victim)
+    streams = Streams(0, corpus.name, type(victim).__name__, "attack", "cell")
+    fitted = fit(victim, corpus, streams)
+    return VictimSide(corpus, corpus, victim, lambda: fitted, publish(victim, fitted, corpus, streams), streams)
 
 
 def example(registry: Registry, kind: str, name: str, folder: Path) -> Any:
-    """Return a plugin's small example of itself, whose files are in a folder of its own."""
-    own_folder = Path(folder) / kind / name
-    own_folder.mkdir(parents=True, exist_ok=True)
-    return registry.load(kind, name).example(own_folder)
+    """Return a plugin's example, with a folder for its files."""
+    files = Path(folder) / kind / name
+    files.mkdir(parents=True, exist_ok=True)
+    return registry.load(kind, name).example(files)
 
 
-class Sides:
-    """Gives each attack the first victim's side that it applies to: the suite's own, else a plugin's example."""
+class VictimSides:
+    """Finds the victim that each attack meets: the suite's own if the attack applies to it, else a plugin."""
 
     def __init__(self, registry: Registry, folder: Path):
         self.makers: dict[str, Callable[[], Victim]] = {
@@ -49,10 +49,10 @@ class Sides:
         self.side = functools.cache(lambda name: make_side(self.victim(name)))
 
     def __call__(self, attack: Attack) -> VictimSide:
-        """Return the side.
+        """Return the side of the first victim that the attack applies to.
 
         Raises:
-            LookupError: says of each victim why not.
+            LookupError: the attack applies to no victim; the message has the reasons.
         """
         reasons: dict[str, str] = {}
         for name in self.makers:
@@ -66,62 +66,59 @@ class Sides:
         raise LookupError(f"no victim can be attacked by {type(attack).__name__}: {reasons}")
 
 
-class Watched:
-    """An attack in whose place a threat is evaluated, to see that it keeps to what every attack promises.
-
-    What it is shown stays as it is, and the same question has the same answer.
-    """
+class WatchedAttack:
+    """An attack that records the calls of its fitted part, and checks that it changes nothing that it sees."""
 
     def __init__(self, attack: Attack):
         self._attack = attack
         self.calls: list[tuple[tuple[Any, ...], Any]] = []
-        """Every call of what was fitted: its arguments and its answer."""
+        """Arguments and answer of every call of the fitted attack."""
         self.learned: Any = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._attack, name)
 
     def fit(self, view: Any, seed: int) -> Any:
-        """Fit the attack on its view, and return what it learned, watched."""
-        before = digest(view)
-        self.view_is_whole = lambda: digest(view) == before
+        """Fit the attack on its view, and return the fitted attack, watched."""
+        self._view, self._view_digest = view, digest(view)
         self.learned = self._attack.fit(view, seed)
-        return self._watch(self.learned)
+        if callable(self.learned):
+            return functools.partial(self._ask, self.learned)
+        functions = {name: part for name, part in _fields(self.learned).items() if callable(part)}
+        watched = {name: functools.partial(self._ask, function) for name, function in functions.items()}
+        return dataclasses.replace(self.learned, **watched)
 
-    def _watch(self, learned: Any) -> Any:
-        if callable(learned):
-            return functools.partial(self._ask, learned)
-        parts = {field.name: getattr(learned, field.name) for field in dataclasses.fields(learned)}
-        watched = {name: functools.partial(self._ask, part) for name, part in parts.items() if callable(part)}
-        return dataclasses.replace(learned, **watched)
-
-    def _ask(self, answer: Callable[..., Any], *inputs: Any) -> Any:
+    def _ask(self, function: Callable[..., Any], *inputs: Any) -> Any:
         before = digest(inputs)
-        first, again = answer(*inputs), answer(*inputs)
-        expect(digest(inputs) == before, "it writes into what it is shown", answer)
-        expect(digest(first) == digest(again), "it answers the same question otherwise", answer)
+        first, second = function(*inputs), function(*inputs)
+        expect(digest(inputs) == before, "it writes into its inputs", function)
+        expect(digest(first) == digest(second), "it gives the same question another answer", function)
         self.calls.append((inputs, first))
         return first
 
+    def expect_unchanged_view(self) -> None:
+        """Raise `Broken` if the attack has written into its view."""
+        expect(digest(self._view) == self._view_digest, "it writes into its view", type(self._attack).fit)
 
-def attacked(attack: Attack, side: VictimSide) -> tuple[Watched, AttackResult]:
-    """Return the watched attack, and what it reached.
+
+def run_watched(attack: Attack, side: VictimSide) -> tuple[WatchedAttack, AttackResult]:
+    """Evaluate an attack on a victim; return the watched attack and the result.
 
     Raises:
-        Broken: it writes into what it is shown, or answers the same question otherwise.
+        Broken: the attack writes into its view or its inputs, or gives the same question another answer.
     """
-    watched = Watched(attack)
+    watched = WatchedAttack(attack)
     result = attack.threat.evaluate(watched, side)
-    expect(watched.view_is_whole(), "it writes into its view", type(attack).fit)
+    watched.expect_unchanged_view()
     return watched, result
 
 
-def answers(watched: Watched, result: AttackResult) -> list[Any]:
-    """Return what an attack gave as plain values: what it learned, its answers, and its result."""
-    return [plain(watched.learned), [answer for _, answer in watched.calls], result]
+def answers(watched: WatchedAttack, result: AttackResult) -> list[Any]:
+    """Return the plain values that an attack gave: what it learned without functions, its answers, and its result."""
+    fields = {} if callable(watched.learned) else _fields(watched.learned)
+    learned = {name: part for name, part in fields.items() if not callable(part)}
+    return [learned, [answer for _, answer in watched.calls], result]
 
 
-def plain(learned: Any) -> dict[str, Any]:
-    """Return what fitting an attack gave, without its functions."""
-    parts = {} if callable(learned) else {f.name: getattr(learned, f.name) for f in dataclasses.fields(learned)}
-    return {name: part for name, part in parts.items() if not callable(part)}
+def _fields(value: Any) -> dict[str, Any]:
+    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
