@@ -1,4 +1,4 @@
-"""What a plugin's class lacks is told when a suite is read, with the nearest name and the line."""
+"""A plugin's class that lacks a part is refused when the suite is read, with the nearest name and the line."""
 
 from pathlib import Path
 
@@ -9,71 +9,74 @@ from leakboard.suite.registry import KINDS, Registry
 from leakboard.suite.suites import load_suite
 
 TINY = Path(__file__).resolve().parents[1] / "tiny"
-FIT = "    def fit("
+WHOLE = {"datasets": "letters", "victims": "hashed", "attacks": "ridge"}
+START = '''"""A plugin that lacks a part."""
+
+from leakboard.interfaces import Attack, Dataset, FittedVictim, Victim
+from leakboard.suite.options import attack, dataset, victim
+from leakboard.threats.secrets import SecretsAttack
+
+
+class Fitted(FittedVictim):
+    def publish_documents(self, texts, rng): ...
+
+
+class Misspelled(FittedVictim):
+    def publish_document(self, texts, rng): ...
+
+'''
+"""The file of every plugin below starts with these lines."""
+
+
+def victim(*lines, base="(Victim)", fitted="Fitted"):
+    """Return the kind and the code of a victim with some lines in its class."""
+    return "victims", [f"@victim\nclass Mine{base}:", *lines, f"def fit(self, corpus, seed) -> {fitted}: ..."]
+
+
+def attack(*lines, base="(SecretsAttack)", fit="fit"):
+    return "attacks", [f"@attack\nclass Mine{base}:", *lines, f"def {fit}(self, view, seed): ..."]
+
+
+def dataset(load):
+    return "datasets", ["@dataset\nclass Mine(Dataset):", f"def {load}(self): ...", "def fingerprint(self): ..."]
+
+
 CASES = {
-    "a misspelled publication": ("hashed", FIT, '    publishes = ("document",)\n\n' + FIT, "did you mean 'documents'?"),
-    "a text for a tuple": (
-        "hashed",
-        FIT,
-        '    publishes = "words"\n\n' + FIT,
-        "publishes = 'words': allowed is a tuple",
-    ),
-    "nothing published": ("hashed", FIT, "    publishes = ()\n\n" + FIT, "publishes = (): allowed is a tuple"),
+    "a misspelled publication": (victim('publishes = ("document",)'), "did you mean 'documents'?"),
+    "a text for a tuple": (victim('publishes = "words"'), "publishes = 'words': allowed is a tuple"),
+    "nothing published": (victim("publishes = ()"), "publishes = (): allowed is a tuple"),
     "a publication without its member": (
-        "hashed",
-        FIT,
-        '    publishes = ("documents", "words")\n\n' + FIT,
-        "FittedHashed does not define publish_words, but publishes = ('documents', 'words')",
+        victim('publishes = ("documents", "words")'),
+        "Fitted does not define publish_words, but publishes = ('documents', 'words')",
     ),
     "a misspelled member": (
-        "hashed",
-        "    def publish_documents(",
-        "    def publish_document(",
+        victim(fitted="Misspelled"),
         "does not define publish_documents, but publishes = ('documents',); did you mean 'publish_document'?",
     ),
-    "threads that are none": (
-        "hashed",
-        FIT,
-        "    threads = 0\n\n" + FIT,
-        "threads = 0: allowed is a whole number from 1",
-    ),
-    "a text for yes": (
-        "ridge",
-        FIT,
-        '    uses_gpu = "yes"\n\n' + FIT,
-        "uses_gpu = 'yes': allowed is True, False or None",
-    ),
-    "no fit": ("ridge", FIT, "    def train(", "does not define fit, which every attack has"),
-    "no base class": ("hashed", "(Victim):", ":", "Hashed does not derive from Victim"),
-    "another base class": ("ridge", "(SecretsAttack)", "(Attack)", "Ridge has no threat"),
-    "a threat that is none": ("ridge", FIT, "    threat = int\n\n" + FIT, "a Threat is expected, not its class"),
-    "no load": (
-        "letters",
-        "    def load(",
-        "    def loads(",
-        "does not define load, which every dataset has; did you mean",
-    ),
+    "threads that are none": (victim("threads = 0"), "threads = 0: allowed is a whole number from 1"),
+    "a text for yes": (attack('uses_gpu = "yes"'), "uses_gpu = 'yes': allowed is True, False or None"),
+    "no fit": (attack(fit="train"), "does not define fit, which every attack has"),
+    "no base class": (victim(base=""), "Mine does not derive from Victim"),
+    "another base class": (attack(base="(Attack)"), "Mine has no threat"),
+    "a threat that is none": (attack("threat = int"), "a Threat is expected, not its class"),
+    "no load": (dataset("loads"), "does not define load, which every dataset has; did you mean"),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_missing_is_told_when_the_suite_is_read(case, tmp_path):
-    source, old, new, reason = CASES[case]
-    text = (TINY / f"{source}.py").read_text()
-    assert text.count(old) == 1
-    head = "from leakboard.suite"
-    changed = text.replace(old, new).replace(head, f"from leakboard.interfaces import Attack\n{head}", 1)
-    path = tmp_path / f"{source}.py"
-    path.write_text(changed)
-    names = {"letters": "datasets", "hashed": "victims", "ridge": "attacks"}
+def test_a_missing_part_is_reported_when_the_suite_is_read(case, tmp_path):
+    (kind, (head, *body)), reason = CASES[case]
+    path = tmp_path / "mine.py"
+    path.write_text("\n".join([START, head, *(f"    {line}" for line in body), ""]))
+    names = WHOLE | {kind: "mine"}
     suite = tmp_path / "suite.yaml"
-    suite.write_text("".join(f"{kind}: [{name}]\n" for name, kind in names.items()))
-    files = [path if path.stem == name else TINY / f"{name}.py" for name in names]
+    suite.write_text("".join(f"{each}: [{name}]\n" for each, name in names.items()))
+    files = [path if name == "mine" else TINY / f"{name}.py" for name in names.values()]
     loaded = load_suite(str(suite), Registry(files))
-    choices = {"letters": loaded.sources[0].corpus, "hashed": loaded.victims[0], "ridge": loaded.attacks[0]}
-    assert reason in choices[source].problem
-    assert f"({source}.py:" in choices[source].problem
-    assert not any(choice.problem for name, choice in choices.items() if name != source)
+    choices = {"datasets": loaded.sources[0].corpus, "victims": loaded.victims[0], "attacks": loaded.attacks[0]}
+    assert reason in choices[kind].problem
+    assert "(mine.py:" in choices[kind].problem
+    assert not any(choice.problem for each, choice in choices.items() if each != kind)
 
 
 def test_every_plugin_that_can_be_loaded_is_whole():
