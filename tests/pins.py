@@ -1,10 +1,14 @@
-"""Pins: a few numbers of what every plugin makes of its example, and every scorer of fixed answers.
+"""Compare results with pins: a few numbers of every plugin's example, and of every scorer on fixed answers.
 
-They tell who changed results and forgot to raise a revision. Numbers are compared with a tolerance of 1e-3 of their
-root mean square, so that another processor or library, whose sums differ in the last bits, passes. Counts are compared
-exactly, and so are strings, but for those that attacks write: the best word may be another by the last bit, and only
-their length must stay within `WRITTEN`. Strings are kept as digests: texts of a corpus are not committed. `make pins`
-writes the file anew; what agrees stays as it is.
+They find changed results under an unchanged revision.
+
+- Numbers may differ by 1e-3 of their root mean square: on another processor or with another library, sums differ in
+  the last bits.
+- Counts must be equal, and so must strings. The strings of attacks may differ, since the last bit may decide which word
+  is the best; their total length must stay within `TEXT_TOLERANCE`.
+- Strings are kept as digests: texts of a corpus are not committed.
+
+`make pins` writes the file anew; entries that agree stay as they are.
 """
 
 from __future__ import annotations
@@ -19,37 +23,35 @@ __all__ = ["summary"]
 
 FILE = Path(__file__).parent / "pins.json"
 TOLERANCE = 1e-3
-WRITTEN = 0.02
+TEXT_TOLERANCE = 0.02
 IS_WRITING = os.environ.get("LEAKBOARD_PINS") == "write"
 
 
-def agree(pinned, found, written=False):
-    """Return whether a summary is the pinned one, but for the tolerance; ``written``: its strings are an attack's."""
-    return pinned.keys() == found.keys() and all(_agree(name, pinned[name], found[name], written) for name in pinned)
+def agree(pinned, new, written=False):
+    """Return whether a summary is the pinned one, within the tolerance; ``written``: its strings are an attack's."""
+    return pinned.keys() == new.keys() and all(_agree(name, pinned[name], new[name], written) for name in pinned)
 
 
-def _agree(name, pinned, found, written):
+def _agree(name, pinned, new, written):
     if name == "strings":
-        near = pinned[0] == found[0] and abs(pinned[1] - found[1]) <= WRITTEN * pinned[1]
-        return near if written else pinned == found
-    scale = max(abs(pinned[2]), abs(found[2]))
-    return pinned[0] == found[0] and all(
-        abs(a - b) <= TOLERANCE * scale for a, b in zip(pinned[1:], found[1:], strict=True)
-    )
+        near = pinned[0] == new[0] and abs(pinned[1] - new[1]) <= TEXT_TOLERANCE * pinned[1]
+        return near if written else pinned == new
+    tolerance = TOLERANCE * max(abs(pinned[2]), abs(new[2]))
+    return pinned[0] == new[0] and all(abs(a - b) <= tolerance for a, b in zip(pinned[1:], new[1:], strict=True))
 
 
 def read():
     return json.loads(FILE.read_text("utf-8")) if FILE.is_file() else {}
 
 
-def complaint(name, revision, found, where="its revision"):
-    """Return what to do about changed results in one line, or an empty string; when pins are written, nothing."""
+def complaint(name, revision, summary, where="its revision"):
+    """Return in one line what to do about a changed result; empty if it is the same, or if pins are written."""
     pinned = read().get(name)
-    same = pinned is not None and agree(pinned["numbers"], found, name.startswith("attacks/"))
+    same = pinned is not None and agree(pinned["numbers"], summary, name.startswith("attacks/"))
     if IS_WRITING:
         if pinned and not same and pinned["revision"] == revision:
             print(f"{name}: pinned anew under the same revision {revision}")
-        _write(read() | {name: {"revision": revision, "numbers": pinned["numbers"] if same else found}})
+        _write(read() | {name: {"revision": revision, "numbers": pinned["numbers"] if same else summary}})
         return ""
     if pinned is None:
         return f"{name} has no pins: run `make pins`"
@@ -59,7 +61,7 @@ def complaint(name, revision, found, where="its revision"):
 
 
 def complaint_about_defaults(name, revision, defaults):
-    """Return what to do about changed defaults: they are not in identities, so results under them would be mixed up."""
+    """Return in one line what to do about changed defaults: identities leave them out, so results would be mixed up."""
     pinned = read().get(f"defaults/{name}")
     if IS_WRITING:
         _write(read() | {f"defaults/{name}": {"revision": revision, "defaults": defaults}})
@@ -74,7 +76,7 @@ def complaint_about_defaults(name, revision, defaults):
 
 
 def forget(names):
-    """Remove the pins of what is gone, when pins are written; return the names that are left over."""
+    """Return pinned names that are not in ``names``; when pins are written, remove them and return none."""
     left = set(read()) - set(names)
     if IS_WRITING:
         _write({name: entry for name, entry in read().items() if name not in left})

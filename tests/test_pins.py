@@ -1,9 +1,10 @@
-"""The engine's stages and scorers give their pinned numbers; a changed result fails by name.
+"""The engine's stages and scorers give their pinned numbers, and a changed result fails with its name.
 
-Plugins are compared by the conformance suite, which makes their examples anyway.
+The conformance suite compares the plugins: it evaluates their examples anyway.
 """
 
 import ast
+import dataclasses
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +14,7 @@ import pins
 import pytest
 
 from leakboard import metrics
-from leakboard.conformance import stand_ins as conformance
+from leakboard.conformance import stand_ins
 from leakboard.conformance.values import content
 from leakboard.data.corpora import build_corpus
 from leakboard.interfaces import FittedVictim, PublishedWords, Secret, Victim
@@ -33,10 +34,10 @@ from leakboard.randomness import Streams
 from leakboard.suite import revisions
 from leakboard.suite.code import revision
 from leakboard.suite.options import always_named, describe
-from leakboard.suite.registry import KINDS, Registry, load_file
+from leakboard.suite.registry import KINDS, Registry
 from leakboard.threats.threat import known_threats, threat_named
+from leakboard.victims.embedding_bag import EmbeddingBag
 
-CHECKOUT = Path(__file__).resolve().parent.parent
 WORDS = [f"w{i}" for i in range(60)]
 STREAMS = Streams(0, "made", "victim", "attack", "label")
 
@@ -44,12 +45,12 @@ STREAMS = Streams(0, "made", "victim", "attack", "label")
 def corpus():
     """Return 40 texts a split by 10 authors each, with an attribute, an entity and a numeric target."""
     rng, frames = np.random.default_rng(0), {}
-    for place, split in enumerate(("train", "dev", "test")):
+    for number, split in enumerate(("train", "dev", "test")):
         codes = rng.integers(0, [[2], [3], [2]], (3, 40))
-        texts = [" ".join([*rng.choice(WORDS, 5), f"is{codes[1, i]}", f"row{40 * place + i}"]) for i in range(40)]
+        texts = [" ".join([*rng.choice(WORDS, 5), f"is{codes[1, i]}", f"row{40 * number + i}"]) for i in range(40)]
         users = [f"{split}{i // 4}" for i in range(40)]
         score = np.repeat(rng.normal(size=10), 4)
-        columns = {"text": texts, "row": np.arange(40) + 40 * place, "user": users, "score": score}
+        columns = {"text": texts, "row": np.arange(40) + 40 * number, "user": users, "score": score}
         frames[split] = pd.DataFrame(columns | dict(zip(("label", "age", "person"), codes, strict=True)))
     secrets = [
         Secret("age", ("young", "middle", "old"), "attribute"),
@@ -59,13 +60,13 @@ def corpus():
 
 
 def secrets(kind):
-    given, rng = corpus(), np.random.default_rng(1)
-    chosen = [secret for secret in given.secrets if secret.kind == kind]
+    scored, rng = corpus(), np.random.default_rng(1)
+    chosen = [secret for secret in scored.secrets if secret.kind == kind]
     scores = {s.name: rng.normal(size=(40, len(s.values))).astype(np.float32) for s in chosen}
     by_text = np.stack([rng.integers(0, len(s.values), 40) for s in chosen], axis=1)
-    size = len(given.splits["dev"])
+    size = len(scored.splits["dev"])
     on_dev = {s.name: rng.normal(size=(size, len(s.values))).astype(np.float32) for s in chosen}
-    return [*secret_metrics(given, chosen, scores, by_text), *dev_metrics(given, chosen, on_dev)]
+    return [*secret_metrics(scored, chosen, scores, by_text), *dev_metrics(scored, chosen, on_dev)]
 
 
 def words():
@@ -77,9 +78,9 @@ def words():
 
 
 def texts():
-    given = corpus()
-    guessed = [" ".join([*text.split()[2:], "w1"]) for text in given.texts("test")]
-    return text_metrics(guessed, True, given)
+    scored = corpus()
+    guessed = [" ".join([*text.split()[2:], "w1"]) for text in scored.texts("test")]
+    return text_metrics(guessed, True, scored)
 
 
 def members():
@@ -109,15 +110,15 @@ def canaries():
 
 
 def utility():
-    rng, given = np.random.default_rng(5), corpus()
+    rng, scored = np.random.default_rng(5), corpus()
     vectors = rng.normal(size=(3, 40, 4)).astype(np.float32)
     tables = [PublishedWords(WORDS, rng.normal(size=(60, 4)).astype(np.float32)) for _ in range(2)]
     documents = dict(zip(("train", "dev", "test"), vectors, strict=True))
     return [
-        *task_metrics(given, rng.integers(0, 2, 40)),
-        *regression_metrics(given, documents),
+        *task_metrics(scored, rng.integers(0, 2, 40)),
+        *regression_metrics(scored, documents),
         *neighbour_metrics(*tables, queries=WORDS[:9], k=10),
-        *row_match_metrics(given, documents, given.column("test", "label")),
+        *row_match_metrics(scored, documents, scored.column("test", "label")),
     ]
 
 
@@ -129,17 +130,17 @@ SCORERS = {
     "releases": releases,
     "canaries": canaries,
 }
-"""By the name of the threat in identities."""
+"""For the identity of each threat, a function that makes its metrics from fixed answers."""
 
 
 THREATS = {threat.identity or threat.name: threat for threat in map(threat_named, known_threats())}
 
 
 class Spy(Victim, FittedVictim):
-    """A victim that publishes what it was given: texts, a seed, and what its random streams hold."""
+    """A victim that records what it is fitted on, and publishes numbers from its random stream."""
 
     def fit(self, corpus, seed):
-        self.told = [sorted(corpus.splits), list(corpus.texts("train")), seed, np.random.random(3)]
+        self.seen = [sorted(corpus.splits), list(corpus.texts("train")), seed, np.random.random(3)]
         return self
 
     def publish_documents(self, texts, rng):
@@ -158,7 +159,7 @@ def halves():
 
 STAGES = {
     "CORPUS": halves,
-    "FIT": lambda: fit(Spy(), corpus(), STREAMS).told,
+    "FIT": lambda: fit(Spy(), corpus(), STREAMS).seen,
     "PUBLISH": lambda: publish(Spy(), Spy(), corpus(), STREAMS),
     "TEXT_CLASSIFIERS": lambda: [baselines.from_text(corpus(), [secret], seed=0) for secret in corpus().secrets],
     "UTILITY": utility,
@@ -167,16 +168,16 @@ STAGES = {
 
 @pytest.mark.parametrize("threat", THREATS)
 def test_the_scoring_of_every_threat_is_pinned(threat):
-    found = pins.summary(SCORERS[threat]())
+    summary = pins.summary(SCORERS[threat]())
     where = f"revision of {THREATS[threat].__name__} in leakboard/threats/"
-    assert not pins.complaint(f"scoring/{threat}", THREATS[threat].revision, found, where)
+    assert not pins.complaint(f"scoring/{threat}", THREATS[threat].revision, summary, where)
 
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_every_stage_is_pinned(stage):
-    found = pins.summary(STAGES[stage]())
+    summary = pins.summary(STAGES[stage]())
     where = f"{stage} in leakboard/suite/revisions.py"
-    assert not pins.complaint(f"stages/{stage}", getattr(revisions, stage), found, where)
+    assert not pins.complaint(f"stages/{stage}", getattr(revisions, stage), summary, where)
 
 
 def test_no_revision_and_no_scorer_is_left_out():
@@ -185,9 +186,9 @@ def test_no_revision_and_no_scorer_is_left_out():
     trees = [ast.parse(path.read_text("utf-8")) for path in Path(metrics.__file__).parent.glob("*.py")]
     functions = [node for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef) and node.returns]
     scorers = {node.name for node in functions if ast.unparse(node.returns) == "list[Metric]"}
-    by_others = {name for tree in trees for name in _called(tree)}
+    called = {name for tree in trees for name in _called(tree)}
     pinned = _called(ast.parse(Path(__file__).read_text("utf-8")))
-    assert {"word_metrics", "secret_metrics"} <= scorers - by_others <= pinned
+    assert {"word_metrics", "secret_metrics"} <= scorers - called <= pinned
 
 
 def _called(tree):
@@ -204,15 +205,15 @@ def test_the_defaults_of_every_plugin_are_pinned(kind, name):
     assert not pins.complaint_about_defaults(f"{kind}/{name}", revision(cls), defaults)
 
 
-def test_no_pins_are_left_of_what_is_gone():
+def test_no_pins_of_removed_parts_are_left():
     plugins = [f"{kind}/{name}" for kind, name in PLUGINS]
     plugins += [f"defaults/{plugin}" for plugin in plugins]
     engine = [*(f"scoring/{name}" for name in SCORERS), *(f"stages/{name}" for name in STAGES)]
     assert pins.forget([*plugins, *engine]) == set()
 
 
-class TestTelling:
-    """A changed result is reported by name; another processor's last bits are not."""
+class TestComplaints:
+    """A changed result is reported with its name; another processor's last bits are not."""
 
     NUMBERS = np.random.default_rng(0).normal(size=(30, 4))
 
@@ -262,7 +263,7 @@ class TestTelling:
         assert self.complaint(self.NUMBERS, "a", revision=2) == "the revision of victims/v is another: run `make pins`"
         assert pins.complaint("victims/w", 1, {}) == "victims/w has no pins: run `make pins`"
 
-    def test_what_an_attack_writes_may_differ_in_a_word(self):
+    def test_written_texts_may_differ_in_a_word(self):
         texts = ["so it goes", "and on it goes"] * 50
         pinned, near = pins.summary(texts), pins.summary([*texts[:-1], "and so it goes"])
         assert pins.agree(pinned, near, written=True)
@@ -279,20 +280,15 @@ class TestTelling:
         assert "victims/v: pinned anew under the same revision 1" in capsys.readouterr().out
 
 
-def test_a_changed_learning_rate_inside_a_plugin_is_reported_by_name(tmp_path, monkeypatch):
-    """Of a copy of the plugin's file; options, seed and data are those of the pins."""
+def test_a_changed_learning_rate_is_reported_with_the_plugins_name(tmp_path, monkeypatch):
     monkeypatch.setattr(pins, "IS_WRITING", False)
-    source = (CHECKOUT / "victims" / "embedding_bag.py").read_text("utf-8")
-    rate = "lr=self.learning_rate"
-    assert source.count(rate) == 1
-    corpus, copy = conformance.corpus(), tmp_path / "embedding_bag.py"
+    plugin, corpus = EmbeddingBag.example(tmp_path), stand_ins.corpus()
 
-    def complaint():
-        plugin = load_file(copy).example(tmp_path)
-        made = conformance.published(plugin, plugin.fit(corpus.only("train", "dev"), 0), corpus)
-        return pins.complaint("victims/embedding_bag", plugin.__leakboard_revision__, pins.summary(made))
+    def complaint(rate):
+        changed = dataclasses.replace(plugin, learning_rate=rate)
+        published = stand_ins.published(changed, changed.fit(corpus.only("train", "dev"), 0), corpus)
+        return pins.complaint("victims/embedding_bag", plugin.__leakboard_revision__, pins.summary(published))
 
-    copy.write_text(source.replace("# ", "# a changed comment: "))
-    assert complaint() == ""
-    copy.write_text(source.replace(rate, "lr=1.1 * self.learning_rate"))
-    assert complaint() == "the results of victims/embedding_bag changed: raise its revision, then run `make pins`"
+    assert complaint(plugin.learning_rate) == ""
+    expected = "the results of victims/embedding_bag changed: raise its revision, then run `make pins`"
+    assert complaint(1.1 * plugin.learning_rate) == expected
