@@ -19,7 +19,7 @@ Inputs = Literal["raw", "standardised", "per vector", "centred", "above minimum"
 
 @dataclass(frozen=True)
 class Scaling:
-    """A map of vectors: the same affine map for all, or one that depends on each vector alone."""
+    """A map of vectors: one affine map for all vectors, or a map that depends on each vector alone."""
 
     name: Inputs
     shift: NDArray[np.float64] | float = 0.0
@@ -81,8 +81,8 @@ def standardised(vectors: Floats) -> Scaling:
 def shrinkage(vectors: Floats, again: Floats) -> Scaling:
     """Return the linear estimate of the vectors without noise; its coordinates have mean variance 1.
 
-    It leaves out directions with a share of signal within four standard errors of 0, unless that is true of all. There
-    the noise may be far larger than the signal elsewhere, and would drown it.
+    It leaves out directions with a share of signal within four standard errors of 0, unless all are such. In these
+    directions the noise may be far larger than the signal elsewhere, and would drown it.
 
     Args:
         vectors: float32 (n, d), publications of n texts.
@@ -97,7 +97,7 @@ def shrinkage(vectors: Floats, again: Floats) -> Scaling:
         return np.atleast_2d(np.cov(sample, rowvar=False))
 
     if len(vectors) < 2:
-        raise ValueError("noise cannot be told from a single text")
+        raise ValueError("noise cannot be estimated from a single text")
     first, second = vectors.astype(np.float64), again.astype(np.float64)
     total = (covariance(first) + covariance(second)) / 2
     noise = covariance(first - second) / 2

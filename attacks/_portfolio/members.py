@@ -34,8 +34,8 @@ class Trained(NamedTuple):
 
     scorer: Scorer
     retrain: "Callable[[KnownTexts], Trained] | None" = None
-    """Train on other texts, with the choices that were made on dev; None for a classifier that was stopped on dev, and
-    for one that was itself retrained."""
+    """Train on other texts, with the choices that were made on dev. None for networks, which stop on dev, and after
+    retraining."""
     remark: str = ""
     """A warning for readers that becomes part of the member's name, as that a classifier did not converge."""
 

@@ -51,7 +51,7 @@ def publishes_documents(subject: Subject) -> None:
 
 @promise("victims")
 def releases_come_from_its_mechanism(subject: Subject) -> None:
-    """Its mechanism has the claim's epsilon and delta and uses the generator; its documents are the mechanism's."""
+    """The mechanism has the claim's epsilon and delta and uses the generator; documents are releases of the inputs."""
     fitted = subject.fitted
     if "releases" not in subject.plugin.publishes or not fitted.claim:
         raise NotChecked("it publishes no releases with a claim")
@@ -103,7 +103,7 @@ def claims_and_coverage_are_in_range(subject: Subject) -> None:
 
 @promise("victims")
 def publishes_the_same_each_time(subject: Subject) -> None:
-    """The same seed and generator give the same vectors, also in another process; publishing changes no corpus."""
+    """The same seed and generator give the same vectors, also in another process; the corpus does not change."""
     before, fitted = digest(content(subject.corpus)), subject.fitted
     part = type(fitted).publish_documents
     first, second = (digest(published(subject.plugin, fitted, subject.corpus)) for _ in range(2))

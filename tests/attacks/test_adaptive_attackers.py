@@ -1,7 +1,11 @@
 """Attackers that know the mechanism: denoising removes noise, and several publications reveal more than one."""
 
+import dataclasses
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from planted import GENDER, linear, world
 
 from leakboard.attacks._portfolio.inputs import Scaling, shrinkage
 from leakboard.attacks.attribute_inference import AttributeInference
@@ -159,6 +163,13 @@ class TestDenoising:
         centred = Scaling("centred")(clean.astype(np.float32))
         left = centred - outputs @ np.linalg.lstsq(outputs, centred, rcond=None)[0]
         assert left.var() < 0.05 * centred.var()
+
+    def test_the_attacker_estimates_the_noise_from_a_second_publication(self):
+        view, *_ = world(linear, [GENDER])
+        second = view.vectors + rng().normal(size=view.vectors.shape).astype(np.float32)
+        view = dataclasses.replace(view, oracle=SimpleNamespace(encode=lambda texts: second))
+        fitted = AttributeInference(portfolio="logistic", inputs="shrunken").fit(view, 0)
+        assert np.array_equal(fitted.attacker.inputs.scale, shrinkage(view.vectors, second).scale)
 
     def test_without_a_claim_nothing_is_denoised(self, planted):
         _, result, victim = accuracy(planted, lambda shape, g: np.zeros(shape), claim=None)
