@@ -1,20 +1,23 @@
 """Attackers that know the mechanism: denoising removes noise, and several publications reveal more than one."""
 
 import dataclasses
+import itertools
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from planted import GENDER, linear, world
 
+from leakboard.attacks._portfolio import portfolio
 from leakboard.attacks._portfolio.inputs import Scaling, shrinkage
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.attacks.entity_presence import EntityPresence
 from leakboard.claims import ReleaseClaim
-from leakboard.interfaces import FittedVictim
+from leakboard.interfaces import FittedVictim, Texts
 from leakboard.pipeline.attacking import evaluate_attack
 from leakboard.pipeline.publications import publish
 from leakboard.randomness import Streams
+from leakboard.threats.secrets import KnownTexts
 from leakboard.threats.threat import VictimSide
 
 N = 900
@@ -110,6 +113,15 @@ class TestIndependentNoise:
         assert once < few - 0.05 < many - 0.1
         # the best guess from m sums is right with Phi(distance / 2 sd); the distance between the genders is sqrt(2)
         assert many == pytest.approx(0.97, abs=0.04)
+
+    def test_each_query_averages_fresh_publications(self):
+        """The oracle's k-th publication is the number k, and the one that the attacker was given is 0."""
+        publications = itertools.count(1)
+        oracle = SimpleNamespace(encode=lambda texts: np.full((1, 2), next(publications), np.float32))
+        known = KnownTexts(Texts(["a"]), np.zeros((1, 2), np.float32), {"gender": np.array([1])})
+        averaged = portfolio._averaged(SimpleNamespace(oracle=oracle), known, queries=2, observations=3)
+        assert averaged.vectors.tolist() == [[(0 + 1 + 2) / 3] * 2, [(3 + 4 + 5) / 3] * 2]
+        assert (list(averaged.texts), averaged.values["gender"].tolist()) == (["a", "a"], [1, 1])
 
     def test_the_claim_is_composed(self, planted):
         _, result, _ = accuracy(planted, independent, portfolio="logistic", inputs="raw", observations=4)
