@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from planted import GENDER, SMALL, linear, noise, task_of, trained, world
 from scipy import optimize
+from scipy.special import log_softmax, softmax
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from leakboard.attacks._portfolio import ensemble, neighbours_and_trees, trainer
@@ -50,21 +51,30 @@ class TestPool:
         guesses = [pooled([good[rows]], truth[rows])([good]).argmax(1) for rows in (np.arange(300), few)]
         assert np.array_equal(*guesses)
 
-    def test_against_a_general_minimiser(self):
-        """With one member, minimise log-loss plus half the squared distance of the weight from its prior, by Brent."""
-        truth, (good, *_) = self.logits(values=2)
-        odds = good - good.mean(1, keepdims=True)
+    @pytest.mark.parametrize("count", [1, 2])
+    def test_against_a_general_minimiser(self, count):
+        """With m members, minimise log-loss plus m / 2 times the squared distance of the weights from their prior."""
+        truth, members = self.logits(values=2)
+        odds = np.stack([member - member.mean(1, keepdims=True) for member in members[:count]])
 
-        def logs(weight, scores):
-            return weight * scores - np.log(np.exp(weight * scores).sum(1, keepdims=True))
+        def logs(weights, scores):
+            return log_softmax(np.tensordot(weights, scores, 1), axis=1)
 
-        def loss(weight, scores, prior):
-            return -logs(weight, scores)[np.arange(300), truth].sum() + (weight - prior) ** 2 / 2
+        def loss(weights, scores, prior):
+            away = np.sum((weights - prior) ** 2)
+            return 300 * log_loss(logs(weights, scores), truth) + len(scores) * away / 2
 
-        unit = odds / odds.std()
-        calibrated = optimize.minimize_scalar(loss, args=(unit, 0.0), tol=1e-10).x * unit
-        second = optimize.minimize_scalar(loss, args=(calibrated, 1.0), tol=1e-10).x
-        assert np.allclose(pooled([good], truth)([good]), logs(second, calibrated), atol=1e-3)
+        def best(scores, prior):
+            options = {"xatol": 1e-8, "fatol": 1e-8}
+            return optimize.minimize(
+                loss, np.ones(len(prior)), (scores, prior), method="Nelder-Mead", options=options
+            ).x
+
+        units = odds / odds.std((1, 2), keepdims=True)
+        calibrated = np.stack([best(unit[None], np.zeros(1)) * unit for unit in units])
+        likelihoods = softmax([-300 * log_loss(log_softmax(scores, axis=1), truth) for scores in calibrated])
+        expected = logs(best(calibrated, likelihoods), calibrated)
+        assert np.allclose(pooled(members[:count], truth)(members[:count]), expected, atol=1e-3)
 
     def test_a_part_of_a_large_dev_is_enough(self, monkeypatch):
         truth, members = self.logits(n=3000)
