@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from leakboard.attacks._portfolio import ensemble, neighbours_and_trees, trainer
 from leakboard.attacks._portfolio import linear as linear_families
 from leakboard.attacks._portfolio.ensemble import pooled
+from leakboard.attacks._portfolio.inputs import plain_scalings
 from leakboard.attacks._portfolio.members import log_loss
 from leakboard.attacks._portfolio.trainer import Trainer
 from leakboard.attacks.attribute_inference import AttributeInference
@@ -93,6 +94,25 @@ class TestPool:
         truth, (common, *_) = self.logits(n=60)
         shares = pooled([common + 0.05 * rng.standard_normal(common.shape) for _ in range(10)], truth).shares
         assert (1 / np.sum(shares**2) > 5) == is_spread  # k equal shares have a sum of squares of 1 / k
+
+
+def test_a_costly_family_is_trained_on_the_inputs_where_the_cheap_ones_do_best():
+    """Each vector has another length here, which only the scaling of each vector removes."""
+
+    def lengthened(codes, rng):
+        vectors = linear(codes, rng)
+        return vectors * np.exp(4 * rng.normal(size=(len(vectors), 1)))
+
+    class Recording(Trainer):
+        def members(self, choices):
+            members = super().members(choices)
+            names.extend(member.name for member in members)
+            return members
+
+    names = []
+    view, *_ = world(lengthened, [GENDER])
+    ensemble.train_ensemble(Recording(task_of(view)), plain_scalings(view.vectors))
+    assert [name for name in names if name.startswith("svm")] == ["svm on per vector inputs"]
 
 
 class TestRetraining:
