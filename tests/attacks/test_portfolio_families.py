@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from planted import AGE, GENDER, accuracies, copies, exclusive_or, linear, noise, trained, world
+from planted import AGE, GENDER, accuracies, copies, exclusive_or, linear, noise, task_of, trained, world
 
 from leakboard.attacks._portfolio import discriminant, neighbours_and_trees
 from leakboard.attacks._portfolio.inputs import Rotated, Scaling
@@ -51,6 +51,16 @@ class TestFamilies:
             for scaling in (raw, Rotated.of(raw, view.vectors))
         )
         assert rotated > plain + 0.1
+
+    def test_retraining_adds_a_second_forest_to_the_first(self):
+        view, vectors, _ = world(noise, [GENDER], sizes=(100, 50, 20))
+        task, both = task_of(view), KnownTexts.joined([view.train, view.dev])
+        retrained = neighbours_and_trees.fit_trees(task).retrain(both).scorer(vectors)["gender"]
+        forests = [
+            neighbours_and_trees._forest(texts, task.secrets, seed)(vectors)["gender"]
+            for texts, seed in ((task.train, task.seed), (both, task.seed + 1))
+        ]
+        assert np.allclose(np.exp(retrained), np.mean(forests, axis=0).clip(neighbours_and_trees.MIN_VOTE))
 
     def test_leaves_are_bounded_where_secrets_have_many_values(self, monkeypatch):
         from sklearn.ensemble import ExtraTreesClassifier
