@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import sys
+import uuid
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -16,7 +17,12 @@ from typing import Any
 
 
 def revision(plugin: type) -> int | None:
-    """Return the revision that a plugin's class declares, or None."""
+    """Return the revision that a plugin's class declares, or None.
+
+    A class of a notebook or of ``__main__`` has none: its author edits and runs it in one go.
+    """
+    if plugin.__module__ == "__main__" or file_of(plugin) is None:
+        return None
     declared: int | None = getattr(plugin, "__leakboard_revision__", None)
     return declared
 
@@ -28,31 +34,38 @@ def is_foreign(plugin: type) -> bool:
 
 def file_digest(plugin: type) -> str:
     """Return 16 hexadecimal digits of the code of a plugin's file; empty where it has none."""
-    path = _file(plugin)
+    path = file_of(plugin)
     return hashlib.sha256(_parsed(path)[0].encode()).hexdigest()[:16] if path else ""
 
 
 def package_digest(plugin: type) -> str:
     """Return the SHA-256 of the code of a plugin's file and of its own package's modules that it imports.
 
-    LeakBoard's engine is no plugin's own package; the folder of plugins that it stands in is.
+    LeakBoard's engine is no plugin's own package; the folder of plugins that it stands in is. The package of a script
+    (``__main__``) is its folder. A class in a notebook or in a function can use values that no file has: its digest is
+    a new one at each call, so that no old result is taken over.
 
     Raises:
         SyntaxError, ValueError, OSError: a module cannot be read.
     """
+    first = file_of(plugin)
+    if first is None or "<locals>" in plugin.__qualname__:
+        return uuid.uuid4().hex
     names = plugin.__module__.split(".")
     package = ".".join(names[: 2 if names[0] == "leakboard" else 1])
     code: dict[Path, str] = {}
-    waiting = [path] if (path := _file(plugin)) else []
+    waiting = [first]
     while waiting:
         path = waiting.pop()
         if path not in code:
             code[path], tree = _parsed(path)
-            waiting += [*_relative(tree, path), *_absolute(tree, package)]
+            waiting += _relative(tree, path)
+            waiting += _beside(tree, first.parent) if package == "__main__" else _absolute(tree, package)
     return hashlib.sha256("\n".join(sorted(code.values())).encode()).hexdigest()
 
 
-def _file(plugin: type) -> Path | None:
+def file_of(plugin: type) -> Path | None:
+    """Return the file of a class's module; None in a notebook."""
     name = getattr(sys.modules.get(plugin.__module__), "__file__", None)
     return Path(name) if name else None
 
@@ -63,6 +76,12 @@ def _relative(tree: ast.Module, path: Path) -> Iterable[Path]:
         if isinstance(node, ast.ImportFrom) and node.level:
             base = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
             yield from _modules(base, *(base / alias.name for alias in node.names))
+
+
+def _beside(tree: ast.Module, folder: Path) -> Iterable[Path]:
+    """Yield the files of the imported modules that are in a folder."""
+    for name in imported(ast.walk(tree)):
+        yield from _modules(folder.joinpath(*name.split(".")))
 
 
 def _absolute(tree: ast.Module, package: str) -> Iterable[Path]:

@@ -11,6 +11,7 @@ import ast
 import importlib
 import importlib.metadata
 import importlib.util
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from typing import Any
 
 import leakboard
 from leakboard.errors import RequestError, failure_line, nearest, one_line
-from leakboard.suite.code import imported
+from leakboard.suite.code import file_of, imported
 
 KINDS = ("datasets", "victims", "attacks")
 
@@ -56,6 +57,8 @@ class Registry:
         self.files = tuple(Path(file) for file in files)
         self._listings: dict[tuple[str, str], Listing] = {}
         self._classes: dict[tuple[str, str], Any] = {}
+        self.local: list[type] = []
+        """Classes of this process that no folder, entry point or file has; worker processes cannot import them."""
         for listing in self._find():
             other = self._listings.setdefault((listing.kind, listing.name), listing)
             if other is not listing:
@@ -95,6 +98,30 @@ class Registry:
             raise RequestError(
                 f"{location}: no {kind[:-1]} is named {name!r} (there are: {', '.join(names)}){nearest(name, names)}"
             ) from None
+
+    def name_of(self, cls: Any, location: str) -> str:
+        """Return the name of a plugin's class; a class that no listing has joins the registry.
+
+        Its name is that of the class, in lower case with underscores: ``MyAttack`` is ``my_attack``.
+
+        Raises:
+            RequestError: another plugin of its kind has this name.
+        """
+        kind = cls.__leakboard_kind__
+        for listing in self.listings(kind):
+            if self._classes.get((kind, listing.name)) is cls or _declares(listing, cls):
+                return listing.name
+        name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", cls.__name__).lower()
+        origin = f"{cls.__module__}.{cls.__qualname__}"
+        if other := self._listings.get((kind, name)):
+            raise RequestError(
+                f"{location}: the class {origin} is named {name!r}, but {other.origin} has this name already; "
+                "rename the class"
+            )
+        self._listings[kind, name] = Listing(kind, name, origin, "")
+        self._classes[kind, name] = cls
+        self.local.append(cls)
+        return name
 
     def load(self, kind: str, name: str, location: str = "request") -> Any:
         """Import a plugin, once, and return its class.
@@ -153,6 +180,14 @@ def load_file(path: Path) -> Any:
     if listing.problem:
         raise BrokenPlugin(f"{path}: {listing.problem}")
     return _plugin_class(_import_file(listing), listing)
+
+
+def _declares(listing: Listing, cls: type) -> bool:
+    """Return whether a class is the plugin of a listing; a file may have been imported under another name."""
+    if listing.module:
+        return cls.__module__ == listing.module and listing.attribute in ("", cls.__name__)
+    file = file_of(cls)
+    return file is not None and file.resolve() == Path(listing.origin).resolve()
 
 
 def _folders(kind: str) -> list[Path]:

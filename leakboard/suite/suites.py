@@ -20,6 +20,7 @@ from leakboard.store import digest, file_checksum
 from leakboard.suite import options
 from leakboard.suite.cells import Cell, Choice, Conditions, Source
 from leakboard.suite.files import FOLDER, relative_to
+from leakboard.suite.instances import as_entries
 from leakboard.suite.keys import DEVICES, REGIMES, Entries, Seeds, SuiteFile
 from leakboard.suite.names import Names, display_names
 from leakboard.suite.registry import BrokenPlugin, Registry
@@ -132,6 +133,8 @@ def home_of(path: Path) -> Path:
 def load_suite(suite: str | Path | Mapping[str, Any], registry: Registry) -> Suite:
     """Read and validate a suite: a name under ``leaderboards/``, a path, or what a YAML file would hold.
 
+    A mapping may have plugin instances in place of entries.
+
     Raises:
         RequestError: one line with file (``suite`` of a mapping), path inside it, value, what is allowed and the
             nearest name.
@@ -139,7 +142,7 @@ def load_suite(suite: str | Path | Mapping[str, Any], registry: Registry) -> Sui
     if not isinstance(suite, Mapping):
         path = find_suite(str(suite))
         return _validated(read_yaml(path), path, file_checksum(path), registry)
-    content = dict(suite)
+    content = as_entries(suite, registry, "suite")
     try:
         checksum = digest(content)
     except (TypeError, ValueError) as error:
