@@ -1,4 +1,4 @@
-"""Running a suite from Python: by default inside this process, which a notebook needs."""
+"""Run a suite from Python: by default inside this process, which a notebook needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from leakboard.errors import RequestError, nearest
 
 if TYPE_CHECKING:
     from leakboard.api.report import Report
+    from leakboard.suite.cells import Cell
     from leakboard.suite.keys import Device
+    from leakboard.suite.registry import Registry
+    from leakboard.suite.suites import Suite
 
 KINDS = ("dataset", "victim", "attack")
 
@@ -27,51 +30,73 @@ def run(
     device: Device | None = None,
     force: bool = False,
     plugins: Sequence[str | Path] = (),
+    progress: bool = True,
 ) -> Report:
-    """Compute a suite, or take over what is computed already, and return what it found.
+    """Compute a suite, or take over what is computed already, and return its report.
 
     Args:
-        suite: a name under ``leaderboards/``, a YAML file, or a mapping of what such a file would hold.
+        suite: a name under ``leaderboards/``, a YAML file, or a mapping of what such a file would hold. A mapping may
+            have plugin instances in place of names, as in ``"attacks": [MyAttack(k=3)]``.
         out: folder of the run's tables and of what suites share.
         only: plugin names or labels to keep, as in ``{"victim": "lsa"}``; keys are dataset, victim and attack.
-        seeds: instead of the suite's.
+        seeds: replace the suite's seeds.
         jobs: processes that compute at once. 0 computes in this process, one task after another; then no timeout of the
-            suite is enforced. More need a script with ``if __name__ == "__main__":``.
-        device: ``cpu``, ``cuda`` or ``auto``, instead of the suite's.
+            suite is enforced. More need a script with ``if __name__ == "__main__":``, and plugins that have files.
+        device: ``cpu``, ``cuda`` or ``auto``; replaces the suite's device.
         force: compute again what is done.
-        plugins: files of plugins besides the installed ones.
+        plugins: files of further plugins.
+        progress: show a bar on standard error, in a terminal or a notebook.
 
     Raises:
-        RequestError: the suite, or another argument, is wrong: one line says where and what is allowed.
+        RequestError: the suite or another argument is wrong; one line says where and what is allowed.
     """
     chosen = _only(only or {})
     for name, values in {"seeds": list(seeds or ()), "jobs": [jobs]}.items():
         if wrong := [value for value in values if type(value) is not int or value < 0]:
             raise RequestError(f"{name}: {wrong[0]!r} is not allowed: a whole number from 0")
+    from leakboard.suite.registry import Registry
+    from leakboard.suite.suites import load_suite
+
+    registry = Registry([Path(file) for file in plugins])
+    loaded = load_suite(suite, registry).on(device)
+    if jobs and registry.local:
+        raise RequestError(
+            f"jobs: {jobs} is not allowed with {registry.local[0].__name__}: workers cannot import this class; "
+            "allowed: 0, or plugins=[...] with the file of the class"
+        )
+    return compute(loaded, loaded.cells(seeds, chosen), registry, Path(out), jobs, force, progress)
+
+
+def compute(
+    suite: Suite,
+    cells: Sequence[Cell],
+    registry: Registry,
+    out: Path,
+    jobs: int = 0,
+    force: bool = False,
+    progress: bool = True,
+) -> Report:
+    """Compute cells of a suite that was read, write the run's files, and return the report."""
     from leakboard.api.report import Report
     from leakboard.board.reference import read_reference
     from leakboard.board.run_files import write_files
     from leakboard.execution.engines import Here
     from leakboard.execution.local import Local
     from leakboard.pipeline.runner import execute, open_run
-    from leakboard.suite.registry import Registry
-    from leakboard.suite.suites import load_suite
 
-    registry = Registry([Path(file) for file in plugins])
-    loaded = load_suite(suite, registry).on(device)
-    opened = open_run(loaded, loaded.cells(seeds, chosen), Path(out), registry, reuse=not force)
-    display = _Notes()
+    opened = open_run(suite, cells, out, registry, reuse=not force)
+    display = _Bar(progress)
     execute(opened, display, Local(jobs) if jobs else Here(), force)
     records = opened.records()
     write_files(opened, records)
     return Report(
-        name=loaded.name,
-        description=loaded.file.description,
-        suite=loaded.file.model_dump(exclude_unset=True),
+        name=suite.name,
+        description=suite.file.description,
+        suite=suite.file.model_dump(exclude_unset=True),
         records=records,
         stage_costs={job.key: opened.costs(job) for job in (*opened.jobs, *opened.others)},
-        reference=read_reference(loaded.home),
-        names=loaded.names,
+        reference=read_reference(suite.home),
+        names=suite.names,
         notes=tuple(display.notes),
     )
 
@@ -83,42 +108,55 @@ def _only(only: Mapping[str, str | Sequence[str]]) -> dict[str, list[str]]:
     return {key: [names] if isinstance(names, str) else list(names) for key, names in only.items()}
 
 
-class _Notes:
-    """Shows a bar on standard error while a run lasts, and keeps what a reader of its results must know."""
+class _Bar:
+    """Progress bar on standard error, and the warnings of a run.
 
-    def __init__(self) -> None:
+    The bar is one line that rewrites itself, which terminals and notebooks show. A log file gets none.
+    """
+
+    def __init__(self, is_wanted: bool):
+        self.is_wanted = is_wanted
         self.notes: list[str] = []
 
     def print(self, line: str) -> None:
-        """Keep a line."""
+        """Keep a line for the report."""
         self.notes.append(line)
 
     def begin(self, kinds: dict[str, str], processes: int) -> Self:
-        """Make the bar; a terminal or a notebook shows it, a log file does not."""
-        from tqdm import tqdm
+        """Make the bar."""
+        from rich.console import Console
+        from rich.progress import Progress
 
         self.kinds = kinds
-        is_seen = sys.stderr.isatty() or "ipykernel" in sys.modules
-        self.bar = tqdm(total=len(kinds), leave=False, disable=not is_seen, unit="task")
+        # A notebook shows what a terminal would; rich's own display there needs ipywidgets.
+        console = Console(stderr=True, force_jupyter=False, force_terminal="ipykernel" in sys.modules or None)
+        is_seen = self.is_wanted and console.is_terminal
+        given: Any = {"transient": True, "disable": not is_seen, "redirect_stdout": False, "redirect_stderr": False}
+        self.bar = Progress(*Progress.get_default_columns(), console=console, **given)
+        self.total = self.bar.add_task("", total=len(kinds))
         return self
 
     def __enter__(self) -> Self:
+        self.bar.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.bar.close()
+        self.bar.stop()
 
     def listen(self, name: str, event: str, text: str) -> None:
-        """Show which task runs, and keep its warnings."""
+        """Show the task that runs, and keep its warnings."""
         if event == "warning":
             self.notes.append(f"{name}: {text}")
         elif event != "reserved":
-            self.bar.set_description(": ".join(filter(None, (self.kinds[name].partition("(")[0], text))))
+            from rich.markup import escape
+
+            shown = ": ".join(filter(None, (self.kinds[name].partition("(")[0], text)))
+            self.bar.update(self.total, description=escape(shown))
 
     def end(self, name: str, seconds: float, failure: str) -> None:
         """Count a task, and keep why it failed."""
-        self.bar.update()
+        self.bar.advance(self.total)
         if failure:
             self.notes.append(f"{name} failed: {failure}")

@@ -58,6 +58,17 @@ def test_failures_are_told(run, bench):
     assert any("KeyError" in note for note in report.notes)
 
 
+def test_progress_is_on_standard_error_where_it_is_seen_and_wanted(run, capsys, monkeypatch):
+    run()
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich then takes a captured stream for a terminal
+    run(force=True)
+    out, err = capsys.readouterr()
+    assert (out, "100%" in err, "ridge" in err) == ("", True, True)
+    run(force=True, progress=False)
+    assert capsys.readouterr() == ("", "")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
