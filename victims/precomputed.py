@@ -79,7 +79,7 @@ class Precomputed(Victim):
 
     def _read(self) -> "FittedPrecomputed":
         ids, table = read_vectors(source(self.vectors.located), self.column, self.id)
-        return FittedPrecomputed(self.vectors.located, table, ids)
+        return FittedPrecomputed(str(self.vectors.located), table, ids)
 
 
 def _check_columns(path: str, table: Floats) -> None:

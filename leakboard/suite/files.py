@@ -24,6 +24,8 @@ class FileName(str):
     """A file's name as it is written, with the folder that it is relative to."""
 
     folder = Path()
+    content: Any = None
+    """Rows or vectors in memory that the name stands for, instead of a file (`leakboard.data.readers.in_memory`)."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Callable[[Any], Any]) -> Any:
@@ -31,11 +33,14 @@ class FileName(str):
         return handler(str)
 
     @property
-    def located(self) -> str:
+    def located(self) -> Any:
         """Where the file is: in the folder, unless the name is absolute or the address of something else.
 
-        A vector store that is a folder is in the folder too, as ``qdrant:store#reviews``.
+        A vector store that is a folder is in the folder too, as ``qdrant:store#reviews``. Content that is in memory is
+        returned itself.
         """
+        if self.content is not None:
+            return self.content
         if store := _STORE.fullmatch(self):
             return f"{store[1]}{self.folder / store[2]}{store[3]}"
         return str(self) if _ADDRESS.match(self) else str(self.folder / self)

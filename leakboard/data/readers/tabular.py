@@ -50,12 +50,14 @@ class Rows:
         return pd.DataFrame(self.rows, columns=columns).assign(row=[first + number for number in self.numbers])
 
 
-def expand(pattern: str) -> Sequence[Source]:
+def expand(pattern: str | Source) -> Sequence[Source]:
     """Return the files of a path or glob, sorted, or the one collection of a vector store.
 
     Raises:
         RequestError: there are none.
     """
+    if not isinstance(pattern, str):
+        return [pattern]
     if address := store_address(pattern):
         return [address]
     paths = [Path(p) for p in sorted(glob.glob(pattern, recursive=True))] or [Path(pattern)]
@@ -65,12 +67,13 @@ def expand(pattern: str) -> Sequence[Source]:
 
 
 def read_rows(
-    pattern: str, columns: Sequence[str], clean: Cleaner, on_bad_rows: OnBadRows, delimiter: str | None = None
+    pattern: str | Source, columns: Sequence[str], clean: Cleaner, on_bad_rows: OnBadRows, delimiter: str | None = None
 ) -> Rows:
     """Read all rows of the files that match ``pattern``.
 
     Args:
-        pattern: a path or glob, or the address of a vector store (`leakboard.data.readers.vector_databases`).
+        pattern: a path or glob, the address of a vector store (`leakboard.data.readers.vector_databases`), or rows in
+            memory.
         columns: names that must be columns of every file, with dots for nested ones.
         clean: applied to every row.
         on_bad_rows: ``error`` refuses the file and names its first bad rows, counted from 1 after the header;

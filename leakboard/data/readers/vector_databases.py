@@ -84,8 +84,10 @@ Source = Path | StoreAddress
 """Where rows are read: a file, or a collection of a vector store."""
 
 
-def source(text: str) -> Source:
-    """Return the file or the collection that a text names."""
+def source(text: str | Source) -> Source:
+    """Return the file or the collection that a text names, and one that is known already as it is."""
+    if not isinstance(text, str):
+        return text
     return store_address(text) or Path(text)
 
 

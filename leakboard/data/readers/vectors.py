@@ -15,6 +15,7 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 import numpy as np
 
 from leakboard.data.readers.formats import arrow_batches, flat_types, flattened, open_rows
+from leakboard.data.readers.in_memory import InMemory
 from leakboard.data.readers.memory import check_expanded, free_memory
 from leakboard.data.readers.vector_columns import Kind, id_column, no_column, vector_columns
 from leakboard.data.readers.vector_databases import Source, StoreAddress
@@ -43,7 +44,9 @@ def read_vectors(path: Source, column: str | None = None, id: str | None = None)
     if isinstance(path, Path) and path.suffix.lower() not in READERS:
         raise RequestError(f"{path}: unknown format {path.suffix!r} (allowed: {', '.join(READERS)})")
     try:
-        if isinstance(path, StoreAddress):
+        if isinstance(path, InMemory):
+            ids, vectors = None, path.content
+        elif isinstance(path, StoreAddress):
             ids, vectors = _read_rows(path, column, id)
         else:
             ids, vectors = READERS[path.suffix.lower()](path, column, id)

@@ -1,0 +1,41 @@
+"""Read rows and vectors that Python has in memory, as if they were a collection of a vector store."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from leakboard.data.readers.vector_databases import Row, StoreAddress
+
+
+@dataclass(frozen=True, eq=False)
+class InMemory(StoreAddress):
+    """A frame of rows, or an array of vectors, float32 (n, d)."""
+
+    content: Any
+
+    @classmethod
+    def of(cls, name: str, content: Any) -> InMemory:
+        """Return a frame or an array under the name that messages use."""
+        return cls("memory", "", name, content)
+
+    def __str__(self) -> str:
+        return self.collection
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the frame's rows."""
+        names = list(self.content.columns)
+        for values in self.content.itertuples(index=False, name=None):
+            yield dict(zip(names, values, strict=True))
+
+    def checksum(self) -> str:
+        """Return the SHA-256 of the rows, or of the array with its shape and type."""
+        if not isinstance(self.content, np.ndarray):
+            return super().checksum()
+        hashed = hashlib.sha256(f"{self.content.shape} {self.content.dtype}".encode())
+        hashed.update(np.ascontiguousarray(self.content))
+        return hashed.hexdigest()
