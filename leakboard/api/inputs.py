@@ -37,18 +37,32 @@ class Column:
 
 
 def gather(
-    vectors: Any, secrets: Any, *, labels: Any = None, texts: Any = None, users: Any = None, ids: Any = None
-) -> tuple[NDArray[np.float32], pd.DataFrame]:
-    """Return the vectors, float32 (n, d), and a frame of strings: the secrets, and of `ROLES` those that were given.
+    vectors: Mapping[str, Any],
+    secrets: Any,
+    *,
+    labels: Any = None,
+    texts: Any = None,
+    users: Any = None,
+    ids: Any = None,
+) -> tuple[dict[str, NDArray[np.float32]], pd.DataFrame]:
+    """Return the vectors, float32 (n, d) each, and a frame of strings: the secrets, and what is given of `ROLES`.
+
+    Args:
+        vectors: of one or several releases, by the name that messages use.
+        secrets: as `leakboard.evaluate` takes them, and all others likewise.
+        labels: of the task.
+        texts: of the rows.
+        users: who wrote each text.
+        ids: of the rows.
 
     Raises:
         RequestError: lengths or indexes differ, a number or a class is missing, or a secret cannot be guessed.
     """
-    matrix = _matrix(vectors)
+    matrices = [_matrix(name, given) for name, given in vectors.items()]
     others = {"label": ("labels", labels), "text": ("texts", texts), "user": ("users", users), "id": ("ids", ids)}
     given = {role: _column(name, value) for role, (name, value) in others.items() if value is not None}
     named = _secrets(secrets)
-    rows = [matrix, *named.values(), *given.values()]
+    rows = [*matrices, *named.values(), *given.values()]
     _check_lengths(rows)
     if "id" in given:
         identifiers = _classes(given["id"], None)
@@ -56,7 +70,7 @@ def gather(
         _check_unique(identifiers)
     _check_indexes(rows)
     names = rows[-1].index if "id" in given else next((row.index for row in rows if row.index is not None), None)
-    finite = _finite(matrix, names)
+    finite = {matrix.name: _finite(matrix, names) for matrix in matrices}
     columns = {
         role: _classes(column, names, clean_text if role == "text" else clean_category)
         for role, column in given.items()
@@ -65,7 +79,7 @@ def gather(
     return finite, pd.DataFrame(columns)
 
 
-def _matrix(given: Any) -> Column:
+def _matrix(name: str, given: Any) -> Column:
     plain = _plain(given)
     index = _index(plain)
     if isinstance(plain, pd.DataFrame) and plain.shape[1] == 1 and pd.api.types.is_object_dtype(plain.dtypes.iloc[0]):
@@ -74,7 +88,7 @@ def _matrix(given: Any) -> Column:
         plain = plain.tolist()
     if np.ma.is_masked(plain):
         row = int(np.argwhere(np.ma.getmaskarray(plain))[0, 0])
-        raise RequestError(f"vectors: row {row} has masked numbers; allowed: numbers")
+        raise RequestError(f"{name}: row {row} has masked numbers; allowed: numbers")
     if isinstance(plain, list | tuple):
         plain = [_plain(row) for row in plain]
     try:
@@ -83,13 +97,11 @@ def _matrix(given: Any) -> Column:
             values = values.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         raise RequestError(
-            f"vectors: {_kind(given)} does not hold one vector of numbers a row, all of one length"
+            f"{name}: {_kind(given)} does not hold one vector of numbers a row, all of one length"
         ) from None
     if values.ndim != 2 or not values.size or values.dtype.kind not in "fiub":
-        raise RequestError(
-            f"vectors: {values.dtype} of shape {values.shape} is not allowed: numbers of shape (rows, d)"
-        )
-    return Column("vectors", values, index)
+        raise RequestError(f"{name}: {values.dtype} of shape {values.shape} is not allowed: numbers of shape (rows, d)")
+    return Column(name, values, index)
 
 
 def _secrets(given: Any) -> dict[str, Column]:
@@ -195,7 +207,7 @@ def _finite(matrix: Column, names: pd.Index | None) -> NDArray[np.float32]:
         row, place = (int(i) for i in np.argwhere(bad)[0])
         what = f"{matrix.values[row, place]} in column {place}"
         raise RequestError(
-            f"vectors: {_row(row, names)}: {what}; {int(bad.any(axis=1).sum())} rows are not finite as float32"
+            f"{matrix.name}: {_row(row, names)}: {what}; {int(bad.any(axis=1).sum())} rows are not finite as float32"
         )
     return vectors
 

@@ -1,18 +1,18 @@
-"""Evaluating vectors that one has: what do they give away? From arrays and frames, or from files.
+"""Attack vectors that a user has, from arrays and frames or from files.
 
-Both ways build the same suite: a ``table`` of secrets beside ``precomputed`` vectors.
+Both ways build the same suite: a ``table`` of secrets and ``precomputed`` vectors.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from io import StringIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from leakboard.api.running import run
+from leakboard.api.running import compute
 from leakboard.errors import RequestError
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ TEST_SHARE = 0.2
 """Share of the rows that attacks are scored on."""
 ID = "id"
 """The column of ids, where none is named."""
-Attacks = str | Sequence[str | Mapping[str, Any]]
+Attacks = str | Sequence[Any]
+"""``all``, or entries of a suite and instances of attacks."""
 
 
 def evaluate(
@@ -41,6 +42,7 @@ def evaluate(
     out: str | Path | None = None,
     seed: int = 0,
     device: Device = "auto",
+    progress: bool = True,
 ) -> Report:
     """Attack vectors, and return how well the secrets of their texts can be guessed.
 
@@ -48,31 +50,39 @@ def evaluate(
     Where pandas objects have an index of their own, the indexes must be the same.
 
     Args:
-        vectors: numbers (n, d).
+        vectors: numbers (n, d). Or a mapping of names to several releases of the same rows, (n, d) each: the report
+            compares each release with the first, on the same split and secrets.
         secrets: columns of classes (gender, age group): a frame, a mapping of names to columns, or one series.
         labels: the task's classes; without them no task is scored.
         texts: the texts; without them nothing is compared with what the text itself reveals.
         users: who wrote each text; no user is in two splits, and intervals are over users.
         ids: names of the rows, none twice; where another object has an index of its own it must hold these.
-        attacks: ``all`` that apply, or entries of a suite.
-        out: folder for the files, the suite and the run; None: they live as long as the report does.
+        attacks: ``all`` that apply, or a list of names, entries of a suite, and instances such as ``MyAttack(k=3)``.
+        out: folder that keeps the files, the suite and the run. None keeps nothing: rows and vectors stay in memory,
+            and a temporary folder holds the run's own parts while it lasts.
         seed: of the split, the attacks and all else that is random.
         device: where the attacks' networks compute: ``auto`` is CUDA where torch sees it, else the processor.
+        progress: show a bar on standard error, in a terminal or a notebook.
 
     Raises:
         RequestError: an argument is wrong; one line names it, the row, and what is allowed.
     """
     from leakboard.api.inputs import ROLES, gather
 
-    matrix, frame = gather(vectors, secrets, labels=labels, texts=texts, users=users, ids=ids)
-    temporary = TemporaryDirectory(prefix="leakboard-") if out is None else None
-    folder = Path(temporary.name if temporary else str(out)).resolve()
-    names = [str(name) for name in frame if name not in ROLES]
-    roles = {role: role for role in ("label", "text", "user") if role in frame}  # both files have the rows in order
-    table, file = _write(folder, matrix, frame)
-    suite = suite_of(table, file, names, **roles, attacks=attacks, seed=seed)
+    matrices, frame = gather(_releases(vectors), secrets, labels=labels, texts=texts, users=users, ids=ids)
+    names = list(vectors) if isinstance(vectors, Mapping) else [""]
+    folder = Path(out).resolve() if out is not None else None
+    table, files = _write(folder, matrices, frame) if folder else _in_memory(matrices, frame)
+    victims = [
+        {"precomputed": {"vectors": file}, **({"name": name} if name else {})}
+        for name, file in zip(names, files, strict=True)
+    ]
+    roles = {role: role for role in ("label", "text", "user") if role in frame}
+    columns = [str(column) for column in frame if column not in ROLES]
+    suite = _suite(table, victims, columns, **roles, attacks=attacks, seed=seed)
     suite |= {} if device == "auto" else {"device": device}
-    return dataclasses.replace(run_kept(suite, folder), kept=temporary)
+    report = _run(suite, folder, progress)
+    return dataclasses.replace(report, releases=tuple(filter(None, names)))
 
 
 def suite_of(
@@ -108,8 +118,22 @@ def suite_of(
     """
     if id is None and ID not in (label, text, user, *secrets):
         id = _common_id(str(table), str(vectors))
-    columns = {"label": label, "user": user, "id": id}
-    dataset: dict[str, Any] = {"path": str(table), "text": text, "secrets": list(secrets)}
+    precomputed = {"vectors": str(vectors), **_options(Path(vectors), column, id)}
+    roles = {"label": label, "text": text, "user": user, "id": id}
+    return _suite(str(table), [{"precomputed": precomputed}], secrets, **roles, attacks=attacks, seed=seed)
+
+
+def _suite(
+    table: str,
+    victims: Sequence[Mapping[str, Any]],
+    secrets: Sequence[str],
+    *,
+    text: str | None = None,
+    attacks: Attacks = "all",
+    seed: int = 0,
+    **columns: str | None,
+) -> dict[str, Any]:
+    dataset: dict[str, Any] = {"path": table, "text": text, "secrets": list(secrets)}
     dataset |= {name: column for name, column in columns.items() if column is not None}
     dataset |= {"test_share": TEST_SHARE, **({"split_seed": seed} if seed else {})}
     return {
@@ -118,7 +142,7 @@ def suite_of(
         "reuse": False,  # nobody has published results of them
         "text_classifier": text is not None,
         "datasets": [{"table": dataset}],
-        "victims": [{"precomputed": {"vectors": str(vectors), **_options(Path(vectors), column, id)}}],
+        "victims": list(victims),
         "attacks": "all" if isinstance(attacks, str) and attacks == "all" else _entries(attacks),
     }
 
@@ -136,11 +160,44 @@ def as_yaml(suite: Mapping[str, Any]) -> str:
 
 def run_kept(suite: Mapping[str, Any], folder: Path) -> Report:
     """Write a suite into ``suite.yaml`` of a folder, and run it there."""
-    from leakboard.store import write_file
+    return _run(suite, folder)
 
-    write_file(folder / "suite.yaml", as_yaml(suite))
-    report = run(suite, out=folder)
+
+def _run(suite: Mapping[str, Any], folder: Path | None, progress: bool = True) -> Report:
+    """Run a suite in a folder that keeps it as ``suite.yaml``, or without one in a temporary folder."""
+    from leakboard.store import write_file
+    from leakboard.suite.instances import as_entries
+    from leakboard.suite.registry import Registry
+    from leakboard.suite.suites import load_suite
+
+    registry = Registry()
+    content = as_entries(suite, registry, "suite")
+    loaded = load_suite(content, registry)
+    if folder:
+        write_file(folder / "suite.yaml", as_yaml(content))
+        report = compute(loaded, loaded.cells(), registry, folder, progress=progress)
+    else:
+        with TemporaryDirectory(prefix="leakboard-") as temporary:
+            report = compute(loaded, loaded.cells(), registry, Path(temporary), progress=progress)
     return dataclasses.replace(report, name="own vectors")
+
+
+def _releases(vectors: Any) -> dict[str, Any]:
+    """Return the releases by the names that messages use.
+
+    Raises:
+        RequestError: a mapping is empty, or a name is not allowed.
+    """
+    if not isinstance(vectors, Mapping):
+        return {"vectors": vectors}
+    if not vectors:
+        raise RequestError("vectors: the mapping is empty; allowed: names of releases with their vectors")
+    for name in vectors:
+        if not (isinstance(name, str) and name and name.isprintable() and name == name.strip()):
+            raise RequestError(
+                f"vectors: {name!r} is not allowed as a release's name: a line of text without blanks around it"
+            )
+    return {f"vectors[{name!r}]": given for name, given in vectors.items()}
 
 
 def _common_id(table: str, vectors: str) -> str | None:
@@ -159,34 +216,53 @@ def _options(vectors: Path, column: str | None, id: str | None) -> dict[str, str
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _entries(attacks: Attacks) -> list[str | Mapping[str, Any]]:
-    allowed = "allowed: all, or entries of a suite, as in ['attribute_inference']"
+def _entries(attacks: Attacks) -> list[Any]:
+    allowed = "allowed: all, or a list of names, entries of a suite and instances, as in ['attribute_inference']"
     if not isinstance(attacks, str | Sequence):
         raise RequestError(f"attacks: {attacks!r} is not allowed; {allowed}")
     if not attacks:
         raise RequestError(f"attacks: none is named; {allowed}")
     entries = [attacks] if isinstance(attacks, str) else attacks
-    if wrong := [entry for entry in entries if not isinstance(entry, str | Mapping)]:
-        raise RequestError(f"attacks: {wrong[0]!r} is not allowed; {allowed}")
-    return [entry if isinstance(entry, str) else dict(entry) for entry in entries]
+    for entry in entries:
+        if not isinstance(entry, str | Mapping) and not hasattr(entry, "__leakboard_kind__"):
+            raise RequestError(f"attacks: {entry!r} is not allowed; {allowed}")
+    return [dict(entry) if isinstance(entry, Mapping) else entry for entry in entries]
 
 
-def _write(folder: Path, vectors: NDArray[Any], frame: pd.DataFrame) -> tuple[Path, Path]:
-    """Write ``table.parquet`` and ``vectors.npy`` into a folder and return their paths.
+def _in_memory(vectors: Mapping[str, NDArray[Any]], frame: pd.DataFrame) -> tuple[str, list[str]]:
+    """Return names of files that stand for rows and vectors in memory."""
+    from leakboard.data.readers.in_memory import InMemory
+    from leakboard.suite.files import FileName
+
+    def named(name: str, title: str, content: Any) -> str:
+        file = FileName(name)
+        file.content = InMemory.of(title, content)
+        return file
+
+    files = zip(_file_names(len(vectors)), vectors.items(), strict=True)
+    return named("rows", "rows", frame), [named(name, title, matrix) for name, (title, matrix) in files]
+
+
+def _file_names(releases: int) -> list[str]:
+    """Return ``vectors``, or of several releases a numbered name each: tables have them in this order."""
+    return ["vectors"] if releases == 1 else [f"vectors_{number + 1}" for number in range(releases)]
+
+
+def _write(folder: Path, vectors: Mapping[str, NDArray[Any]], frame: pd.DataFrame) -> tuple[str, list[str]]:
+    """Write ``table.parquet`` and a file of NumPy for each release, and return their paths.
 
     Raises:
         StorageError: the folder cannot be written.
     """
-    from io import BytesIO
-
     import numpy as np
 
     from leakboard.store import write_file
 
-    array, table = BytesIO(), BytesIO()
-    np.save(array, vectors)
+    table, paths = BytesIO(), [folder / f"{name}.npy" for name in _file_names(len(vectors))]
     frame.to_parquet(table, index=False)
-    paths = folder / "table.parquet", folder / "vectors.npy"
-    for path, content in zip(paths, (table, array), strict=True):
-        write_file(path, content.getvalue())
-    return paths
+    write_file(folder / "table.parquet", table.getvalue())
+    for path, matrix in zip(paths, vectors.values(), strict=True):
+        array = BytesIO()
+        np.save(array, matrix)
+        write_file(path, array.getvalue())
+    return str(folder / "table.parquet"), [str(path) for path in paths]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from leakboard.api.compared import compare_releases, draw_releases
 from leakboard.board.reference import compare
 from leakboard.board.schema import Row, columns, names
 from leakboard.board.summary import corpus_warnings, summarise
@@ -50,8 +51,8 @@ class Report:
     """Warnings of the run."""
     home: Path | None = None
     """Where a published leaderboard lies, with what was written about it."""
-    kept: Any = None
-    """What must live as long as the report: a temporary folder that the suite's files lie in."""
+    releases: Sequence[str] = ()
+    """Names of releases of the same rows that are compared; each is a victim."""
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -81,8 +82,9 @@ class Report:
 
     @property
     def sentences(self) -> list[str]:
-        """What was found, a sentence each; the warnings come last."""
-        return summarise(self._tables["leaderboard.csv"], [*self._warnings(), *self.notes])
+        """What was found, a sentence each; comparisons of releases come first, warnings last."""
+        rows = self._tables["leaderboard.csv"]
+        return [*compare_releases(rows, self.releases), *summarise(rows, [*self._warnings(), *self.notes])]
 
     @property
     def summary(self) -> str:
@@ -90,7 +92,12 @@ class Report:
         return "\n".join(self.sentences) or "no results"
 
     def plot(self, x: str = "task_accuracy", y: str = "empirical_privacy") -> Figure:
-        """Return one column of the table against another, one point a victim."""
+        """Return one column of the table against another, one point a victim.
+
+        Releases without a task have no accuracy: then ``y`` is drawn for each release and secret.
+        """
+        if self.releases and x == "task_accuracy" and self.table[x].isna().all():
+            return draw_releases(self._tables["leaderboard.csv"], self.releases, y)
         from leakboard.board.figures import privacy_utility
 
         means = self.table[self.table["secret"].fillna("") == ""]

@@ -38,7 +38,7 @@ def summarise(rows: Sequence[Row], warnings: Sequence[str] = ()) -> list[str]:
     """
     scored = [row for row in rows if is_number(row.get("attack_score"))]
     several = len({_victim(row) for row in scored}) > 1
-    guesses = [_sentence(row, several) for row in headlines(_of_secrets(scored))]
+    guesses = [_sentence(row, several) for row in headlines(rows_of_secrets(scored))]
     bounds = [_sentence(row, several) for row in _audits(scored)]
     return [*_first(guesses), *_first(bounds), *(f"warning: {warning}" for warning in warnings)]
 
@@ -50,7 +50,7 @@ def _first(sentences: Sequence[str]) -> list[str]:
     return [*sentences[:MAX_SENTENCES], *more]
 
 
-def _of_secrets(rows: Sequence[Row]) -> list[Row]:
+def rows_of_secrets(rows: Sequence[Row]) -> list[Row]:
     """Return the rows of single secrets, and rows that average over several secrets without rows of their own."""
     apart = {
         (*_victim(row), row["attack"])

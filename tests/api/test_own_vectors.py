@@ -8,10 +8,12 @@ import torch
 from ruamel.yaml import YAML
 
 import leakboard
-from leakboard.api import own_vectors
-from leakboard.api.inputs import gather
+from leakboard.api import inputs, own_vectors
 from leakboard.api.report import Report
+from leakboard.data.readers.in_memory import InMemory
 from leakboard.errors import RequestError
+from leakboard.suite.options import attack
+from leakboard.threats.secrets import SecretsAttack
 
 N = 1000
 SHOWN = 0.85
@@ -59,8 +61,8 @@ class TestPlantedTruth:
         assert "nothing to find" in report.sentences[1] or "may be chance" in report.sentences[1]
         assert table.loc["", "task_accuracy"] > 0.98
 
-    def test_the_suite_can_be_run_again_while_the_report_lives(self, report):
-        again = leakboard.run(report.suite, out=report.kept.name + "/again")
+    def test_the_suite_can_be_run_again_while_the_report_lives(self, report, tmp_path):
+        again = leakboard.run(report.suite, out=tmp_path)
         assert again.table["attack_score"].tolist() == report.table["attack_score"].tolist()
 
     def test_a_folder_keeps_vectors_table_and_suite(self, planted, tmp_path):
@@ -68,7 +70,11 @@ class TestPlantedTruth:
         made = leakboard.evaluate(vectors[:200], secrets[:200], attacks=QUICK, out=tmp_path)
         assert YAML(typ="safe").load(tmp_path / "suite.yaml") == made.suite
         assert np.array_equal(np.load(tmp_path / "vectors.npy"), vectors[:200])
-        assert made.kept is None
+
+
+def gather(vectors, secrets, **others):
+    matrices, frame = inputs.gather({"vectors": vectors}, secrets, **others)
+    return matrices["vectors"], frame
 
 
 class TestKinds:
@@ -143,6 +149,115 @@ def with_hole(row):
     return matrix
 
 
+@attack
+class Constant(SecretsAttack):
+    """Guess the secret's first value, or its last."""
+
+    last: bool = False
+
+    def fit(self, view, seed):
+        place = -1 if self.last else 0
+        return lambda vectors: {s.name: np.eye(len(s.values))[[place] * len(vectors)] for s in view.secrets}
+
+
+class TestInMemory:
+    def test_files_hold_nothing_that_arrays_do_not(self, planted, report, tmp_path):
+        vectors, secrets, label = planted
+        kept = leakboard.evaluate(vectors, secrets, labels=label, attacks=QUICK, out=tmp_path)
+        same = ["attack_score", "empirical_privacy_low", "task_accuracy"]
+        assert kept.table[same].equals(report.table[same])
+
+    def test_nothing_is_left_behind_and_no_vectors_are_written(self, planted, monkeypatch, tmp_path):
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+        written = []
+        monkeypatch.setattr(own_vectors, "_write", lambda *given: written.append(given))
+        made = leakboard.evaluate(planted[0][:200], planted[1][:200], attacks=QUICK)
+        assert (len(made.records), written, list(tmp_path.iterdir())) == (1, [], [])
+
+    def test_an_instance_of_an_attack_is_run(self, planted):
+        vectors, secrets, _ = planted
+        made = leakboard.evaluate(vectors[:200], secrets[:200], attacks=[Constant(), Constant(last=True), *QUICK])
+        scores = made.table.query("secret == 'gender'").set_index("attack")["attack_score"]
+        assert scores["constant"] + scores["constant (last=true)"] == pytest.approx(1)
+
+    def test_content_is_told_apart_by_its_digest(self):
+        rows = pd.DataFrame({"a": ["x", "y"]})
+        arrays = np.zeros((2, 3), np.float32)
+        contents = [rows, rows[::-1], rows.rename(columns={"a": "b"}), arrays, arrays + 1, arrays.reshape(3, 2)]
+        assert len({InMemory.of("n", content).checksum() for content in contents}) == len(contents)
+        assert InMemory.of("n", arrays).checksum() == InMemory.of("m", arrays.copy()).checksum()
+
+
+@pytest.fixture(scope="module")
+def releases(planted):
+    """Return vectors that show the gender, the same with the gender taken out, and the same in another frame."""
+    vectors = planted[0]
+    after = vectors.copy()
+    after[:, 0] = np.random.default_rng(7).normal(size=N)
+    return {"before": vectors, "after it": after, "copy": pd.DataFrame(vectors)}
+
+
+@pytest.fixture(scope="module")
+def compared(planted, releases):
+    return leakboard.evaluate(releases, planted[1], labels=planted[2], attacks=QUICK)
+
+
+class TestReleases:
+    def test_one_table_names_each_release(self, compared, releases, report):
+        assert compared.table["victim"].unique().tolist() == list(releases)
+        by_release = {name: rows.reset_index(drop=True) for name, rows in compared.table.groupby("victim")}
+        for name in ("before", "copy"):  # one split and one seed for all, as for one release alone
+            assert by_release[name]["attack_score"].equals(report.table["attack_score"])
+            assert by_release[name]["empirical_privacy_low"].equals(report.table["empirical_privacy_low"])
+
+    def test_sentences_state_a_difference_only_where_the_intervals_allow_it(self, compared):
+        rows = compared.table.set_index(["victim", "secret"])
+
+        def shown(release, secret):
+            row = rows.loc[(release, secret)]
+            ends = (1 - row[f"empirical_privacy{end}"] for end in ("", "_high", "_low"))
+            return "{:.2f} ({:.2f} to {:.2f})".format(*ends)
+
+        first, second = shown("before", "gender"), shown("after it", "gender")
+        assert compared.sentences[:2] == [
+            f"gender: after it gives away less than before: accuracy {second} instead of {first}",
+            f"gender: no difference between before and copy is shown: accuracy {first} and {first}; "
+            "the intervals overlap",
+        ]
+        assert compared.sentences[2].startswith("age: no difference between before and after it is shown")
+
+    def test_one_that_gives_away_more_is_told_so(self, planted, releases):
+        turned = {name: releases[name] for name in ("after it", "before")}
+        made = leakboard.evaluate(turned, planted[1], attacks=QUICK)
+        assert made.sentences[0].startswith("gender: before gives away more than after it: accuracy 0.9")
+        points = {trace.name: (trace.x, len(trace.error_y.array)) for trace in made.plot().data}  # there is no task
+        assert points == dict.fromkeys(["age", "gender"], (("after it", "before"), 2))
+
+    def test_the_plot_shows_all(self, compared):
+        texts = compared.plot().data[-1].text
+        assert len(texts) == 3
+        assert all(any(name in text for text in texts) for name in ("before", "after it", "copy"))
+
+    def test_a_folder_keeps_a_suite_that_runs_again(self, planted, releases, compared, tmp_path):
+        made = leakboard.evaluate(releases, planted[1], labels=planted[2], attacks=QUICK, out=tmp_path / "kept")
+        again = leakboard.run(tmp_path / "kept" / "suite.yaml", out=tmp_path / "again")
+        assert again.table["attack_score"].equals(made.table["attack_score"])
+        assert again.table["victim"].equals(compared.table["victim"])
+
+    @pytest.mark.parametrize(
+        ("releases", "message"),
+        [
+            ({}, "vectors: the mapping is empty; allowed: names of releases with their vectors"),
+            ({"": np.zeros((4, 2))}, "vectors: '' is not allowed as a release's name"),
+            ({"a": np.zeros((4, 2)), "b": np.zeros((3, 2))}, r"vectors\['b'\]: 3 rows, but vectors\['a'\] has 4"),
+            ({"a": np.zeros((4, 2)), "b": np.zeros(4)}, r"vectors\['b'\]: float64 of shape \(4,\) is not allowed"),
+        ],
+    )
+    def test_what_cannot_be_compared_is_one_line(self, releases, message):
+        with pytest.raises(RequestError, match=message):
+            leakboard.evaluate(releases, {"gender": list("fmfm")})
+
+
 class TestTraps:
     ZEROS = np.zeros((4, 2))
     GOOD = pd.Series(["f", "m", "m", "f"], name="gender", index=list("abcd"))
@@ -156,8 +271,8 @@ class TestTraps:
             (ZEROS[:, 0], GOOD, {}, r"vectors: float64 of shape \(4,\) is not allowed: numbers of shape \(rows, d\)"),
             (np.diag([1, 1e300, 1, 1]), GOOD, {}, r"vectors: row 1 \('b'\): 1e\+300 in column 1"),
             (np.ma.masked_equal(np.eye(4)[:, 1:], 1), GOOD, {}, "vectors: row 1 has masked numbers"),
-            (ZEROS, GOOD, {"attacks": 5}, "attacks: 5 is not allowed; allowed: all, or entries of a suite"),
-            (ZEROS, GOOD, {"attacks": [5]}, "attacks: 5 is not allowed; allowed: all, or entries of a suite"),
+            (ZEROS, GOOD, {"attacks": 5}, "attacks: 5 is not allowed; allowed: all, or a list of names"),
+            (ZEROS, GOOD, {"attacks": [5]}, "attacks: 5 is not allowed; allowed: all, or a list of names"),
             ([[1, 2], [1]], GOOD, {}, "vectors: a list does not hold one vector of numbers a row, all of one length"),
             (
                 pd.DataFrame(ZEROS, index=list("abdc")),

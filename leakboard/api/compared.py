@@ -1,0 +1,92 @@
+"""Compare releases of the same rows: which of them gives away less of each secret."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from leakboard.board.schema import Row
+from leakboard.board.strongest import headlines
+from leakboard.board.summary import rows_of_secrets
+from leakboard.threats.threat import threat_named
+from leakboard.threats.wording import is_number, secrets_of
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star")
+"""One a secret."""
+
+
+def compare_releases(rows: Sequence[Row], releases: Sequence[str]) -> list[str]:
+    """Return a sentence for each secret and each release but the first, which it is compared with.
+
+    A release's score is that of the strongest attack, or of the best constant guess where that is better. A difference
+    is stated where the two 95 % intervals do not overlap, which is stricter than a test at the level of 5 %.
+
+    Args:
+        rows: a leaderboard whose victims are the releases.
+        releases: their names.
+    """
+    return [
+        _sentence(threat, secret, of_secret[releases[0]], of_secret[release])
+        for (threat, secret), of_secret in _by_secret(rows).items()
+        for release in releases[1:]
+        if releases[0] in of_secret and release in of_secret
+    ]
+
+
+def draw_releases(rows: Sequence[Row], releases: Sequence[str], column: str) -> Figure:
+    """Return a column of the table for each release, one line a secret, with 95 % intervals where they are known."""
+    import plotly.graph_objects as go
+
+    from leakboard.board.figures import COLOURS, escape, layout
+
+    figure = go.Figure(layout=layout("release", column.replace("_", " ")))
+    for i, ((_, secret), of_secret) in enumerate(_by_secret(rows).items()):
+        shown = [of_secret[name] for name in releases if name in of_secret and is_number(of_secret[name].get(column))]
+        ends = {
+            sign: [abs(end - row[column]) if is_number(end := row.get(f"{column}_{sign}")) else 0 for row in shown]
+            for sign in ("low", "high")
+        }
+        figure.add_scatter(
+            x=[escape(row["victim"]) for row in shown],
+            y=[row[column] for row in shown],
+            error_y={"type": "data", "array": ends["high"], "arrayminus": ends["low"]},
+            mode="lines+markers",
+            marker={"color": COLOURS[i % len(COLOURS)], "symbol": SYMBOLS[i % len(SYMBOLS)], "size": 10},
+            name=escape(secret),
+        )
+    return figure
+
+
+def _by_secret(rows: Sequence[Row]) -> dict[tuple[str, str], dict[str, Row]]:
+    """Return the row of the strongest attack on each release, by threat and secret."""
+    scored = [row for row in rows if is_number(row.get("empirical_privacy"))]
+    result: dict[tuple[str, str], dict[str, Row]] = {}
+    for row in headlines(rows_of_secrets(scored)):
+        result.setdefault((row["threat"], secrets_of(row)), {})[row["victim"]] = row
+    return result
+
+
+def _sentence(threat: str, secret: str, first: Row, other: Row) -> str:
+    kind, names = threat_named(threat), (first["victim"], other["victim"])
+    (old, old_low, old_high), (new, new_low, new_high) = map(_score, (first, other))
+    if not all(map(is_number, (old_low, old_high, new_low, new_high))):
+        return f"{secret}: {names[1]} is not compared with {names[0]}: an interval is missing"
+    metric = kind.headline_title or kind.headline
+    shown = [f"{score:.2f} ({low:.2f} to {high:.2f})" for score, low, high in map(_score, (first, other))]
+    if new_low <= old_high and old_low <= new_high:
+        scores = " and ".join(shown)
+        return (
+            f"{secret}: no difference between {' and '.join(names)} is shown: {metric} {scores}; the intervals overlap"
+        )
+    direction = "less" if new < old else "more"
+    return f"{secret}: {names[1]} gives away {direction} than {names[0]}: {metric} {shown[1]} instead of {shown[0]}"
+
+
+def _score(row: Row) -> tuple[float, float, float]:
+    """Return the better score of attack and best constant guess, and the ends of its 95 % interval."""
+    left = (row.get(f"empirical_privacy{end}") for end in ("", "_high", "_low"))
+    return tuple(1 - privacy if is_number(privacy) else math.nan for privacy in left)
