@@ -122,6 +122,8 @@ def commands() -> str:
     ]
     group: Any = typer.main.get_command(app)
     for name, command in group.commands.items():
+        if command.hidden:
+            continue
         rows = []
         for parameter in command.params:
             is_option = parameter.opts[0].startswith("-")

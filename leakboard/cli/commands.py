@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 import leakboard
-from leakboard.cli.evaluate import audit
+from leakboard.cli.evaluate import audit, evaluate
 from leakboard.cli.screen import screen
 from leakboard.cli.selection import read_only, read_seeds
 from leakboard.cli.site import site
@@ -127,7 +127,8 @@ def run(
         raise typer.Exit(3)
 
 
-app.command()(audit)
+app.command()(evaluate)
+app.command("audit", hidden=True)(audit)
 
 
 @app.command()

@@ -1,10 +1,11 @@
-"""``audit``: what do vectors give away that one has in files? Without any YAML; the suite that it ran is kept."""
+"""``evaluate``: attack vectors that are in files, without any YAML; the suite that ran is kept."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -30,7 +31,7 @@ COLUMNS = (
 """Columns of the table that are printed, those of them that hold something; the first row averages over secrets."""
 
 
-def audit(
+def evaluate(
     table: Annotated[str, typer.Argument(help="Rows: a csv, tsv, parquet, arrow or jsonl file, a glob, or a store.")],
     vectors: Annotated[str, typer.Option(help="Vectors: an npy, npz, parquet, arrow, csv or jsonl file, or a store.")],
     secrets: Annotated[str, typer.Option(help="Columns of the table that are secret, as in gender,age.")],
@@ -40,7 +41,7 @@ def audit(
     id: Annotated[Optional[str], typer.Option(help="Column of ids by which rows and vectors are joined.")] = None,  # noqa: UP045
     column: Annotated[Optional[str], typer.Option(help="Column of the vectors, if their file has several.")] = None,  # noqa: UP045
     attacks: Annotated[str, typer.Option(help="Names with commas, or all that apply.")] = "all",
-    out: Annotated[Path, typer.Option(help="Folder for the suite and its results.")] = Path("runs/audit"),
+    out: Annotated[Path, typer.Option(help="Folder for the suite and its results.")] = Path("runs/evaluate"),
     seed: Annotated[int, typer.Option(min=0, help="Of the split and the attacks.")] = 0,
 ) -> None:
     """Attack the vectors of a table's rows, without any YAML; the suite that it ran is printed and kept."""
@@ -63,6 +64,13 @@ def audit(
     statuses = {record.status for record in report.records}
     if "failed" in statuses or "ok" not in statuses:
         raise typer.Exit(1)
+
+
+@wraps(evaluate)
+def audit(**options: Any) -> None:
+    """Call `evaluate`, as it is named from 0.1.0 on; this name goes in 0.2.0."""
+    typer.echo("`audit` is called `evaluate` now; the name `audit` goes in 0.2.0", err=True)
+    evaluate(**options)
 
 
 def _located(option: str, pattern: str, sources: Sequence[Source]) -> str:

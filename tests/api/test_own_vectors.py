@@ -356,17 +356,17 @@ class TestCommand:
         return tmp_path
 
     @pytest.fixture
-    def audit(self, files, command_line):
-        def call(*options, table="mine.csv", secrets="gender,age"):
+    def evaluate(self, files, command_line):
+        def call(*options, table="mine.csv", secrets="gender,age", command="evaluate"):
             given = ["--vectors", files / "v.npy", "--secrets", secrets, "--out", files / "out"]
-            return command_line("audit", files / table, *given, *options)
+            return command_line(command, files / table, *given, *options)
 
         return call
 
-    def test_it_says_what_evaluate_says_and_prints_the_suite_that_it_keeps(self, audit, files, report, monkeypatch):
+    def test_it_says_what_evaluate_says_and_prints_the_suite_that_it_keeps(self, evaluate, files, report, monkeypatch):
         monkeypatch.setattr(own_vectors, "_entries", lambda attacks: QUICK)
         monkeypatch.delenv("COLUMNS")
-        code, out, err = audit("--label", "task", "--attacks", "attribute_inference")
+        code, out, err = evaluate("--label", "task", "--attacks", "attribute_inference")
         assert code == 0, err
         assert out.startswith(report.sentences[0])
         assert f"{report.table['attack_score'][1]:.3f}" in out
@@ -375,12 +375,12 @@ class TestCommand:
         assert YAML(typ="safe").load(kept)["datasets"][0]["table"]["secrets"] == ["gender", "age"]
         assert max(map(len, out.partition("the suite, kept")[0].splitlines()[2:])) <= 100
 
-    def test_globs_and_stores_are_taken_as_they_are_and_a_column_is_passed_on(self, audit, files, monkeypatch):
+    def test_globs_and_stores_are_taken_as_they_are_and_a_column_is_passed_on(self, evaluate, files, monkeypatch):
         suites = []
         monkeypatch.setattr(own_vectors, "_common_id", lambda table, vectors: None)
         monkeypatch.setattr(own_vectors, "run_kept", lambda suite, out: suites.append(suite) or Report("", "", {}, ()))
         for table, options in (("m*.csv", ["--column", "e"]), ("mine.csv", ["--vectors", "chroma:at#reviews"])):
-            audit(*options, table=table)
+            evaluate(*options, table=table)
         (tables, victims) = ([suite[kind][0] for suite in suites] for kind in ("datasets", "victims"))
         assert [entry["table"]["path"] for entry in tables] == [str(files / "m*.csv"), str(files / "mine.csv")]
         assert [entry["precomputed"] for entry in victims] == [
@@ -388,10 +388,16 @@ class TestCommand:
             {"vectors": "chroma:at#reviews"},
         ]
 
-    def test_where_no_attack_applies_it_says_why_and_fails(self, audit):
-        code, out, _ = audit("--attacks", "nearest_neighbour")
+    def test_where_no_attack_applies_it_says_why_and_fails(self, evaluate):
+        code, out, _ = evaluate("--attacks", "nearest_neighbour")
         assert code == 1
         assert out.startswith("warning: no results: nearest_neighbour: ")
+
+    def test_its_earlier_name_does_the_same_and_says_so(self, evaluate):
+        options = ("--attacks", "nearest_neighbour")
+        code, out, err = evaluate(*options, command="audit")
+        assert (code, out, "") == evaluate(*options)
+        assert err == "`audit` is called `evaluate` now; the name `audit` goes in 0.2.0\n"
 
     @pytest.mark.parametrize(
         ("options", "message"),
@@ -402,7 +408,7 @@ class TestCommand:
             ({"options": ["--attacks", "atribute_inference"]}, "did you mean 'attribute_inference'"),
         ],
     )
-    def test_a_wrong_request_is_one_line(self, audit, options, message):
-        code, _, err = audit(*options.pop("options", ()), **options)
+    def test_a_wrong_request_is_one_line(self, evaluate, options, message):
+        code, _, err = evaluate(*options.pop("options", ()), **options)
         assert (code, err.count("\n")) == (2, 1), err
         assert message in err
