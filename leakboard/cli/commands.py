@@ -15,6 +15,7 @@ from leakboard.cli.evaluate import audit, evaluate
 from leakboard.cli.screen import screen
 from leakboard.cli.selection import read_only, read_seeds
 from leakboard.cli.site import site
+from leakboard.cli.stale import stale
 from leakboard.errors import RequestError, nearest, plain
 
 app = typer.Typer(
@@ -165,6 +166,7 @@ def report(
 
 
 app.command()(site)
+app.command()(stale)
 
 
 @app.command()

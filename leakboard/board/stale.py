@@ -1,0 +1,129 @@
+"""Find published cells whose identity the working tree changes: a run would compute them anew."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from leakboard.errors import RequestError
+from leakboard.pipeline.records import Record, published_records
+from leakboard.suite import options, revisions
+from leakboard.suite.cells import Cell
+from leakboard.suite.plan import Identities, Job, make_job
+from leakboard.suite.registry import Registry
+from leakboard.suite.suites import Suite, home_of, load_suite, suite_folder
+
+STAGES = ("CORPUS", "FIT", "PUBLISH", "TEXT_CLASSIFIERS", "UTILITY")
+"""Revisions of the engine (`leakboard.suite.revisions`)."""
+UNKNOWN = "data, suite, or an option's default"
+"""Cause where no single revision explains the change, and no plugin's file differs."""
+NOT_ASKED = "no cell of the suite has this label"
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """How many published cells of a suite the working tree would compute anew, and why."""
+
+    suite: str
+    """Its file, relative to ``leaderboards/``."""
+    published: int = 0
+    stale: int = 0
+    causes: Mapping[str, int] = field(default_factory=dict)
+    """Stale cells by what differs."""
+    problem: str = ""
+    """Why some cells, or all, cannot be judged: files of their data are not here, or the suite is wrong."""
+
+
+def freshness(folder: Path | None = None) -> Iterator[Freshness]:
+    """Yield the state of every suite that has published cells; nothing is computed.
+
+    A suite's cells are published in its own home. Those of another suite than a folder's ``suite.yaml`` may also be
+    among the records of that folder.
+
+    Args:
+        folder: of the leaderboards; the one that comes with LeakBoard, if left out.
+    """
+    root = folder or suite_folder()
+    for path in sorted(root.glob("*/*.yaml")):
+        records = {_labels(record): record for record in published_records(home_of(path))}
+        shared = {} if path.name == "suite.yaml" else {_labels(r): r for r in published_records(path.parent)}
+        if records or shared:
+            state = _examined(path, path.relative_to(root).as_posix(), records, shared)
+            if state.published:
+                yield state
+
+
+def _examined(
+    path: Path, name: str, records: Mapping[tuple[Any, ...], Record], shared: Mapping[tuple[Any, ...], Record]
+) -> Freshness:
+    try:
+        suite = load_suite(path, Registry())
+    except RequestError as error:
+        return Freshness(name, len(records), problem=str(error))
+    identities, causes, problems = Identities(), Counter[str](), dict[str, str]()
+    known: dict[tuple[str, ...], str] = {}
+    cells = {_labels(cell): cell for cell in suite.cells()}
+    published = records | {labels: record for labels, record in shared.items() if labels in cells}
+    for labels, record in published.items():
+        if (cell := cells.get(labels)) is None:
+            causes[NOT_ASKED] += 1
+        elif cell.source.label not in problems:
+            try:
+                job = make_job(cell, suite.conditions, identities)
+            except RequestError as error:
+                problems[cell.source.label] = str(error)
+                continue
+            if job.key != record.key:
+                plugins = cell.source.name, cell.victim.name, cell.attack.name
+                known.setdefault(plugins, job.problem or _cause(suite, job, record))
+                causes[known[plugins]] += 1
+    return Freshness(name, len(published), causes.total(), dict(causes), "; ".join(dict.fromkeys(problems.values())))
+
+
+def _labels(of: Record | Cell) -> tuple[str, str, str, int]:
+    if isinstance(of, Record):
+        return of.dataset, of.victim, of.attack, of.seed
+    return of.source.label, of.victim.label, of.attack.label, of.seed
+
+
+def _cause(suite: Suite, job: Job, record: Record) -> str:
+    """Return the one revision without whose rise the cell would have its published identity.
+
+    Where there is none, return the plugins whose files differ from those that computed the record.
+    """
+    for name, owner, attribute in _revisions(job.cell):
+        for earlier in range((getattr(owner, attribute) or 1) - 1, 0, -1):
+            with _replaced(owner, attribute, earlier):
+                if make_job(job.cell, suite.conditions, Identities()).key == record.key:
+                    return f"revision of {name}"
+    changed = [name for name, made in job.code.items() if made != record.code.get(name, made)]
+    return f"code of {', '.join(sorted(changed))}" if changed else UNKNOWN
+
+
+def _revisions(cell: Cell) -> Iterator[tuple[str, Any, str]]:
+    """Yield name, owner and attribute of every revision that a cell's identity has."""
+    for stage in STAGES:
+        yield f"stage {stage}", revisions, stage
+    threat = cell.attack.plugin.threat
+    yield f"threat {threat.identity or threat.name}", type(threat), "revision"
+    choices = (cell.source.corpus, cell.source.other, cell.victim, cell.attack)
+    waiting = [(choice.name, choice.plugin) for choice in choices if choice]
+    while waiting:
+        name, plugin = waiting.pop()
+        yield f"{plugin.__leakboard_kind__}/{name}", type(plugin), "__leakboard_revision__"
+        waiting += options.parts(plugin).values()
+
+
+@contextmanager
+def _replaced(owner: Any, attribute: str, value: int) -> Iterator[None]:
+    """Give an attribute another value for a while; an inherited one is inherited again afterwards."""
+    own = vars(owner).get(attribute)
+    setattr(owner, attribute, value)
+    try:
+        yield
+    finally:
+        delattr(owner, attribute) if own is None else setattr(owner, attribute, own)

@@ -1,0 +1,120 @@
+"""Published cells are stale where the working tree changes their identity, and the cause is named."""
+
+import dataclasses
+import shutil
+
+import pytest
+from ruamel.yaml import YAML
+
+from leakboard.attacks.dp_audit import DpAudit
+from leakboard.board.stale import NOT_ASKED, UNKNOWN, freshness
+from leakboard.cli import stale as command
+from leakboard.pipeline.records import pack, published_entries
+from leakboard.suite import revisions
+from leakboard.suite.suites import suite_folder
+from leakboard.threats.secrets import SecretsThreat
+from leakboard.victims.embedding_bag import EmbeddingBag
+
+
+@pytest.fixture
+def boards(tmp_path):
+    """Return a folder of leaderboards with the published demo alone."""
+    shutil.copytree(suite_folder() / "demo", tmp_path / "demo")
+    return tmp_path
+
+
+@pytest.fixture
+def rewritten(boards):
+    """Return a function that changes the demo's suite and writes it under a name."""
+
+    def write(change, name="suite"):
+        suite = YAML(typ="safe").load(boards / "demo" / "suite.yaml")
+        change(suite)
+        YAML().dump(suite, boards / "demo" / f"{name}.yaml")
+
+    return write
+
+
+@pytest.fixture
+def records():
+    return [record for record, _ in published_entries(suite_folder() / "demo")]
+
+
+def demo(boards):
+    (state,) = freshness(boards)
+    return state
+
+
+def test_what_is_published_is_fresh(boards, records):
+    state = demo(boards)
+    assert (state.suite, state.published, state.stale) == ("demo/suite.yaml", len(records), 0)
+    assert (state.causes, state.problem) == ({}, "")
+
+
+@pytest.mark.parametrize(
+    ("owner", "attribute", "value", "cause", "is_touched"),
+    [
+        (DpAudit, "__leakboard_revision__", 50, "attacks/dp_audit", lambda r: r.attack.startswith("dp_audit")),
+        (EmbeddingBag, "__leakboard_revision__", 50, "victims/embedding_bag", lambda r: "embedding_bag" in r.victim),
+        (SecretsThreat, "revision", 50, "threat secrets", lambda r: r.attack[:6] in ("attrib", "entity")),
+        (revisions, "FIT", 2, "stage FIT", lambda r: True),
+    ],
+)
+def test_a_higher_revision_makes_cells_stale_and_is_named(
+    boards, records, monkeypatch, owner, attribute, value, cause, is_touched
+):
+    monkeypatch.setattr(owner, attribute, value)
+    state = demo(boards)
+    touched = sum(map(is_touched, records))
+    assert touched > 0
+    assert state.causes == {f"revision of {cause}": touched}
+    assert (state.published, state.stale) == (len(records), touched)
+    assert getattr(owner, attribute) == value
+
+
+def test_two_revisions_at_once_are_not_told_apart(boards, records, monkeypatch):
+    monkeypatch.setattr(revisions, "FIT", 2)
+    monkeypatch.setattr(revisions, "PUBLISH", 2)
+    causes = demo(boards).causes
+    assert sum(causes.values()) == len(records)
+    assert all(cause == UNKNOWN or cause.startswith("code of ") for cause in causes)
+
+
+def test_cells_that_the_suite_does_not_ask_for_are_stale(boards, rewritten, records):
+    rewritten(lambda suite: suite.update(seeds=[7]))
+    assert demo(boards).causes == {NOT_ASKED: len(records)}
+
+
+def test_cells_of_other_suites_are_found_in_the_folder_and_in_their_own(boards, rewritten, records, monkeypatch):
+    rewritten(lambda suite: suite.update(victims=suite["victims"][:1]), "one_victim")
+    rewritten(lambda suite: suite.update(seeds=[7]), "unpublished")
+    rewritten(lambda suite: None, "own")
+    (boards / "demo" / "own").mkdir()
+    (boards / "demo" / "own" / "records.jsonl.gz").write_bytes(pack((record, []) for record in records[:5]))
+    monkeypatch.setattr(revisions, "UTILITY", 2)
+    states = {state.suite: state for state in freshness(boards)}
+    assert set(states) == {"demo/suite.yaml", "demo/one_victim.yaml", "demo/own.yaml"}
+    assert states["demo/own.yaml"].published == len(records)  # the folder's own records count, too
+    assert 0 < states["demo/one_victim.yaml"].published < len(records)
+    assert all(state.stale == state.published for state in states.values())
+
+
+def test_data_that_are_not_here_are_said_in_one_line(boards, rewritten, monkeypatch, capsys):
+    rewritten(lambda suite: suite.update(datasets=[*suite["datasets"], {"table": {"path": "gone.csv"}}]))
+    monkeypatch.setattr("leakboard.board.stale.suite_folder", lambda: boards)
+    path = boards / "demo" / "records.jsonl.gz"
+    entries = published_entries(boards / "demo")
+    entries += [(dataclasses.replace(entries[0][0], dataset="table(path=gone.csv)"), [])]
+    path.write_bytes(pack(entries))
+    command.stale()
+    out = capsys.readouterr().out
+    assert "demo/suite.yaml: not all cells can be judged: " in out
+    assert "gone.csv: no such file" in out
+    assert out.endswith("0 of 41 published cells would be computed anew\n")
+
+
+def test_a_wrong_suite_is_a_problem_of_its_own(boards, rewritten, records):
+    rewritten(lambda suite: suite.update(victims=["lsttm"]))
+    state = demo(boards)
+    assert (state.published, state.stale) == (len(records), 0)
+    assert "no victim is named 'lsttm'" in state.problem
