@@ -88,5 +88,6 @@ def _sentence(threat: str, secret: str, first: Row, other: Row) -> str:
 
 def _score(row: Row) -> tuple[float, float, float]:
     """Return the better score of attack and best constant guess, and the ends of its 95 % interval."""
-    left = (row.get(f"empirical_privacy{end}") for end in ("", "_high", "_low"))
-    return tuple(1 - privacy if is_number(privacy) else math.nan for privacy in left)
+    left = [row.get(f"empirical_privacy{end}") for end in ("", "_high", "_low")]
+    score, low, high = (1 - privacy if is_number(privacy) else math.nan for privacy in left)
+    return score, low, high

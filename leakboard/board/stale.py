@@ -67,7 +67,7 @@ def _examined(
     identities, causes, problems = Identities(), Counter[str](), dict[str, str]()
     known: dict[tuple[str, ...], str] = {}
     cells = {_labels(cell): cell for cell in suite.cells()}
-    published = records | {labels: record for labels, record in shared.items() if labels in cells}
+    published = {**records, **{labels: record for labels, record in shared.items() if labels in cells}}
     for labels, record in published.items():
         if (cell := cells.get(labels)) is None:
             causes[NOT_ASKED] += 1
