@@ -37,5 +37,5 @@ class InMemory(StoreAddress):
         if not isinstance(self.content, np.ndarray):
             return super().checksum()
         hashed = hashlib.sha256(f"{self.content.shape} {self.content.dtype}".encode())
-        hashed.update(memoryview(np.ascontiguousarray(self.content)).cast("B"))
+        hashed.update(np.ascontiguousarray(self.content).data.cast("B"))
         return hashed.hexdigest()
