@@ -1,1 +1,1 @@
-"""What a suite asks for: its YAML, the registry of plugins, their options, and the plan of cells with identities."""
+"""Read suites, find plugins, and give every cell its identity."""

@@ -1,4 +1,4 @@
-"""What a suite asks for: a plugin with its options, a dataset with the attacker's texts, and cells made of these."""
+"""Describe what a suite asks for: plugins with options, datasets with the attacker's texts, and cells of these."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ class Choice:
     kind: str
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
-    """As written; defaults are not spelled out."""
+    """As written, without defaults."""
     label: str = ""
     problem: str = ""
-    """Why the plugin cannot be loaded; the cells that ask for it fail with it."""
+    """Why the plugin cannot be loaded; its cells fail with this reason."""
     seeds: tuple[int, ...] = ()
-    """Of a victim: the seeds it is run with, where its entry gives other ones than the suite's."""
+    """Seeds of a victim whose entry gives other ones than the suite's."""
     attacks: tuple[Choice, ...] = ()
-    """Of a victim: the attacks on it, where its entry gives other ones than the suite's."""
+    """Attacks on a victim whose entry gives other ones than the suite's."""
     folder: Path = field(default=Path(), compare=False)
-    """What its file names are relative to."""
+    """Folder of relative file names in the options."""
     title: str = ""
-    """The name that the entry gives itself; empty where it gives none."""
+    """Name that the entry gives; empty where it gives none."""
     grid: tuple[str, ...] = ()
     """Options that the entry's grid varies."""
     plugin: Any = field(default=None, compare=False, repr=False)
-    """As it was built when the suite was read; another process builds it anew."""
+    """The instance that was built when the suite was read; another process builds it anew."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "plugin": None}
@@ -49,7 +49,7 @@ class Choice:
 
     @property
     def varied(self) -> dict[str, str]:
-        """The options that the entry's grid varies, defaults or not."""
+        """The options that the entry's grid varies, defaults included."""
         return options.written(self.plugin, self.grid) if self.plugin is not None else {}
 
     def build(self, registry: Registry) -> Any:
@@ -67,7 +67,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Source:
-    """A dataset and what the attacker collected: an auxiliary regime, or another dataset (then ``regime`` is None)."""
+    """A dataset, and the attacker's texts: an auxiliary regime, or another dataset (then ``regime`` is None)."""
 
     corpus: Choice
     regime: str | None = "within"
@@ -75,7 +75,7 @@ class Source:
 
     @property
     def label(self) -> str:
-        """The dataset with its options, and its auxiliary corpus where that is not the default."""
+        """The dataset with its options, and the attacker's texts where they are not the default."""
         if not self._auxiliary:
             return self.corpus.label
         head, bracket, rest = self.corpus.label.partition("(")
@@ -83,7 +83,7 @@ class Source:
 
     @property
     def _auxiliary(self) -> str:
-        """What the attacker collected; empty where that is the default."""
+        """The attacker's texts; empty where they are the default."""
         return "" if self.regime == "within" else self.regime or (self.other.label if self.other else "")
 
     @property
@@ -93,23 +93,23 @@ class Source:
 
     @property
     def title(self) -> str:
-        """The name that the entry gives itself; empty where it gives none."""
+        """Name that the entry gives; empty where it gives none."""
         return self.corpus.title
 
     @property
     def changed(self) -> dict[str, str]:
-        """The options that a label has, the auxiliary corpus among them."""
+        """The options that a label has, with the attacker's texts."""
         return ({"auxiliary": self._auxiliary} if self._auxiliary else {}) | self.corpus.changed
 
     @property
     def varied(self) -> dict[str, str]:
-        """The options that the entry's grid varies: a dataset's has none."""
-        return self.corpus.varied
+        """Nothing: datasets have no grid."""
+        return {}
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """What holds for all cells of a suite."""
+    """Settings that hold for all cells of a suite."""
 
     threads: int = 1
     text_classifier: bool = True
@@ -121,7 +121,7 @@ class Conditions:
 
 @dataclass(frozen=True)
 class Cell:
-    """One question: this attack against this victim on this dataset with this seed."""
+    """One question: this attack on this victim on this dataset with this seed."""
 
     source: Source
     victim: Choice

@@ -1,4 +1,4 @@
-"""Files that options name: as written in a result's identity, and looked for beside the suite that names them."""
+"""Name files in options: identities have the name as written, and the file is in the suite's folder."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pydantic import WrapValidator
 from leakboard.workspace import in_force
 
 FOLDER: ContextVar[Path] = ContextVar("folder", default=Path())
-"""What file names of options that are being read are relative to; at first the working folder."""
+"""Folder of relative file names in the options that are being read; at first the working folder."""
 _ADDRESS = re.compile(r"[a-z]+:")
 _STORE = re.compile(r"([a-z]+:)(?!.*://)(.+)(#[^#]+)")
-"""The address of a vector store that is a folder: the store's name, the folder and the collection."""
+"""Address of a vector store that is a folder: the store's name, the folder and the collection."""
 
 
 class FileName(str):
-    """A file's name as it is written, with the folder that it is relative to."""
+    """A file's name as written, with the folder that it is relative to."""
 
     folder = Path()
     content: Any = None
@@ -29,15 +29,15 @@ class FileName(str):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Callable[[Any], Any]) -> Any:
-        """Describe it as the text that it is."""
+        """Describe it as text."""
         return handler(str)
 
     @property
     def located(self) -> Any:
-        """Where the file is: in the folder, unless the name is absolute or the address of something else.
+        """The path of the file, or the content in memory.
 
-        A vector store that is a folder is in the folder too, as ``qdrant:store#reviews``. Content that is in memory is
-        returned itself.
+        A relative path is in the folder, also that of a vector store, as in ``qdrant:store#reviews``. An absolute path
+        and any other address stay as they are.
         """
         if self.content is not None:
             return self.content

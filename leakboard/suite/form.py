@@ -1,4 +1,4 @@
-"""What a plugin's class must have before anything is computed with it: told when a suite is read, not hours later."""
+"""Check a plugin's class when a suite is read, before anything is computed with it."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from leakboard.interfaces import Attack, Dataset, FittedVictim, Publication, Vic
 BASES: dict[str, type] = {"datasets": Dataset, "victims": Victim, "attacks": Attack}
 PUBLICATIONS: tuple[str, ...] = get_args(Publication)
 PUBLISHED_BY = {"documents": "publish_documents", "words": "publish_words", "releases": "mechanism"}
-"""The member of a fitted victim that makes each publication."""
+"""Member of a fitted victim that makes each publication."""
 
 
 def complaint(cls: type, kind: str) -> str:
-    """Return in one line what a plugin's class lacks or has wrong; empty where nothing is."""
+    """Return in one line what a plugin's class lacks or has wrong; empty where it is right."""
     base = BASES[kind]
     if not issubclass(cls, base):
         return f"{cls.__name__} does not derive from {base.__name__}"
     if missing := sorted(getattr(cls, "__abstractmethods__", ())):
-        own = [name for name in vars(cls) if not name.startswith("_")]
-        return f"{cls.__name__} does not define {missing[0]}, which every {kind[:-1]} has{nearest(missing[0], own)}"
-    if complaint := _about_needs(cls):
-        return complaint
-    if kind == "victims":
-        return _about_publications(cls)
-    return _about_threat(cls) if kind == "attacks" else ""
+        hint = nearest(missing[0], _public(cls))
+        return f"{cls.__name__} does not define {missing[0]}, which every {kind[:-1]} has{hint}"
+    checks = {"datasets": (), "victims": (_about_publications,), "attacks": (_about_threat,)}[kind]
+    return next(filter(None, (check(cls) for check in (_about_needs, *checks))), "")
+
+
+def _public(cls: type) -> list[str]:
+    """Return the public names that a class itself defines."""
+    return [name for name in vars(cls) if not name.startswith("_")]
 
 
 def _about_needs(cls: Any) -> str:
@@ -48,19 +50,19 @@ def _about_publications(cls: Any) -> str:
     for publication in publishes:
         member = PUBLISHED_BY[publication]
         if fitted and getattr(fitted, member) is getattr(FittedVictim, member):
-            own = [name for name in vars(fitted) if not name.startswith("_")]
-            return f"{fitted.__name__} does not define {member}, but publishes = {publishes!r}{nearest(member, own)}"
+            hint = nearest(member, _public(fitted))
+            return f"{fitted.__name__} does not define {member}, but publishes = {publishes!r}{hint}"
     return ""
 
 
 def _fitted_class(cls: Any) -> Any:
-    """Return the class of the plugin's own module that ``fit`` is annotated to return; None where it is another."""
+    """Return the class that ``fit`` is annotated to return; None where it is not in the plugin's module."""
     try:
         fitted = get_type_hints(cls.fit).get("return")
-    except (NameError, TypeError, AttributeError):  # named for the type checker alone
+    except (NameError, TypeError, AttributeError):  # the annotation is for the type checker alone
         return None
-    is_own = isinstance(fitted, type) and issubclass(fitted, FittedVictim) and fitted.__module__ == cls.__module__
-    return fitted if is_own else None
+    is_local = isinstance(fitted, type) and issubclass(fitted, FittedVictim) and fitted.__module__ == cls.__module__
+    return fitted if is_local else None
 
 
 def _about_threat(cls: Any) -> str:
@@ -78,7 +80,7 @@ def _about_threat(cls: Any) -> str:
 
 
 def line_of(part: Any) -> str:
-    """Return file and line of a class, function or property, as in ``mine.py:12``; empty where that is not known."""
+    """Return file and line of a class, function or property, as in ``mine.py:12``; empty where it is unknown."""
     part = inspect.unwrap(getattr(part, "fget", part))
     try:
         return f"{Path(inspect.getsourcefile(part) or '').name}:{inspect.getsourcelines(part)[1]}"

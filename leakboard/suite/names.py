@@ -1,29 +1,31 @@
-"""What the rows of a suite's tables are called.
+"""Name the rows of a suite's tables.
 
-An entry is called what its ``name`` says. Without one it is its plugin with those options that tell it from the suite's
-other entries of that plugin: what a grid varies, and what differs from the defaults but is not the same in all of them.
-Options that are the same in all are told once. The full options stand in a column of their own.
+An entry has the name that its ``name`` gives. Without one it is its plugin with the options that differ within the
+suite: those that its grid varies, and those that differ from their defaults but not equally in all entries of the
+plugin. Options that all entries of a plugin share are listed once. A column has the full options.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from leakboard.errors import RequestError
 from leakboard.suite.cells import Choice, Source
 
-KINDS = ("dataset", "victim", "attack")
+T = TypeVar("T")
 
+KINDS = ("dataset", "victim", "attack")
 NUMBER = re.compile(r"(\d+(?:\.\d+)?(?:e[-+]?\d+)?)")
 
 
 def natural(text: str) -> tuple[list[str | float], str]:
-    """Return the key by which names are sorted for people: ``k=9`` before ``k=10``, and ``1e-05`` before ``0.1``.
+    """Return a sorting key for people: ``k=9`` comes before ``k=10``, and ``1e-05`` before ``0.1``.
 
-    Published tables are sorted by the names' letters: their bytes stay.
+    Published tables are sorted by letters instead, so that their bytes stay.
     """
     parts: list[str | float] = [*NUMBER.split(text)]
     parts[1::2] = map(float, parts[1::2])
@@ -40,7 +42,7 @@ class Names:
     """By plugin, the options that all of its entries share and that differ from the defaults."""
 
     def name(self, kind: str, label: str) -> str:
-        """Return what an entry is called; without a name of its own, its label."""
+        """Return the displayed name of an entry, or its label where it has none."""
         return self.names.get((kind, label), label)
 
     def row(self, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,26 +63,28 @@ def display_names(
     kinds: dict[str, Sequence[Source | Choice]] = {"dataset": sources, "victim": victims, "attack": attacks}
     for kind, entries in kinds.items():
         for plugin in dict.fromkeys(entry.name for entry in entries):
-            alike = [entry for entry in entries if entry.name == plugin]
-            same = set.intersection(*(set(entry.changed.items()) for entry in alike))
-            names |= {(kind, entry.label): _name(entry, same) for entry in sorted(alike, key=lambda e: bool(e.title))}
-            if same:
-                common[plugin] = ", ".join(f"{key}={value}" for key, value in sorted(same))
-        _refuse_twice([name for (of_kind, _), name in names.items() if of_kind == kind], f"{location} {kind}s")
+            of_plugin = [entry for entry in entries if entry.name == plugin]
+            shared = set.intersection(*(set(entry.changed.items()) for entry in of_plugin))
+            of_plugin.sort(key=lambda entry: bool(entry.title))  # of entries with one label, the name given counts
+            names |= {(kind, entry.label): _name(entry, shared) for entry in of_plugin}
+            if shared:
+                common[plugin] = _listed(shared)
+        if twice := repeated(name for (of_kind, _), name in names.items() if of_kind == kind):
+            raise RequestError(f"{location} {kind}s: two entries are called {twice[0]!r}")
     return Names(names, common)
 
 
-def _name(entry: Source | Choice, same: set[tuple[str, str]]) -> str:
-    """Return what an entry is called, given the options that it shares with all entries of its plugin."""
-    told = {key: value for key, value in entry.changed.items() if (key, value) not in same and not entry.title}
-    told |= entry.varied
-    options = ", ".join(f"{key}={value}" for key, value in sorted(told.items()))
+def _name(entry: Source | Choice, shared: set[tuple[str, str]]) -> str:
+    """Return an entry's name, given the options that it shares with all entries of its plugin."""
+    shown = {} if entry.title else dict(entry.changed.items() - shared)
+    options = _listed((shown | entry.varied).items())
     return f"{entry.title or entry.name} ({options})" if options else entry.title or entry.name
 
 
-def _refuse_twice(names: Iterable[str], location: str) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise RequestError(f"{location}: two entries are called {name!r}")
-        seen.add(name)
+def _listed(options: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in sorted(options))
+
+
+def repeated(names: Iterable[T]) -> list[T]:
+    """Return what occurs more than once."""
+    return [name for name, count in Counter(names).items() if count > 1]

@@ -1,20 +1,20 @@
-"""The engine's own revisions: whoever makes other numbers of the same inputs adds one, and all that it touches is new.
+"""Declare the engine's own revisions. A change that gives other numbers for the same inputs adds one.
 
-They are parts of identities, as are the revisions that plugins and threats declare. What only moves, speeds up or words
-code otherwise changes none; `tests/pins.json` tells when one was forgotten.
+A revision is part of the identity of every result that it touches, like the revisions of plugins and threats. Moving,
+speeding up or rewording code changes none. `tests/pins.json` shows when a revision was forgotten.
 """
 
 CORPUS = 1
-"""Splits and checks of a loaded dataset, and the texts that victim and attacker have of it."""
+"""Splits and checks of a loaded dataset, and the texts of victim and attacker."""
 
 FIT = 1
-"""Seeds and texts that a victim is trained with."""
+"""Seeds and texts of a victim's training."""
 
 PUBLISH = 1
-"""Random streams and order of what is published."""
+"""Random streams and order of publications."""
 
 TEXT_CLASSIFIERS = 1
-"""The classifiers that are trained on the text itself."""
+"""Classifiers that are trained on the text itself."""
 
 UTILITY = 1
-"""What is measured of every victim, whatever the attack: its task, regressions, neighbours of words."""
+"""Measures of every victim, whatever the attack: its task, regressions, neighbours of words."""

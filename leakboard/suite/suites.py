@@ -1,4 +1,4 @@
-"""Suites: a YAML file that names datasets, victims and attacks, and the cells that it asks for."""
+"""Read suites: YAML files that name datasets, victims and attacks, and so ask for cells."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import itertools
 import json
 import math
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,13 +21,12 @@ from leakboard.suite.cells import Cell, Choice, Conditions, Source
 from leakboard.suite.files import FOLDER, relative_to
 from leakboard.suite.instances import as_entries
 from leakboard.suite.keys import DEVICES, REGIMES, Entries, Seeds, SuiteFile
-from leakboard.suite.names import Names, display_names
+from leakboard.suite.names import Names, display_names, repeated
 from leakboard.suite.registry import BrokenPlugin, Registry
 from leakboard.suite.yaml_files import read_yaml
 
-MOST_CELLS = 1_000_000
-"""Cells that a suite may have."""
-PLAIN = re.compile(r"\w[\w .-]*")
+MAX_CELLS = 1_000_000
+FOLDER_NAME = re.compile(r"\w[\w .-]*")
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class Suite:
 
     name: str
     path: Path
-    """The YAML file; of a mapping, which has none, just ``suite``."""
+    """The YAML file; ``suite`` for a mapping."""
     checksum: str
     """SHA-256 of the file's bytes, or of the mapping's canonical JSON."""
     file: SuiteFile
@@ -49,30 +47,32 @@ class Suite:
 
     @property
     def home(self) -> Path:
-        """Where it is published."""
+        """The folder that it is published in."""
         return home_of(self.path)
 
     def on(self, device: str | None) -> Suite:
-        """Return the suite with another device than it names; None leaves it.
+        """Return the suite with another device; None keeps the suite's.
 
         Raises:
-            RequestError: it is none of ``auto``, ``cpu`` and ``cuda``.
+            RequestError: it is not ``auto``, ``cpu`` or ``cuda``.
         """
-        if device not in (None, *DEVICES):
+        if device is None:
+            return self
+        if device not in DEVICES:
             raise RequestError(f"device: {device!r} is not one of {', '.join(DEVICES)}{nearest(device, DEVICES)}")
-        return replace(self, file=self.file.model_copy(update={"device": device} if device else {}))
+        return replace(self, file=self.file.model_copy(update={"device": device}))
 
     def cells(self, seeds: Sequence[int] | None = None, only: Mapping[str, Sequence[str]] | None = None) -> list[Cell]:
-        """Return the cells in order: all attacks on one fitted victim stand together.
+        """Return the cells in order, those of one fitted victim next to each other.
 
         Args:
             seeds: instead of the suite's.
             only: keep cells whose ``dataset``, ``victim`` or ``attack`` is one of these: plugins, labels or names.
 
         Raises:
-            RequestError: ``only`` leaves nothing.
+            RequestError: ``only`` keeps nothing.
         """
-        chosen = [
+        cells = [
             Cell(source, victim, attack, seed)
             for source, victim in itertools.product(self.sources, self.victims)
             for seed, attack in itertools.product(
@@ -80,17 +80,17 @@ class Suite:
             )
         ]
         for key, wanted in (only or {}).items():
-            names = sorted({name for cell in chosen for name in self._called(cell, key)})
+            names = sorted({name for cell in cells for name in self._names_of(cell, key)})
             for name in wanted:
                 if name not in names:
                     raise RequestError(
                         f"--only {key}={name}: no such cell (there are: {', '.join(names)}){nearest(name, names)}"
                     )
-            chosen = [cell for cell in chosen if set(wanted) & set(self._called(cell, key))]
-        return chosen
+            cells = [cell for cell in cells if set(wanted) & set(self._names_of(cell, key))]
+        return cells
 
-    def _called(self, cell: Cell, kind: str) -> tuple[str, str, str]:
-        """Return what a part of a cell may be called: its plugin, its label and its displayed name."""
+    def _names_of(self, cell: Cell, kind: str) -> tuple[str, str, str]:
+        """Return the plugin, the label and the displayed name of a part of a cell."""
         entries: dict[str, Source | Choice] = {"dataset": cell.source, "victim": cell.victim, "attack": cell.attack}
         entry = entries[kind]
         return entry.name, entry.label, self.names.name(kind, entry.label)
@@ -114,29 +114,29 @@ def find_suite(name: str) -> Path:
     Raises:
         RequestError: there is none; the message offers the nearest name.
     """
-    if name in suite_names():
+    names = suite_names()
+    if name in names:
         return suite_folder() / name / "suite.yaml"
     path = Path(name)
     if path.is_dir():
         path = path / "suite.yaml"
     if path.is_file():
         return path
-    names = suite_names()
     raise RequestError(f"no suite {name!r}: neither a file nor one of {', '.join(names)}{nearest(name, names)}")
 
 
 def home_of(path: Path) -> Path:
-    """Return where a suite is published: the folder of a ``suite.yaml``, else one beside the file, named after it."""
+    """Return the folder that a suite is published in: that of a ``suite.yaml``, else one named after the file."""
     return path.parent if path.name == "suite.yaml" else path.with_suffix("")
 
 
 def load_suite(suite: str | Path | Mapping[str, Any], registry: Registry) -> Suite:
-    """Read and validate a suite: a name under ``leaderboards/``, a path, or what a YAML file would hold.
+    """Read and validate a suite: a name under ``leaderboards/``, a path, or the content of a YAML file.
 
     A mapping may have plugin instances in place of entries.
 
     Raises:
-        RequestError: one line with file (``suite`` of a mapping), path inside it, value, what is allowed and the
+        RequestError: one line with file (``suite`` for a mapping), path inside it, value, what is allowed and the
             nearest name.
     """
     if not isinstance(suite, Mapping):
@@ -162,7 +162,7 @@ def _validated(content: Any, path: Path, checksum: str, registry: Registry) -> S
 
 
 def _built(file: SuiteFile, path: Path, checksum: str, registry: Registry) -> Suite:
-    """Return a suite whose plugins are built; the file names in their options are relative to its folder."""
+    """Return a suite with its plugins built; file names in their options are relative to the suite's folder."""
     victims = _entries(registry, "victims", file.victims, f"{path}: victims")
     if file.attacks == "all":
         attacks: tuple[Choice, ...] = ()
@@ -172,34 +172,35 @@ def _built(file: SuiteFile, path: Path, checksum: str, registry: Registry) -> Su
     sources = [_source(registry, entry, f"{path}: datasets[{i}]") for i, entry in enumerate(file.datasets)]
     _refuse_twice(sources, f"{path}: datasets")
     _refuse_seeds_twice(file.seeds, f"{path}: seeds")
-    whole = path.resolve()
-    suite_name = whole.parent.name if whole.name == "suite.yaml" else whole.stem
-    if not PLAIN.fullmatch(suite_name):
+    absolute = path.resolve()
+    name = absolute.parent.name if absolute.name == "suite.yaml" else absolute.stem
+    if not FOLDER_NAME.fullmatch(name):
         raise RequestError(
-            f"{path}: {suite_name!r} cannot be a suite's name, which names a folder: allowed are letters, digits, "
+            f"{path}: {name!r} cannot be a suite's name, which names a folder: allowed are letters, digits, "
             "_, -, blanks and dots, the first a letter or digit"
         )
     if file.queries and not file.gold:
         raise RequestError(f"{path}: queries: without gold there is nothing to compare their neighbours with")
     location = f"{path}: gold"
     gold = _choice(registry, "victims", *_split_entry(file.gold, location)[:2], location) if file.gold else None
-    seeds = [len(victim.seeds or file.seeds) * len(victim.attacks or attacks) for victim in victims]
-    if (count := len(sources) * sum(seeds)) > MOST_CELLS:
-        raise RequestError(f"{path}: {count:,} cells; allowed: {MOST_CELLS:,}")
+    per_source = sum(len(victim.seeds or file.seeds) * len(victim.attacks or attacks) for victim in victims)
+    if (count := len(sources) * per_source) > MAX_CELLS:
+        raise RequestError(f"{path}: {count:,} cells; allowed: {MAX_CELLS:,}")
     conditions = Conditions(file.threads, file.text_classifier, gold, tuple(file.queries or ()))
     every_attack = [*attacks, *(attack for victim in victims for attack in victim.attacks)]
     names = display_names(sources, victims, every_attack, f"{path}:")
-    known = [names.name("victim", victim.label) for victim in victims]
-    for name in file.projected:
-        if name not in known:
+    shown = [names.name("victim", victim.label) for victim in victims]
+    for victim in file.projected:
+        if victim not in shown:
             raise RequestError(
-                f"{path}: projected: no victim is called {name!r} (there are: {'; '.join(known)}){nearest(name, known)}"
+                f"{path}: projected: no victim is called {victim!r} (there are: {'; '.join(shown)})"
+                f"{nearest(victim, shown)}"
             )
-    return Suite(suite_name, path, checksum, file, tuple(sources), victims, attacks, conditions, names)
+    return Suite(name, path, checksum, file, tuple(sources), victims, attacks, conditions, names)
 
 
 def _split_entry(entry: str | dict[str, Any], location: str) -> tuple[str, dict[str, Any], str]:
-    """Return an entry's plugin, its options, and the name that the entry gives itself, or an empty string."""
+    """Return an entry's plugin, its options, and the name that the entry gives, or an empty string."""
     if isinstance(entry, str):
         return entry, {}, ""
     plugins = {plugin: given for plugin, given in entry.items() if plugin != "name"}
@@ -207,7 +208,7 @@ def _split_entry(entry: str | dict[str, Any], location: str) -> tuple[str, dict[
     if len(plugins) != 1:
         raise RequestError(
             f"{location}: {json.dumps(entry)} is not one plugin with its options; "
-            "allowed: plugin, or plugin: {option: value}, with or without name: text beside it"
+            "allowed: plugin, or plugin: {option: value}, with or without name: text next to it"
         )
     ((plugin, given),) = plugins.items()
     if given is not None and not isinstance(given, dict):
@@ -219,7 +220,7 @@ def _split_entry(entry: str | dict[str, Any], location: str) -> tuple[str, dict[
 
 
 def _all_attacks(registry: Registry, victim: Choice, path: Path) -> tuple[Choice, ...]:
-    """Return every attack, with its default options, on what a victim publishes."""
+    """Return every attack on what a victim publishes, with default options."""
     publishes = victim.plugin.publishes if victim.plugin is not None else ()
     names = [listing.name for listing in registry.listings("attacks")]
     attacks = [_choice(registry, "attacks", name, {}, f"{path}: attacks: all") for name in names]
@@ -227,73 +228,73 @@ def _all_attacks(registry: Registry, victim: Choice, path: Path) -> tuple[Choice
 
 
 def _refuse_twice(choices: Sequence[Choice | Source], location: str) -> None:
-    counts = Counter(choice.label for choice in choices)
-    if twice := [label for label, count in counts.items() if count > 1]:
+    if twice := repeated(choice.label for choice in choices):
         raise RequestError(f"{location}: {twice[0]!r} is listed twice")
 
 
+def _refuse_seeds_twice(seeds: Sequence[int], location: str) -> None:
+    if repeated(seeds):
+        raise RequestError(f"{location}: {list(seeds)} lists a seed twice")
+
+
 def _entries(registry: Registry, kind: str, entries: Sequence[Any], location: str) -> tuple[Choice, ...]:
+    """Return the plugins of victims' or attacks' entries, one for each combination of an entry's grid."""
     choices: list[Choice] = []
     for i, entry in enumerate(entries):
-        name, options_given, title = _split_entry(entry, f"{location}[{i}]")
-        entry_location = f"{location}[{i}].{name}"
-        seeds, attacks = (
-            _own_seeds_and_attacks(registry, options_given, entry_location) if kind == "victims" else ((), ())
-        )
-        grid = options_given.pop("grid", {})
+        name, given, title = _split_entry(entry, f"{location}[{i}]")
+        inside = f"{location}[{i}].{name}"
+        seeds, attacks = _seeds_and_attacks(registry, given, inside) if kind == "victims" else ((), ())
+        grid = given.pop("grid", {})
         if not isinstance(grid, dict) or not all(isinstance(values, list) and values for values in grid.values()):
-            raise RequestError(f"{entry_location}.grid: {grid!r} is not a mapping of options to lists of values")
-        if (count := math.prod(map(len, grid.values()))) > MOST_CELLS:
-            raise RequestError(f"{entry_location}.grid: {count:,} combinations; allowed: {MOST_CELLS:,}")
+            raise RequestError(f"{inside}.grid: {grid!r} is not a mapping of options to lists of values")
+        if (count := math.prod(map(len, grid.values()))) > MAX_CELLS:
+            raise RequestError(f"{inside}.grid: {count:,} combinations; allowed: {MAX_CELLS:,}")
         for values in itertools.product(*grid.values()):
-            chosen = {**options_given, **dict(zip(grid, values, strict=True))}
-            choice = _choice(registry, kind, name, chosen, f"{location}[{i}]")
+            choice = _choice(
+                registry, kind, name, {**given, **dict(zip(grid, values, strict=True))}, f"{location}[{i}]"
+            )
             choices.append(replace(choice, seeds=seeds, attacks=attacks, title=title, grid=tuple(grid)))
     _refuse_twice(choices, location)
     return tuple(choices)
 
 
-def _own_seeds_and_attacks(
-    registry: Registry, options_given: dict[str, Any], location: str
+def _seeds_and_attacks(
+    registry: Registry, given: dict[str, Any], location: str
 ) -> tuple[tuple[int, ...], tuple[Choice, ...]]:
-    """Take a victim's own seeds and attacks out of its entry."""
+    """Take seeds and attacks out of a victim's entry."""
 
     def take(name: str, kind: Any) -> Any:
+        if name not in given:
+            return ()
         try:
-            return TypeAdapter(kind, config=ConfigDict(strict=True)).validate_python(options_given.pop(name))
+            return TypeAdapter(kind, config=ConfigDict(strict=True)).validate_python(given.pop(name))
         except ValidationError as error:
             raise RequestError(options.explain(error, f"{location}.{name}", ())) from None
 
-    seeds = tuple(take("seeds", Seeds)) if "seeds" in options_given else ()
+    seeds = tuple(take("seeds", Seeds))
     _refuse_seeds_twice(seeds, f"{location}.seeds")
-    attacks = take("attacks", Entries) if "attacks" in options_given else []
-    return seeds, _entries(registry, "attacks", attacks, f"{location}.attacks")
+    return seeds, _entries(registry, "attacks", take("attacks", Entries), f"{location}.attacks")
 
 
-def _refuse_seeds_twice(seeds: Sequence[int], location: str) -> None:
-    if len(set(seeds)) < len(seeds):
-        raise RequestError(f"{location}: {list(seeds)} lists a seed twice")
-
-
-def _choice(registry: Registry, kind: str, name: str, options_given: dict[str, Any], location: str) -> Choice:
+def _choice(registry: Registry, kind: str, name: str, given: dict[str, Any], location: str) -> Choice:
     registry.find(kind, name, location)
     try:
-        plugin = options.build(registry.load_whole(kind, name), options_given, f"{location}.{name}")
+        plugin = options.build(registry.load_whole(kind, name), given, f"{location}.{name}")
     except BrokenPlugin as error:
-        written = ", ".join(f"{key}={json.dumps(value, default=str)}" for key, value in options_given.items())
-        return Choice(kind, name, options_given, f"{name}({written})" if written else name, str(error))
-    return Choice(kind, name, options_given, options.label(name, plugin), folder=FOLDER.get(), plugin=plugin)
+        written = ", ".join(f"{key}={json.dumps(value, default=str)}" for key, value in given.items())
+        return Choice(kind, name, given, f"{name}({written})" if written else name, str(error))
+    return Choice(kind, name, given, options.label(name, plugin), folder=FOLDER.get(), plugin=plugin)
 
 
 def _source(registry: Registry, entry: str | dict[str, Any], location: str) -> Source:
-    name, options_given, title = _split_entry(entry, location)
-    auxiliary = options_given.pop("auxiliary", "within")
-    corpus = replace(_choice(registry, "datasets", name, options_given, location), title=title)
+    name, given, title = _split_entry(entry, location)
+    auxiliary = given.pop("auxiliary", "within")
+    corpus = replace(_choice(registry, "datasets", name, given, location), title=title)
     if auxiliary in REGIMES:
         return Source(corpus, str(auxiliary))
+    inside = f"{location}.{name}.auxiliary"
     names = [*REGIMES, *(listing.name for listing in registry.listings("datasets"))]
     if not isinstance(auxiliary, dict) and auxiliary not in names:
         allowed = f"{', '.join(REGIMES)}, or a dataset{nearest(auxiliary, names)}"
-        raise RequestError(f"{location}.{name}.auxiliary: {auxiliary!r} is not allowed: {allowed}")
-    other, other_options, _ = _split_entry(auxiliary, f"{location}.{name}.auxiliary")
-    return Source(corpus, None, _choice(registry, "datasets", other, other_options, f"{location}.{name}.auxiliary"))
+        raise RequestError(f"{inside}: {auxiliary!r} is not allowed: {allowed}")
+    return Source(corpus, None, _choice(registry, "datasets", *_split_entry(auxiliary, inside)[:2], inside))
