@@ -1,7 +1,7 @@
-"""What a plugin computes, identified by its code without comments, docstrings and layout.
+"""Identify plugins by their code, without comments, docstrings and layout.
 
-A plugin that declares a revision is identified by it, and the digest of its file is only provenance. One that declares
-none is identified by the code of its file and of the modules of its own package that this imports, directly or not.
+A plugin with a revision is identified by the revision, and the digest of its file is only provenance. A plugin without
+one is identified by the code of its file and of the modules of its package that the file imports, directly or not.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ def revision(plugin: type) -> int | None:
 
 
 def is_foreign(plugin: type) -> bool:
-    """Return whether a plugin is not LeakBoard's own: it stands in another package, or in a file of its own."""
+    """Return whether a plugin is in another package than LeakBoard, or in a single file."""
     return not plugin.__module__.startswith("leakboard.")
 
 
 def file_digest(plugin: type) -> str:
-    """Return 16 hexadecimal digits of the code of a plugin's file; empty where it has none."""
+    """Return 16 hexadecimal digits of the digest of a plugin's file; empty where it has none."""
     path = file_of(plugin)
     return hashlib.sha256(_parsed(path)[0].encode()).hexdigest()[:16] if path else ""
 
 
 def package_digest(plugin: type) -> str:
-    """Return the SHA-256 of the code of a plugin's file and of its own package's modules that it imports.
+    """Return the SHA-256 of the code of a plugin's file and of the modules of its package that it imports.
 
-    LeakBoard's engine is no plugin's own package; the folder of plugins that it stands in is. The package of a script
-    (``__main__``) is its folder. A class in a notebook or in a function can use values that no file has: its digest is
-    a new one at each call, so that no old result is taken over.
+    The package of a plugin in LeakBoard is its folder, without the engine; that of a script (``__main__``) is the
+    script's folder. A class in a notebook or in a function can use values that no file has: its digest is new at each
+    call, so that no old result is taken over.
 
     Raises:
         SyntaxError, ValueError, OSError: a module cannot be read.
@@ -99,7 +99,7 @@ def _modules(*bases: Path) -> Iterable[Path]:
 
 
 def imported(nodes: Iterable[ast.AST]) -> Iterable[str]:
-    """Yield the full names of what import statements name; whether a name is a module is not known."""
+    """Yield the full names in import statements, of modules and of their members."""
     for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -120,7 +120,7 @@ def _parsed_once(path: Path, modified: int, size: int) -> tuple[str, ast.Module]
 
 
 def _bare(node: Any) -> Any:
-    """Return a syntax tree as nested tuples, without docstrings and empty fields, which differ between Pythons."""
+    """Return a syntax tree as nested tuples, without docstrings and empty fields: versions of Python differ there."""
     if isinstance(node, list):
         return tuple(_bare(item) for item in node if not _is_string(item))
     if not isinstance(node, ast.AST):

@@ -1,8 +1,7 @@
-"""A plugin's options are the fields of its class; this module makes them strict, names them and describes them.
+"""Make the fields of a plugin's class its options: strict, named and described.
 
-`dataset`, `victim` and `attack` turn a class into a frozen, keyword-only pydantic dataclass: unknown fields, wrong
-types and values out of range are refused whether they come from Python or from YAML. The string beneath a field is
-its documentation.
+`dataset`, `victim` and `attack` turn a class into a frozen, keyword-only pydantic dataclass. It refuses unknown fields,
+wrong types and values out of range, from Python and from YAML. The string beneath a field is its documentation.
 """
 
 from __future__ import annotations
@@ -29,8 +28,9 @@ Strings = Annotated[tuple[str, ...], Field(strict=False)]
 Count = Annotated[int, Field(ge=1)]
 """A whole number from 1."""
 ALWAYS_NAMED = object()
-"""Marks an option, ``Annotated[type, ALWAYS_NAMED]``, that labels and identities name at its default, too: the default
-may change, as attackers get stronger, and results of its other values stay what they are."""
+"""Marks an option, ``Annotated[type, ALWAYS_NAMED]``, that labels and identities name at its default, too.
+
+Then the default can change, as attackers get stronger, and results of other values keep their identity."""
 
 T = TypeVar("T")
 
@@ -60,8 +60,8 @@ def dataset(cls: type | None = None, /, *, revision: int | None = None) -> Any:
 
     Args:
         cls: the class, where the decorator is written without a call.
-        revision: of its results: whoever makes other results of the same options adds one. None: it is keyed by its
-            code, and its results cannot be published.
+        revision: of its results: a change that gives other results for the same options adds one. None: the plugin's
+            code is its identity, and its results cannot be published.
     """
     return _plugin(cls, "datasets", revision)
 
@@ -79,9 +79,9 @@ def attack(cls: type | None = None, /, *, revision: int | None = None) -> Any:
 
 
 def part(allowed: Mapping[str, type]) -> Any:
-    """Return the type of an option whose value is one of several recipes with options of their own.
+    """Return the type of an option that is itself a recipe with options, one of several.
 
-    In YAML it is written as plugins are: a name, or a name with its options.
+    In YAML it is written like a plugin: a name, or a name with options.
     """
 
     def parse(value: Any) -> Any:
@@ -102,7 +102,7 @@ def part(allowed: Mapping[str, type]) -> Any:
 
 
 def build(cls: type[T], options: Mapping[str, Any], location: str) -> T:
-    """Construct a plugin from the options a user wrote.
+    """Construct a plugin from the options that a user wrote.
 
     Raises:
         RequestError: one line with ``location``, the option, its value, what is allowed and the nearest name.
@@ -127,8 +127,8 @@ def explain(error: ValidationError, location: str, allowed: Iterable[str]) -> st
     if not first["loc"] and first["type"] == "value_error":  # options that do not go together
         return f"{location}: {first['msg'].removeprefix('Value error, ')}"
     same = [c for c in complaints if c["loc"][:1] == first["loc"][:1]]
-    told = [c["msg"].removeprefix("Value error, ") for c in same]
-    messages = dict.fromkeys(text[0].lower() + text[1:] for text in told)
+    texts = [c["msg"].removeprefix("Value error, ") for c in same]
+    messages = dict.fromkeys(text[0].lower() + text[1:] for text in texts)
     hint = nearest(first["input"], _literals(same)) if isinstance(first["input"], str) else ""
     return f"{option}: {plain(repr(first['input']), 200)} is not allowed: {', or '.join(messages)}{hint}"
 
@@ -137,7 +137,7 @@ def _with_path(location: str, path: tuple[int | str, ...]) -> str:
     for part in path:
         if isinstance(part, int):
             location += f"[{part}]"
-        elif part.isidentifier():  # names of union branches, as in literal['a','b'], tell a user nothing
+        elif part.isidentifier():  # not the name of a union's branch, as in literal['a','b']
             location += f".{part}"
     return location
 
@@ -159,7 +159,7 @@ def as_dict(instance: Any) -> dict[str, Any]:
 
 
 def named(instance: Any) -> dict[str, Any]:
-    """Return the options of a plugin that differ from their defaults, or are always named, as JSON values."""
+    """Return the options of a plugin that differ from their defaults or are always named, as JSON values."""
     _, defaults = _form(instance)
     always, values = always_named(type(instance)), as_dict(instance)
     return {key: value for key, value in values.items() if key in always or getattr(instance, key) != defaults[key]}
@@ -171,7 +171,7 @@ def always_named(cls: Any) -> set[str]:
 
 
 def parts(instance: Any) -> dict[str, tuple[str, Any]]:
-    """Return a plugin's options that are plugins themselves, each with the name that it is given in YAML."""
+    """Return the options that are plugins themselves, each with its name in YAML."""
     values = {name: getattr(instance, name) for name in field_names(type(instance))}
     nested = {key: value for key, value in values.items() if hasattr(value, "__leakboard_kind__")}
     written = as_dict(instance) if nested else {}
@@ -179,9 +179,8 @@ def parts(instance: Any) -> dict[str, tuple[str, Any]]:
 
 
 def _form(instance: Any) -> tuple[TypeAdapter[Any], dict[str, Any]]:
-    """Return what writes a class of options as JSON, and their defaults."""
-    cls: Any = type(instance)
-    return _form_of(cls)
+    """Return the adapter that writes a plugin's options as JSON, and their defaults."""
+    return _form_of(type(instance))
 
 
 @cache
@@ -197,13 +196,13 @@ def reset(instance: T, *names: str) -> T:
 
 
 def label(name: str, instance: Any) -> str:
-    """Return ``name(option=value, ...)`` with the options that differ from their defaults, or are always named."""
+    """Return ``name(option=value, ...)`` with the options that differ from their defaults or are always named."""
     values = written(instance)
     return f"{name}({', '.join(f'{key}={value}' for key, value in sorted(values.items()))})" if values else name
 
 
 def written(instance: Any, names: Sequence[str] | None = None) -> dict[str, str]:
-    """Return options as a label has them: these, or without names those that it has by itself."""
+    """Return options as a label writes them: those in ``names``, or those that the label has."""
     values = named(instance) if names is None else {key: as_dict(instance)[key] for key in names}
     values |= {key: label(inner, part) for key, (inner, part) in parts(instance).items() if key in values}
     return {key: _plain(value) for key, value in values.items()}
@@ -239,23 +238,23 @@ def describe(cls: type) -> list[OptionDescription]:
 
 
 def _default(cls: type, name: str, value: Any) -> str:
-    """Return a default as it is written; of a part with options of its own its name."""
+    """Return a default as it is written; for a part, its name."""
     fields: Any = getattr(cls, "__pydantic_fields__", {})
     chosen = fields[name].default if name in fields else value
     return type(chosen).__module__.rpartition(".")[2] if hasattr(chosen, "__leakboard_kind__") else _plain(value)
 
 
 def _documentation(cls: type, name: str) -> str:
-    """Return the string beneath a field, where it stands: in the class itself or in one that it inherits from."""
+    """Return the string beneath a field, in the class or in one that it inherits from."""
     texts = (_texts(base).get(name) for base in cls.__mro__ if base.__module__ != "builtins")
     return next(filter(None, texts), "")
 
 
 @cache
 def _texts(cls: type) -> dict[str, str]:
-    """Return the string beneath each field of a class's own body; none where its source cannot be read.
+    """Return the string beneath each field of a class's body; none where its source cannot be read.
 
-    Pydantic could keep these, but reads the source of every class when it is made: at every start, for nobody.
+    Pydantic can keep these, but would read the source of every class at every start.
     """
     try:
         (node,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body

@@ -1,8 +1,8 @@
-"""From cells to identities: what determines a result, and where its record and its cached parts are kept.
+"""Give every cell its identity: the digest of everything that determines its result.
 
-An identity is made of what is declared: names, options that differ from their defaults or are always named, revisions
-of plugins and of the engine's stages, data, seed and threads. Code, file names and library versions are provenance, not
-identity; only a plugin without a revision is identified by its code.
+An identity is made of declared things: names, options that differ from their defaults or are always named, revisions
+of plugins and of the engine's stages, data, seed and threads. Code, file names and library versions are provenance.
+Only a plugin without a revision is identified by its code.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from leakboard.suite.suites import Suite
 
 @dataclass(frozen=True)
 class Job:
-    """A cell with the identities of everything on its way; plain data that can be sent to another process."""
+    """A cell with the identities of its result and its parts; plain data for other processes."""
 
     cell: Cell
     conditions: Conditions
@@ -32,24 +32,24 @@ class Job:
     other_key: str = ""
     """Identity of the attacker's own dataset; empty where its texts come from the corpus."""
     fit_key: str = ""
-    """Identity of the fitted victim: victims that differ in nothing that training sees share one."""
+    """Identity of the fitted victim: victims that differ only in options that training ignores share one."""
     fit_label: str = ""
     """The victim as it is trained."""
     victim_key: str = ""
-    """Identity of what it publishes."""
+    """Identity of its publications."""
     needs: Needs = field(default_factory=Needs)
-    """Of fitting the victim, and of publishing."""
+    """Needs of fitting the victim, and of publishing."""
     attack_needs: Needs = field(default_factory=Needs)
     fingerprint: str = ""
-    """The dataset's, for the provenance."""
+    """Fingerprint of the dataset, for the provenance."""
     other_fingerprint: str = ""
-    """The attacker's own dataset's."""
+    """Fingerprint of the attacker's own dataset."""
     code: Mapping[str, str] = field(default_factory=dict)
-    """Digest of the file of each plugin on its way, as in ``{"victims/lsa": "0f3a..."}``: provenance, no identity."""
+    """Digest of each plugin's file, as in ``{"victims/lsa": "0f3a..."}``: provenance, no identity."""
     undeclared: tuple[str, ...] = ()
-    """Plugins on its way that declare no revision."""
+    """Plugins of the cell that declare no revision."""
     gold: Job | None = None
-    """What publishes the words whose neighbours count as right; None where they are not compared."""
+    """Job that publishes the words whose neighbours count as right; None where they are not compared."""
     problem: str = ""
     """Why the cell fails without being tried: a plugin that cannot be loaded."""
     skip: str = ""
@@ -63,7 +63,7 @@ class Job:
 
     @property
     def own_needs(self) -> Needs:
-        """Of what is no plugin's stage: loading, scoring the victim, classifiers of the text."""
+        """Needs of the engine's stages: loading, scoring the victim, classifiers of the text."""
         return Needs(self.conditions.threads)
 
     @property
@@ -85,7 +85,7 @@ def plan(suite: Suite, cells: Sequence[Cell], identities: Identities) -> list[Jo
 
 
 def make_job(cell: Cell, conditions: Conditions, identities: Identities) -> Job:
-    """Return a cell's job; a plugin that cannot even be identified gives a job that fails with the reason.
+    """Return a cell's job; with a plugin that cannot be identified, it is a job that fails with the reason.
 
     Raises:
         RequestError: a dataset's or victim's file is missing.
@@ -114,11 +114,11 @@ class Identified:
     code: Mapping[str, str]
     """Digest of its file, by kind and name."""
     undeclared: tuple[str, ...]
-    """Its kind and name, and those of its parts, where they declare no revision."""
+    """Kind and name of the plugin and of its parts, where they declare no revision."""
 
 
 class Identities:
-    """Identities of plugins and of what they make, each worked out once."""
+    """Identities of plugins and of their artefacts, each computed once."""
 
     def __init__(self) -> None:
         self._plugins: dict[tuple[str, str], Identified] = {}
@@ -168,7 +168,7 @@ class Identities:
         )
 
     def of_publication(self, cell: Cell, conditions: Conditions) -> Job:
-        """Return what loads, fits and publishes for a cell: its job, whatever the attack."""
+        """Return the part of a cell's job that does not depend on the attack: loading, fitting, publishing."""
         labels = (cell.source.label, cell.victim.label, cell.seed, conditions.threads)
         if labels not in self._published:
             self._published[labels] = self._of_publication(cell, conditions)
@@ -226,7 +226,7 @@ def _identified(choice: Choice) -> Identified:
 
 
 def identity_of(name: str, plugin: Any, fingerprint: str = "") -> dict[str, Any]:
-    """Return what identifies a plugin; parts that are plugins stand in it whether they are the default or not."""
+    """Return the content of a plugin's identity; parts that are plugins are always in it."""
     named = options.named(plugin)
     named |= {key: identity_of(inner, part) for key, (inner, part) in options.parts(plugin).items()}
     revision = code.revision(type(plugin))
@@ -235,9 +235,9 @@ def identity_of(name: str, plugin: Any, fingerprint: str = "") -> dict[str, Any]
 
 
 def _declared(plugin: Plugin, need: Callable[[Plugin], int | None]) -> int | None:
-    """Return what a plugin declares to need, or where it says nothing the most that its parts do; None for nothing."""
-    if (own := need(plugin)) is not None:
-        return own
+    """Return a need that a plugin declares, else the largest that its parts declare, else None."""
+    if (declared := need(plugin)) is not None:
+        return declared
     of_parts = [_declared(part, need) for _, part in options.parts(plugin).values()]
     return max((value for value in of_parts if value is not None), default=None)
 

@@ -1,8 +1,8 @@
-"""Finding plugins without importing them, and loading one.
+"""Find plugins without importing them, and load one.
 
-The folder is the registry: every module of ``leakboard.datasets``, ``leakboard.victims`` and ``leakboard.attacks``
-without a leading underscore is a plugin named after its file. Entry points in groups of the same names and single
-files (``--plugin``) join them.
+The folders are the registry: every module of ``leakboard.datasets``, ``leakboard.victims`` and ``leakboard.attacks``
+without a leading underscore is a plugin with its file's name. Entry points in groups of the same names and single files
+(``--plugin``) join them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ KINDS = ("datasets", "victims", "attacks")
 
 @dataclass(frozen=True)
 class Listing:
-    """A plugin as it can be known without importing it."""
+    """A plugin as it is known without importing it."""
 
     kind: str
     name: str
@@ -37,17 +37,17 @@ class Listing:
     """The file, or the entry point's value."""
     summary: str
     problem: str = ""
-    """Why it cannot be loaded; empty when nothing stands against it."""
+    """Why it cannot be loaded; empty where it can."""
     module: str = ""
-    """What to import; empty for a single file."""
+    """The module to import; empty for a single file."""
     attribute: str = ""
     """The class, where an entry point names it."""
     has_availability: bool = False
-    """Whether the class has a method ``availability`` to be asked."""
+    """Whether the class has a method ``availability``."""
 
 
 class Registry:
-    """All plugins that can be reached: folders, entry points and single files.
+    """All plugins: of folders, entry points and single files, and classes of this process.
 
     Raises:
         RequestError: a ``--plugin`` file does not exist, or two plugins of a kind have one name.
@@ -60,10 +60,10 @@ class Registry:
         self.local: list[type] = []
         """Classes of this process that no folder, entry point or file has; worker processes cannot import them."""
         for listing in self._find():
-            other = self._listings.setdefault((listing.kind, listing.name), listing)
-            if other is not listing:
+            first = self._listings.setdefault((listing.kind, listing.name), listing)
+            if first is not listing:
                 raise RequestError(
-                    f"two plugins in {listing.kind} are named {listing.name!r}: {other.origin} and {listing.origin}"
+                    f"two plugins in {listing.kind} are named {listing.name!r}: {first.origin} and {listing.origin}"
                 )
 
     def _find(self) -> Iterable[Listing]:
@@ -78,11 +78,11 @@ class Registry:
             if not path.is_file():
                 raise RequestError(f"--plugin {path}: no such file")
             listing = _examine(path, "")
-            # A broken file does not say its kind: under every kind it is listed with the reason.
+            # The kind of a broken file is unknown: every kind lists it with the reason.
             yield from [listing] if listing.kind else (replace(listing, kind=kind) for kind in KINDS)
 
     def listings(self, kind: str) -> list[Listing]:
-        """Return the plugins of a kind by name; nothing is imported."""
+        """Return the plugins of a kind, sorted by name; nothing is imported."""
         return sorted((item for item in self._listings.values() if item.kind == kind), key=lambda item: item.name)
 
     def find(self, kind: str, name: str, location: str) -> Listing:
@@ -113,9 +113,9 @@ class Registry:
                 return listing.name
         name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", cls.__name__).lower()
         origin = f"{cls.__module__}.{cls.__qualname__}"
-        if other := self._listings.get((kind, name)):
+        if known := self._listings.get((kind, name)):
             raise RequestError(
-                f"{location}: the class {origin} is named {name!r}, but {other.origin} has this name already; "
+                f"{location}: the class {origin} is named {name!r}, but {known.origin} has this name already; "
                 "rename the class"
             )
         self._listings[kind, name] = Listing(kind, name, origin, "")
@@ -143,7 +143,7 @@ class Registry:
         return self._classes[kind, name]
 
     def load_whole(self, kind: str, name: str, location: str = "request") -> Any:
-        """Return a plugin's class as `load` does, and make sure that it has what its kind must have.
+        """Return a plugin's class as `load` does, after checking that it has every member that its kind needs.
 
         Raises:
             RequestError: there is no such plugin.
@@ -157,7 +157,7 @@ class Registry:
         return cls
 
     def availability(self, listing: Listing) -> str:
-        """Return one line on whether a plugin can be used; only a plugin that has `availability` is imported."""
+        """Return in one line whether a plugin can be used; only a plugin with `availability` is imported."""
         if listing.problem or not listing.has_availability:
             return f"broken: {listing.problem}" if listing.problem else "ready"
         try:
@@ -167,11 +167,11 @@ class Registry:
 
 
 class BrokenPlugin(Exception):
-    """A plugin that cannot be loaded; fails the cells that ask for it, and no others."""
+    """A plugin that cannot be loaded; only the cells that ask for it fail."""
 
 
 def load_file(path: Path) -> Any:
-    """Import the plugin of one file, wherever it stands, and return its class.
+    """Import the plugin of one file, in any folder, and return its class.
 
     Raises:
         BrokenPlugin: it cannot be imported, or does not declare one plugin class.
@@ -201,41 +201,34 @@ def _examine(path: Path, kind: str, module: str = "") -> Listing:
     except (SyntaxError, ValueError, OSError) as error:
         return Listing(kind, path.stem, str(path), "", one_line(error), module)
     summary = (ast.get_docstring(tree) or "").partition("\n")[0]
-    declared = _declared_kinds(tree)
-    problem = ""
-    if len(declared) != 1 or (kind and declared != [kind]):
+    declared = _declared(tree)
+    kinds, problem = [declared_kind for declared_kind, _ in declared], ""
+    if len(kinds) != 1 or (kind and kinds != [kind]):
         expected = kind or " or ".join(KINDS)
-        problem = f"declares {len(declared)} plugin classes ({', '.join(declared) or 'none'}), not one of {expected}"
+        problem = f"declares {len(kinds)} plugin classes ({', '.join(kinds) or 'none'}), not one of {expected}"
     elif missing := _missing_imports(tree):
         problem = f"needs {', '.join(missing)}, not installed"
-    declared_kind = kind or "".join(declared[:1])
-    return Listing(
-        declared_kind, path.stem, str(path), summary, problem, module, has_availability=_has_availability(tree)
-    )
+    members = [member for _, node in declared for member in node.body if isinstance(member, ast.FunctionDef)]
+    has_availability = any(member.name == "availability" for member in members)
+    kind = kind or "".join(kinds[:1])
+    return Listing(kind, path.stem, str(path), summary, problem, module, has_availability=has_availability)
 
 
 @lru_cache(maxsize=256)
 def _parsed(path: Path, changed: int, size: int) -> ast.Module:
-    """Return the syntax tree of a file, read once until it changes."""
+    """Return the syntax tree of a file, which is read once until it changes."""
     return ast.parse(path.read_bytes())
 
 
-def _has_availability(tree: ast.Module) -> bool:
-    plugins = [node for node in tree.body if isinstance(node, ast.ClassDef) and _kinds_of(node)]
-    return any(
-        isinstance(item, ast.FunctionDef) and item.name == "availability" for node in plugins for item in node.body
-    )
-
-
-def _declared_kinds(tree: ast.Module) -> list[str]:
-    return [kind for node in tree.body if isinstance(node, ast.ClassDef) for kind in _kinds_of(node)]
-
-
-def _kinds_of(node: ast.ClassDef) -> list[str]:
+def _declared(tree: ast.Module) -> list[tuple[str, ast.ClassDef]]:
+    """Return the plugin classes of a file, each with its kind, by their decorators."""
     names = {kind[:-1]: kind for kind in KINDS}
-    decorators = [d.func if isinstance(d, ast.Call) else d for d in node.decorator_list]
-    used = [d.id if isinstance(d, ast.Name) else d.attr if isinstance(d, ast.Attribute) else "" for d in decorators]
-    return [names[name] for name in used if name in names]
+    declared = []
+    for node in (node for node in tree.body if isinstance(node, ast.ClassDef)):
+        for decorator in (d.func if isinstance(d, ast.Call) else d for d in node.decorator_list):
+            name = getattr(decorator, "id", None) or getattr(decorator, "attr", None)  # of `attack` or `options.attack`
+            declared += [(names[name], node)] if name in names else []
+    return declared
 
 
 def _missing_imports(tree: ast.Module) -> list[str]:
@@ -268,9 +261,9 @@ def _broken(listing: Listing, reason: str) -> str:
 
 
 def _plugin_class(module: ModuleType, listing: Listing) -> Any:
-    named = listing.attribute
     for name, value in vars(module).items():
-        is_declared = name == named if named else isinstance(value, type) and value.__module__ == module.__name__
+        is_local = isinstance(value, type) and value.__module__ == module.__name__
+        is_declared = name == listing.attribute if listing.attribute else is_local
         if is_declared and getattr(value, "__leakboard_kind__", None) == listing.kind:
             return value
     raise BrokenPlugin(_broken(listing, "no such plugin class"))

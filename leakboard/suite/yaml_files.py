@@ -1,4 +1,4 @@
-"""Reading a YAML 1.2 file: plain data comes out, or one line that says what is wrong, and where."""
+"""Read a YAML 1.2 file as plain data; an error is one line that says what is wrong, and where."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from leakboard.errors import RequestError, one_line
 
 _FLOAT = "tag:yaml.org,2002:float"
 _MERGE = "tag:yaml.org,2002:merge"
-MOST_ENTRIES = 100_000
-"""Entries that the aliases of a file may stand for: nested ones grow beyond any memory within a few lines."""
+MAX_ENTRIES = 100_000
+"""Entries that the aliases of a file may stand for: nested aliases fill any memory within a few lines."""
 _POINT_FIRST = re.compile(r"[-+]?\.\d+[eE]\d+$")
 """Floats of YAML 1.2, such as ``.5e1``, that ruamel.yaml takes for text."""
 
@@ -27,8 +27,8 @@ def read_yaml(path: Path) -> Any:
     """Return the content of a YAML file: mappings, lists, text, numbers, truth values, dates, None.
 
     Raises:
-        RequestError: it cannot be read, is not UTF-8, is not one YAML document, holds a tag of another type, a number
-            too large, a key that is given twice, or a part that holds itself.
+        RequestError: the file cannot be read, is not UTF-8 or not one YAML document; or it has a tag of another type, a
+            number that is too large, a key that is given twice, or a part that holds itself.
     """
     reader = YAML(typ="safe", pure=True)
     reader.Composer, reader.Constructor = _Composer, _Constructor
@@ -41,27 +41,27 @@ def read_yaml(path: Path) -> Any:
         raise RequestError(
             f"{path}: not readable YAML: line {mark.line + 1}: {error.problem or error.context}"
         ) from None
-    except Exception as error:  # not UTF-8, too deep, or what Python says to an impossible date or `!!int x`
+    except Exception as error:  # not UTF-8, nested too deep, or a value such as an impossible date or `!!int x`
         raise RequestError(f"{path}: not readable YAML: {one_line(error)}") from None
 
 
 class _Composer(Composer):
     def return_alias(self, node: Node) -> Node:
-        """Refuse an alias inside the part that it names, which has no end yet, and aliases that stand for too much."""
+        """Refuse an alias inside the part that it names, which is not complete yet, and aliases that expand too far."""
         if node.end_mark is None:
             raise MarkedYAMLError(problem=f"&{node.anchor} holds itself", problem_mark=node.start_mark)
         known, total = vars(self).setdefault("sizes", ({}, [0]))
         total[0] += _size(node, known)
-        if total[0] > MOST_ENTRIES:
+        if total[0] > MAX_ENTRIES:
             raise MarkedYAMLError(
-                problem=f"the aliases up to &{node.anchor} stand for {total[0]:,} entries; allowed: {MOST_ENTRIES:,}",
+                problem=f"the aliases up to &{node.anchor} stand for {total[0]:,} entries; allowed: {MAX_ENTRIES:,}",
                 problem_mark=node.start_mark,
             )
         return node
 
 
 def _size(node: Node, known: dict[int, int]) -> int:
-    """Return how many entries a part of a file has where its aliases are written out; worked out once a part."""
+    """Return the number of entries of a part of a file with its aliases written out; ``known`` keeps it by part."""
     if not isinstance(node, CollectionNode):
         return 1
     if id(node) not in known:
@@ -72,7 +72,7 @@ def _size(node: Node, known: dict[int, int]) -> int:
 
 class _Constructor(SafeConstructor):
     def flatten_mapping(self, node: MappingNode) -> None:
-        """Merge, but refuse a key that is given twice, which ruamel.yaml overlooks beside a merge."""
+        """Merge, but refuse a key that is given twice, which ruamel.yaml overlooks next to a merge."""
         if node.merge is None:  # not merged before
             keys = set()
             for key, _ in node.value:
@@ -84,7 +84,7 @@ class _Constructor(SafeConstructor):
         super().flatten_mapping(node)
 
     def construct_yaml_float(self, node: ScalarNode) -> float:
-        """Refuse a number too large for a float, which would become infinite in silence."""
+        """Refuse a number too large for a float, which would silently become infinite."""
         number = super().construct_yaml_float(node)
         if math.isinf(number) and not node.value.lower().endswith(".inf"):
             raise MarkedYAMLError(problem=f"{node.value} is too large a number", problem_mark=node.start_mark)
