@@ -1,11 +1,11 @@
-"""LeakBoard: how much does a published text representation give away?
+"""Measure how much private information a published text representation gives away.
 
-In a checkout the plugin folders stand beside this package; they are reached as ``leakboard.attacks``,
-``leakboard.victims`` and ``leakboard.datasets``, exactly as in an installed wheel. The folders have no
-``__init__.py``: a top-level package named ``datasets`` would shadow the Hugging Face library.
+From Python: ``evaluate`` vectors, ``audit`` a mechanism, ``run`` a suite, ``open_board`` for published results. Each is
+imported when it is first used.
 
-From Python: ``evaluate`` vectors, ``audit`` a mechanism, ``run`` a suite, ``open_board`` for published results. They
-are imported when they are first asked for.
+In a checkout the plugin folders are next to this package. They are imported as ``leakboard.attacks``,
+``leakboard.victims`` and ``leakboard.datasets``, as in an installed wheel. The folders have no ``__init__.py``: a
+top-level package named ``datasets`` would shadow the Hugging Face library.
 """
 
 import importlib
@@ -25,7 +25,7 @@ _PUBLIC = {
     "open_board": "boards",
     "run": "running",
 }
-"""Functions by name, with the module of `leakboard.api` that has each."""
+"""Modules of `leakboard.api` by public function."""
 __all__ = ["__version__", *_PUBLIC]
 
 

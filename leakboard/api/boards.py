@@ -1,4 +1,4 @@
-"""Published leaderboards from Python: no computation, no data, no network."""
+"""Open published leaderboards from Python: no computation, no data, no network."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def boards() -> list[str]:
 
 
 def open_board(name: str | Path) -> Report:
-    """Return what a leaderboard was published with.
+    """Return the report of a published leaderboard.
 
     Args:
         name: one of `boards`, or a folder that a leaderboard was published into.
@@ -58,13 +58,13 @@ def open_board(name: str | Path) -> Report:
 
 
 def _suite_file(folder: Path) -> Path | None:
-    """Return the suite that is published in a folder: its ``suite.yaml``, or the file beside it that has its name."""
+    """Return the suite of a folder: its ``suite.yaml``, or the file of its name next to it."""
     paths = (folder / "suite.yaml", folder.with_suffix(".yaml"))
     return next((path for path in paths if path.is_file()), None)
 
 
 def _names(path: Path) -> Names:
-    """Return what a suite calls its entries; labels where a plugin of it is not installed."""
+    """Return the names of a suite's entries; labels where one of its plugins is not installed."""
     from leakboard.suite.names import Names
     from leakboard.suite.registry import Registry
     from leakboard.suite.suites import load_suite

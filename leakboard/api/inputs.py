@@ -1,7 +1,7 @@
-"""What a user gives as arrays, frames, series, tables, tensors or lists: checked, and joined row by row.
+"""Check arrays, frames, series, tables, tensors and lists that a user gives, and join them row by row.
 
-Row i of everything belongs together. Where pandas objects have an index of their own, the indexes must agree: frames
-that were sorted or filtered differently would be joined wrongly in silence.
+Row i of everything belongs together. Pandas objects with an index of their own must have the same one: frames that
+were sorted or filtered differently would silently be joined wrongly.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from leakboard.data.readers.tabular import clean_category, clean_text
 from leakboard.errors import RequestError
 
 ROLES = ("text", "label", "user", "id")
-"""Columns of the table that are no secrets."""
+"""Columns of the table that are not secrets."""
 RESERVED = (*ROLES, "row", "split", "file")
 
 
 @dataclass(frozen=True)
 class Column:
-    """One thing a user gave, with its name in messages."""
+    """An argument of the user, with its name in messages."""
 
     name: str
     values: Any
     index: pd.Index | None = None
-    """Where it has one that is not just the numbers of its rows."""
+    """Index of a pandas object, unless it only numbers the rows."""
 
     def __len__(self) -> int:
         return len(self.values)
@@ -59,8 +59,8 @@ def gather(
         RequestError: lengths or indexes differ, a number or a class is missing, or a secret cannot be guessed.
     """
     matrices = [_matrix(name, given) for name, given in vectors.items()]
-    others = {"label": ("labels", labels), "text": ("texts", texts), "user": ("users", users), "id": ("ids", ids)}
-    given = {role: _column(name, value) for role, (name, value) in others.items() if value is not None}
+    arguments = {"label": ("labels", labels), "text": ("texts", texts), "user": ("users", users), "id": ("ids", ids)}
+    given = {role: _column(name, value) for role, (name, value) in arguments.items() if value is not None}
     named = _secrets(secrets)
     rows = [*matrices, *named.values(), *given.values()]
     _check_lengths(rows)
@@ -119,11 +119,11 @@ def _secrets(given: Any) -> dict[str, Column]:
             f"secrets: {_kind(given)} is not allowed: a frame, a mapping of names to columns, or a named series"
         )
     if not columns:
-        raise RequestError("secrets: there is no column; which are secret must be said")
+        raise RequestError("secrets: there is no column; allowed: at least one column of classes")
     check_names(columns, "secrets")
     if taken := [name for name in columns if name in RESERVED]:
         raise RequestError(
-            f"secrets: {taken[0]!r} means something else here; rename the column (not {', '.join(RESERVED)})"
+            f"secrets: {taken[0]!r} has another meaning in a table; rename the column (not {', '.join(RESERVED)})"
         )
     return columns
 
@@ -149,7 +149,7 @@ def _plain(given: Any) -> Any:
 
 
 def _array(tensor: Any) -> NDArray[Any]:
-    """Return a torch tensor as an array, whether it has gradients, is sparse, or is of a type that NumPy lacks."""
+    """Return a torch tensor as an array, also one with gradients, a sparse one, or one of a type that NumPy lacks."""
     dense = tensor.detach().cpu().to_dense()
     try:
         return np.asarray(dense.numpy())
@@ -168,35 +168,31 @@ def _kind(given: Any) -> str:
 
 def _check_lengths(rows: list[Column]) -> None:
     first = rows[0]
-    for other in rows[1:]:
-        if len(other) != len(first):
-            raise RequestError(f"{other.name}: {len(other)} rows, but {first.name} has {len(first)}")
+    for column in rows[1:]:
+        if len(column) != len(first):
+            raise RequestError(f"{column.name}: {len(column)} rows, but {first.name} has {len(first)}")
 
 
 def _check_indexes(rows: list[Column]) -> None:
     indexed = [row for row in rows if row.index is not None]
-    for other in indexed[1:]:
+    for column in indexed[1:]:
         first = indexed[0]
-        ours, theirs = (_labels(row.index) for row in (first, other))
-        if ours == theirs:
+        expected, labels = (list(map(str, indexed_column.index)) for indexed_column in (first, column))
+        if expected == labels:
             continue
-        row = next(i for i, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b)
-        same = sorted(ours) == sorted(theirs)
+        row = next(i for i, (a, b) in enumerate(zip(expected, labels, strict=True)) if a != b)
+        same = sorted(expected) == sorted(labels)
         advice = "the same rows in another order: bring both into one" if same else "they hold other rows"
         raise RequestError(
-            f"{other.name}: row {row} is {theirs[row]!r}, but in {first.name} it is {ours[row]!r}; {advice}"
+            f"{column.name}: row {row} is {labels[row]!r}, but in {first.name} it is {expected[row]!r}; {advice}"
         )
-
-
-def _labels(index: Any) -> list[str]:
-    return [str(label) for label in index]
 
 
 def _check_unique(ids: list[str]) -> None:
     first: dict[str, int] = {}
     for row, name in enumerate(ids):
-        if (other := first.setdefault(name, row)) != row:
-            raise RequestError(f"ids: rows {other} and {row} have the same id, {name!r}")
+        if (earlier := first.setdefault(name, row)) != row:
+            raise RequestError(f"ids: rows {earlier} and {row} have the same id, {name!r}")
 
 
 def _finite(matrix: Column, names: pd.Index | None) -> NDArray[np.float32]:
@@ -204,10 +200,10 @@ def _finite(matrix: Column, names: pd.Index | None) -> NDArray[np.float32]:
         vectors = np.asarray(matrix.values, np.float32)
     bad = ~np.isfinite(vectors)
     if bad.any():
-        row, place = (int(i) for i in np.argwhere(bad)[0])
-        what = f"{matrix.values[row, place]} in column {place}"
+        row, column = (int(i) for i in np.argwhere(bad)[0])
+        number, count = matrix.values[row, column], int(bad.any(axis=1).sum())
         raise RequestError(
-            f"{matrix.name}: {_row(row, names)}: {what}; {int(bad.any(axis=1).sum())} rows are not finite as float32"
+            f"{matrix.name}: {_row(row, names)}: {number} in column {column}; {count} rows are not finite as float32"
         )
     return vectors
 

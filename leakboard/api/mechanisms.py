@@ -1,8 +1,8 @@
-"""Audit of a mechanism that is given as a function: is it as private as it claims to be?
+"""Audit a mechanism that is given as a function: is it as private as it claims to be?
 
 Two neighbouring inputs are released many times; an event that tells their releases apart better than the claim allows
-refutes the claim (`leakboard.privacy.auditing.audit`, with the theorems). Inputs are rows by themselves, then a row
-among the other rows of calls, which may give it away. A low bound proves nothing: this audit failed to find more.
+refutes the claim (`leakboard.privacy.auditing.audit`, with the theorems). First the inputs are single rows, then a row
+among the other rows of a call, which may give it away. A low bound proves nothing: this audit failed to find more.
 
 With delta = 0 the bound holds whatever rows of a call share. With delta above 0 the bound of single rows takes them to
 be independent of each other.
@@ -37,14 +37,14 @@ VERDICTS = {
     "not refuted": "no more than the claimed {claimed}: the claim is not refuted, which does not prove it",
 }
 TRIED = 64
-"""Rows of the release that is tried first."""
+"""Rows of the first release, which tries the function."""
 FEWEST_CALLS = 100
-"""Calls that an audit of calls tests, at least."""
+"""Smallest number of calls that an audit of calls tests."""
 
 
 @dataclass(frozen=True, repr=False)
 class Audit:
-    """What an audit of a mechanism shows."""
+    """The result of an audit of a mechanism."""
 
     epsilon_lower: float
     """Lower bound on epsilon, at ``confidence``; 0 where the event proves nothing.
@@ -52,20 +52,20 @@ class Audit:
     With delta above 0 the bound of an event of single rows takes the rows of a call to be independent of each other.
     """
     epsilon: float
-    """What is claimed."""
+    """Claimed epsilon."""
     delta: float
-    """What is claimed."""
+    """Claimed delta."""
     confidence: float
     pair: str
-    """The neighbouring inputs that are told apart best."""
+    """The neighbouring inputs that differ most."""
     event: str
-    """The event that tells them apart best, in words."""
+    """The event that distinguishes them best, in words."""
     first: float
-    """Share of the first input's releases in the event; of calls with the first input those guessed to have it."""
+    """Share of the first input's releases in the event; in an audit of calls, share of its calls guessed right."""
     second: float
-    """Share of the second input's releases in the event; of calls with the second those guessed to have the first."""
+    """Share of the second input's releases in the event; in an audit of calls, share of its calls guessed wrong."""
     draws: int
-    """Releases of either input, or calls with it, that the bound rests on, about: coins decide which input is there."""
+    """Releases of either input, or calls with it, that the bound rests on, about: coin flips choose the input."""
     trade_off: TradeOff | None = None
     """An upper bound on the trade-off of errors for single rows, with lower bounds on mu of Gaussian privacy and on
     Renyi divergences; at ``confidence`` by itself. It takes rows of a call to be independent of each other, with any
@@ -73,12 +73,12 @@ class Audit:
 
     @property
     def verdict(self) -> Literal["violated", "not refuted"]:
-        """Whether the bound exceeds what is claimed; nothing here can prove a claim."""
+        """``violated`` where the bound exceeds the claim; an audit cannot prove a claim."""
         return "violated" if self.epsilon_lower > self.epsilon else "not refuted"
 
     @property
     def summary(self) -> str:
-        """What the audit shows, in two plain sentences."""
+        """The result in two plain sentences."""
         from leakboard.threats.wording import audited, percent
 
         verdict = VERDICTS[self.verdict].format(claimed=f"{self.epsilon:.3g}")
@@ -87,7 +87,7 @@ class Audit:
         return f"{audited(self.epsilon_lower, self.confidence, verdict)}\n{what}"
 
     def plot(self) -> Figure:
-        """Return the trade-off of the errors of a test that a claim allows, with what this audit reached."""
+        """Return the trade-off of errors that the claim allows to a test, and the errors that this audit reached."""
         from leakboard.board.figures import trade_off
 
         bound = self.trade_off
@@ -124,8 +124,8 @@ def audit(
         release: maps vectors, float64 (n, d), and a NumPy generator to their releases, (n, d). The claim is about one
             row, the other rows of its call and all other calls being public: rows that share their noise, and seeds
             that serve two calls, break it.
-        epsilon: what is claimed for one release.
-        delta: what is claimed for one release. Above 0 the bound of single rows takes the rows of a call to be
+        epsilon: claimed for one release.
+        delta: claimed for one release. Above 0 the bound of single rows takes the rows of a call to be
             independent of each other: noise that they share can raise false alarms. At 0 it does not.
         dimension: width d of the vectors.
         pairs: neighbouring vectors, (d,) each, by the claim. None: corners of the unit cube, for a mechanism that
@@ -177,23 +177,23 @@ def audit(
 
 @dataclass(frozen=True)
 class _Function(MechanismDefaults):
-    """A function with what is claimed for it, as audits need it."""
+    """A function with its claim, as audits need it."""
 
     function: Release
     epsilon: float
     delta: float
 
     def release(self, values: Array, generator: np.random.Generator) -> Array:
-        """Release a copy of every row, float64 (n, d): a function may write into what it is given."""
+        """Release a copy of every row, float64 (n, d), since a function may write into its argument."""
         released = np.asarray(self.function(np.array(values, np.float64), generator))
         if released.shape != values.shape or released.dtype.kind not in "fiub":
-            got = f"{released.dtype} of shape {released.shape}"
-            raise ValueError(f"it gives {got} for vectors of shape {values.shape}; allowed: numbers of that shape")
+            shown = f"{released.dtype} of shape {released.shape}"
+            raise ValueError(f"it gives {shown} for vectors of shape {values.shape}; allowed: numbers of that shape")
         return released.astype(np.float64)
 
 
 def _try(mechanism: _Function, values: Array, seed: int) -> None:
-    """Refuse what does not release vectors, and with delta above 0 what gives all rows of a call the same noise."""
+    """Refuse a function that does not release vectors, or that shares noise within a call with delta above 0."""
     rng = np.random.default_rng(seed)
     try:
         first, second = (mechanism.release(np.tile(values, (TRIED, 1)), rng) for _ in range(2))

@@ -1,4 +1,4 @@
-"""A finished run, or a published leaderboard, as Python has it: frames, plain sentences, a plot, a page."""
+"""Show a finished run or a published leaderboard in Python: frames, plain sentences, a plot, a page."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MARKUP, _BACKSLASHED = re.compile(r"([^\w\s])"), r"\\\1"
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """What a suite found. In a notebook its last line shows the sentences and the table.
+    """The results of a suite. A notebook shows its sentences and its table.
 
     ``table`` has the leaderboard's rows: one a dataset, victim and attack, averaged over secrets (``secret`` is empty
     there), and one for each secret. All scores are shares in [0, 1]; higher privacy is better.
@@ -39,18 +39,18 @@ class Report:
     name: str
     description: str
     suite: Mapping[str, Any]
-    """What was asked for, as a suite's YAML would hold it; empty where that is not known."""
+    """The suite, as its YAML has it; empty where it is unknown."""
     records: Sequence[Record]
     stage_costs: Mapping[str, Sequence[Row]] = field(default_factory=dict)
-    """By a record's key, what each stage of its cell took."""
+    """By a record's key, the costs of each stage of its cell."""
     reference: Sequence[dict[str, Any]] = ()
     """Published numbers to compare with (`leakboard.board.reference`)."""
     names: Names = Names()  # noqa: RUF009 (it is frozen)
-    """What datasets, victims and attacks are called."""
+    """Names of datasets, victims and attacks."""
     notes: tuple[str, ...] = ()
     """Warnings of the run."""
     home: Path | None = None
-    """Where a published leaderboard lies, with what was written about it."""
+    """Folder of a published leaderboard, with the pages written about it."""
     releases: Sequence[str] = ()
     """Names of releases of the same rows that are compared; each is a victim."""
 
@@ -76,19 +76,19 @@ class Report:
 
     @property
     def comparison(self) -> pd.DataFrame:
-        """One row a published number, beside ours; empty where the suite has none."""
+        """One row a published number, with ours next to it; empty where the suite has none."""
         rows = [self.names.row(row) for row in self._compared]
         return pd.DataFrame(rows, columns=names("comparison.csv"))
 
     @property
     def sentences(self) -> list[str]:
-        """What was found, a sentence each; comparisons of releases come first, warnings last."""
+        """The results, a sentence each; comparisons of releases come first, warnings last."""
         rows = self._tables["leaderboard.csv"]
         return [*compare_releases(rows, self.releases), *summarise(rows, [*self._warnings(), *self.notes])]
 
     @property
     def summary(self) -> str:
-        """What was found, in plain sentences, one a line."""
+        """The sentences, one a line."""
         return "\n".join(self.sentences) or "no results"
 
     def plot(self, x: str = "task_accuracy", y: str = "empirical_privacy") -> Figure:
@@ -156,12 +156,12 @@ class Report:
         failed = sum(record.status == "failed" for record in self.records)
         metrics = [metric for record in self.records for metric in record.metrics]
         unmatched = (metric.status for metric in metrics if metric.name == "rows_match" and metric.value == 0)
-        told = list(dict.fromkeys(unmatched))
-        told += [f"{failed} of {len(self.records)} cells failed"] if failed else []
+        warnings = list(dict.fromkeys(unmatched))
+        warnings += [f"{failed} of {len(self.records)} cells failed"] if failed else []
         if not any(record.status == "ok" for record in self.records):
             skipped = [f"{record.attack}: {record.reason}" for record in self.records if record.status == "skipped"]
-            told += [f"no results: {reason}" for reason in dict.fromkeys(skipped)]
-        return [*told, *corpus_warnings(self.records, self.names)]
+            warnings += [f"no results: {reason}" for reason in dict.fromkeys(skipped)]
+        return [*warnings, *corpus_warnings(self.records, self.names)]
 
 
 def _sentences(sentences: Sequence[str]) -> str:

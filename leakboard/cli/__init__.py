@@ -1,1 +1,1 @@
-"""The command line: commands, what they print, progress, and ``new`` with its templates."""
+"""Run commands: what they print, their progress, and ``new`` with its templates."""

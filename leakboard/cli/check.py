@@ -1,4 +1,4 @@
-"""``check``: the conformance suite for the plugins that a user names."""
+"""Run the conformance suite for the plugins that a user names (``check``)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from leakboard.suite.registry import KINDS, Listing, Registry
 
 
 def chosen_plugins(registry: Registry, kind: str, name: str) -> list[Listing]:
-    """Return the plugins to check: the named one, or those given by ``--plugin``.
+    """Return the plugins to check: the named one, or the files of ``--plugin``.
 
     Raises:
-        RequestError: unknown kind or name, or nothing is named.
+        RequestError: the kind or the name is unknown, or no plugin is named.
     """
     singular = [plural[:-1] for plural in KINDS]
     if kind and kind not in singular:
@@ -38,9 +38,9 @@ def chosen_plugins(registry: Registry, kind: str, name: str) -> list[Listing]:
 
 
 def check_plugins(console: Console, registry: Registry, listings: Sequence[Listing]) -> bool:
-    """Check the plugins and print a table each; return whether every promise is kept that can be checked.
+    """Check the plugins, print a table each, and return whether every checked promise is kept.
 
-    A plugin that cannot even be loaded, since a library is missing, is not taken for one that passed.
+    A plugin that cannot be loaded, since a library is missing, has not passed.
     """
     from leakboard.conformance.subjects import Group
     from leakboard.conformance.suite import outcomes

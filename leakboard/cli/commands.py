@@ -1,4 +1,4 @@
-"""The command line (Typer). Heavy modules are imported inside the commands that need them."""
+"""Define the command line (Typer). Commands import heavy modules when they need them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ app = typer.Typer(
 )
 console = screen()
 
-OutFolder = Annotated[Path, typer.Option("--out", help="Folder of runs and of what they share.")]
+OutFolder = Annotated[Path, typer.Option("--out", help="Folder of runs and of the parts that they share.")]
 PluginFiles = Annotated[Optional[list[Path]], typer.Option("--plugin", help="Load one plugin file; repeatable.")]  # noqa: UP045
 Only = Annotated[Optional[list[str]], typer.Option("--only", help="dataset=, victim= or attack= name; repeatable.")]  # noqa: UP045
 Limits = Annotated[Optional[list[str]], typer.Option(help="A limit of every row, as in attack_score=0.6; repeatable.")]  # noqa: UP045
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def _program(path: Path) -> str:
-    """Return how the user called the program."""
+    """Return the program's name as the user called it."""
     return {"run_benchmark.py": path.name, "__main__.py": "python -m leakboard"}.get(path.name, "leakboard")
 
 
@@ -61,7 +61,7 @@ def _print_version(is_wanted: bool) -> None:
 def default(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Tell the version.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Run the demo leaderboard when no command is given."""
@@ -80,12 +80,12 @@ def run(
     address: Annotated[str, typer.Option(help="Of a Ray cluster that is running.")] = "",
     device: Device = None,
     plugin: PluginFiles = None,
-    force: Annotated[bool, typer.Option("--force", help="Compute again what is done.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the cells and what is cached.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Compute finished cells again.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the cells and their cached parts.")] = False,
     at_most: Limits = None,
     at_least: Limits = None,
 ) -> None:
-    """Compute a leaderboard; what is already computed is kept. Exit status 3: a row breaks a limit that was set."""
+    """Compute a leaderboard; finished cells are kept. Exit status 3: a row breaks a limit that was set."""
     from leakboard.board.gates import broken_limits, read_limits
 
     if dry_run:
@@ -138,7 +138,7 @@ def report(
     out: OutFolder = Path("runs"),
     plugin: PluginFiles = None,
     svg: Annotated[Optional[Path], typer.Option(help="Also save the printed leaderboard as a picture.")] = None,  # noqa: UP045
-    html: Annotated[Optional[Path], typer.Option(help="Also save a page that stands alone, to be browsed.")] = None,  # noqa: UP045
+    html: Annotated[Optional[Path], typer.Option(help="Also save a self-contained page to browse.")] = None,  # noqa: UP045
 ) -> None:
     """Write the tables and pages again from the cell records, without computing anything."""
     from leakboard.board.run_files import write_files
@@ -178,7 +178,7 @@ def publish(
     plugin: PluginFiles = None,
     submit: Annotated[Optional[Path], typer.Option(help="Write a submission into this new folder instead.")] = None,  # noqa: UP045
 ) -> None:
-    """Copy a finished run's tables and records into the suite's folder, or write them as a submission to send."""
+    """Copy a finished run's tables and records into the suite's folder, or write them as a submission."""
     from leakboard.board import publishing, submissions
     from leakboard.cli import console as output
     from leakboard.site.build import write_published_page
@@ -202,7 +202,7 @@ def verify(
     device: Device = None,
     plugin: PluginFiles = None,
 ) -> None:
-    """Compute some published cells again, from nothing, and compare every metric; across devices, the headlines."""
+    """Compute some published cells again from nothing and compare every metric; across devices, the headlines."""
     from leakboard.board import publishing
     from leakboard.cli.progress import RunProgress
 
@@ -216,7 +216,7 @@ def list_(
     kind: Annotated[str, typer.Argument(help="datasets, victims, attacks or suites; all when left out.")] = "",
     plugin: PluginFiles = None,
 ) -> None:
-    """List what there is, whether it can be used, and which attacks meet which victims."""
+    """List plugins and suites, whether they can be used, and which attacks apply to which victims."""
     from leakboard.cli.listing import print_list, print_meetings
     from leakboard.suite.registry import KINDS, Registry
 
@@ -236,7 +236,7 @@ def show(
     name: Annotated[str, typer.Argument(help="Its name.")],
     plugin: PluginFiles = None,
 ) -> None:
-    """Show a plugin: what it is, its paper, its options with ranges and defaults."""
+    """Show a plugin: its description, its paper, its options with ranges and defaults."""
     from leakboard.cli.listing import print_plugin, what_meets
     from leakboard.suite.registry import KINDS, BrokenPlugin, Registry
 
@@ -258,7 +258,7 @@ def check(
     name: Annotated[str, typer.Argument(help="Its name.")] = "",
     plugin: PluginFiles = None,
 ) -> None:
-    """Check that plugins keep the contract: an installed one by name, or files given by --plugin."""
+    """Check that a plugin keeps the contract: an installed one by name, or the files of --plugin."""
     from leakboard.cli.check import check_plugins, chosen_plugins
     from leakboard.suite.registry import Registry
 

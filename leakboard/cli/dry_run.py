@@ -1,4 +1,4 @@
-"""``run --dry-run``: the cells of a suite, and what of each is there already. It imports nothing that computes."""
+"""List the cells of a suite with their cached parts (``run --dry-run``), without importing anything that computes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from leakboard.suite.plan import Job
 
 
 def print_plan(console: Console, run: Run) -> None:
-    """List the cells and what of each is cached."""
+    """List the cells and the cached parts of each."""
     table = Table("cell", "cached", box=None, pad_edge=False)
     undone: list[Job] = []
     published = 0

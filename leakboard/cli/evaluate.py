@@ -74,8 +74,8 @@ def audit(**options: Any) -> None:
 
 
 def _located(option: str, pattern: str, sources: Sequence[Source]) -> str:
-    """Return files as the kept suite finds them from anywhere, and the address of a vector store as it is."""
-    files = [place for place in sources if isinstance(place, Path)]
+    """Return an absolute path or glob, for the kept suite, and the address of a vector store as it is."""
+    files = [source for source in sources if isinstance(source, Path)]
     if not all(file.is_file() for file in files):
         raise RequestError(f"{option} {pattern}: no such file")
     return str(Path(pattern).resolve()) if files else pattern

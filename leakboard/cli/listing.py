@@ -1,6 +1,6 @@
-"""``list``: what there is, whether it can be used, and which attacks meet which victims. ``show``: one plugin.
+"""Print plugins and suites (``list``), which attacks apply to which victims, and one plugin (``show``).
 
-An attack needs documents, words or releases, and a victim publishes some of these.
+An attack needs documents, words or releases; a victim publishes some of these.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from leakboard.suite.registry import BrokenPlugin, Registry
 
 
 def print_list(console: Console, registry: Registry, kind: str) -> None:
-    """Print the suites, or the plugins of a kind, with a line each."""
+    """Print the suites or the plugins of a kind, a line each."""
     table = Table("name", "what it is", title=kind, title_justify="left", box=None, pad_edge=False)
-    table.add_column("availability", overflow="fold")  # an address is of use only when it is whole
+    table.add_column("availability", overflow="fold")  # an address must stay whole
     plugins = registry.listings(kind) if kind != "suites" else ()
     rows = [(item.name, item.summary, registry.availability(item)) for item in plugins]
     for row in rows if kind != "suites" else _suites():
@@ -53,22 +53,22 @@ def _published(suite: Path) -> str:
 
 
 def publications(registry: Registry, kind: str) -> dict[str, tuple[str, ...]]:
-    """Return for every victim what it publishes, or for every attack the one publication that it needs.
+    """Return the publications of every victim, or the one that each attack needs.
 
-    Plugins are imported; those that cannot be used as they are have no entry.
+    Plugins are imported; a broken plugin has no entry.
     """
-    found = {}
+    result = {}
     for listing in registry.listings(kind):
         try:
             cls = registry.load_whole(kind, listing.name)
-        except BrokenPlugin:  # whose reason stands in the list itself
+        except BrokenPlugin:  # the list has the reason
             continue
-        found[listing.name] = cls.publishes if kind == "victims" else (cls.threat.needs,)
-    return found
+        result[listing.name] = cls.publishes if kind == "victims" else (cls.threat.needs,)
+    return result
 
 
 def print_meetings(console: Console, registry: Registry) -> None:
-    """Print a row an attack: what it needs, and the victims that publish it."""
+    """Print for each attack the publication that it needs, and the victims that publish it."""
     victims, attacks = (publications(registry, kind) for kind in ("victims", "attacks"))
     table = Table("attack", "needs", "victims that publish it", title="which attacks meet which victims")
     table.title_justify, table.box, table.pad_edge = "left", None, False
@@ -79,18 +79,18 @@ def print_meetings(console: Console, registry: Registry) -> None:
 
 
 def what_meets(registry: Registry, kind: str, name: str) -> str:
-    """Return in one line which victims an attack meets, or which attacks a victim.
+    """Return in one line which victims an attack applies to, or which attacks apply to a victim.
 
     Args:
         registry: all plugins.
         kind: ``victims`` or ``attacks``.
         name: of a plugin of this kind.
     """
-    own = set(publications(registry, kind).get(name, ()))
-    other = "attacks" if kind == "victims" else "victims"
-    met = [found for found, theirs in publications(registry, other).items() if own & set(theirs)]
+    publication = set(publications(registry, kind).get(name, ()))
+    opposite = "attacks" if kind == "victims" else "victims"
+    met = [plugin for plugin, names in publications(registry, opposite).items() if publication & set(names)]
     verb = "publishes" if kind == "victims" else "needs"
-    return f"{verb} {', '.join(sorted(own)) or 'nothing'}; meets the {other} {', '.join(met) or 'none'}"
+    return f"{verb} {', '.join(sorted(publication)) or 'nothing'}; meets the {opposite} {', '.join(met) or 'none'}"
 
 
 def print_plugin(console: Console, name: str, plugin: type) -> None:

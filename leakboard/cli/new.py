@@ -1,4 +1,4 @@
-"""``new``: a working plugin and its test, to fill in."""
+"""Write a working plugin and its test, to fill in (``new``)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def write_plugin(kind: str, name: str, folder: Path) -> list[Path]:
     """Write ``<kind>s/<name>.py`` and ``tests/test_<name>.py`` into a checkout and return their paths.
 
     Raises:
-        RequestError: unknown kind, a name that cannot be a module, or a plugin or file of that name exists.
+        RequestError: the kind is unknown, the name cannot be a module, or a plugin or file of that name exists.
     """
     if kind not in KINDS:
         raise RequestError(f"new: {kind!r} is not one of {', '.join(KINDS)}{nearest(kind, KINDS)}")

@@ -1,4 +1,4 @@
-"""Progress by cell and stage: a live display on a terminal, a line a stage elsewhere, and an estimate of the rest."""
+"""Show progress by cell and stage, live on a terminal and a line a stage elsewhere, with an estimate of the rest."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 
 class RunProgress:
-    """Tells the user which cells run, what stage each is in, and how long the rest may take."""
+    """Shows the cells that run, the stage of each, and about how long the rest takes."""
 
     def __init__(self, console: Console):
         self.console = console
@@ -18,8 +18,8 @@ class RunProgress:
         """Prepare the display.
 
         Args:
-            kinds: for each task's name what it is like (its plugin): tasks of a kind are taken to last equally long.
-            processes: how many tasks run at once.
+            kinds: kind of each task (its plugin), by the task's name: tasks of a kind take about equally long.
+            processes: number of tasks that run at once.
         """
         self.kinds, self.processes = kinds, processes
         self.left = Counter(kinds.values())
@@ -79,7 +79,7 @@ class RunProgress:
             self.print(f"{count}{_shortened(name, self.console.width - len(count + rest))}{rest}")
 
     def estimate(self) -> str:
-        """Return about how long the remaining tasks take, from the ended ones of the same kind."""
+        """Return about how long the remaining tasks take, from finished tasks of the same kind."""
         if self.done == len(self.kinds) or not self.seconds:
             return ""
         overall = sum(total for total, _ in self.seconds.values()) / sum(count for _, count in self.seconds.values())
@@ -93,6 +93,6 @@ class RunProgress:
 
 
 def _shortened(name: str, width: int) -> str:
-    """Return a name without its middle where it is longer than ``width`` characters: both its ends tell most."""
+    """Return a name without its middle where it is longer than ``width`` characters."""
     left = max(width, 9) // 2
     return name if len(name) <= width else f"{name[:left]}…{name[1 + left - max(width, 9) :]}"

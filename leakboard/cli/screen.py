@@ -1,4 +1,4 @@
-"""Where commands print: a terminal as wide as it is, or a file 100 columns wide unless ``COLUMNS`` says otherwise."""
+"""Make the console that commands print on: a terminal, or a file of 100 columns unless ``COLUMNS`` is set."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from rich.console import Console
 
 WIDTH = 100
-"""Columns of what is printed into a file."""
+"""Columns of output into a file."""
 
 
 def screen() -> Console:

@@ -1,4 +1,4 @@
-"""Which cells of a suite a command is about: ``--seeds`` and ``--only``."""
+"""Read the options that select cells of a suite: ``--seeds`` and ``--only``."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from leakboard.errors import RequestError, nearest
 
 
 def read_seeds(text: str | None) -> list[int] | None:
-    """Return seeds as they are given, as in ``0,1,2``; None where they are left out.
+    """Return the seeds of a text such as ``0,1,2``; None where it is left out.
 
     Raises:
-        RequestError: one is no whole number.
+        RequestError: one is not a whole number.
     """
     if text is None:
         return None
@@ -20,10 +20,10 @@ def read_seeds(text: str | None) -> list[int] | None:
 
 
 def read_only(entries: list[str] | None) -> dict[str, list[str]]:
-    """Return names by what they are of, as in ``victim=bert``.
+    """Return names by kind, from entries such as ``victim=bert``.
 
     Raises:
-        RequestError: an entry is not of this form.
+        RequestError: an entry does not have this form.
     """
     keys = ("dataset", "victim", "attack")
     only: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""``site``: published leaderboards as pages that one browses."""
+"""Write published leaderboards as pages to browse (``site``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``stale``: published cells that the working tree would compute anew."""
+"""List published cells that the working tree would compute anew (``stale``)."""
 
 from __future__ import annotations
 
