@@ -1,4 +1,4 @@
-"""YAML 1.2 as people write it, and one line for every file that says too much, too little, or something unsafe."""
+"""YAML 1.2 is read as people write it; every file that is wrong or unsafe is refused in one line."""
 
 import pytest
 
@@ -70,17 +70,34 @@ def test_equal_keys_are_repeats_however_they_are_written(refusal, text):
     assert refusal(text).endswith(" is given twice")
 
 
-def test_a_repeat_is_found_beside_a_merge(read, refusal):
+def test_a_repeat_is_found_next_to_a_merge(read, refusal):
     merge = "a: &a {x: 1}\nb:\n  <<: *a\n  x: 2\n"
     assert read(merge) == {"a": {"x": 1}, "b": {"x": 2}}
     assert refusal(merge + "  x: 3\n") == "line 5: 'x' is given twice"
     assert refusal("a:\n  <<: {x: 1, x: 2}\n") == "line 2: 'x' is given twice"
+    assert read(merge.replace("b:", "b: &b") + "c: {<<: *b, y: 3}")["c"] == {"x": 2, "y": 3}
 
 
 @pytest.mark.parametrize("text", ["a: &a [*a]", "a: &a {b: [1, *a]}", "a: &a\n  <<: *a\n"])
 def test_a_part_that_holds_itself(read, refusal, text):
     assert refusal(text) == "line 1: &a holds itself"
     assert read("a: &a [1]\nb: [*a, *a]") == {"a": [1], "b": [[1], [1]]}
+
+
+NESTED = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 9)
+)
+DOUBLED = "a0: &a0 [x, x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 13))
+
+
+@pytest.mark.parametrize(
+    ("text", "alias"), [(f"{NESTED}b: *a8\n", "a4"), (f"{DOUBLED}b: [{', '.join(['*a12'] * 300)}]\n", "a12")]
+)
+def test_aliases_that_expand_too_far_are_refused(refusal, text, alias):
+    """One nested deeply, or many small ones together."""
+    reason = refusal(text)
+    assert f"the aliases up to &{alias} stand for " in reason
+    assert reason.endswith(" entries; allowed: 100,000")
 
 
 @pytest.mark.parametrize("tag", ["!!python/object/apply:os.getcwd []", "!!python/name:os.system x", "!mine 3"])
