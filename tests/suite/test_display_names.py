@@ -1,4 +1,4 @@
-"""What rows are called: by a name of their own, by what a grid varies, and by what tells an entry from the others."""
+"""Rows are named by the entry's name, by the options that a grid varies, and by the options that differ."""
 
 import pytest
 
@@ -18,20 +18,17 @@ def names(suite, kind="victim"):
     return [name for (of_kind, _), name in suite.names.names.items() if of_kind == kind]
 
 
-def test_options_that_all_entries_share_are_told_once(load):
-    entries = [{"hashed": {"dimensions": 8}}, {"hashed": {"dimensions": 8, "noise": 0.5}}]
-    suite = load(victims=entries)
+def test_options_that_all_entries_share_are_listed_once(load):
+    suite = load(victims=[{"hashed": {"dimensions": 8}}, {"hashed": {"dimensions": 8, "noise": 0.5}}])
     assert names(suite) == ["hashed", "hashed (noise=0.5)"]
     assert suite.names.common == {"hashed": "dimensions=8"}
 
 
-def test_a_grids_values_are_always_told(load):
-    """Also the one that is the default, and the one of a grid with a single value."""
-    assert names(load(victims=[{"hashed": {"grid": {"noise": [0.0, 0.5]}}}])) == [
-        "hashed (noise=0.0)",
-        "hashed (noise=0.5)",
-    ]
-    assert names(load(victims=[{"hashed": {"grid": {"noise": [0.0]}}}])) == ["hashed (noise=0.0)"]
+@pytest.mark.parametrize("values", [[0.0, 0.5], [0.0]])
+def test_a_grids_values_are_always_named(load, values):
+    """Also a default, and the one value of a grid."""
+    suite = load(victims=[{"hashed": {"grid": {"noise": values}}}])
+    assert names(suite) == [f"hashed (noise={value})" for value in values]
 
 
 def test_an_entry_may_have_a_name(load):
@@ -45,19 +42,21 @@ def test_an_entry_may_have_a_name(load):
     assert set(names(suite, "dataset")) == {"half", "letters"}
 
 
-def test_the_auxiliary_corpus_is_told(load):
+def test_the_auxiliary_corpus_is_named(load):
     suite = load(datasets=["letters", {"letters": {"auxiliary": "overlap"}}])
     assert names(suite, "dataset") == ["letters", "letters (auxiliary=overlap)"]
 
 
-def test_a_name_given_once_holds_wherever_the_same_attack_stands(load):
-    own = {"hashed": {"attacks": ["ridge"]}}
-    suite = load(victims=[own, {"hashed": {"noise": 0.5}}], attacks=[{"ridge": {}, "name": "a ridge"}])
+def test_a_name_given_once_holds_for_the_same_attack_elsewhere(load):
+    suite = load(
+        victims=[{"hashed": {"attacks": ["ridge"]}}, {"hashed": {"noise": 0.5}}],
+        attacks=[{"ridge": {}, "name": "a ridge"}],
+    )
     assert names(suite, "attack") == ["a ridge"]
 
 
 @pytest.mark.parametrize("name", ["", " x", "a\nb", 7, None])
-def test_a_name_that_is_no_line_of_text_is_refused(load, name):
+def test_a_name_that_is_not_a_line_of_text_is_refused(load, name):
     with pytest.raises(RequestError, match=r"victims\[0\]\.name: .* is not allowed: a line of text"):
         load(victims=[{"hashed": {}, "name": name}])
 

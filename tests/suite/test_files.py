@@ -1,4 +1,4 @@
-"""File names in a suite: looked for beside the suite, and part of an identity as they are written."""
+"""File names in a suite are relative to its folder, and identities have them as written."""
 
 import shutil
 from pathlib import Path
@@ -29,7 +29,7 @@ CSV = "text,label,colour\n" + "".join(
         ("pgvector:postgresql://bob@db/x#rows", "pgvector:postgresql://bob@db/x#rows"),
     ],
 )
-def test_names_are_relative_unless_they_say_otherwise(written, located):
+def test_names_are_relative_unless_they_are_absolute_or_addresses(written, located):
     with relative_to(Path("/suite")):
         table = Table(path=written)
     assert table.path.located == located
@@ -42,8 +42,8 @@ def test_without_a_suite_names_are_relative_to_the_working_folder():
     assert type(Table(path="a.csv", dev="b.csv").dev) is FileName
 
 
-def test_a_suite_finds_the_files_beside_it_from_anywhere(bench, command_line, tmp_path, monkeypatch):
-    """By every stage, each in a process of its own; moved with its files it has the results that it had."""
+def test_a_suite_finds_the_files_in_its_folder_from_anywhere(bench, command_line, tmp_path, monkeypatch):
+    """Every stage finds them; a suite that is moved with its files keeps its results."""
     (bench.folder / "mine.csv").write_text(CSV)
     bench.suite(datasets=[{"table": {"path": "mine.csv", "label": "label", "secrets": ["colour"]}}])
     (tmp_path / "elsewhere").mkdir()

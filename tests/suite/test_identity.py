@@ -1,4 +1,4 @@
-"""What changes the identity of a result, and what does not, on both sides."""
+"""An identity changes with everything that determines a result, and with nothing else."""
 
 import importlib
 import sys
@@ -14,6 +14,7 @@ from leakboard.suite.registry import Registry, load_file
 from leakboard.suite.suites import load_suite
 from leakboard.threats.secrets import SecretsThreat
 from leakboard.threats.words import WordsThreat
+from leakboard.victims.lstm import Lstm
 
 KEYS = ("corpus_key", "fit_key", "victim_key", "key")
 """Of a job, in the order of the chain."""
@@ -37,12 +38,14 @@ def keys(jobs):
     return lambda **content: {name: getattr(jobs(**content)[0], name) for name in KEYS}
 
 
+@pytest.fixture
+def defended(jobs):
+    """Plan a victim whose encoder, an LSTM, is the default of an option, and return its job."""
+    return lambda: jobs(victims=[{"adversarial": {"method": "multidetasking"}}])[0]
+
+
 def changed(before, after):
     return [name for name in KEYS if before[name] != after[name]]
-
-
-def other(**content):
-    return content
 
 
 class TestConditions:
@@ -51,14 +54,14 @@ class TestConditions:
     @pytest.mark.parametrize(
         ("content", "first"),
         [
-            (other(datasets=[{"letters": {"size": 60}}]), "corpus_key"),
-            (other(datasets=[{"letters": {"auxiliary": "overlap"}}]), "fit_key"),
-            (other(seeds=[1]), "fit_key"),
-            (other(threads=2), "fit_key"),
-            (other(victims=[{"hashed": {"noise": 0.5}}]), "fit_key"),
-            (other(attacks=[{"ridge": {"penalty": 0.5}}]), "key"),
-            (other(datasets=[{"letters": {"auxiliary": {"letters": {"size": 60}}}}]), "fit_key"),
-            (other(text_classifier=False), "key"),
+            ({"datasets": [{"letters": {"size": 60}}]}, "corpus_key"),
+            ({"datasets": [{"letters": {"auxiliary": "overlap"}}]}, "fit_key"),
+            ({"seeds": [1]}, "fit_key"),
+            ({"threads": 2}, "fit_key"),
+            ({"victims": [{"hashed": {"noise": 0.5}}]}, "fit_key"),
+            ({"attacks": [{"ridge": {"penalty": 0.5}}]}, "key"),
+            ({"datasets": [{"letters": {"auxiliary": {"letters": {"size": 60}}}}]}, "fit_key"),
+            ({"text_classifier": False}, "key"),
         ],
     )
     def test_what_determines_a_result(self, keys, content, first):
@@ -67,13 +70,13 @@ class TestConditions:
     @pytest.mark.parametrize(
         "content",
         [
-            other(victims=[{"hashed": {"noise": 0.0, "dimensions": 24}}]),
-            other(victims=[{"hashed": {"noise": 0}}]),
-            other(attacks=[{"ridge": {"penalty": 0.1}}]),
-            other(datasets=[{"letters": {"auxiliary": "within"}}]),
-            other(description="another", timeout=9.0, reuse=False),
-            other(gold="hashed", queries=["a"]),  # no words are published: nothing is compared
-            other(attacks=["ridge", "nearest_neighbour"], victims=["hashed", "word2vec"], seeds=[0, 5]),
+            {"victims": [{"hashed": {"noise": 0.0, "dimensions": 24}}]},
+            {"victims": [{"hashed": {"noise": 0}}]},
+            {"attacks": [{"ridge": {"penalty": 0.1}}]},
+            {"datasets": [{"letters": {"auxiliary": "within"}}]},
+            {"description": "another", "timeout": 9.0, "reuse": False},
+            {"gold": "hashed", "queries": ["a"]},  # no words are published: nothing is compared
+            {"attacks": ["ridge", "nearest_neighbour"], "victims": ["hashed", "word2vec"], "seeds": [0, 5]},
         ],
     )
     def test_what_does_not(self, keys, content):
@@ -84,7 +87,7 @@ class TestConditions:
         golds = [{}, {"gold": "word2vec"}, {"gold": "word2vec", "queries": ["good"]}]
         assert len({jobs(**given, **gold)[0].key for gold in golds}) == 3
 
-    def test_text_classifiers_count_where_they_stand_beside_a_score(self, jobs):
+    def test_text_classifiers_count_only_where_a_score_is_compared_with_them(self, jobs):
         given = {"victims": ["word2vec"], "attacks": ["nearest_neighbour"]}
         assert jobs(**given)[0].key == jobs(**given, text_classifier=False)[0].key
 
@@ -93,8 +96,8 @@ class TestConditions:
             "    def training_config(self):\n        return Hashed(dimensions=self.dimensions)\n\n    def fit(self"
         )
         bench.plugin("hashed", "shared", ("    def fit(self", trained))
-        found = jobs(victims=[{"shared": {"grid": {"noise": [0.1, 0.2], "dimensions": [8, 9]}}}])
-        assert [len({getattr(job, name) for job in found}) for name in KEYS] == [1, 2, 4, 4]
+        planned = jobs(victims=[{"shared": {"grid": {"noise": [0.1, 0.2], "dimensions": [8, 9]}}}])
+        assert [len({getattr(job, name) for job in planned}) for name in KEYS] == [1, 2, 4, 4]
 
     @pytest.mark.parametrize(
         ("name", "first"), [("CORPUS", "corpus_key"), ("FIT", "fit_key"), ("PUBLISH", "victim_key"), ("UTILITY", "key")]
@@ -127,7 +130,7 @@ DECLARED = "@victim(revision=1)\nclass"
 
 
 class TestThreads:
-    """Those that a plugin declares stand in the keys of its own stages, instead of the suite's."""
+    """Threads that a plugin declares are in the keys of its stages, instead of the suite's."""
 
     @pytest.fixture
     def declared(self, monkeypatch):
@@ -142,17 +145,15 @@ class TestThreads:
 
         return keyed
 
-    def test_of_a_victim(self, jobs, declared):
-        assert changed(declared(jobs), declared(jobs, victim=2)) == ["fit_key", "victim_key", "key"]
+    @pytest.mark.parametrize(("stage", "first"), [("victim", "fit_key"), ("attack", "key")])
+    def test_of_a_stage(self, jobs, declared, stage, first):
+        assert changed(declared(jobs), declared(jobs, **{stage: 2})) == list(KEYS[KEYS.index(first) :])
 
-    def test_of_an_attack(self, jobs, declared):
-        assert changed(declared(jobs), declared(jobs, attack=2)) == ["key"]
-
-    def test_stand_for_the_suites(self, jobs, declared):
-        """A fit with two threads is the same fit, whoever asked for them."""
-        own, suites = declared(jobs, victim=2), declared(jobs, threads=2)
-        assert changed(own, suites) == ["key"]  # the attack has one thread here, and two there
-        assert changed(declared(jobs, victim=2, attack=2, threads=2), suites) == []
+    def test_replace_the_suites(self, jobs, declared):
+        """A fit with two threads is the same fit, whether the victim or the suite asks for them."""
+        of_victim, of_suite = declared(jobs, victim=2), declared(jobs, threads=2)
+        assert changed(of_victim, of_suite) == ["key"]  # the attack has one thread, and two
+        assert changed(declared(jobs, victim=2, attack=2, threads=2), of_suite) == []
 
     def test_each_choice_of_threads_in_force_has_a_key_of_its_own(self, jobs, declared):
         keys = {
@@ -163,17 +164,14 @@ class TestThreads:
         }
         assert len(keys) == len({key for *_, key in keys}) == 2 * 3 * 3  # of suite, victim and attack
 
-    def test_of_a_part_are_the_whole_plugins(self, jobs, monkeypatch):
-        from leakboard.victims.lstm import Lstm
-
-        given = {"victims": [{"adversarial": {"method": "multidetasking"}}]}
-        before = jobs(**given)[0]
+    def test_of_a_part_are_those_of_the_whole_plugin(self, defended, monkeypatch):
+        before = defended()
         monkeypatch.setattr(Lstm, "threads", 2)
-        after = jobs(**given)[0]
+        after = defended()
         assert (before.needs.threads, after.needs.threads) == (1, 2)
         assert after.fit_key != before.fit_key
         monkeypatch.setattr(type(after.cell.victim.plugin), "threads", 3)
-        assert jobs(**given)[0].needs.threads == 3
+        assert defended().needs.threads == 3
 
     def test_a_device_changes_no_key(self, keys):
         assert changed(keys(), keys(device="cuda")) == []
@@ -185,7 +183,7 @@ class TestThreads:
 
 @pytest.fixture
 def declared(bench):
-    """Write a variant of the tiny victim that declares revision 1."""
+    """Return a function that writes a variant of the tiny victim with revision 1."""
 
     def write(*replacements, name="mine"):
         return bench.plugin("hashed", name, ("@victim\nclass", DECLARED), *replacements)
@@ -194,7 +192,7 @@ def declared(bench):
 
 
 class TestDeclaredRevisions:
-    """A plugin that declares a revision is identified by it, whatever its code."""
+    """The identity of a plugin with a revision has the revision, and not its code."""
 
     @pytest.mark.parametrize(
         "replacement",
@@ -225,21 +223,13 @@ class TestDeclaredRevisions:
         declared(("revision=1", "revision=2"))
         assert changed(before, keys(victims=["mine"])) == ["fit_key", "victim_key", "key"]
 
-    def test_the_revision_of_a_part_counts_even_where_it_is_the_default(self, jobs, monkeypatch):
-        from leakboard.victims.lstm import Lstm
-
-        given = {"victims": [{"adversarial": {"method": "multidetasking"}}]}
-        before = jobs(**given)[0]
+    def test_the_revision_of_a_part_counts_even_where_it_is_the_default(self, defended, monkeypatch):
+        before = defended()
+        assert before.undeclared == ()
         monkeypatch.setattr(Lstm, "__leakboard_revision__", 7)
-        assert jobs(**given)[0].fit_key != before.fit_key
-
-    def test_a_part_that_declares_none_is_told(self, jobs, monkeypatch):
-        from leakboard.victims.lstm import Lstm
-
-        given = {"victims": [{"adversarial": {"method": "multidetasking"}}]}
-        assert jobs(**given)[0].undeclared == ()
+        assert defended().fit_key != before.fit_key
         monkeypatch.setattr(Lstm, "__leakboard_revision__", None)
-        assert jobs(**given)[0].undeclared == ("victims/lstm",)
+        assert defended().undeclared == ("victims/lstm",)
 
     def test_a_job_knows_the_code_of_its_plugins(self, declared, jobs):
         declared()
@@ -266,13 +256,13 @@ CODE = "import math\n\n\ndef f(x):\n    return math.sqrt(x) + 1\n"
 
 
 def of(path):
-    """Return the digests of the plugin in a file: of the file, and of what identifies it."""
+    """Return the digests of the plugin in a file: of the file, and of its package."""
     plugin = load_file(path)
     return file_digest(plugin), package_digest(plugin)
 
 
 class TestCode:
-    """A plugin without a revision is identified by its code and that of its package, bare of comments and layout."""
+    """The identity of a plugin without a revision is its code and that of its package, without comments and layout."""
 
     @pytest.mark.parametrize(
         ("content", "same"),
@@ -340,7 +330,7 @@ class TestCode:
         assert read == ["a.py"]
 
     def test_a_part_of_the_package_that_cannot_be_read_fails_its_cells(self, tmp_path, monkeypatch):
-        """It is imported later, inside a function, and so not missed when the plugin is loaded."""
+        """A function imports it, so that loading the plugin does not notice."""
         (tmp_path / "elsewhere").mkdir()
         monkeypatch.syspath_prepend(str(tmp_path))
         (tmp_path / "elsewhere" / "__init__.py").write_text(PLUGIN + "def g():\n    from . import part\n")

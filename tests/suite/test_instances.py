@@ -1,4 +1,4 @@
-"""Plugin instances in a suite: the same as their names where they have files, and never taken from old results else."""
+"""Plugin instances in a suite equal their names where they have files; other classes never take over old results."""
 
 import importlib.util
 import sys
@@ -32,7 +32,7 @@ def written(**content):
 
 
 def module_of(source, name, file=None):
-    """Run code as a module: one without a file, as of a notebook, or one of a script."""
+    """Run code as a module without a file, like a notebook, or as a script's module."""
     module = sys.modules[name] = types.ModuleType(name)
     if file:
         file.write_text(source)

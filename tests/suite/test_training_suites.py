@@ -1,4 +1,4 @@
-"""Suites about training data, end to end: claims by unit, a gold model, users' scores, skipped cells, resumed fits."""
+"""Suites about training data work end to end: claims by unit, gold models, skipped cells, resumed fits."""
 
 import math
 from collections import Counter
@@ -22,14 +22,9 @@ from leakboard.workspace import resume_dir
 REVIEWS = {"generated_reviews": {"users": 60, "leak": 1.0, "auxiliary": "disjoint"}}
 SMALL = {"vector_size": 8, "steps": 20, "expected_batch_size": 20, "window": 2}
 PRIVATE = {"unit": "user", "noise_multiplier": 2.0, "vocabulary_noise": 0.2, "delta": 1e-3, **SMALL}
-TWIN = {
-    "noise_multiplier": 0.0,
-    "vocabulary": "exact",
-    "min_count": 1,
-    **SMALL,
-    "expected_batch_size": 400,
-    "steps": 150,
-}
+TWIN = {**SMALL, "noise_multiplier": 0.0, "vocabulary": "exact", "min_count": 1}
+TWIN |= {"expected_batch_size": 400, "steps": 150}
+CANARIES = {"canaries": 40, "shadows": 4}
 
 
 def cells(bench):
@@ -52,11 +47,7 @@ def test_claims_audits_and_neighbours_in_one_table(bench, command_line):
             {"dp_word2vec": PRIVATE | {"vocabulary": str(listed)}},
             {"dp_word2vec": TWIN | {"learning_rate": 0.1}},
         ],
-        attacks=[
-            "nearest_neighbour",
-            "membership_inference",
-            {"canary_audit": {"canaries": 40, "shadows": 4, "repeats": 5}},
-        ],
+        attacks=["nearest_neighbour", "membership_inference", {"canary_audit": CANARIES | {"repeats": 5}}],
         gold={"word2vec": {"vector_size": 8, "min_count": 1}},
         queries=["the", "was", "and", "nowhere"],
         text_classifier=False,
@@ -80,22 +71,22 @@ def test_claims_audits_and_neighbours_in_one_table(bench, command_line):
     assert float(audit["epsilon_audited"]) == float(audit["attack_score"])
     assert (twin[twin["attack_metric"] != "epsilon"][["epsilon_audited", "privacy_unit"]] == "").all(axis=None)
     assert "nothing claimed" in out
-    found = cells(bench)
+    metrics = cells(bench)
     for name in ("map_word", "map_char", "average_precision@100", "map_word_random", "gold_queries"):
-        assert len(found[found["metric"] == name]) == 6
+        assert len(metrics[metrics["metric"] == name]) == 6
     for name, defect in (("map_word", "a mean over hits alone"), ("map_char_random", "it measures the alphabet")):
-        assert found[found["metric"] == name]["status"].str.contains(defect).all()
-    notes = found[(found["metric"] == "attack_score") & found["attack"].str.startswith("membership")]["details"]
+        assert metrics[metrics["metric"] == name]["status"].str.contains(defect).all()
+    notes = metrics[(metrics["metric"] == "attack_score") & metrics["attack"].str.startswith("membership")]["details"]
     assert notes.str.contains(r"the attacker has \d+ of \d+ texts of its own left").all()
-    known = found[found["metric"] == "gold_queries"]["value"].astype(float)
+    known = metrics[metrics["metric"] == "gold_queries"]["value"].astype(float)
     assert known.max() == 0.75  # "nowhere" is in no table
     for name in ("tpr@fpr=0.001", "tpr@fpr=0.01"):
-        rows = found[found["metric"] == name]
+        rows = metrics[metrics["metric"] == name]
         assert (rows["low"].astype(float) <= rows["value"].astype(float)).all()
 
 
 def test_what_cannot_meet_is_skipped_with_its_reason(bench, command_line):
-    """The tiny corpus names no users; a vector that is published per text is no word table."""
+    """The tiny corpus names no users; vectors of texts are not a table of words."""
     bench.suite(
         victims=[{"dp_word2vec": PRIVATE}, "hashed", {"dp_word2vec": TWIN | {"steps": 0}}],
         attacks=[{"membership_inference": {"unit": "user"}}, "membership_inference"],
@@ -113,7 +104,7 @@ def test_what_cannot_meet_is_skipped_with_its_reason(bench, command_line):
 
 
 def test_attacks_with_nothing_left_to_ask_are_skipped(bench, command_line):
-    """Of three published words the attacker has every one embedded, and two of them make no canaries."""
+    """The attacker knows all three published words, and they are too few for canaries."""
     (bench.folder / "words.txt").write_text("the\nwas\nand\n", encoding="utf-8")
     bench.suite(
         datasets=[REVIEWS],
@@ -131,13 +122,13 @@ def test_attacks_with_nothing_left_to_ask_are_skipped(bench, command_line):
 
 @pytest.mark.slow
 def test_audits_of_different_units_are_not_mixed(bench, command_line):
-    """A victim that claims nothing is audited for two units; a claim is audited for its own alone, a caveat is told."""
+    """A victim without a claim is audited for two units, a claim for its own unit alone; its caveat is shown."""
     weak = PRIVATE | {"delta": 0.9, "vocabulary": str(bench.folder / "words.txt")}
     (bench.folder / "words.txt").write_text("\n".join(f"word{i}" for i in range(60)) + "\nthe\nwas\n", encoding="utf-8")
     bench.suite(
         datasets=[REVIEWS],
         victims=[{"dp_word2vec": TWIN}, {"dp_word2vec": weak}],
-        attacks=[{"canary_audit": {"unit": unit, "canaries": 40, "shadows": 4}} for unit in ("document", "user")],
+        attacks=[{"canary_audit": CANARIES | {"unit": unit}} for unit in ("document", "user")],
         text_classifier=False,
     )
     status, out, _ = command_line(*bench.arguments("run"))
@@ -164,7 +155,7 @@ def test_a_gold_model_without_words_fails_its_cells_and_a_wrong_name_is_refused(
     assert "did you mean 'word2vec'?" in err
 
 
-def test_scores_of_users_are_predicted_beside_the_mean(bench, command_line):
+def test_numeric_targets_are_predicted_better_than_by_their_mean(bench, command_line):
     bench.plugin(
         "letters",
         "scored",
@@ -175,13 +166,13 @@ def test_scores_of_users_are_predicted_beside_the_mean(bench, command_line):
     bench.suite(datasets=["scored"])
     status, out, _ = command_line(*bench.arguments("run"))
     assert status == 0, out
-    found = cells(bench).query("variable == 'joy'").set_index("metric")["value"].astype(float)
-    assert set(found.index) == {"rmse_linear", "rmse_svr", "rmse_mean"}
-    assert found["rmse_linear"] < 0.9 * found["rmse_mean"]
+    errors = cells(bench).query("variable == 'joy'").set_index("metric")["value"].astype(float)
+    assert set(errors.index) == {"rmse_linear", "rmse_svr", "rmse_mean"}
+    assert errors["rmse_linear"] < 0.9 * errors["rmse_mean"]
 
 
 class TestResuming:
-    def place(self, bench):
+    def planned(self, bench):
         bench.suite(
             datasets=[REVIEWS], victims=[{"dp_word2vec": PRIVATE}], attacks=["nearest_neighbour"], text_classifier=False
         )
@@ -190,12 +181,12 @@ class TestResuming:
         (job,) = plan(suite, suite.cells(), Identities())
         return job, RunFolders(bench.out / "store", bench.out / "cells", ())
 
-    def fitted(self, place, job):
-        folder = Store(place.store).path("victims", job.victim_slug, job.fit_key)
+    def fitted(self, folders, job):
+        folder = Store(folders.store).path("victims", job.victim_slug, job.fit_key)
         return (folder / "arrays.npz").read_bytes()
 
-    def test_an_interrupted_fit_goes_on_and_leaves_nothing_behind(self, bench, tmp_path, monkeypatch):
-        job, place = self.place(bench)
+    def test_an_interrupted_fit_goes_on_and_leaves_nothing(self, bench, tmp_path, monkeypatch):
+        job, folders = self.planned(bench)
         whole = RunFolders(tmp_path / "whole", tmp_path / "cells", ())
         fit_victim(job, whole, print)
         monkeypatch.setattr(training, "SAVE", -1.0)
@@ -209,22 +200,22 @@ class TestResuming:
 
         monkeypatch.setattr(training.Training, "advance", stopping)
         with pytest.raises(KeyboardInterrupt):
-            fit_victim(job, place, print)
-        unfinished = Stages(job, place, print, job.needs).unfinished
+            fit_victim(job, folders, print)
+        unfinished = Stages(job, folders, print, job.needs).unfinished
         assert (unfinished / training.STATE).is_file()
         steps.clear()
-        fit_victim(job, place, print)
+        fit_victim(job, folders, print)
         assert steps == list(range(12, 20))
         assert not unfinished.exists()
-        assert self.fitted(place, job) == self.fitted(whole, job)
+        assert self.fitted(folders, job) == self.fitted(whole, job)
 
     def test_force_starts_anew(self, bench):
-        job, place = self.place(bench)
-        unfinished = Stages(job, place, print, job.needs).unfinished
+        job, folders = self.planned(bench)
+        unfinished = Stages(job, folders, print, job.needs).unfinished
         unfinished.mkdir(parents=True)
         (unfinished / training.STATE).write_bytes(b"from another life")
-        fit_victim(job, replace(place, since=math.inf), lambda text: pytest.fail(text))
+        fit_victim(job, replace(folders, since=math.inf), lambda text: pytest.fail(text))
         assert not unfinished.exists()
 
-    def test_nobody_keeps_state_outside_of_a_run(self):
+    def test_no_state_is_kept_outside_of_a_run(self):
         assert resume_dir() is None
