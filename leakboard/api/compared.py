@@ -26,7 +26,7 @@ def compare_releases(rows: Sequence[Row], releases: Sequence[str]) -> list[str]:
     is stated where the two 95 % intervals do not overlap, which is stricter than a test at the level of 5 %.
 
     Args:
-        rows: a leaderboard whose victims are the releases.
+        rows: of a leaderboard; its victims are the releases.
         releases: their names.
     """
     return [

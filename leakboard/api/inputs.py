@@ -45,7 +45,7 @@ def gather(
     users: Any = None,
     ids: Any = None,
 ) -> tuple[dict[str, NDArray[np.float32]], pd.DataFrame]:
-    """Return the vectors, float32 (n, d) each, and a frame of strings: the secrets, and what is given of `ROLES`.
+    """Return the vectors, float32 (n, d) each, and a frame of strings: the secrets, and the given `ROLES`.
 
     Args:
         vectors: of one or several releases, by the name that messages use.

@@ -1,11 +1,11 @@
 """Audit a mechanism that is given as a function: is it as private as it claims to be?
 
-Two neighbouring inputs are released many times; an event that tells their releases apart better than the claim allows
+Two neighbouring inputs are released many times; an event that distinguishes their releases better than the claim allows
 refutes the claim (`leakboard.privacy.auditing.audit`, with the theorems). First the inputs are single rows, then a row
 among the other rows of a call, which may give it away. A low bound proves nothing: this audit failed to find more.
 
-With delta = 0 the bound holds whatever rows of a call share. With delta above 0 the bound of single rows takes them to
-be independent of each other.
+With delta = 0 the bound holds for any dependence between rows of a call. With delta above 0 the bound of single rows
+assumes that they are independent of each other.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def audit(
             independent of each other: noise that they share can raise false alarms. At 0 it does not.
         dimension: width d of the vectors.
         pairs: neighbouring vectors, (d,) each, by the claim. None: corners of the unit cube, for a mechanism that
-            claims epsilon for any two vectors whose coordinates lie in [0, 1].
+            claims epsilon for any two vectors with coordinates in [0, 1].
         draws: releases of either input: half to choose an event on, half to test it. Single rows prove no more than
             about ln(draws / 6.4), at 95 % confidence and delta 0: to refute a claim of 10 takes at least 142,000. None:
             rounds, each larger than all before, until the claim is refuted or ``budget`` is spent.
@@ -142,7 +142,7 @@ def audit(
         seed: of the noise.
 
     Raises:
-        RequestError: an argument is wrong; what is released is no float array (n, d), or not finite; or delta is above
+        RequestError: an argument is wrong; the release is not a finite float array (n, d); or delta is above
             0 and all rows of a call get the same noise.
     """
     from leakboard.privacy.auditing import audit as auditing
@@ -199,8 +199,8 @@ def _try(mechanism: _Function, values: Array, seed: int) -> None:
         first, second = (mechanism.release(np.tile(values, (TRIED, 1)), rng) for _ in range(2))
     except ValueError as error:
         raise RequestError(f"release: {error}") from None
-    alike = all((released == released[0]).all() for released in (first, second))
-    if mechanism.delta > 0 and alike and not np.array_equal(first[0], second[0]):
+    is_shared = all((released == released[0]).all() for released in (first, second))
+    if mechanism.delta > 0 and is_shared and not np.array_equal(first[0], second[0]):
         shown = "all rows of a call get the same noise, and delta is above 0; draw it with the shape of the vectors"
         raise RequestError(f"release: {shown}, or audit the claim with delta 0")
 

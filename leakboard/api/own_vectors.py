@@ -47,7 +47,7 @@ def evaluate(
     """Attack vectors, and return how well the secrets of their texts can be guessed.
 
     Row i of everything belongs together: NumPy arrays, pandas frames and series, Arrow tables, torch tensors or lists.
-    Where pandas objects have an index of their own, the indexes must be the same.
+    Pandas objects with an index of their own must have the same one.
 
     Args:
         vectors: numbers (n, d). Or a mapping of names to several releases of the same rows, (n, d) each: the report
@@ -56,10 +56,10 @@ def evaluate(
         labels: the task's classes; without them no task is scored.
         texts: the texts; without them nothing is compared with what the text itself reveals.
         users: who wrote each text; no user is in two splits, and intervals are over users.
-        ids: names of the rows, none twice; where another object has an index of its own it must hold these.
+        ids: names of the rows, none twice; an index of another object must equal them.
         attacks: ``all`` that apply, or a list of names, entries of a suite, and instances such as ``MyAttack(k=3)``.
         out: folder that keeps the files, the suite and the run. None keeps nothing: rows and vectors stay in memory,
-            and a temporary folder holds the run's own parts while it lasts.
+            and a temporary folder holds the run's other parts while it lasts.
         seed: of the split, the attacks and all else that is random.
         device: where the attacks' networks compute: ``auto`` is CUDA where torch sees it, else the processor.
         progress: show a bar on standard error, in a terminal or a notebook.
@@ -139,7 +139,7 @@ def _suite(
     return {
         "description": "What do these vectors give away?",
         "seeds": [seed],
-        "reuse": False,  # nobody has published results of them
+        "reuse": False,
         "text_classifier": text is not None,
         "datasets": [{"table": dataset}],
         "victims": list(victims),
@@ -230,7 +230,7 @@ def _entries(attacks: Attacks) -> list[Any]:
 
 
 def _in_memory(vectors: Mapping[str, NDArray[Any]], frame: pd.DataFrame) -> tuple[str, list[str]]:
-    """Return names of files that stand for rows and vectors in memory."""
+    """Return file names that refer to rows and vectors in memory."""
     from leakboard.data.readers.in_memory import InMemory
     from leakboard.suite.files import FileName
 

@@ -129,8 +129,8 @@ class Report:
         from leakboard.site.pages import table_html
 
         rows = self._tables["leaderboard.csv"]
-        alike = [name for name in ("dataset", "victim") if len({row[name] for row in rows}) == 1]
-        shown = [column for column in columns("report", self._threats) if column.name not in alike]
+        constant = [name for name in ("dataset", "victim") if len({row[name] for row in rows}) == 1]
+        shown = [column for column in columns("report", self._threats) if column.name not in constant]
         return _sentences(self.sentences) + table_html("", shown, rows)
 
     @cached_property

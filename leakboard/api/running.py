@@ -32,18 +32,18 @@ def run(
     plugins: Sequence[str | Path] = (),
     progress: bool = True,
 ) -> Report:
-    """Compute a suite, or take over what is computed already, and return its report.
+    """Compute a suite, except its finished cells, and return its report.
 
     Args:
-        suite: a name under ``leaderboards/``, a YAML file, or a mapping of what such a file would hold. A mapping may
+        suite: a name under ``leaderboards/``, a YAML file, or a mapping with the content of such a file. A mapping may
             have plugin instances in place of names, as in ``"attacks": [MyAttack(k=3)]``.
-        out: folder of the run's tables and of what suites share.
+        out: folder of the run's tables and of the parts that suites share.
         only: plugin names or labels to keep, as in ``{"victim": "lsa"}``; keys are dataset, victim and attack.
         seeds: replace the suite's seeds.
         jobs: processes that compute at once. 0 computes in this process, one task after another; then no timeout of the
             suite is enforced. More need a script with ``if __name__ == "__main__":``, and plugins that have files.
         device: ``cpu``, ``cuda`` or ``auto``; replaces the suite's device.
-        force: compute again what is done.
+        force: compute finished cells again.
         plugins: files of further plugins.
         progress: show a bar on standard error, in a terminal or a notebook.
 

@@ -1,4 +1,4 @@
-"""Find published cells whose identity the working tree changes: a run would compute them anew."""
+"""Find published cells that have another identity in the working tree: a run would compute them anew."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Freshness:
 def freshness(folder: Path | None = None) -> Iterator[Freshness]:
     """Yield the state of every suite that has published cells; nothing is computed.
 
-    A suite's cells are published in its own home. Those of another suite than a folder's ``suite.yaml`` may also be
+    A suite's cells are among the records of its home. Cells of another suite than a folder's ``suite.yaml`` may also be
     among the records of that folder.
 
     Args:
@@ -91,9 +91,9 @@ def _labels(of: Record | Cell) -> tuple[str, str, str, int]:
 
 
 def _cause(suite: Suite, job: Job, record: Record) -> str:
-    """Return the one revision without whose rise the cell would have its published identity.
+    """Return the revision that explains a cell's new identity: with a lower one the identity is the published one.
 
-    Where there is none, return the plugins whose files differ from those that computed the record.
+    If no single revision does, return the plugins with other code than the record's.
     """
     for name, owner, attribute in _revisions(job.cell):
         for earlier in range((getattr(owner, attribute) or 1) - 1, 0, -1):
@@ -121,9 +121,9 @@ def _revisions(cell: Cell) -> Iterator[tuple[str, Any, str]]:
 @contextmanager
 def _replaced(owner: Any, attribute: str, value: int) -> Iterator[None]:
     """Give an attribute another value for a while; an inherited one is inherited again afterwards."""
-    own = vars(owner).get(attribute)
+    local = vars(owner).get(attribute)
     setattr(owner, attribute, value)
     try:
         yield
     finally:
-        delattr(owner, attribute) if own is None else setattr(owner, attribute, own)
+        delattr(owner, attribute) if local is None else setattr(owner, attribute, local)

@@ -1,1 +1,1 @@
-"""Run commands: what they print, their progress, and ``new`` with its templates."""
+"""Run commands, print their results and progress, and write new plugins from templates."""

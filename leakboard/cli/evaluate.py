@@ -28,7 +28,7 @@ COLUMNS = (
     "privacy_text_classifier",
     "task_accuracy",
 )
-"""Columns of the table that are printed, those of them that hold something; the first row averages over secrets."""
+"""Columns of the printed table, without empty ones; the first row averages over secrets."""
 
 
 def evaluate(

@@ -11,7 +11,7 @@ from leakboard.cli.screen import screen
 def stale() -> None:
     """List for each suite how many published cells the working tree would compute anew, and why; nothing is computed.
 
-    Rows name the revision that differs, or else the plugins whose code differs.
+    Rows name the revision that differs, or else the plugins with other code.
     """
     from leakboard.board.stale import freshness
     from leakboard.data.downloads import without_network

@@ -25,9 +25,9 @@ class Choice:
     problem: str = ""
     """Why the plugin cannot be loaded; its cells fail with this reason."""
     seeds: tuple[int, ...] = ()
-    """Seeds of a victim whose entry gives other ones than the suite's."""
+    """Seeds of a victim with an entry that replaces the suite's."""
     attacks: tuple[Choice, ...] = ()
-    """Attacks on a victim whose entry gives other ones than the suite's."""
+    """Attacks on a victim with an entry that replaces the suite's."""
     folder: Path = field(default=Path(), compare=False)
     """Folder of relative file names in the options."""
     title: str = ""
@@ -114,7 +114,7 @@ class Conditions:
     threads: int = 1
     text_classifier: bool = True
     gold: Choice | None = None
-    """The victim whose neighbours of words count as right."""
+    """The victim that decides which neighbours of words are right."""
     queries: tuple[str, ...] = ()
     """Words whose neighbours are compared; empty: those of Vu, Tran and Jiang (2019)."""
 

@@ -60,7 +60,7 @@ def package_digest(plugin: type) -> str:
         if path not in code:
             code[path], tree = _parsed(path)
             waiting += _relative(tree, path)
-            waiting += _beside(tree, first.parent) if package == "__main__" else _absolute(tree, package)
+            waiting += _imported_from(tree, first.parent) if package == "__main__" else _absolute(tree, package)
     return hashlib.sha256("\n".join(sorted(code.values())).encode()).hexdigest()
 
 
@@ -78,7 +78,7 @@ def _relative(tree: ast.Module, path: Path) -> Iterable[Path]:
             yield from _modules(base, *(base / alias.name for alias in node.names))
 
 
-def _beside(tree: ast.Module, folder: Path) -> Iterable[Path]:
+def _imported_from(tree: ast.Module, folder: Path) -> Iterable[Path]:
     """Yield the files of the imported modules that are in a folder."""
     for name in imported(ast.walk(tree)):
         yield from _modules(folder.joinpath(*name.split(".")))

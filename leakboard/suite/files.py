@@ -25,7 +25,7 @@ class FileName(str):
 
     folder = Path()
     content: Any = None
-    """Rows or vectors in memory that the name stands for, instead of a file (`leakboard.data.readers.in_memory`)."""
+    """Rows or vectors in memory that the name refers to, instead of a file (`leakboard.data.readers.in_memory`)."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Callable[[Any], Any]) -> Any:
@@ -62,5 +62,5 @@ else:
 
 
 def relative_to(folder: Path) -> AbstractContextManager[None]:
-    """Read options whose file names are relative to a folder."""
+    """Resolve the file names in options that are read meanwhile against a folder."""
     return in_force(FOLDER, folder)

@@ -16,7 +16,7 @@ PUBLISHED_BY = {"documents": "publish_documents", "words": "publish_words", "rel
 
 
 def complaint(cls: type, kind: str) -> str:
-    """Return in one line what a plugin's class lacks or has wrong; empty where it is right."""
+    """Return in one line what a plugin's class lacks or has wrong; empty if it is complete."""
     base = BASES[kind]
     if not issubclass(cls, base):
         return f"{cls.__name__} does not derive from {base.__name__}"
@@ -68,7 +68,7 @@ def _fitted_class(cls: Any) -> Any:
 def _about_threat(cls: Any) -> str:
     threat = getattr(cls, "threat", None)
     if threat is None:
-        return f"{cls.__name__} has no threat: derive it from a threat's own base class, as SecretsAttack"
+        return f"{cls.__name__} has no threat: derive it from a threat's base class, as SecretsAttack"
     if isinstance(threat, type):
         return f"threat = {threat.__name__}: a Threat is expected, not its class; write {threat.__name__}()"
     if missing := [name for name in ("name", "needs", "revision", "evaluate") if not hasattr(threat, name)]:

@@ -24,13 +24,13 @@ class SuiteFile(BaseModel):
     description: str = ""
     """The question of the suite, in a line."""
     seeds: Seeds = [0]
-    """Seeds of every victim whose entry gives none."""
+    """Seeds of every victim without seeds in its entry."""
     datasets: Entries
     """Entries of datasets: each victim is fitted on each of them."""
     victims: Entries
     """Entries of victims."""
     attacks: Entries | Literal["all"]
-    """Attacks on every victim whose entry gives none; ``all``: every attack on what the victim publishes."""
+    """Attacks on every victim without attacks in its entry; ``all``: every attack on what the victim publishes."""
     threads: Annotated[int, Field(ge=1)] = 1
     """Threads of every cell: part of the identity, since sums in another order give other bits."""
     device: Device = "auto"
@@ -44,9 +44,9 @@ class SuiteFile(BaseModel):
     gold: str | dict[str, Any] | None = None
     """A victim with word vectors: the words next to each query are compared between every victim and this one."""
     queries: Annotated[list[str], Field(min_length=1)] | None = None
-    """Words whose neighbours are compared with the gold model's; null: the eleven of Vu, Tran and Jiang (2019)."""
+    """Words to compare the neighbours of with the gold model's; null: the eleven of Vu, Tran and Jiang (2019)."""
     projected: list[str] = []
-    """Names of victims whose vectors of test texts are drawn in two dimensions (t-SNE), coloured by a secret."""
+    """Names of victims to draw: their vectors of test texts in two dimensions (t-SNE), coloured by a secret."""
 
 
 ENTRY_KEYS: Mapping[str, str] = {

@@ -1,8 +1,8 @@
 """Name the rows of a suite's tables.
 
-An entry has the name that its ``name`` gives. Without one it is its plugin with the options that differ within the
-suite: those that its grid varies, and those that differ from their defaults but not equally in all entries of the
-plugin. Options that all entries of a plugin share are listed once. A column has the full options.
+An entry has the name that its ``name`` gives. Without one it is its plugin with two kinds of options. The first are the
+options that its grid varies. The second differ from their defaults, but not equally in all entries of the plugin. The
+options that all entries of a plugin share are listed once. A column has the full options.
 """
 
 from __future__ import annotations

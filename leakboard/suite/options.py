@@ -202,7 +202,7 @@ def label(name: str, instance: Any) -> str:
 
 
 def written(instance: Any, names: Sequence[str] | None = None) -> dict[str, str]:
-    """Return options as a label writes them: those in ``names``, or those that the label has."""
+    """Return options as a label writes them: the options in ``names``, or all that a label has."""
     values = named(instance) if names is None else {key: as_dict(instance)[key] for key in names}
     values |= {key: label(inner, part) for key, (inner, part) in parts(instance).items() if key in values}
     return {key: _plain(value) for key, value in values.items()}

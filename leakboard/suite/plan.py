@@ -30,7 +30,7 @@ class Job:
     """Identity of the result."""
     corpus_key: str = ""
     other_key: str = ""
-    """Identity of the attacker's own dataset; empty where its texts come from the corpus."""
+    """Identity of the attacker's dataset; empty where its texts come from the corpus."""
     fit_key: str = ""
     """Identity of the fitted victim: victims that differ only in options that training ignores share one."""
     fit_label: str = ""
@@ -43,13 +43,13 @@ class Job:
     fingerprint: str = ""
     """Fingerprint of the dataset, for the provenance."""
     other_fingerprint: str = ""
-    """Fingerprint of the attacker's own dataset."""
+    """Fingerprint of the attacker's dataset."""
     code: Mapping[str, str] = field(default_factory=dict)
     """Digest of each plugin's file, as in ``{"victims/lsa": "0f3a..."}``: provenance, no identity."""
     undeclared: tuple[str, ...] = ()
     """Plugins of the cell that declare no revision."""
     gold: Job | None = None
-    """Job that publishes the words whose neighbours count as right; None where they are not compared."""
+    """Job that publishes the words with the right neighbours; None where they are not compared."""
     problem: str = ""
     """Why the cell fails without being tried: a plugin that cannot be loaded."""
     skip: str = ""

@@ -17,4 +17,4 @@ TEXT_CLASSIFIERS = 1
 """Classifiers that are trained on the text itself."""
 
 UTILITY = 1
-"""Measures of every victim, whatever the attack: its task, regressions, neighbours of words."""
+"""Measures of every victim for any attack: its task, regressions, neighbours of words."""

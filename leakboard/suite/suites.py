@@ -63,7 +63,7 @@ class Suite:
         return replace(self, file=self.file.model_copy(update={"device": device}))
 
     def cells(self, seeds: Sequence[int] | None = None, only: Mapping[str, Sequence[str]] | None = None) -> list[Cell]:
-        """Return the cells in order, those of one fitted victim next to each other.
+        """Return the cells in order; cells of one fitted victim follow each other.
 
         Args:
             seeds: instead of the suite's.
@@ -136,8 +136,8 @@ def load_suite(suite: str | Path | Mapping[str, Any], registry: Registry) -> Sui
     A mapping may have plugin instances in place of entries.
 
     Raises:
-        RequestError: one line with file (``suite`` for a mapping), path inside it, value, what is allowed and the
-            nearest name.
+        RequestError: one line with the file (``suite`` for a mapping), the path inside it, the value, the allowed
+            values and the nearest name.
     """
     if not isinstance(suite, Mapping):
         path = find_suite(str(suite))
@@ -220,7 +220,7 @@ def _split_entry(entry: str | dict[str, Any], location: str) -> tuple[str, dict[
 
 
 def _all_attacks(registry: Registry, victim: Choice, path: Path) -> tuple[Choice, ...]:
-    """Return every attack on what a victim publishes, with default options."""
+    """Return every attack that applies to a victim's publications, with default options."""
     publishes = victim.plugin.publishes if victim.plugin is not None else ()
     names = [listing.name for listing in registry.listings("attacks")]
     attacks = [_choice(registry, "attacks", name, {}, f"{path}: attacks: all") for name in names]

@@ -1,4 +1,4 @@
-"""Read a YAML 1.2 file as plain data; an error is one line that says what is wrong, and where."""
+"""Read a YAML 1.2 file as plain data; an error is one line with the fault and its line number."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from leakboard.errors import RequestError, one_line
 _FLOAT = "tag:yaml.org,2002:float"
 _MERGE = "tag:yaml.org,2002:merge"
 MAX_ENTRIES = 100_000
-"""Entries that the aliases of a file may stand for: nested aliases fill any memory within a few lines."""
+"""Largest number of entries that aliases may expand to: nested aliases fill any memory within a few lines."""
 _POINT_FIRST = re.compile(r"[-+]?\.\d+[eE]\d+$")
 """Floats of YAML 1.2, such as ``.5e1``, that ruamel.yaml takes for text."""
 

@@ -28,21 +28,21 @@ def audit(release, **options):
 
 
 def test_a_release_with_too_little_noise_is_violated():
-    found = audit(too_little_noise)
-    assert found.verdict == "violated"
-    assert 2 < found.epsilon_lower <= DIMENSION
-    assert found.summary.startswith(
-        f"epsilon is at least {rounded_down(found.epsilon_lower)} (95 % confidence), more than the cl"
+    result = audit(too_little_noise)
+    assert result.verdict == "violated"
+    assert 2 < result.epsilon_lower <= DIMENSION
+    assert result.summary.startswith(
+        f"epsilon is at least {rounded_down(result.epsilon_lower)} (95 % confidence), more than the cl"
     )
-    assert found.pair in found.summary
-    assert found.event in found.summary
+    assert result.pair in result.summary
+    assert result.event in result.summary
 
 
 def test_a_correct_release_is_not():
-    found = audit(correct)
-    assert found.verdict == "not refuted"
-    assert 0.2 < found.epsilon_lower <= 1.0
-    assert "which does not prove it" in repr(found)
+    result = audit(correct)
+    assert result.verdict == "not refuted"
+    assert 0.2 < result.epsilon_lower <= 1.0
+    assert "which does not prove it" in repr(result)
 
 
 def test_delta_and_pairs_count():
@@ -101,11 +101,11 @@ def shared(values, rng):
 
 
 def test_rows_that_share_their_noise_are_violated():
-    found = audit(shared)
-    assert found.verdict == "violated"
-    assert "one row of 4 in a call" in found.summary
-    assert found.trade_off is None
-    assert found.epsilon_lower < 6.34
+    result = audit(shared)
+    assert result.verdict == "violated"
+    assert "one row of 4 in a call" in result.summary
+    assert result.trade_off is None
+    assert result.epsilon_lower < 6.34
 
 
 def test_with_a_delta_rows_that_share_their_noise_are_refused():

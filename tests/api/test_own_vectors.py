@@ -1,4 +1,4 @@
-"""Vectors from Python and from the command line: what is planted is found, what is not is not, and traps are told."""
+"""Vectors from Python and from the command line: a planted leak is found, no other is, and mistakes are reported."""
 
 import numpy as np
 import pandas as pd
@@ -55,8 +55,10 @@ class TestPlantedTruth:
     def test_the_sentences_have_the_numbers_of_the_table(self, report):
         table = report.table.set_index("secret")
         score, constant = table.loc["gender", "attack_score"], 1 - table.loc["gender", "privacy_best_constant"]
-        told = f"gender can be guessed in {100 * score:.0f} % of the texts; without the vectors, {100 * constant:.0f} %"
-        assert report.sentences[0] == told
+        expected = (
+            f"gender can be guessed in {100 * score:.0f} % of the texts; without the vectors, {100 * constant:.0f} %"
+        )
+        assert report.sentences[0] == expected
         assert report.sentences[1].startswith("age")
         assert "nothing to find" in report.sentences[1] or "may be chance" in report.sentences[1]
         assert table.loc["", "task_accuracy"] > 0.98
@@ -226,7 +228,7 @@ class TestReleases:
         ]
         assert compared.sentences[2].startswith("age: no difference between before and after it is shown")
 
-    def test_one_that_gives_away_more_is_told_so(self, planted, releases):
+    def test_a_release_that_gives_away_more_is_reported(self, planted, releases):
         turned = {name: releases[name] for name in ("after it", "before")}
         made = leakboard.evaluate(turned, planted[1], attacks=QUICK)
         assert made.sentences[0].startswith("gender: before gives away more than after it: accuracy 0.9")

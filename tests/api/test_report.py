@@ -36,10 +36,10 @@ def record(attack="probe", gender=0.76, **fields):
 
 
 def audit(bound, **claim):
-    told = {"epsilon": 1.0, "proved": 1.0, "delta": 0.0, "unit": "vector", "observations": 1, "caveat": ""}
+    usual = {"epsilon": 1.0, "proved": 1.0, "delta": 0.0, "unit": "vector", "observations": 1, "caveat": ""}
     metrics = bound_metrics(*((900, 1) if bound > 1 else (510, 500)), (1000, 1000), 0.0)
     return record(
-        "dp_audit", threat="releases", attack_metric="epsilon", secrets=("claim",), metrics=metrics, claim=told | claim
+        "dp_audit", threat="releases", attack_metric="epsilon", secrets=("claim",), metrics=metrics, claim=usual | claim
     )
 
 
@@ -67,26 +67,26 @@ class TestTable:
 
 
 class TestSentences:
-    def test_what_was_found_stands_beside_what_is_known_without_the_vectors(self):
+    def test_a_score_is_compared_with_the_best_guess_without_the_vectors(self):
         assert report(record()).summary.splitlines() == [
             "gender can be guessed in 76 % of the texts; without the vectors, 63 %",
             "age: no attack did better than guessing the most frequent value, which is right in 55 %; "
             "this does not show that there is nothing to find",
         ]
 
-    def test_of_several_attacks_the_strongest_is_told(self):
-        told = report(record(), record("weak", gender=0.65)).summary
-        assert "76 %" in told
-        assert "65 %" not in told
+    def test_of_several_attacks_the_strongest_is_reported(self):
+        shown = report(record(), record("weak", gender=0.65)).summary
+        assert "76 %" in shown
+        assert "65 %" not in shown
 
     def test_dev_decides_which_is_the_strongest(self):
         def on_dev(made, score):
             dev = [Metric("attack_score_dev", score, secret) for secret in ("", "gender", "age")]
             return dataclasses.replace(made, metrics=[*made.metrics, *dev])
 
-        told = report(on_dev(record(), 0.6), on_dev(record("better on dev", gender=0.65), 0.7)).summary
-        assert "65 %" in told
-        assert "76 %" not in told
+        shown = report(on_dev(record(), 0.6), on_dev(record("better on dev", gender=0.65), 0.7)).summary
+        assert "65 %" in shown
+        assert "76 %" not in shown
 
     def test_a_difference_that_may_be_chance_is_called_so(self):
         row = {"secret": "age", "secrets": "age", "attack_metric": "accuracy", "attack_score": 0.56}
@@ -108,7 +108,7 @@ class TestSentences:
             (6.0, {"epsilon": 4.0, "proved": 4.0, "observations": 2}, "more than the claimed 2: the claim is violated"),
         ],
     )
-    def test_audits_are_told_beside_the_claim_for_one_release(self, bound, claim, end):
+    def test_an_audit_is_compared_with_the_claim_for_one_release(self, bound, claim, end):
         made = report(audit(bound, **claim))
         (sentence,) = made.sentences
         shown = rounded_down(made.table["epsilon_audited"][0])
@@ -117,9 +117,9 @@ class TestSentences:
     def test_victims_are_named_where_there_are_several_and_warnings_come_last(self):
         other = dataclasses.replace(record(), victim="bert", checks={"test_copies": 0.25})
         failed = dataclasses.replace(record(), status="failed", reason="no", attack="other", metrics=[])
-        told = report(record(), other, failed, notes=("take care",)).sentences
-        assert told[0] == "bert on made: gender can be guessed in 76 % of the texts; without the vectors, 63 %"
-        assert told[-3:] == [
+        shown = report(record(), other, failed, notes=("take care",)).sentences
+        assert shown[0] == "bert on made: gender can be guessed in 76 % of the texts; without the vectors, 63 %"
+        assert shown[-3:] == [
             "warning: 1 of 3 cells failed",
             "warning: made: 25.0 % of the test texts occur verbatim in train",
             "warning: take care",
@@ -163,7 +163,7 @@ class TestPages:
             assert self.HOSTILE not in shown
             assert "&lt;script&gt;alert(1)" in shown
 
-    def test_the_page_asks_nobody_for_anything(self, tmp_path):
+    def test_the_page_loads_nothing_from_elsewhere(self, tmp_path):
         page = report(record()).save(tmp_path / "report.html").read_text("utf-8")
         assert " src=" not in page.replace("Plotly", "")[:2000]
         assert "76 %" in page

@@ -1,4 +1,4 @@
-"""The command line over small runs: what is computed, what is kept, and what is told."""
+"""The command line over small runs computes, keeps and reports the right things."""
 
 import json
 import subprocess
@@ -32,7 +32,7 @@ def test_a_run_writes_its_tables(finished):
     assert len(meta["cells"]) == 8
     leaderboard = finished.leaderboard()
     assert leaderboard.loc[("hashed", "ridge"), ["status", "seeds", "secrets"]].tolist() == ["ok", "2", "colour"]
-    assert float(leaderboard.loc[("hashed", "ridge"), "attack_score"]) > 0.65  # 80 % of the texts tell the colour
+    assert float(leaderboard.loc[("hashed", "ridge"), "attack_score"]) > 0.65  # 80 % of the texts show the colour
     claim = leaderboard.loc[("hashed (noise=0.05)", "ridge"), ["epsilon_claimed", "delta", "privacy_unit"]]
     assert claim.tolist() == ["1.0000", "1e-06", "document"]
 
@@ -65,7 +65,7 @@ def test_report_writes_the_same_bytes(copied, command_line):
     assert copied.results() == results
 
 
-def test_report_tells_what_is_missing_or_altered(copied, command_line):
+def test_report_warns_of_missing_and_altered_results(copied, command_line):
     first, second = [path for path in sorted(copied.results()) if "-ridge-" in path.parent.name][:2]
     first.unlink()
     second.write_text(second.read_text().replace('"seed": ', '"seed": 1'))
@@ -183,7 +183,7 @@ def test_only_and_seeds_choose_cells(bench, command_line):
     assert bench.leaderboard().index.tolist() == [("hashed (dimensions=8)", "ridge")]
 
 
-def test_another_victim_changes_nobody_elses_rows(bench, command_line):
+def test_another_victim_changes_no_other_rows(bench, command_line):
     bench.suite()
     assert command_line(*bench.arguments("run"))[0] == 0
     before = {name: text.splitlines()[1:] for name, text in bench.tables().items()}
@@ -230,7 +230,7 @@ def test_list_names_everything(command_line):
     assert "did you mean 'victims'?" in err
 
 
-def test_list_says_what_is_there_and_how_to_get_what_is_missing(command_line, tmp_path, monkeypatch):
+def test_list_says_which_data_are_present_and_how_to_get_the_others(command_line, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("LEAKBOARD_DATA", str(tmp_path))
     places = ("fetched from raw.githubusercontent.com when first used", "put the file at ag/ag_data.txt in a folder")
@@ -244,7 +244,7 @@ def test_list_says_what_is_there_and_how_to_get_what_is_missing(command_line, tm
     assert " ".join(command_line("list", "datasets")[1].split()).count(" there") == before + 1
 
 
-def test_list_tells_a_plugin_whose_state_cannot_be_told(command_line, tmp_path):
+def test_list_reports_a_plugin_with_a_broken_availability(command_line, tmp_path):
     imported = "from leakboard.suite.options import attack\n\n\n"
     source = f"{imported}@attack\nclass A:\n    @staticmethod\n    def availability():\n        1 / 0\n"
     (tmp_path / "odd.py").write_text(source)
@@ -270,7 +270,7 @@ def test_show_prints_every_option(command_line):
     assert "did you mean 'word2vec'?" in err
 
 
-def test_the_version_is_told_by_every_way_to_call_it(command_line):
+def test_every_way_to_call_the_program_prints_the_version(command_line):
     assert command_line("--version")[:2] == (0, f"leakboard {leakboard.__version__}\n")
     called = [sys.executable, "-m", "leakboard", "--version"]
     assert (
@@ -281,7 +281,7 @@ def test_the_version_is_told_by_every_way_to_call_it(command_line):
     assert "python -m leakboard" in subprocess.run(called, capture_output=True, text=True, check=True).stdout
 
 
-def test_numbers_in_names_are_shown_in_their_order_and_published_in_that_of_letters(bench, command_line):
+def test_names_are_shown_in_the_order_of_numbers_and_published_in_that_of_letters(bench, command_line):
     bench.plugin("hashed", "other", (FIT, f'        raise ValueError(f"k={{self.dimensions}}")\n{FIT}'))
     bench.suite(victims=[{"other": {"grid": {"dimensions": [81, 100, 9]}}}])
     code, out, _ = command_line(*bench.arguments("run"))

@@ -1,4 +1,4 @@
-"""Commands that compute nothing import no library that takes long: people wait for them."""
+"""Commands that compute nothing import no slow library: people wait for them."""
 
 import os
 import subprocess
@@ -10,11 +10,11 @@ COMPUTING = (
     *("datasets", "dp_accounting", "faiss", "gensim", "joblib", "nltk", "numba", "pandas", "pyarrow"),
     *("scipy.linalg", "scipy.sparse", "scipy.special", "scipy.stats", "sklearn", "tokenizers", "torch", "transformers"),
 )
-"""What victims, attacks and metrics compute with."""
+"""Libraries that victims, attacks and metrics compute with."""
 FETCHING = ("huggingface_hub.file_download", "pooch", "requests")
 SHOWING = ("jinja2", "plotly")
 ANYTHING = ("leakboard.data.downloads", "leakboard.suite.registry", "numpy", "ruamel")
-"""What only a command that does something needs."""
+"""Modules that only working commands need."""
 LIGHT = (*COMPUTING, *FETCHING, *SHOWING)
 
 SCRIPT = """
@@ -29,7 +29,7 @@ finally:
 
 
 def called(command, hub):
-    """Return what a command prints and the modules that are there afterwards, with a hub's cache that is empty."""
+    """Return a command's output and the modules that it imports, with an empty cache of the hub."""
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, *command],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""`list` and `show` tell which attacks meet which victims."""
+"""`list` and `show` report which attacks apply to which victims."""
 
 
 def row_of(out, attack):
@@ -33,7 +33,7 @@ def test_show_says_what_a_plugin_meets(command_line):
     assert "meets" not in command_line("show", "dataset", "table")[1]
 
 
-def test_a_broken_plugin_meets_nobody_and_breaks_no_list(command_line, tmp_path):
+def test_a_broken_plugin_applies_to_nothing_and_breaks_no_list(command_line, tmp_path):
     path = tmp_path / "odd.py"
     path.write_text('"""Odd."""\n\nfrom leakboard.suite.options import attack\n\n\n@attack\nclass Odd:\n    pass\n')
     code, out, _ = command_line("list", "--plugin", path)

@@ -1,4 +1,4 @@
-"""What `new` writes works as it stands: it passes its own tests, and runs on data with and without a task label."""
+"""Files that `new` writes work unchanged: they pass their tests, and run on data with and without a task label."""
 
 import os
 import subprocess
@@ -50,7 +50,7 @@ def test_the_written_tests_pass(written):
 def test_the_written_plugins_run_together(run):
     row = run(NAMES["dataset"])
     assert (row["status"], row["secrets"]) == ("ok", "mood")
-    assert float(row["attack_score"]) > 0.9  # the mood stands in every text, as one of two words
+    assert float(row["attack_score"]) > 0.9  # every text has the mood, as one of two words
     assert float(row["task_accuracy"]) > 0.9
 
 

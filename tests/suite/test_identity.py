@@ -40,7 +40,7 @@ def keys(jobs):
 
 @pytest.fixture
 def defended(jobs):
-    """Plan a victim whose encoder, an LSTM, is the default of an option, and return its job."""
+    """Return a function that plans a victim with an LSTM as the default of an option."""
     return lambda: jobs(victims=[{"adversarial": {"method": "multidetasking"}}])[0]
 
 

@@ -112,9 +112,9 @@ class TestOfThisProcess:
         return Bench.plugins[:2]
 
     def test_a_class_without_a_file_runs_and_is_never_taken_over(self, notebook, tmp_path, files):
-        found = [leakboard.run(self.suite(notebook(penalty=2.0)), out=tmp_path, plugins=files) for _ in range(2)]
-        assert found[0].suite["attacks"] == [{"ridge": {"penalty": 2.0}}]
-        (first,), (second,) = (report.records for report in found)
+        reports = [leakboard.run(self.suite(notebook(penalty=2.0)), out=tmp_path, plugins=files) for _ in range(2)]
+        assert reports[0].suite["attacks"] == [{"ridge": {"penalty": 2.0}}]
+        (first,), (second,) = (report.records for report in reports)
         assert first.attack == "ridge(penalty=2.0)"
         assert (first.status, first.metrics) == ("ok", second.metrics)
         assert first.key != second.key

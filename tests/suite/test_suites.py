@@ -124,7 +124,7 @@ def test_suites_are_found_by_name_folder_and_file(tmp_path):
     "path", sorted(suite_folder().glob("*/*.yaml")), ids=lambda path: f"{path.parent.name}/{path.stem}"
 )
 def test_suites_that_come_along_are_valid(path):
-    """Their published numbers are about their own cells, except one paper's public features."""
+    """Their published numbers are about their cells, except one paper's public features."""
     suite = load_suite(str(path), Registry())
     known = {
         (cell.source.label, cell.victim.label, attack) for cell in suite.cells() for attack in ("", cell.attack.label)

@@ -122,7 +122,7 @@ def test_attacks_with_nothing_left_to_ask_are_skipped(bench, command_line):
 
 @pytest.mark.slow
 def test_audits_of_different_units_are_not_mixed(bench, command_line):
-    """A victim without a claim is audited for two units, a claim for its own unit alone; its caveat is shown."""
+    """A victim without a claim is audited for two units, a claim for its unit alone; its caveat is shown."""
     weak = PRIVATE | {"delta": 0.9, "vocabulary": str(bench.folder / "words.txt")}
     (bench.folder / "words.txt").write_text("\n".join(f"word{i}" for i in range(60)) + "\nthe\nwas\n", encoding="utf-8")
     bench.suite(

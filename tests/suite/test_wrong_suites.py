@@ -1,4 +1,4 @@
-"""Every mistake in a suite or a request is one line that says what is wrong, where, and what is allowed."""
+"""Every mistake in a suite or a request is one line with the place, the value and the allowed values."""
 
 import subprocess
 import sys
