@@ -174,18 +174,15 @@ def _check_lengths(rows: list[Column]) -> None:
 
 
 def _check_indexes(rows: list[Column]) -> None:
-    indexed = [row for row in rows if row.index is not None]
-    for column in indexed[1:]:
-        first = indexed[0]
-        expected, labels = (list(map(str, indexed_column.index)) for indexed_column in (first, column))
-        if expected == labels:
+    indexed = [(row.name, list(map(str, row.index))) for row in rows if row.index is not None]
+    for name, labels in indexed[1:]:
+        first, expected = indexed[0]
+        if labels == expected:
             continue
         row = next(i for i, (a, b) in enumerate(zip(expected, labels, strict=True)) if a != b)
         same = sorted(expected) == sorted(labels)
         advice = "the same rows in another order: bring both into one" if same else "they hold other rows"
-        raise RequestError(
-            f"{column.name}: row {row} is {labels[row]!r}, but in {first.name} it is {expected[row]!r}; {advice}"
-        )
+        raise RequestError(f"{name}: row {row} is {labels[row]!r}, but in {first} it is {expected[row]!r}; {advice}")
 
 
 def _check_unique(ids: list[str]) -> None:

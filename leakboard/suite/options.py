@@ -180,7 +180,8 @@ def parts(instance: Any) -> dict[str, tuple[str, Any]]:
 
 def _form(instance: Any) -> tuple[TypeAdapter[Any], dict[str, Any]]:
     """Return the adapter that writes a plugin's options as JSON, and their defaults."""
-    return _form_of(type(instance))
+    cls: Any = type(instance)
+    return _form_of(cls)
 
 
 @cache
