@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import inspect
 import sys
 import uuid
 from collections.abc import Iterable
@@ -65,8 +66,12 @@ def package_digest(plugin: type) -> str:
 
 
 def file_of(plugin: type) -> Path | None:
-    """Return the file of a class's module; None in a notebook."""
+    """Return the file that defines a class; None in a notebook or at a prompt."""
     name = getattr(sys.modules.get(plugin.__module__), "__file__", None)
+    if name and plugin.__module__ == "__main__":  # a prompt may have redefined a class of the script
+        functions = (f for name, f in vars(plugin).items() if inspect.isfunction(f) and not name.startswith("__"))
+        if any(Path(f.__code__.co_filename).resolve() != Path(name).resolve() for f in functions):
+            return None
     return Path(name) if name else None
 
 

@@ -37,7 +37,7 @@ def module_of(source, name, file=None):
     if file:
         file.write_text(source)
         module.__file__ = str(file)
-    exec(source, vars(module))
+    exec(compile(source, str(file or "<cell>"), "exec"), vars(module))
     return module
 
 
@@ -134,11 +134,18 @@ class TestOfThisProcess:
             assert job.undeclared == ("attacks/ridge",)
             return job.key
 
+        def redefined():
+            """Define the class anew, as at the prompt of ``python -i script.py``."""
+            script = module_of(RIDGE, "__main__", tmp_path / "script.py")
+            exec(compile(RIDGE, "<stdin>", "exec"), vars(script))
+            return planned(files, **self.suite(script.Ridge()))[0].key
+
         source = RIDGE + "\nimport helper\n"
         first = key(source, "WEIGHT = 1")
         assert key(source, "WEIGHT = 1  # a comment") == first
         assert key(source, "WEIGHT = 2") != first
         assert key(RIDGE, "WEIGHT = 1") != first
+        assert redefined() != redefined()
 
     def test_other_processes_cannot_have_it(self, notebook, tmp_path, files):
         with pytest.raises(RequestError, match="jobs: 2 is not allowed with Ridge: workers cannot import this class"):
