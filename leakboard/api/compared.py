@@ -15,9 +15,6 @@ from leakboard.threats.wording import is_number, secrets_of
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star")
-"""One a secret."""
-
 
 def compare_releases(rows: Sequence[Row], releases: Sequence[str]) -> list[str]:
     """Return a sentence for each secret and each release but the first, which it is compared with.
@@ -41,7 +38,7 @@ def draw_releases(rows: Sequence[Row], releases: Sequence[str], column: str) -> 
     """Return a column of the table for each release, one line a secret, with 95 % intervals where they are known."""
     import plotly.graph_objects as go
 
-    from leakboard.board.figures import COLOURS, escape, layout
+    from leakboard.board.figures import COLOURS, SYMBOLS, escape, layout
 
     figure = go.Figure(layout=layout("release", column.replace("_", " ")))
     for i, ((_, secret), of_secret) in enumerate(_by_secret(rows).items()):

@@ -53,6 +53,7 @@ def called(command, hub):
         ("show attack dp_audit", LIGHT),
         ("show dataset dw", LIGHT),
         ("run dpnr --dry-run", LIGHT),
+        ("stale", LIGHT),
     ],
 )
 def test_a_command_imports_nothing_that_it_does_not_need(command, unwanted, tmp_path):

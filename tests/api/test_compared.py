@@ -1,0 +1,62 @@
+"""Sentences that compare releases: a difference is stated only where the intervals are apart."""
+
+import pytest
+
+from leakboard.api.compared import compare_releases
+
+
+def row(victim, kept, low=None, high=None, threat="attributes", **fields):
+    """Return a row of a leaderboard: a release keeps this share of the secret private."""
+    usual = {"dataset": "table", "victim": victim, "attack": "probe", "threat": threat, "attack_metric": "accuracy"}
+    usual |= {"secret": "", "secrets": "gender", "attack_score": 1 - kept, "empirical_privacy": kept}
+    return usual | {"empirical_privacy_low": low, "empirical_privacy_high": high, **fields}
+
+
+BEFORE = row("before", 0.29, 0.26, 0.33)
+
+
+@pytest.mark.parametrize(
+    ("after", "sentence"),
+    [
+        (
+            row("after", 0.45, 0.42, 0.49),
+            "gender: after gives away less than before: accuracy 0.55 (0.51 to 0.58) instead of 0.71 (0.67 to 0.74)",
+        ),
+        (
+            row("after", 0.20, 0.15, 0.25),
+            "gender: after gives away more than before: accuracy 0.80 (0.75 to 0.85) instead of 0.71 (0.67 to 0.74)",
+        ),
+        (
+            row("after", 0.35, 0.33, 0.40),  # the ends touch
+            "gender: no difference between before and after is shown: accuracy 0.71 (0.67 to 0.74) and "
+            "0.65 (0.60 to 0.67); the intervals overlap",
+        ),
+        (row("after", 0.45), "gender: after is not compared with before: an interval is missing"),
+    ],
+)
+def test_a_sentence_says_what_the_intervals_allow(after, sentence):
+    assert compare_releases([BEFORE, after], ["before", "after"]) == [sentence]
+
+
+def test_the_strongest_attack_on_each_release_counts():
+    weak = row("before", 0.60, 0.55, 0.65, attack="weak")
+    after = row("after", 0.45, 0.42, 0.49)
+    assert compare_releases([weak, BEFORE, after], ["before", "after"]) == compare_releases(
+        [BEFORE, after], ["before", "after"]
+    )
+
+
+def test_each_release_is_compared_with_the_first_and_each_secret_alone():
+    def rows(victim, kept):
+        means = row(victim, kept, kept - 0.01, kept + 0.01, secrets="age; gender")
+        return [means, *(means | {"secret": name, "secrets": name, "privacy_best_constant": 0.5} for name in "ag")]
+
+    releases = {"one": 0.1, "two": 0.2, "three": 0.05}
+    shown = compare_releases([row for name, kept in releases.items() for row in rows(name, kept)], list(releases))
+    starts = ["gives away less than one", "gives away more than one"] * 2
+    assert [sentence.partition(":")[0] for sentence in shown] == ["a", "a", "g", "g"]
+    assert all(start in sentence for start, sentence in zip(starts, shown, strict=True))
+
+
+def test_one_release_is_compared_with_nothing():
+    assert compare_releases([BEFORE], ["before"]) == compare_releases([BEFORE], []) == []
