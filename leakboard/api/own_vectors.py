@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 TEST_SHARE = 0.2
 """Share of the rows that attacks are scored on."""
 ID = "id"
-"""The column of ids, where none is named."""
+"""Column of ids, if none is named."""
 Attacks = str | Sequence[Any]
 """``all``, or entries of a suite and instances of attacks."""
 
@@ -55,12 +55,12 @@ def evaluate(
         secrets: columns of classes (gender, age group): a frame, a mapping of names to columns, or one series.
         labels: the task's classes; without them no task is scored.
         texts: the texts; without them nothing is compared with what the text itself reveals.
-        users: who wrote each text; no user is in two splits, and intervals are over users.
+        users: authors of the texts; no user is in two splits, and intervals are over users.
         ids: names of the rows, none twice; an index of another object must equal them.
         attacks: ``all`` that apply, or a list of names, entries of a suite, and instances such as ``MyAttack(k=3)``.
         out: folder that keeps the files, the suite and the run. None keeps nothing: rows and vectors stay in memory,
             and a temporary folder holds the run's other parts while it lasts.
-        seed: of the split, the attacks and all else that is random.
+        seed: of the split, the attacks and everything else that is random.
         device: where the attacks' networks compute: ``auto`` is CUDA where torch sees it, else the processor.
         progress: show a bar on standard error, in a terminal or a notebook.
 
@@ -98,7 +98,7 @@ def suite_of(
     attacks: Attacks = "all",
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Return the suite that attacks precomputed vectors, as its YAML would hold it.
+    """Return the suite that attacks precomputed vectors, as its YAML has it.
 
     Args:
         table: file or glob of the rows, or the address of a vector store (`leakboard.data.readers.vector_databases`).
@@ -106,12 +106,12 @@ def suite_of(
         secrets: columns of the table that are secret.
         label: column of the task's classes.
         text: column of the texts.
-        user: column that says who wrote each text.
-        id: column of the rows' ids, in both files where that of the vectors has columns; None: the column ``id`` where
-            both have one and it is nothing else.
-        column: of the vectors, where their file has several.
+        user: column of the texts' authors.
+        id: column of the rows' ids, in both files if the vectors' file has columns; None: the column ``id``, if both
+            files have one without another role.
+        column: of the vectors, if their file has several.
         attacks: ``all`` that apply, or entries of a suite.
-        seed: of the split, the attacks and all else that is random.
+        seed: of the split, the attacks and everything else that is random.
 
     Raises:
         RequestError: no id is given, and the rows or the vectors cannot be read.

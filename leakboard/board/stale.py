@@ -64,24 +64,25 @@ def _examined(
         suite = load_suite(path, Registry())
     except RequestError as error:
         return Freshness(name, len(records), problem=str(error))
-    identities, causes, problems = Identities(), Counter[str](), dict[str, str]()
+    identities, causes, problems = Identities(), Counter[str](), list[str]()
     known: dict[tuple[str, ...], str] = {}
     cells = {_labels(cell): cell for cell in suite.cells()}
     published = {**records, **{labels: record for labels, record in shared.items() if labels in cells}}
     for labels, record in published.items():
         if (cell := cells.get(labels)) is None:
             causes[NOT_ASKED] += 1
-        elif cell.source.label not in problems:
-            try:
-                job = make_job(cell, suite.conditions, identities)
-            except RequestError as error:
-                problems[cell.source.label] = str(error)
-                continue
-            if job.key != record.key:
-                plugins = cell.source.name, cell.victim.name, cell.attack.name
-                known.setdefault(plugins, job.problem or _cause(suite, job, record))
-                causes[known[plugins]] += 1
-    return Freshness(name, len(published), causes.total(), dict(causes), "; ".join(dict.fromkeys(problems.values())))
+            continue
+        try:
+            job = make_job(cell, suite.conditions, identities)
+        except RequestError as error:
+            problems.append(str(error))
+            continue
+        if job.key != record.key:
+            plugins = cell.source.name, cell.victim.name, cell.attack.name
+            if plugins not in known:  # cells of the same plugins are taken to have the same cause
+                known[plugins] = job.problem or _cause(suite, job, record)
+            causes[known[plugins]] += 1
+    return Freshness(name, len(published), causes.total(), dict(causes), "; ".join(dict.fromkeys(problems)))
 
 
 def _labels(of: Record | Cell) -> tuple[str, str, str, int]:
