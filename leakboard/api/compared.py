@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from leakboard.board.schema import Row
@@ -19,19 +20,22 @@ if TYPE_CHECKING:
 def compare_releases(rows: Sequence[Row], releases: Sequence[str]) -> list[str]:
     """Return a sentence for each secret and each release but the first, which it is compared with.
 
-    A release's score is that of the strongest attack, or of the best constant guess where that is better. A difference
-    is stated where the two 95 % intervals do not overlap, which is stricter than a test at the level of 5 %.
+    A release's score is that of the strongest attack, or of the best constant guess if that is better. A difference is
+    stated if the two intervals do not overlap, which is stricter than a test at the level of 5 %. With several
+    comparisons, the 95 % intervals are widened as those of a normal distribution, to share the 5 % (Bonferroni).
 
     Args:
         rows: of a leaderboard; its victims are the releases.
         releases: their names.
     """
-    return [
-        _sentence(threat, secret, of_secret[releases[0]], of_secret[release])
+    pairs = [
+        (threat, secret, of_secret[releases[0]], of_secret[release])
         for (threat, secret), of_secret in _by_secret(rows).items()
         for release in releases[1:]
         if releases[0] in of_secret and release in of_secret
     ]
+    level = NormalDist().inv_cdf(1 - 0.025 / max(1, len(pairs)))
+    return [_sentence(*pair, level / NormalDist().inv_cdf(0.975)) for pair in pairs]
 
 
 def draw_releases(rows: Sequence[Row], releases: Sequence[str], column: str) -> Figure:
@@ -67,24 +71,25 @@ def _by_secret(rows: Sequence[Row]) -> dict[tuple[str, str], dict[str, Row]]:
     return result
 
 
-def _sentence(threat: str, secret: str, first: Row, other: Row) -> str:
+def _sentence(threat: str, secret: str, first: Row, other: Row, widening: float) -> str:
     kind, names = threat_named(threat), (first["victim"], other["victim"])
-    (old, old_low, old_high), (new, new_low, new_high) = map(_score, (first, other))
+    scores = [_score(row, widening) for row in (first, other)]
+    (old, old_low, old_high), (new, new_low, new_high) = scores
     if not all(map(is_number, (old_low, old_high, new_low, new_high))):
         return f"{secret}: {names[1]} is not compared with {names[0]}: an interval is missing"
     metric = kind.headline_title or kind.headline
-    shown = [f"{score:.2f} ({low:.2f} to {high:.2f})" for score, low, high in map(_score, (first, other))]
+    shown = [f"{score:.2f} ({low:.2f} to {high:.2f})" for score, low, high in scores]
     if new_low <= old_high and old_low <= new_high:
-        scores = " and ".join(shown)
         return (
-            f"{secret}: no difference between {' and '.join(names)} is shown: {metric} {scores}; the intervals overlap"
+            f"{secret}: no difference between {' and '.join(names)} is shown: {metric} {' and '.join(shown)}; "
+            "the intervals overlap"
         )
     direction = "less" if new < old else "more"
     return f"{secret}: {names[1]} gives away {direction} than {names[0]}: {metric} {shown[1]} instead of {shown[0]}"
 
 
-def _score(row: Row) -> tuple[float, float, float]:
-    """Return the better score of attack and best constant guess, and the ends of its 95 % interval."""
+def _score(row: Row, widening: float) -> tuple[float, float, float]:
+    """Return the better score of attack and best constant guess, and the ends of its widened 95 % interval."""
     left = [row.get(f"empirical_privacy{end}") for end in ("", "_high", "_low")]
     score, low, high = (1 - privacy if is_number(privacy) else math.nan for privacy in left)
-    return score, low, high
+    return score, score - widening * (score - low), score + widening * (high - score)

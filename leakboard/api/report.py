@@ -21,6 +21,7 @@ from leakboard.board.tables import table_rows, write_tables
 from leakboard.pipeline.records import Record
 from leakboard.store import write_file
 from leakboard.suite.names import Names
+from leakboard.threats.column import Column
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -128,10 +129,13 @@ class Report:
     def _repr_html_(self) -> str:
         from leakboard.site.pages import table_html
 
+        return _sentences(self.sentences) + table_html("", *self.short_table())
+
+    def short_table(self) -> tuple[list[Column], list[Row]]:
+        """Return the columns and rows that a notebook or a terminal shows."""
         rows = self._tables["leaderboard.csv"]
         constant = [name for name in ("dataset", "victim") if len({row[name] for row in rows}) == 1]
-        shown = [column for column in columns("report", self._threats) if column.name not in constant]
-        return _sentences(self.sentences) + table_html("", shown, rows)
+        return [column for column in columns("report", self._threats) if column.name not in constant], rows
 
     @cached_property
     def _tables(self) -> dict[str, list[Row]]:

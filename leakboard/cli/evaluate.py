@@ -8,27 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
-from rich.text import Text
 
 from leakboard.cli.screen import screen
 from leakboard.errors import RequestError
 
 if TYPE_CHECKING:
-    from leakboard.api.report import Report
     from leakboard.data.readers.vector_databases import Source
-
-COLUMNS = (
-    "secret",
-    "attack",
-    "attack_score",
-    "empirical_privacy",
-    "privacy_best_constant",
-    "privacy_text_classifier",
-    "task_accuracy",
-)
-"""Columns of the printed table, without empty ones; the first row averages over secrets."""
 
 
 def evaluate(
@@ -46,6 +31,7 @@ def evaluate(
 ) -> None:
     """Attack the vectors of a table's rows, without any YAML; the suite that it ran is printed and kept."""
     from leakboard.api.own_vectors import as_yaml, run_kept, suite_of
+    from leakboard.cli.console import rich_table
     from leakboard.data.readers.tabular import expand
     from leakboard.data.readers.vector_databases import source
 
@@ -58,7 +44,7 @@ def evaluate(
     report = run_kept(suite, out)
     console = screen()
     console.print(report.summary, markup=False, highlight=False, soft_wrap=True)
-    console.print(_table(report))
+    console.print(rich_table(*report.short_table()))
     console.print(f"\nthe suite, kept in {out / 'suite.yaml'}:\n", markup=False, highlight=False, soft_wrap=True)
     console.print(as_yaml(suite), markup=False, highlight=False, soft_wrap=True)
     statuses = {record.status for record in report.records}
@@ -79,19 +65,6 @@ def _located(option: str, pattern: str, sources: Sequence[Source]) -> str:
     if not all(file.is_file() for file in files):
         raise RequestError(f"{option} {pattern}: no such file")
     return str(Path(pattern).resolve()) if files else pattern
-
-
-def _table(report: Report) -> Table:
-    rows = report.table
-    shown = [name for name in COLUMNS if rows[name].notna().any()]
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in shown:
-        table.add_column(name.replace("_", "_\n"), overflow="fold")
-    for row in rows[shown].itertuples(index=False):
-        table.add_row(
-            *(Text(value if isinstance(value, str) else "" if value != value else f"{value:.3f}") for value in row)
-        )
-    return table
 
 
 def _names(option: str, text: str) -> list[str]:

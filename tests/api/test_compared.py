@@ -58,5 +58,16 @@ def test_each_release_is_compared_with_the_first_and_each_secret_alone():
     assert all(start in sentence for start, sentence in zip(starts, shown, strict=True))
 
 
+def test_intervals_are_wider_with_more_comparisons():
+    """One comparison alone shows a difference; as one of ten it is within chance (Bonferroni: 2.81 / 1.96)."""
+    after = row("after", 0.365, 0.335, 0.395)
+    (alone,) = compare_releases([BEFORE, after], ["before", "after"])
+    others = [row(f"other{i}", 0.29, 0.26, 0.33) for i in range(9)]
+    first, *_ = compare_releases([BEFORE, after, *others], ["before", "after", *(other["victim"] for other in others)])
+    assert "gives away less" in alone
+    assert "no difference between before and after is shown" in first
+    assert "0.64 (0.59 to 0.68)" in first  # 0.03 * 2.807 / 1.960 to either side
+
+
 def test_one_release_is_compared_with_nothing():
     assert compare_releases([BEFORE], ["before"]) == compare_releases([BEFORE], []) == []
