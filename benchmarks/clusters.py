@@ -10,7 +10,7 @@ from _leakboard import FOLDER
 from _timing import seconds, verdict
 from ray.cluster_utils import Cluster
 
-from leakboard.execution.clusters import Ray
+from leakboard.execution.ray import Ray
 from leakboard.execution.tasks import Task
 
 SECONDS = 2.0

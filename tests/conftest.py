@@ -23,7 +23,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 def pytest_collection_modifyitems(items):
     """Begin with the tests on a Ray cluster: at the end idle processes would take some over, each with a cluster."""
-    items.sort(key=lambda item: item.path.name != "test_clusters.py")
+    items.sort(key=lambda item: item.path.name != "test_nodes.py")
 
 
 @pytest.fixture(scope="session")
@@ -103,17 +103,17 @@ def command_line(monkeypatch, capsys):
         captured = capsys.readouterr()
         return ended.value.code, captured.out, captured.err
 
-    monkeypatch.setattr(local.Local, "run", _run_here)
+    monkeypatch.setattr(local.Local, "run", _run_in_process)
     monkeypatch.setattr(devices, "_in_force", "cpu")  # and again after the test
     monkeypatch.chdir(CHECKOUT)
     return call
 
 
-def _run_here(engine, tasks, is_done, listen):
+def _run_in_process(engine, tasks, is_done, listen):
     """Stand in for the local engine: the same tasks, one after the other, without the seconds that a process costs."""
     from leakboard.execution import engines
 
-    return engines.drive(engines._Calls(listen), tasks, 1, 1, 0.0, is_done, listen)
+    return engines.drive(engines.DirectCalls(listen), tasks, 1, 1, 0.0, is_done, listen)
 
 
 @pytest.fixture(scope="session")
@@ -126,7 +126,7 @@ def finished(tmp_path_factory):
     bench.suite(seeds=[0, 1], victims=["hashed", {"hashed": {"noise": 0.05}}], attacks=["ridge", "nearest_neighbour"])
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as out:
         patch.setattr(sys, "argv", ["run_benchmark.py", *bench.arguments("run")])
-        patch.setattr(local.Local, "run", _run_here)
+        patch.setattr(local.Local, "run", _run_in_process)
         patch.chdir(CHECKOUT)
         with pytest.raises(SystemExit) as ended:
             commands.main()

@@ -14,7 +14,7 @@ import pytest
 from snippets import NOT_RUN, ROOT, Reader, blocks, check_command, command_lines
 
 from leakboard.cli import commands
-from leakboard.execution.engines import Here
+from leakboard.execution.engines import InProcess
 from leakboard.pipeline import runner
 from leakboard.suite import options
 from leakboard.suite.keys import SuiteFile
@@ -41,7 +41,7 @@ def test_what_the_pages_show_works_in_order_and_passes_its_own_tests(tmp_path, m
     monkeypatch.chdir(tmp_path)
     execute = runner.execute
     monkeypatch.setattr(
-        runner, "execute", lambda opened, display, engine, force: execute(opened, display, Here(), force)
+        runner, "execute", lambda opened, display, engine, force: execute(opened, display, InProcess(), force)
     )
     reader = Reader()
     for page in PAGES:

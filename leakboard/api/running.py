@@ -80,13 +80,13 @@ def compute(
     from leakboard.api.report import Report
     from leakboard.board.reference import read_reference
     from leakboard.board.run_files import write_files
-    from leakboard.execution.engines import Here
+    from leakboard.execution.engines import InProcess
     from leakboard.execution.local import Local
     from leakboard.pipeline.runner import execute, open_run
 
     opened = open_run(suite, cells, out, registry, reuse=not force)
     display = _Bar(progress)
-    execute(opened, display, Local(jobs) if jobs else Here(), force)
+    execute(opened, display, Local(jobs) if jobs else InProcess(), force)
     records = opened.records()
     write_files(opened, records)
     return Report(

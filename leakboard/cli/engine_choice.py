@@ -1,4 +1,4 @@
-"""Which engine a run was asked to use."""
+"""Choose the engine that a run was asked to use."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ ENGINES = ("local", "ray", "slurm")
 
 
 def chosen_engine(console: Console, name: str, jobs: int | None, address: str, out: Path) -> Engine:
-    """Return the engine of a name; warn where more local jobs are wanted than there are cores.
+    """Return the engine of a name. Warn about more local jobs than cores.
 
     Args:
-        console: where to warn.
+        console: prints the warning.
         name: of the engine.
-        jobs: at once, None for as many as there are cores; of Slurm at most so many jobs at a time, 100 without.
+        jobs: number at once. None means one for each core; for Slurm, 100.
         address: of a Ray cluster.
         out: folder of runs, which every node sees.
 
     Raises:
-        RequestError: there is no such engine, or an option is another engine's.
+        RequestError: there is no such engine, or it does not have an option.
     """
-    from leakboard.execution.clusters import Ray, Slurm
     from leakboard.execution.local import Local, usable_cores
+    from leakboard.execution.ray import Ray
+    from leakboard.execution.slurm import Slurm
 
     if name not in ENGINES:
         raise RequestError(f"--engine: {name!r} is not one of {', '.join(ENGINES)}{nearest(name, ENGINES)}")

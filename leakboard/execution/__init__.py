@@ -1,1 +1,1 @@
-"""How tasks run: engines, reservations, and what a stage may use of the machine. It knows no plugin and no metric."""
+"""Run tasks: engines, reservations, and what a stage may use of the machine. Knows no plugin and no metric."""

@@ -1,11 +1,13 @@
-"""Which device computes: one place says so to all that trains or encodes with torch.
+"""Choose the device that everything that trains or encodes with torch computes on.
 
-Encoders, their heads and adversaries, and the networks of attackers are placed on `device()`. What is small, or
-computed by another library, stays on the processor: noise and the order of batches (drawn there, so that a seed means
-the same on every device), LEACE, nearest neighbours, logistic regression, and skip-gram, differentially private or not.
+Encoders, their heads and adversaries, and attackers' networks are placed on `device()`. These stay on the processor:
 
-On CUDA transformers compute in bfloat16 where the card has it (autocast, see `checkpoints.Precision`), everything else
-in float32: TF32 is off, so that numbers stay as near to the processor's as they can.
+- noise and the order of batches, so that a seed means the same on every device;
+- LEACE, nearest neighbours and logistic regression;
+- skip-gram, differentially private or not.
+
+On CUDA, transformers compute in bfloat16 if the card has it (autocast, see `checkpoints.Precision`), everything else in
+float32. TF32 is off, so that numbers stay close to the processor's.
 """
 
 from __future__ import annotations
@@ -25,19 +27,19 @@ _card: int | None = None
 
 
 def device() -> torch.device:
-    """Return the device in force: that of the stage that runs, outside of a stage the processor."""
+    """Return the device of the running stage; outside a stage, the processor."""
     import torch
 
     return torch.device(_in_force)
 
 
 def kind() -> Kind:
-    """Return what kind of device is in force."""
+    """Return the kind of `device()`."""
     return _in_force
 
 
 def use(kind: Kind) -> None:
-    """Put a device in force for this process.
+    """Choose the device of this process.
 
     Raises:
         StopRun: torch sees no CUDA device.
@@ -51,19 +53,19 @@ def use(kind: Kind) -> None:
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
         if _card is not None:
             torch.cuda.set_device(_card)
-        torch.cuda.init()  # before anything is seeded, so that seeds reach the card whatever ran here before
+        torch.cuda.init()  # seeds that are set later must reach the card, in every process
     _in_force = kind
 
 
 def choose_card(number: int) -> None:
-    """Say which of several CUDA devices this process uses from now on, where it uses one."""
+    """Choose which CUDA device this process uses, if it uses one."""
     global _card
     _card = number
 
 
 def cards() -> int:
-    """Return how many CUDA devices torch sees here; they are counted by the driver, and none is initialised."""
-    if importlib.metadata.version("torch").endswith("+cpu"):  # it need not be imported
+    """Return how many CUDA devices the driver reports; none is initialised."""
+    if importlib.metadata.version("torch").endswith("+cpu"):  # saves importing torch
         return 0
     import torch
 
@@ -71,7 +73,7 @@ def cards() -> int:
 
 
 def has_bfloat16(device: torch.device) -> bool:
-    """Return whether the processor computes bfloat16 products in hardware (AVX512-BF16, AMX, or a recent GPU)."""
+    """Return whether a device computes bfloat16 products in hardware (AVX512-BF16, AMX, or a recent GPU)."""
     import torch
 
     if device.type == "cuda":

@@ -1,7 +1,7 @@
-"""Engines take tasks, some of which wait for others, and report how each ended.
+"""Define engines, which run tasks in order and report how each ended.
 
-Here is what all engines share, and the one that uses this process; `leakboard.execution.local` has processes of this
-machine, `leakboard.execution.clusters` those of others.
+This file has what all engines share, and the engine that uses the current process. `leakboard.execution.local` runs
+processes of this machine; `leakboard.execution.ray` and `leakboard.execution.slurm` use other machines.
 """
 
 from __future__ import annotations
@@ -19,40 +19,44 @@ from typing import Any, Protocol
 from leakboard.errors import StopRun, failure_line, plain
 from leakboard.execution.devices import cards
 from leakboard.execution.reservations import ReservedError
-from leakboard.execution.tasks import Outcome, Task, TaskFailed, Waiting
+from leakboard.execution.tasks import Outcome, Task, TaskFailed, TaskQueue
 from leakboard.logs import PROGRESS
+
+IsDone = Callable[[Task], bool]
+Listen = Callable[[str, str, str], None]
+"""Called with a task's name, an event (``start``, ``progress``, ``warning`` or ``reserved``), and a text."""
 
 
 class Engine(Protocol):
-    """Where tasks run."""
+    """Runs tasks somewhere."""
 
     @property
     def jobs(self) -> int:
-        """How many tasks run at once, as far as is known."""
+        """Number of tasks that run at once, as far as it is known."""
 
     @property
     def gpus(self) -> int | None:
-        """How many tasks may use a GPU at once; None where that is not known before one is asked for."""
+        """Number of tasks that may use a GPU at once; None if it is unknown before a task asks for one."""
 
     def run(self, tasks: Iterable[Task], is_done: IsDone, listen: Listen) -> Generator[Outcome, None, None]:
         """Run tasks and yield their outcomes as they end.
 
         Raises:
-            StopRun: a task could not write, or a dataset is not as asked; the others are stopped.
+            StopRun: a task could not write, or a dataset cannot be read as the suite asks. The other tasks are stopped.
         """
 
 
 class Processes(Protocol):
-    """What `drive` gives batches of tasks to."""
+    """Runs the batches of tasks that `drive` gives it."""
 
     def start(self, batch: Sequence[Task]) -> Any:
-        """Give tasks to a process, which runs them one after another, and return what stands for them."""
+        """Start a process that runs a batch's tasks one after another, and return its handle."""
 
     def wait(self, running: Sequence[Any]) -> Iterable[Any]:
-        """Return those of these that have ended; wait for one, but no longer than about a second."""
+        """Return the handles whose processes have ended. Wait for the first one, but at most about a second."""
 
     def collect(self, batch: Sequence[Task], started: Any) -> Sequence[Outcome | None]:
-        """Return how each task of a batch ended; None for one whose process was lost, and that may be tried again."""
+        """Return the outcome of each task; None for a task whose process was lost and that may be tried again."""
 
 
 def drive(
@@ -60,53 +64,53 @@ def drive(
     tasks: Iterable[Task],
     jobs: int,
     cores: int,
-    lasting: float,
+    batch_seconds: float,
     is_done: IsDone,
     listen: Listen,
     gpus: int = 0,
 ) -> Generator[Outcome, None, None]:
-    """Run tasks in processes, in the order of `Waiting`, and yield their outcomes as they end.
+    """Run tasks in processes, in the order of `TaskQueue`, and yield their outcomes as they end.
 
-    A task whose predecessor failed is not run; its outcome carries the same failure. One whose process was lost is
-    given to another, unless it had ended before that. One that another run does is tried again later.
+    A task whose predecessor failed is not run; its outcome carries the same failure. A task whose process was lost runs
+    again, unless it had written its result. A task that another run is doing is tried again later.
 
     Args:
-        processes: run them.
-        tasks: with the names of those that they wait for.
-        jobs: batches at once.
-        cores: threads at once; a task that needs more runs alone.
-        lasting: small tasks are taken together until they may last so long (seconds).
-        is_done: whether a task has its result, of a process that was lost or of another run.
-        listen: is told of tasks that another run does.
-        gpus: tasks that use one at once; each is told which it has.
+        processes: run the tasks.
+        tasks: each with the name of its predecessor.
+        jobs: number of batches at once.
+        cores: number of threads at once. A task that needs more runs alone.
+        batch_seconds: expected duration up to which small tasks are sent together.
+        is_done: returns whether a task has its result, from a lost process or from another run.
+        listen: called when another run is doing a task.
+        gpus: number of tasks that use a GPU at once. Each is given the number of its card.
 
     Raises:
-        StopRun: a task could not write, or a dataset is not as asked.
+        StopRun: a task could not write, or a dataset cannot be read as the suite asks.
     """
-    waiting = Waiting(tasks)
+    queue = TaskQueue(tasks)
     running: dict[Any, list[Task]] = {}
-    while waiting or running:
+    while queue or running:
         while len(running) < jobs:
-            used = sum(batch[0].threads for batch in running.values())
-            taken = {batch[0].card for batch in running.values() if batch[0].gpus}
-            free = (cores - used, gpus - len(taken)) if running else (sys.maxsize, sys.maxsize)
-            if not (batch := waiting.take(free[0], lasting, free[1])):
+            used_threads = sum(batch[0].threads for batch in running.values())
+            used_cards = {batch[0].card for batch in running.values() if batch[0].gpus}
+            free = (cores - used_threads, gpus - len(used_cards)) if running else (sys.maxsize, sys.maxsize)
+            if not (batch := queue.take(free[0], batch_seconds, free[1])):
                 break
             for task in list(batch):
                 if is_done(task):
                     batch.remove(task)
-                    yield from waiting.take_in(Outcome(task))
+                    yield from queue.end(Outcome(task))
                 elif task.reservation and (holder := task.reservation.holder()):
                     batch.remove(task)
-                    waiting.postpone(task)
+                    queue.postpone(task)
                     listen(task.name, "reserved", holder)
             if batch and batch[0].gpus:
-                card = min(set(range(len(taken) + 1)) - taken)
+                card = min(set(range(len(used_cards) + 1)) - used_cards)
                 batch = [replace(task, card=card) for task in batch]
             if batch:
                 running[processes.start(batch)] = batch
         if not running:
-            time.sleep(waiting.pause)
+            time.sleep(queue.pause)
             continue
         for ended in processes.wait(list(running)):
             batch = running.pop(ended)
@@ -116,97 +120,85 @@ def drive(
                 if (outcome is None or outcome.is_lost) and is_done(task):
                     outcome = Outcome(task)
                 if outcome is None:
-                    waiting.put_back(task)
+                    queue.retry(task)
                 elif outcome.is_reserved:
-                    waiting.postpone(task)
+                    queue.postpone(task)
                 else:
-                    yield from waiting.take_in(outcome)
+                    yield from queue.end(outcome)
 
 
-IsDone = Callable[[Task], bool]
-Listen = Callable[[str, str, str], None]
-"""Called with a task's name, ``start``, ``progress``, ``warning`` or ``reserved``, and a text."""
+class InProcess:
+    """Runs tasks one after another in the current process, for notebooks, which cannot spawn.
 
-
-class Here:
-    """This process, for notebooks, which cannot spawn: one task after another.
-
-    Order and failures are those of local processes with one job, and so are the results. Timeouts are not enforced,
-    and a task that ends the process ends this one. Global settings that tasks change are given back at the end.
+    Order, failures and results are those of local processes with one job. Timeouts are not enforced, and a task that
+    ends the process ends the current one. Global settings that tasks change are restored at the end.
     """
 
     jobs = 1
 
     @property
     def gpus(self) -> int:
-        """Tasks run one after another."""
+        """At most 1, since tasks run one after another."""
         return min(1, cards())
 
     def run(self, tasks: Iterable[Task], is_done: IsDone, listen: Listen) -> Generator[Outcome, None, None]:
         """Run tasks and yield their outcomes."""
-        from leakboard.execution.resources import settings_given_back
+        from leakboard.execution.resources import settings_restored
 
-        with settings_given_back():
-            yield from drive(_Calls(listen), tasks, 1, 1, 0.0, is_done, listen)
+        with settings_restored():
+            yield from drive(DirectCalls(listen), tasks, 1, 1, 0.0, is_done, listen)
 
 
-class _Calls:
-    """Makes the call of a task at once."""
+class DirectCalls:
+    """Runs each task in the current process when it is started."""
 
     def __init__(self, listen: Listen):
         self.listen = listen
 
     def start(self, batch: Sequence[Task]) -> Outcome:
+        """Run a task and return its outcome."""
         (task,) = batch
         self.listen(task.name, "start", "")
-        return called(task, partial(self.listen, task.name))
+        return run_task(task, partial(self.listen, task.name))
 
     def wait(self, running: Sequence[Outcome]) -> Sequence[Outcome]:
+        """Return all outcomes."""
         return running
 
     def collect(self, batch: Sequence[Task], started: Outcome) -> Sequence[Outcome]:
+        """Return the outcome."""
         return [started]
 
 
-def called(task: Task, tell: Callable[[str, str], None]) -> Outcome:
-    """Make a task's call, pass on what it logs, and return how it ended.
+def run_task(task: Task, report: Callable[[str, str], None]) -> Outcome:
+    """Run a task, report what it logs as events, and return how it ended.
+
+    An error is kept as text, since not every exception can be pickled.
 
     Raises:
-        StopRun: it could not write, or a dataset is not as asked.
+        StopRun: the task could not write, or a dataset cannot be read as the suite asks.
     """
-    PROGRESS.handlers[:] = [Hearer(tell)]
+    PROGRESS.handlers[:] = [LogForwarder(report)]
     start = time.monotonic()
     try:
         with task.reservation.held() if task.reservation else nullcontext():
-            return Outcome(task, attempt(task, partial(tell, "warning")), seconds=time.monotonic() - start)
+            value = task.call(*task.arguments, partial(report, "warning"))
+        return Outcome(task, value, seconds=time.monotonic() - start)
     except ReservedError:
         return Outcome(task, is_reserved=True)
-    except TaskFailed as failure:
-        return Outcome(task, failure=failure)
-
-
-class Hearer(logging.Handler):
-    """Passes on the progress and the warnings that a task logs."""
-
-    def __init__(self, tell: Callable[[str, str], None]):
-        super().__init__()
-        self.tell = tell
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Pass on one line."""
-        self.tell("progress" if record.levelno < logging.WARNING else "warning", plain(record.getMessage()))
-
-
-def attempt(task: Task, warn: Callable[[str], None]) -> Any:
-    """Make a task's call.
-
-    Raises:
-        StopRun: it could not write, or a dataset is not as asked.
-        TaskFailed: it raised anything else; the error comes as text, since not every exception can be pickled.
-    """
-    try:
-        return task.call(*task.arguments, warn)
     except StopRun:
         raise
     except (Exception, SystemExit) as error:
-        raise TaskFailed(failure_line(error), traceback.format_exc()) from None
+        return Outcome(task, failure=TaskFailed(failure_line(error), traceback.format_exc()))
+
+
+class LogForwarder(logging.Handler):
+    """Reports the progress and the warnings that a task logs."""
+
+    def __init__(self, report: Callable[[str, str], None]):
+        super().__init__()
+        self.report = report
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Report one line."""
+        self.report("progress" if record.levelno < logging.WARNING else "warning", plain(record.getMessage()))

@@ -1,4 +1,4 @@
-"""What this process computes with: the commit of LeakBoard, the versions of libraries, and the machine."""
+"""Describe what this process computes with: LeakBoard's commit, versions of libraries, and the machine."""
 
 from __future__ import annotations
 
@@ -12,24 +12,10 @@ from typing import Any
 
 import leakboard
 
-PACKAGES = [
-    "torch",
-    "transformers",
-    "tokenizers",
-    "gensim",
-    "scikit-learn",
-    "datasets",
-    "faiss-cpu",
-    "pandas",
-    "numpy",
-    "scipy",
-    "fairlearn",
-    "pyarrow",
-    "dp-accounting",
-    "concept-erasure",
-    "numba",
-    "llvmlite",
-]
+PACKAGES = (
+    "torch", "transformers", "tokenizers", "gensim", "scikit-learn", "datasets", "faiss-cpu", "pandas", "numpy",
+    "scipy", "fairlearn", "pyarrow", "dp-accounting", "concept-erasure", "numba", "llvmlite",
+)  # fmt: skip
 
 
 @cache
@@ -50,7 +36,7 @@ def environment() -> dict[str, Any]:
 
 
 def _commit() -> str:
-    """Return the checkout's commit, with ``+`` where files differ from it; empty outside a checkout."""
+    """Return the checkout's commit, followed by ``+`` if files differ from it; empty outside a checkout."""
     root = Path(leakboard.__file__).parent.parent
 
     def git(*arguments: str) -> str:

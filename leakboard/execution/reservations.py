@@ -1,16 +1,21 @@
-"""Reservations: which of several runs in one folder does a piece of work.
+"""Decide which of several runs in one folder does a piece of work.
 
-A reservation is a small file, named by the identity of what its holder makes. Of several that create it one succeeds
-(O_EXCL: on local file systems, NFS and Lustre). The holder touches it while it works, and removes it in the end. One
-that was not touched for long, or whose process is gone, is abandoned, and another may take it over.
+A reservation is a small file, named by the identity of the work's result. Of several processes that create it, one
+succeeds (O_EXCL works on local file systems, NFS and Lustre). The holder locks the file, touches it while working, and
+removes it at the end. Another process may take over an abandoned reservation:
 
-Reservations save time, and nothing else rests on them: artefacts and records are whole or not there, whoever writes
-them, and two that do the same work all the same, as where a process only hung, write the same bytes.
+- On the holder's machine, the reservation is abandoned if its lock is free: the system releases a dead process's locks.
+- On any machine, it is abandoned if it was not touched for `ABANDONED_SECONDS`. Only this rule is left if the file
+  system has no locks, and as long as a child that the dead process forked keeps the lock.
+
+Reservations only save time. Artefacts and records are written whole or not at all, by any process. If two processes
+still do the same work, for instance because one of them only hung, they write the same bytes.
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import socket
@@ -21,35 +26,32 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from leakboard.errors import StorageError
 
-TOUCH = 5.0
-"""How often a holder touches its reservation (seconds)."""
-UNKNOWN = "unknown"
-"""Instead of when a process began: it runs, and the system tells no more of it."""
-ABANDONED = 60.0
-"""A reservation that was not touched for so long is abandoned (seconds)."""
+TOUCH_SECONDS = 5.0
+"""Interval at which a holder touches its reservation."""
+ABANDONED_SECONDS = 60.0
+"""A reservation that was not touched for this long is abandoned."""
 
 
 class ReservedError(Exception):
-    """Another run does this work."""
+    """Another run is doing this work."""
 
 
 @dataclass(frozen=True)
 class Reservation:
-    """The right to do a piece of work, which one of several runs has at a time."""
+    """The right to do a piece of work, which one run has at a time."""
 
     path: Path
     run: str
-    """Identity of the run; what its own lost workers have left is abandoned."""
+    """Identity of the run. Reservations of its own lost workers are abandoned."""
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the reservation while what is inside runs.
+        """Hold the reservation while the code inside runs.
 
         Raises:
             ReservedError: another run holds it.
@@ -57,7 +59,7 @@ class Reservation:
         """
         file = self._create()
         if file is None:
-            self._clear()
+            self._remove_abandoned()
             file = self._create()
         if file is None:
             raise ReservedError
@@ -66,75 +68,83 @@ class Reservation:
                 yield
         finally:
             with suppress(OSError):
-                if os.path.samestat(os.fstat(file), os.stat(self.path)):  # else it was taken over
+                if os.path.samestat(os.fstat(file), os.stat(self.path)):  # else another process has taken it over
                     os.unlink(self.path)
             os.close(file)
 
     def holder(self) -> str:
-        """Return who does the work, as host and process; empty where nobody does, or nobody any more."""
-        holder, is_abandoned = self._look()
+        """Return host and process of the holder; empty if the reservation is free or abandoned."""
+        holder, is_abandoned = self._read()
         return "" if is_abandoned else holder
 
     def clear_own(self) -> None:
-        """Remove the reservation if it is of this run, whose worker was lost."""
+        """Remove the reservation if a lost worker of this run left it."""
         with suppress(OSError, ValueError, KeyError, TypeError):
             if json.loads(self.path.read_bytes())["run"] == self.run:
                 self.path.unlink()
 
     def _create(self) -> int | None:
-        """Return the open file of a new reservation; None where there is one."""
-        me = {"host": socket.gethostname(), "process": os.getpid(), "machine": _machine(), "run": self.run}
-        me |= {"started": _started(os.getpid()), "since": datetime.now(UTC).isoformat(timespec="seconds")}
+        """Return the open file of a new reservation; None if there is one already."""
         with _storage(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             try:
                 file = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
             except FileExistsError:
                 return None
+            content = {
+                "host": socket.gethostname(),
+                "process": os.getpid(),
+                "seen_by": _observers(file),
+                "run": self.run,
+                "since": datetime.now(UTC).isoformat(timespec="seconds"),
+                "is_locked": _lock(file, fcntl.LOCK_EX),  # before the content is there, which others read first
+            }
             try:
-                os.write(file, json.dumps(me).encode())
+                os.write(file, json.dumps(content).encode())
             except OSError:
                 os.close(file)
                 self.path.unlink()
                 raise
         return file
 
-    def _clear(self) -> None:
-        """Remove the reservation if it is abandoned: who does that holds another one, lest a successor's be removed."""
-        if self._look()[1]:
-            with (
-                suppress(ReservedError),
-                Reservation(self.path.with_name(f"{self.path.name}.cleared"), self.run).held(),
-            ):
-                if self._look()[1]:
+    def _remove_abandoned(self) -> None:
+        """Remove the reservation if it is abandoned.
+
+        Only the holder of a second reservation may do so. Otherwise two processes could both see an abandoned one, and
+        the slower would remove the new one of the faster.
+        """
+        if self._read()[1]:
+            removal = Reservation(self.path.with_name(f"{self.path.name}.cleared"), self.run)
+            with suppress(ReservedError), removal.held():
+                if self._read()[1]:
                     self.path.unlink(missing_ok=True)
 
-    def _look(self) -> tuple[str, bool]:
-        """Return who holds the reservation, empty where nobody does, and whether it is abandoned."""
+    def _read(self) -> tuple[str, bool]:
+        """Return the holder, empty if there is none, and whether the reservation is abandoned."""
         with _storage(self.path):
             try:
-                with self.path.open("rb") as file:  # opened, since NFS then asks the server when it was touched
+                with self.path.open("rb") as file:  # opening makes NFS ask the server when the file was touched
                     content, touched = file.read(), os.fstat(file.fileno()).st_mtime
+                    try:
+                        fields: dict[str, Any] = json.loads(content)
+                        holder = f"{fields['host']}, process {fields['process']}"
+                        sees_lock = fields["is_locked"] and fields["seen_by"] == _observers(file.fileno()) != ""
+                        if fields["run"] == self.run or (sees_lock and _lock(file.fileno(), fcntl.LOCK_SH)):
+                            return holder, True
+                    except (ValueError, KeyError, TypeError):  # the file is being written, or damaged
+                        holder = "another run"
             except OSError as error:
                 if error.errno in (errno.ENOENT, errno.ESTALE):
                     return "", False
                 raise
-        try:
-            it: dict[str, Any] = json.loads(content)
-            holder = f"{it['host']}, process {it['process']}"
-            is_gone = it["machine"] == _machine() != "" and _started(it["process"]) not in (it["started"], UNKNOWN)
-            if it["run"] == self.run or is_gone:
-                return holder, True
-        except (ValueError, KeyError, TypeError):  # it is being written, or damaged
-            holder = "another run"
-        return holder, file_clock(self.path.parent) - touched > ABANDONED
+        return holder, file_clock(self.path.parent) - touched > ABANDONED_SECONDS
 
 
 def file_clock(folder: Path) -> float:
-    """Return what time it is where a folder is (seconds): machines that share it may have other clocks.
+    """Return the time of a folder's file system (seconds). Machines that share it may have different clocks.
 
     Raises:
-        StorageError: it cannot be written.
+        StorageError: the folder cannot be written.
     """
     with _storage(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -150,26 +160,46 @@ def _storage(path: Path) -> Iterator[None]:
         raise StorageError(f"{path}: cannot be written ({error.strerror}); what was finished before is kept") from error
 
 
+def _lock(file: int, kind: int) -> bool:
+    """Lock an open file without waiting; return False if another process has a lock or the file system has none."""
+    try:
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _observers(file: int) -> str:
+    """Return which processes see the locks of an open file: those on this kernel and mount; empty if it is unknown.
+
+    Names of hosts may occur twice. The same folder, mounted twice on one machine, may have separate locks.
+    """
+    try:
+        return f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {os.fstat(file).st_dev}"
+    except OSError:
+        return ""
+
+
 @contextmanager
 def _touched(file: int) -> Iterator[None]:
-    """Let a thread of this process touch an open file meanwhile: one for all, since starting one takes its time."""
+    """Let this process's thread touch an open file meanwhile. Starting a thread for each file would take long."""
     global _toucher
     try:
-        with _touching:
+        with _files_lock:
             _files.add(file)
-            if not (_toucher and _toucher.is_alive()):  # as in a process that was forked
+            if not (_toucher and _toucher.is_alive()):  # a forked process has no threads
                 _toucher = threading.Thread(target=_touch, daemon=True)
                 _toucher.start()
         yield
     finally:
-        with _touching:
+        with _files_lock:
             _files.discard(file)
 
 
 def _touch() -> None:
     while True:
-        time.sleep(TOUCH)
-        with _touching:
+        time.sleep(TOUCH_SECONDS)
+        with _files_lock:
             for file in _files:
                 with suppress(OSError):
                     os.utime(file)
@@ -177,29 +207,4 @@ def _touch() -> None:
 
 _files: set[int] = set()
 _toucher: threading.Thread | None = None
-_touching = threading.Lock()
-
-
-@cache
-def _machine() -> str:
-    """Return what tells this machine since its start, or a container on it, from others; empty where unknown."""
-    try:
-        return f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {os.readlink('/proc/self/ns/pid')}"
-    except OSError:
-        return ""
-
-
-def _started(process: int) -> str:
-    """Return when a process of this machine began (ticks since the machine did); empty where it does not run."""
-    try:
-        state, *fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
-        return "" if state in "ZX" else fields[18]
-    except OSError:
-        pass
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return ""
-    except OSError:  # of another user, whose processes the system hides
-        pass
-    return UNKNOWN
+_files_lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""What a stage may use of the machine, and what it used: threads, seconds, memory, device."""
+"""Give a stage its threads and its device, and measure its seconds and memory."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
 
-QUIET = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
-"""The environment of a worker: libraries that it loads later show no progress bars of their own."""
+NO_PROGRESS_BARS = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
+"""Environment of a worker. Libraries that it loads later show no progress bars of their own."""
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What a stage is to have of the machine."""
+    """What a stage needs of the machine."""
 
     threads: int = 1
     uses_gpu: bool = False
 
 
 def provide(needs: Needs, device: devices.Kind) -> None:
-    """Put in force what a stage needs: its threads, and where it uses a GPU this device, elsewhere the processor.
+    """Set the number of threads, and the device: the given one if the stage uses a GPU, else the processor.
 
     Raises:
         StopRun: torch sees no such device.
@@ -47,7 +47,7 @@ def provide(needs: Needs, device: devices.Kind) -> None:
 
 @contextmanager
 def provided(needs: Needs, device: devices.Kind = "cpu") -> Iterator[None]:
-    """Put in force what a stage inside another needs, and give the other what it had.
+    """Provide what an inner stage needs, then restore the outer stage's threads and device.
 
     Raises:
         StopRun: torch sees no such device.
@@ -67,10 +67,10 @@ def provided(needs: Needs, device: devices.Kind = "cpu") -> Iterator[None]:
 
 
 def limit_threads(threads: int) -> None:
-    """Hold every library to this many threads, and give torch its defaults again, whatever was done before."""
+    """Limit every library to a number of threads, and restore torch's defaults, which a stage may have changed."""
     import torch
 
-    _load_what_computes()
+    _import_threaded_libraries()
     torch.set_num_threads(threads)
     torch.set_default_dtype(torch.float32)
     torch.set_default_device(None)
@@ -80,14 +80,14 @@ def limit_threads(threads: int) -> None:
 
 @lru_cache(maxsize=1)
 def _controller(modules: int) -> ThreadpoolController:
-    """Return what limits the libraries that are loaded; they are looked for when a module was imported since."""
+    """Return the controller of all loaded libraries. It searches for them again when the number of modules changes."""
     import threadpoolctl
 
     return threadpoolctl.ThreadpoolController()
 
 
-def _load_what_computes() -> None:
-    """Import the libraries that have threads: a limit reaches none that is loaded later."""
+def _import_threaded_libraries() -> None:
+    """Import the libraries that have threads: a limit does not apply to a library that is loaded later."""
     import faiss  # noqa: F401
     import scipy.linalg  # noqa: F401
     import sklearn.linear_model  # noqa: F401
@@ -96,13 +96,13 @@ def _load_what_computes() -> None:
 def silence_libraries() -> None:
     """Turn off the libraries' own progress bars: the runner shows progress by cell and stage.
 
-    A library that is not loaded yet reads its setting from the environment (`QUIET`).
+    A library that is loaded later reads its setting from the environment (`NO_PROGRESS_BARS`).
     """
     import datasets
     import huggingface_hub.utils
-    import tqdm
 
-    tqdm.tqdm.set_lock(threading.RLock())  # its own would leave a semaphore behind
+    if tqdm := sys.modules.get("tqdm"):  # both libraries above use it for their bars
+        tqdm.tqdm.set_lock(threading.RLock())  # its default lock would leak a semaphore
     datasets.disable_progress_bars()
     huggingface_hub.utils.disable_progress_bars()
     if "transformers" in sys.modules:
@@ -110,11 +110,11 @@ def silence_libraries() -> None:
 
 
 @contextmanager
-def settings_given_back() -> Iterator[None]:
-    """Give this process back, in the end, what stages change of it.
+def settings_restored() -> Iterator[None]:
+    """Restore the process's global settings at the end, which stages change.
 
-    That is the numbers of threads, the device, the global random states, the libraries' progress bars, the filters of
-    warnings and who hears of progress.
+    These are the numbers of threads, the device, the global random states, the libraries' progress bars, the filters of
+    warnings, and the handlers of progress.
     """
     import random
 
@@ -125,34 +125,34 @@ def settings_given_back() -> Iterator[None]:
     import torch
     import transformers
 
-    _load_what_computes()
+    _import_threaded_libraries()
     bars = transformers.utils.logging
-    with ExitStack() as end:
-        end.callback(torch.set_num_threads, torch.get_num_threads())
-        end.enter_context(threadpoolctl.threadpool_limits(limits=None))
-        end.callback(random.setstate, random.getstate())
-        end.callback(np.random.set_state, np.random.get_state())
-        end.callback(devices.use, devices.kind())
+    with ExitStack() as stack:
+        stack.callback(torch.set_num_threads, torch.get_num_threads())
+        stack.enter_context(threadpoolctl.threadpool_limits(limits=None))
+        stack.callback(random.setstate, random.getstate())
+        stack.callback(np.random.set_state, np.random.get_state())
+        stack.callback(devices.use, devices.kind())
         for library in (torch.backends.cuda.matmul, torch.backends.cudnn):
-            end.callback(setattr, library, "allow_tf32", library.allow_tf32)
-        end.enter_context(torch.random.fork_rng(devices=cards_in_use()))
+            stack.callback(setattr, library, "allow_tf32", library.allow_tf32)
+        stack.enter_context(torch.random.fork_rng(devices=cards_in_use()))
         if not datasets.are_progress_bars_disabled():
-            end.callback(datasets.enable_progress_bars)
+            stack.callback(datasets.enable_progress_bars)
         if not huggingface_hub.utils.are_progress_bars_disabled():
-            end.callback(huggingface_hub.utils.enable_progress_bars)
+            stack.callback(huggingface_hub.utils.enable_progress_bars)
         if bars.is_progress_bar_enabled():
-            end.callback(bars.enable_progress_bar)
-        end.enter_context(warnings.catch_warnings())
-        end.callback(setattr, PROGRESS, "handlers", list(PROGRESS.handlers))
+            stack.callback(bars.enable_progress_bar)
+        stack.enter_context(warnings.catch_warnings())
+        stack.callback(setattr, PROGRESS, "handlers", list(PROGRESS.handlers))
         yield
 
 
 @contextmanager
 def measured(stage: str, needs: Needs, device: devices.Kind = "cpu") -> Iterator[dict[str, Any]]:
-    """Put in force what a stage needs, and measure what it takes: seconds, and the peak of the process's memory (MiB).
+    """Provide what a stage needs, and measure its seconds and the process's peak memory (MiB).
 
-    The system may not let the peak be reset. The device is the GPU where anything was placed on it; what the stage
-    leaves unused there is given back.
+    The peak includes earlier stages if the system does not allow resetting it. The device is the GPU if the stage
+    placed anything on it. GPU memory that the stage leaves unused is released.
 
     Raises:
         StopRun: torch sees no such device.
@@ -163,34 +163,35 @@ def measured(stage: str, needs: Needs, device: devices.Kind = "cpu") -> Iterator
     with provided(needs, device):
         with suppress(OSError):  # resets the peak on Linux
             Path("/proc/self/clear_refs").write_text("5")
-        before = _placed_on_gpu()
+        before = _gpu_allocations()
         start = time.perf_counter()
         try:
             yield cost
         finally:
-            if used := _placed_on_gpu() > before:
-                torch.cuda.empty_cache()  # the next to use this card is another process
+            if used_gpu := _gpu_allocations() > before:
+                torch.cuda.empty_cache()  # the next task on this card is in another process
         cost |= {
             "stage": stage,
             "seconds": round(time.perf_counter() - start, 3),
             "peak_memory_mib": _peak_memory(),
-            "device": torch.cuda.get_device_name() if used else "cpu",
+            "device": torch.cuda.get_device_name() if used_gpu else "cpu",
             "threads": needs.threads,
             "auto_precision": "bfloat16"
-            if devices.has_bfloat16(torch.device("cuda" if used else "cpu"))
+            if devices.has_bfloat16(torch.device("cuda" if used_gpu else "cpu"))
             else "float32",
             "environment": environment(),
         }
 
 
-def _placed_on_gpu() -> int:
-    """Return how often this process has taken memory of its GPU so far."""
+def _gpu_allocations() -> int:
+    """Return how often this process has allocated GPU memory."""
     import torch
 
     return torch.cuda.memory_stats().get("allocation.all.allocated", 0) if torch.cuda.is_initialized() else 0
 
 
 def _peak_memory() -> int:
+    """Return the process's peak memory (MiB)."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
         return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) // 1024

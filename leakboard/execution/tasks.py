@@ -1,4 +1,4 @@
-"""Tasks, how they end, and the order in which they come."""
+"""Describe tasks and their outcomes, and decide their order."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 from leakboard.execution.reservations import Reservation
 
-PAUSE, LONGEST_PAUSE = 0.5, 5.0
-"""After how long a task that another run does is tried again, at first and at last (seconds)."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 5.0
+"""Shortest and longest pause before a task that another run is doing is tried again (seconds)."""
 
 
 @dataclass(frozen=True)
@@ -22,25 +22,25 @@ class Task:
     call: Callable[..., Any]
     arguments: tuple[Any, ...]
     after: str = ""
-    """Name of the task that must have ended well before; empty for none."""
+    """Name of the task that must succeed first; empty for none."""
     timeout: float | None = None
-    """Longest time that it may take (seconds)."""
+    """Longest time that the task may take (seconds)."""
     threads: int = 1
-    """Threads that it uses."""
+    """Threads that the task uses."""
     gpus: int = 0
-    """GPUs that it uses: 1 or none."""
+    """GPUs that the task uses: 0 or 1."""
     card: int = 0
-    """Number of the GPU that it has, among the machine's."""
+    """Number of the GPU that the task is given, among the machine's."""
     plugins: tuple[str, ...] = ()
-    """Plugins on its way that are not LeakBoard's own: tasks of other plugins are not run in the same process."""
+    """Plugins of the task that are not LeakBoard's own. Tasks with different ones never share a process."""
     kind: str = ""
-    """What it is like: tasks of a kind are taken to last equally long."""
+    """Tasks of the same kind are expected to take equally long."""
     reservation: Reservation | None = None
-    """Held while it runs, where several runs may have the same task."""
+    """Held while the task runs, if several runs may have the same task."""
 
 
 class TaskFailed(Exception):
-    """A task did not end well: the reason in one line, and the traceback where there is one."""
+    """A task failed: the reason in one line, and the traceback if there is one."""
 
     def __init__(self, reason: str, lines: str = ""):
         super().__init__(reason, lines)
@@ -56,95 +56,99 @@ class Outcome:
     failure: TaskFailed | None = None
     seconds: float = 0.0
     is_lost: bool = False
-    """Whether its process ended before it could tell; its result may be written all the same."""
+    """Whether the task's process ended before it reported. The task may have written its result."""
     is_reserved: bool = False
-    """Whether it was not run, since another run does the same."""
+    """Whether the task was not run because another run is doing it."""
 
 
-class Waiting:
+class TaskQueue:
     """Tasks that have not begun.
 
-    Those that wait for none come first; of the others, those whose predecessor ended last.
+    Tasks that wait for no other come first. Of the rest, the followers of the task that ended last come first.
     """
 
     def __init__(self, tasks: Iterable[Task]):
-        self._first: deque[Task] = deque()
-        self._then: deque[Task] = deque()
+        self._independent: deque[Task] = deque()
+        self._dependent: deque[Task] = deque()
         self._followers: dict[str, list[Task]] = {}
-        self._again: set[str] = set()
+        self._retried: set[str] = set()
         self._postponed: dict[str, tuple[float, Task]] = {}
         self._pauses: dict[str, float] = {}
-        self._ended: dict[str, tuple[float, int]] = {}
+        self._durations: dict[str, tuple[float, int]] = {}
         for task in tasks:
-            self._followers.setdefault(task.after, []).append(task) if task.after else self._first.append(task)
+            self._followers.setdefault(task.after, []).append(task) if task.after else self._independent.append(task)
 
     def __bool__(self) -> bool:
-        return bool(self._first or self._then or self._postponed)
+        return bool(self._independent or self._dependent or self._postponed)
 
-    def take(self, threads: int, lasting: float = 0.0, gpus: int = 0) -> list[Task]:
-        """Take out the first task that needs no more than so many threads and GPUs, and small ones like it behind it.
+    def take(self, threads: int, batch_seconds: float = 0.0, gpus: int = 0) -> list[Task]:
+        """Remove and return the first task that fits, followed by small tasks like it.
+
+        A task with a timeout stays alone, since it may be killed. A task that is tried again stays alone, too.
 
         Args:
-            threads: that are free.
-            lasting: tasks are taken together until they are expected to last so long (seconds); one that may be killed
-                for its timeout stays alone, and one that is tried again.
-            gpus: that are free.
+            threads: number that are free.
+            batch_seconds: expected duration up to which small tasks are taken together.
+            gpus: number that are free.
         """
         for name, (due, task) in list(self._postponed.items()):
             if due <= time.monotonic():
                 del self._postponed[name]
-                (self._then if task.after else self._first).appendleft(task)
-        for ready in (self._first, self._then):
+                self._put_first(task)
+        for ready in (self._independent, self._dependent):
             for i, task in enumerate(ready):
                 if task.threads <= threads and task.gpus <= gpus:
                     del ready[i]
-                    return [task, *self._like(task, ready, i, lasting - self.expected(task))]
+                    return [task, *self._similar(task, ready, i, batch_seconds - self.expected(task))]
         return []
 
-    def _like(self, task: Task, ready: deque[Task], place: int, left: float) -> Iterator[Task]:
-        """Take out the tasks at a place that may be run after a task, until they fill the time that is left."""
-        while left > 1e-9 and place < len(ready) and _alike(task, ready[place]):
-            if self._again & {task.name, ready[place].name}:
+    def _similar(self, task: Task, ready: deque[Task], position: int, seconds_left: float) -> Iterator[Task]:
+        """Remove and yield the tasks at a position that may follow a task in its process, while time is left."""
+        while seconds_left > 1e-9 and position < len(ready) and _may_share_process(task, ready[position]):
+            if self._retried & {task.name, ready[position].name}:
                 return
-            left -= self.expected(ready[place])
-            yield ready[place]
-            del ready[place]
+            seconds_left -= self.expected(ready[position])
+            yield ready[position]
+            del ready[position]
 
-    def put_back(self, task: Task) -> None:
-        """Take in a task whose process was lost: it comes next, and alone."""
-        self._again.add(task.name)
-        (self._then if task.after else self._first).appendleft(task)
+    def _put_first(self, task: Task) -> None:
+        (self._dependent if task.after else self._independent).appendleft(task)
+
+    def retry(self, task: Task) -> None:
+        """Take back a task whose process was lost: it comes next, and alone."""
+        self._retried.add(task.name)
+        self._put_first(task)
 
     def postpone(self, task: Task) -> None:
-        """Take in a task that another run does: it comes again after a pause, each longer than the last."""
-        pause = self._pauses[task.name] = min(LONGEST_PAUSE, 1.5 * self._pauses.get(task.name, PAUSE / 1.5))
+        """Take back a task that another run is doing: it comes again after a pause. Each pause is longer."""
+        pause = self._pauses[task.name] = min(LONGEST_PAUSE, 1.5 * self._pauses.get(task.name, FIRST_PAUSE / 1.5))
         self._postponed[task.name] = time.monotonic() + pause, task
 
     @property
     def pause(self) -> float:
-        """How long nothing postponed comes again (seconds)."""
+        """Time until the first postponed task comes again (seconds)."""
         return max(0.0, min((due for due, _ in self._postponed.values()), default=0.0) - time.monotonic())
 
     def expected(self, task: Task) -> float:
-        """Return how long a task may last, from the ended ones of its kind (seconds); infinity where none has."""
-        seconds, count = self._ended.get(task.kind, (float("inf"), 1))
+        """Return the mean duration of the ended tasks of a task's kind (seconds); infinity before the first."""
+        seconds, count = self._durations.get(task.kind, (float("inf"), 1))
         return seconds / count
 
-    def take_in(self, outcome: Outcome) -> Iterator[Outcome]:
-        """Yield a task's outcome, and its failure also for what waited for it; what waited for success is ready."""
+    def end(self, outcome: Outcome) -> Iterator[Outcome]:
+        """Yield a task's outcome. Its followers become ready after a success, and fail with it after a failure."""
         yield outcome
-        if outcome.failure is None and outcome.seconds:
-            seconds, count = self._ended.get(outcome.task.kind, (0.0, 0))
-            self._ended[outcome.task.kind] = seconds + outcome.seconds, count + 1
         followers = self._followers.pop(outcome.task.name, [])
-        if outcome.failure is None:
-            self._then.extendleft(reversed(followers))
+        if outcome.failure:
+            for task in followers:
+                yield from self.end(Outcome(task, failure=outcome.failure))
             return
-        for task in followers:
-            yield from self.take_in(Outcome(task, failure=outcome.failure))
+        if outcome.seconds:
+            seconds, count = self._durations.get(outcome.task.kind, (0.0, 0))
+            self._durations[outcome.task.kind] = seconds + outcome.seconds, count + 1
+        self._dependent.extendleft(reversed(followers))
 
 
-def _alike(first: Task, second: Task) -> bool:
+def _may_share_process(first: Task, second: Task) -> bool:
     """Return whether one process may run two tasks one after another."""
     same = all(getattr(first, name) == getattr(second, name) for name in ("after", "plugins", "threads", "gpus"))
     return same and first.timeout is None and second.timeout is None

@@ -1,6 +1,7 @@
-"""Several runs in one folder: a piece of work is done by one of them, and what a dead one has left by another."""
+"""One of several runs in a folder does a piece of work, and another takes over the work of a dead one."""
 
 import contextlib
+import errno
 import json
 import multiprocessing
 import os
@@ -11,23 +12,24 @@ import time
 from pathlib import Path
 
 import pytest
+from running import fail, stop, wait_for
 
 from leakboard.errors import DataError, StorageError
 from leakboard.execution import reservations, tasks
-from leakboard.execution.engines import _Calls, called, drive
-from leakboard.execution.local import Local
-from leakboard.execution.reservations import ABANDONED, Reservation, ReservedError, file_clock
+from leakboard.execution.engines import DirectCalls, drive, run_task
+from leakboard.execution.reservations import ABANDONED_SECONDS, Reservation, ReservedError, file_clock
 from leakboard.execution.tasks import Task
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
-ELSEWHERE = {"host": "far", "process": 1, "machine": "another", "started": "7", "run": "theirs"}
+needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems do not identify the kernel")
+FAR = {"host": "far", "process": 1, "run": "theirs", "seen_by": "another", "is_locked": True}
 
 
 def left_behind(path, age=0.0, **changes):
-    """Write a reservation that was touched so long ago: of a process of another machine, or as the changes have it."""
-    path.write_text(json.dumps(ELSEWHERE | changes))
-    then = file_clock(path.parent) - age
-    os.utime(path, (then, then))
+    """Write a reservation of another machine that was touched some seconds ago, but for the changes."""
+    path.write_text(json.dumps(FAR | changes))
+    touched = file_clock(path.parent) - age
+    os.utime(path, (touched, touched))
     return Reservation(path, "mine")
 
 
@@ -40,7 +42,7 @@ def is_free(reservation):
 
 
 def compete(folder, name, rounds, barrier):
-    """Try for one reservation a round with others, and keep it until all have tried."""
+    """Try to hold one reservation a round, and keep it until all have tried."""
     for number in range(rounds):
         barrier.wait(60)
         with contextlib.ExitStack() as stack:
@@ -50,12 +52,17 @@ def compete(folder, name, rounds, barrier):
             barrier.wait(60)
 
 
-@pytest.mark.parametrize("what", ["new", "abandoned"])
-def test_one_of_several_processes_has_it(what, tmp_path):
-    rounds = 200
-    if what == "abandoned":
-        for number in range(rounds):
-            left_behind(tmp_path / str(number), age=2 * ABANDONED)
+@pytest.mark.parametrize("kind", ["new", "not touched", pytest.param("not locked", marks=needs_linux)])
+def test_one_of_several_processes_gets_it(kind, tmp_path):
+    rounds = 100
+    for number in range(rounds):
+        path = tmp_path / str(number)
+        if kind == "not touched":
+            left_behind(path, age=2 * ABANDONED_SECONDS)
+        elif kind == "not locked":
+            path.touch()
+            with path.open() as file:
+                left_behind(path, seen_by=reservations._observers(file.fileno()))
     spawn = multiprocessing.get_context("spawn")
     barrier = spawn.Barrier(3)
     rivals = [spawn.Process(target=compete, args=(tmp_path, name, rounds, barrier)) for name in "abc"]
@@ -68,31 +75,39 @@ def test_one_of_several_processes_has_it(what, tmp_path):
     assert not [path for path in tmp_path.iterdir() if "won" not in path.name]
 
 
-def test_who_finds_it_abandoned_removes_no_successors(tmp_path, monkeypatch):
-    """One that looked before another took it over: between the look and the removal there is time for that."""
-    slow = left_behind(tmp_path / "work", age=2 * ABANDONED)
-    look, successor = Reservation._look, contextlib.ExitStack()
+def test_a_successors_is_not_removed_as_abandoned(tmp_path, monkeypatch):
+    """Between a process's look and its removal, there is time for another to take it over."""
+    slow = left_behind(tmp_path / "work", age=2 * ABANDONED_SECONDS)
+    read, successor = Reservation._read, contextlib.ExitStack()
 
     def overtaken(self):
-        seen = look(self)
-        monkeypatch.setattr(Reservation, "_look", look)
+        seen = read(self)
+        monkeypatch.setattr(Reservation, "_read", read)
         successor.enter_context(Reservation(slow.path, "faster").held())
         return seen
 
-    monkeypatch.setattr(Reservation, "_look", overtaken)
+    monkeypatch.setattr(Reservation, "_read", overtaken)
     assert not is_free(slow)
     assert json.loads(slow.path.read_text())["run"] == "faster"
     successor.close()
     assert is_free(slow)
 
 
-def test_it_is_abandoned_when_it_was_not_touched_for_long(tmp_path):
-    assert not is_free(left_behind(tmp_path / "live", age=ABANDONED / 2))
-    assert is_free(left_behind(tmp_path / "dead", age=ABANDONED + 1))
+def test_a_successors_is_not_removed_at_the_end(tmp_path):
+    path = tmp_path / "work"
+    with Reservation(path, "slow").held():
+        path.unlink()
+        left_behind(path)
+    assert json.loads(path.read_text()) == FAR
+
+
+def test_it_is_abandoned_if_it_was_not_touched_for_long(tmp_path):
+    assert not is_free(left_behind(tmp_path / "live", age=ABANDONED_SECONDS / 2))
+    assert is_free(left_behind(tmp_path / "dead", age=ABANDONED_SECONDS + 1))
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}"])
-def test_a_damaged_one_is_held_until_nobody_touches_it(content, tmp_path):
+def test_a_damaged_one_is_held_until_it_was_not_touched_for_long(content, tmp_path):
     path = tmp_path / "work"
     path.write_text(content)
     damaged = Reservation(path, "mine")
@@ -102,10 +117,17 @@ def test_a_damaged_one_is_held_until_nobody_touches_it(content, tmp_path):
     assert is_free(damaged)
 
 
-def test_only_the_own_is_cleared(tmp_path):
+def test_only_the_runs_own_is_cleared(tmp_path):
     left_behind(tmp_path / "theirs").clear_own()
     left_behind(tmp_path / "own", run="mine").clear_own()
     assert [path.name for path in tmp_path.iterdir()] == ["theirs"]
+
+
+def test_one_that_a_lost_worker_of_the_run_left_is_abandoned(tmp_path):
+    own = left_behind(tmp_path / "own", run="mine")
+    assert own.holder() == ""
+    assert is_free(own)
+    assert not is_free(left_behind(tmp_path / "other"))
 
 
 def test_the_clock_is_the_file_systems(tmp_path, monkeypatch):
@@ -114,53 +136,82 @@ def test_the_clock_is_the_file_systems(tmp_path, monkeypatch):
     assert live.holder() == "far, process 1"
 
 
-def test_what_this_runs_lost_worker_left_is_abandoned(tmp_path):
-    assert left_behind(tmp_path / "own", run="mine").holder() == ""
-    assert is_free(Reservation(tmp_path / "own", "mine"))
-    assert not is_free(left_behind(tmp_path / "other"))
+HOLD = """
+import os, pathlib, sys, time
+from leakboard.execution.reservations import Reservation
+with Reservation(pathlib.Path(sys.argv[1]), "theirs").held():
+    if sys.argv[2] == "forks" and not os.fork():
+        time.sleep(60)
+        os._exit(0)
+    print("holds", flush=True)
+    sys.stdin.read()
+"""
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell which processes there are")
-def test_a_dead_process_of_this_machine_holds_nothing(tmp_path):
-    holds = (
-        "import sys, pathlib\nfrom leakboard.execution.reservations import Reservation\n"
-        "with Reservation(pathlib.Path(sys.argv[1]), 'theirs').held():\n"
-        "    print('holds', flush=True)\n    sys.stdin.read()"
-    )
-    path = tmp_path / "work"
-    command = [sys.executable, "-c", holds, path]
-    with subprocess.Popen(command, cwd=CHECKOUT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+@contextlib.contextmanager
+def holder_process(path, action="waits"):
+    """Start a process that holds a reservation, in a process group of its own."""
+    command = [sys.executable, "-c", HOLD, path, action]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=CHECKOUT, start_new_session=True, **pipes) as process:
         process.stdout.readline()
-        mine = Reservation(path, "mine")
+        try:
+            yield process
+        finally:
+            os.killpg(process.pid, 9)
+
+
+@needs_linux
+def test_the_lock_of_a_dead_process_is_free_at_once(tmp_path):
+    mine = Reservation(tmp_path / "work", "mine")
+    with holder_process(mine.path) as process:
         assert str(process.pid) in mine.holder()
+        assert not is_free(mine)
         process.kill()
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and nobody has taken notice
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it is a zombie now
         assert mine.holder() == ""
-        process.wait()
-        assert mine.holder() == ""
-        follows = json.loads(path.read_text()) | {"process": os.getpid()}  # another that was given its number
-        path.write_text(json.dumps(follows))
         assert is_free(mine)
 
 
+def test_a_dead_process_is_found_by_its_touches_while_a_child_keeps_the_lock(tmp_path):
+    mine = Reservation(tmp_path / "work", "mine")
+    with holder_process(mine.path, "forks") as process:
+        process.kill()
+        process.wait()
+        assert mine.holder()
+        os.utime(mine.path, (0, 0))
+        assert is_free(mine)
+
+
+def test_a_process_that_hangs_loses_it_though_it_has_the_lock(tmp_path):
+    mine = Reservation(tmp_path / "work", "mine")
+    with holder_process(mine.path):
+        os.utime(mine.path, (0, 0))
+        assert is_free(mine)
+
+
+def test_without_locks_only_touches_count(tmp_path, monkeypatch):
+    def no_locks(file, kind):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    mine = Reservation(tmp_path / "work", "mine")
+    with monkeypatch.context() as patch:
+        patch.setattr(reservations.fcntl, "flock", no_locks)
+        with Reservation(mine.path, "theirs").held():
+            assert mine.holder()
+            monkeypatch.undo()
+            assert mine.holder()  # a lock that this process could get proves nothing
+            os.utime(mine.path, (0, 0))
+            assert is_free(mine)
+
+
 def test_a_holder_touches_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(reservations, "TOUCH", 0.01)
+    monkeypatch.setattr(reservations, "TOUCH_SECONDS", 0.01)
     monkeypatch.setattr(reservations, "_toucher", None)
     path = tmp_path / "work"
     with Reservation(path, "mine").held():
         os.utime(path, (0, 0))
-        end = time.monotonic() + 60
-        while path.stat().st_mtime == 0:
-            assert time.monotonic() < end, "it is not touched"
-            time.sleep(0.01)
-
-
-def test_a_successors_is_left_alone(tmp_path):
-    path = tmp_path / "work"
-    with Reservation(path, "slow").held():
-        path.unlink()
-        left_behind(path)
-    assert json.loads(path.read_text()) == ELSEWHERE
+        wait_for(lambda: path.stat().st_mtime)
 
 
 def test_a_folder_that_cannot_be_written_is_the_usual_error(tmp_path):
@@ -169,43 +220,16 @@ def test_a_folder_that_cannot_be_written_is_the_usual_error(tmp_path):
         is_free(Reservation(tmp_path / "file" / "folder" / "work", "mine"))
 
 
-def fail(warn):
-    raise ValueError("odd data")
-
-
-def stop(warn):
-    raise DataError("datasets: mine: no such file")
-
-
 def leave(warn):
     raise SystemExit(3)
 
 
-@pytest.mark.parametrize(("call", "raised"), [(fail, None), (leave, None), (stop, DataError)])
-def test_it_is_removed_however_a_task_ends(call, raised, tmp_path):
+@pytest.mark.parametrize(("call", "error"), [(fail, None), (leave, None), (stop, DataError)])
+def test_it_is_removed_however_a_task_ends(call, error, tmp_path):
     task = Task("ends", call, (), reservation=Reservation(tmp_path / "work", "mine"))
-    with pytest.raises(raised) if raised else contextlib.nullcontext():
-        assert called(task, print).failure
+    with pytest.raises(error) if error else contextlib.nullcontext():
+        assert run_task(task, print).failure
     assert not list(tmp_path.iterdir())
-
-
-def die(warn):
-    os._exit(1)
-
-
-@pytest.mark.slow  # workers start anew
-def test_it_is_removed_when_the_tasks_process_is_killed(tmp_path):
-    work = [Reservation(tmp_path / name, "mine") for name in ("dies", "slow")]
-    given = [Task("dies", die, (), reservation=work[0])]
-    given += [Task("slow", wait, (tmp_path / "never",), reservation=work[1], timeout=1.0)]
-    outcomes = list(Local(2).run(given, lambda task: False, lambda *event: None))
-    assert all(outcome.failure for outcome in outcomes)
-    assert not list(tmp_path.iterdir())
-
-
-def wait(path, warn):
-    while not path.exists():
-        time.sleep(0.02)
 
 
 def append(log, text, warn):
@@ -217,65 +241,51 @@ def release(stack, warn):
     stack.close()
 
 
-def run_here(given, is_done, listen):
-    return list(drive(_Calls(print), given, 1, 1, 0.0, is_done, listen))
-
-
-def names_of(outcomes):
+def run_tasks(given, is_done, listen):
+    """Run tasks in this process and return the names of the ended ones."""
+    outcomes = list(drive(DirectCalls(print), given, 1, 1, 0.0, is_done, listen))
+    assert [outcome.failure for outcome in outcomes] == [None] * len(outcomes)
     return [outcome.task.name for outcome in outcomes]
 
 
-def test_what_another_run_does_is_tried_again_when_that_has_ended(tmp_path, monkeypatch):
-    monkeypatch.setattr(tasks, "PAUSE", 0.001)
-    stack, log, heard = contextlib.ExitStack(), tmp_path / "log", []
-    stack.enter_context(Reservation(tmp_path / "work", "theirs").held())
-    given = [Task("theirs", append, (log, "ran"), reservation=Reservation(tmp_path / "work", "mine"))]
+@pytest.mark.parametrize("has_result", [False, True])
+def test_a_task_of_another_run_is_tried_again_later_unless_its_result_is_there(has_result, tmp_path, monkeypatch):
+    monkeypatch.setattr(tasks, "FIRST_PAUSE", 0.001)
+    stack, log, events, path = contextlib.ExitStack(), tmp_path / "log", [], tmp_path / "work"
+    stack.enter_context(Reservation(path, "theirs").held())
+    given = [Task("theirs", append, (log, "ran"), reservation=Reservation(path, "mine"))]
     given += [Task("after", append, (log, "after"), after="theirs"), Task("ours", release, (stack,))]
-    outcomes = run_here(given, lambda task: False, lambda *event: heard.append(event))
-    assert names_of(outcomes) == ["ours", "theirs", "after"]
-    assert heard[0][:2] == ("theirs", "reserved")
-    assert str(os.getpid()) in heard[0][2]
-
-
-def test_what_another_run_has_done_is_not_run(tmp_path, monkeypatch):
-    monkeypatch.setattr(tasks, "PAUSE", 0.001)
-    stack, log = contextlib.ExitStack(), tmp_path / "log"
-    stack.enter_context(Reservation(tmp_path / "work", "theirs").held())
-    given = [Task("theirs", append, (log, "ran"), reservation=Reservation(tmp_path / "work", "mine"))]
-    given += [Task("ours", release, (stack,))]
 
     def is_done(task):
-        return task.name == "theirs" and not (tmp_path / "work").exists()
+        return has_result and task.name == "theirs" and not path.exists()
 
-    outcomes = run_here(given, is_done, print)
-    assert [outcome.failure for outcome in outcomes] == [None, None]
-    assert not log.exists()
+    assert run_tasks(given, is_done, lambda *event: events.append(event)) == ["ours", "theirs", "after"]
+    assert log.read_text().split() == ([] if has_result else ["ran"]) + ["after"]
+    assert events[0][:2] == ("theirs", "reserved")
+    assert str(os.getpid()) in events[0][2]
 
 
 def test_two_runs_do_each_task_once(tmp_path, monkeypatch):
-    """Both meet at the first task, which ends when both have begun; each task leaves what the other finds."""
-    monkeypatch.setattr(tasks, "PAUSE", 0.001)
-    log, ended = tmp_path / "log", {}
+    """The first task ends when both runs have begun. Each task leaves a result, which the other run finds."""
+    monkeypatch.setattr(tasks, "FIRST_PAUSE", 0.001)
+    log, ended, names = tmp_path / "log", {}, [str(number) for number in range(12)]
+    met = threading.Event()
 
-    def work(name, run, warn):
-        if is_done(name):  # as a cell and the store do, when they have the reservation
+    def work(name, warn):
+        if is_done(name):  # as a cell does once it has the reservation
             return
         append(log, name, warn)
         if name == "0":
-            wait(tmp_path / "met", warn)
+            met.wait(60)
         (tmp_path / f"{name}.done").touch()
 
     def is_done(name):
         return (tmp_path / f"{name}.done").exists()
 
     def go(run):
-        names = [str(number) for number in range(12)]
         held = {name: Reservation(tmp_path / f"{name}.reserved", run) for name in names}
-        given = [
-            Task(name, work, (name, run), after="0" if int(name) else "", reservation=held[name]) for name in names
-        ]
-        met = (tmp_path / "met").touch
-        ended[run] = names_of(run_here(given, lambda task: is_done(task.name), lambda *event: met()))
+        given = [Task(name, work, (name,), after="0" if int(name) else "", reservation=held[name]) for name in names]
+        ended[run] = run_tasks(given, lambda task: is_done(task.name), lambda *event: met.set())
 
     runs = [threading.Thread(target=go, args=(run,)) for run in ("a", "b")]
     for run in runs:
@@ -283,8 +293,8 @@ def test_two_runs_do_each_task_once(tmp_path, monkeypatch):
     for run in runs:
         run.join(60)
     assert sorted(ended) == ["a", "b"]
-    assert sorted(ended["a"], key=int) == sorted(ended["b"], key=int) == [str(number) for number in range(12)]
-    assert sorted(log.read_text().split(), key=int) == [str(number) for number in range(12)]
+    assert sorted(ended["a"], key=int) == sorted(ended["b"], key=int) == names
+    assert sorted(log.read_text().split(), key=int) == names
 
 
 LOGS = """        with open(os.environ["TINY_LOG"], "a") as file:
@@ -297,22 +307,17 @@ WAITS = """        while not os.path.exists(os.environ["TINY_MARKER"]):
 
 @pytest.mark.slow  # the protocol is tested above
 def test_two_runs_in_one_folder_share_the_work(bench, command_line, monkeypatch):
-    """The second meets the first while it fits, and both go on when they have met."""
+    """The second run meets the first while it fits. Then both go on."""
     imports = ("from dataclasses", "import os\nimport time\nfrom dataclasses")
-    place = "        bare = FittedHashed"
-    bench.plugin("hashed", "logged", imports, (place, LOGS.format("fit") + WAITS + place))
-    attack = "        square ="
-    bench.plugin(
-        "ridge", "logging", ("import numpy", "import os\n\nimport numpy"), (attack, LOGS.format("attack") + attack)
-    )
+    fit, attack = "        bare = FittedHashed", "        square ="
+    bench.plugin("hashed", "logged", imports, (fit, LOGS.format("fit") + WAITS + fit))
+    imports = ("import numpy", "import os\n\nimport numpy")
+    bench.plugin("ridge", "logging", imports, (attack, LOGS.format("attack") + attack))
     bench.suite(victims=["logged"], attacks=["logging", {"logging": {"penalty": 0.5}}], seeds=[0, 1])
     log, marker = bench.folder / "log", bench.folder / "met"
     environment = {"TINY_LOG": str(log), "TINY_MARKER": str(marker)}
     first = bench.process("run", "--jobs", 1, **environment)
-    end = time.monotonic() + 60
-    while not log.exists():
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    wait_for(log.exists)
     second = bench.process("run", "--jobs", 1, **environment)
     assert any(line.startswith("another run in this folder (") for line in second.stdout)
     marker.touch()

@@ -1,4 +1,4 @@
-"""A defect fails its own cells, with a reason, and what is finished is kept."""
+"""A defect fails its own cells with a reason, and finished cells are kept."""
 
 import errno
 import json
@@ -7,11 +7,24 @@ import pandas as pd
 import pytest
 
 from leakboard import store
-from leakboard.errors import StopRun
-from leakboard.execution import local
-from leakboard.execution.engines import Task
 
 FIT = "        bare = FittedHashed"
+SOLVE = "        square ="
+GUESS = "name: vectors @ matrix for"
+MEANS = "        return means +"
+
+
+@pytest.fixture
+def run(bench, command_line):
+    """Return a function that runs a suite and returns exit code, printed text, and status by victim and attack."""
+
+    def run(**content):
+        bench.suite(**content)
+        code, out, err = command_line(*bench.arguments("run"))
+        assert err == ""
+        return code, out, bench.leaderboard()["status"]
+
+    return run
 
 
 def failure(bench):
@@ -20,37 +33,42 @@ def failure(bench):
     return json.loads(path.read_text())
 
 
-def place(path, text):
-    """Return file and line of the only line of a plugin that holds a text."""
+def line_of(path, text):
+    """Return file and line of the only line of a plugin that has a text."""
     (number,) = [i for i, line in enumerate(path.read_text().splitlines(), 1) if text in line]
     return f"{path.name}:{number}"
 
 
+def before(line, *statements):
+    """Return a replacement that puts statements before a line of a method."""
+    return line, "".join(f"        {statement}\n" for statement in statements) + line
+
+
 DEFECTS = {
-    "raises": ("hashed", (FIT, f'        raise ValueError("odd data")\n{FIT}'), "ValueError: odd data"),
+    "raises": ("hashed", before(FIT, 'raise ValueError("odd data")'), "ValueError: odd data"),
     "no network": (
         "hashed",
-        (FIT, f'        raise ConnectionError("hub not reached")\n{FIT}'),
+        before(FIT, 'raise ConnectionError("hub not reached")'),
         "ConnectionError: hub not reached",
     ),
     "no file": (
         "hashed",
-        (FIT, f'        open("/nowhere/w.bin").read()\n{FIT}'),
+        before(FIT, 'open("/nowhere/w.bin").read()'),
         "FileNotFoundError: [Errno 2] No such file or directory: '/nowhere/w.bin'",
     ),
     "no room on a disk of its own": (
         "hashed",
-        (FIT, f'        open("/dev/full", "wb", 0).write(b"x")\n{FIT}'),
+        before(FIT, 'open("/dev/full", "wb", 0).write(b"x")'),
         "OSError: [Errno 28] No space left on device",
     ),
     "publishes NaN": (
         "hashed",
-        ("        return means +", "        means[2] = np.nan if self.weights.any() else 0\n        return means +"),
+        before(MEANS, "means[2] = np.nan if self.weights.any() else 0"),
         "ValueError: document vectors of train: 1 of 165 hold NaN or infinity; first in row 2",
     ),
     "publishes doubles": (
         "hashed",
-        ("        return means +", "        return means.astype(float) +"),
+        (MEANS, "        return means.astype(float) +"),
         "ValueError: document vectors of train: float64, expected float32",
     ),
     "labels of a wrong shape": (
@@ -65,105 +83,88 @@ DEFECTS = {
     ),
     "guesses too few": (
         "ridge",
-        ("name: vectors @ matrix for", "name: vectors[1:] @ matrix for"),
+        (GUESS, "name: vectors[1:] @ matrix for"),
         "guesses of 'colour' have shape (89, 2), not (90, 2)",
     ),
     "guesses too many values": (
         "ridge",
-        ("name: vectors @ matrix for", "name: np.c_[vectors, vectors] for"),
+        (GUESS, "name: np.c_[vectors, vectors] for"),
         "guesses of 'colour' have shape (90, 48), not (90, 2)",
     ),
-    "guesses NaN": ("ridge", ("name: vectors @ matrix for", "name: vectors @ matrix * np.nan for"), "are not finite"),
+    "guesses NaN": ("ridge", (GUESS, "name: vectors @ matrix * np.nan for"), "are not finite"),
     "guesses nothing": (
         "ridge",
         ("in weights.items()}", "in weights.items() if not name}"),
         "the attack guesses nothing for 'colour'",
     ),
-    "attack raises": (
-        "ridge",
-        ("        square =", "        1 / 0\n        square ="),
-        "ZeroDivisionError: division by zero",
-    ),
+    "attack raises": ("ridge", before(SOLVE, "1 / 0"), "ZeroDivisionError: division by zero"),
 }
 
 
 @pytest.mark.parametrize("case", DEFECTS)
-def test_a_defect_fails_its_cells_alone_until_it_is_mended(case, bench, command_line):
+def test_a_defect_fails_its_cells_alone_until_it_is_mended(case, bench, run):
     source, replacement, reason = DEFECTS[case]
     bench.plugin(source, "other", replacement)
     kind = "victims" if source == "hashed" else "attacks"
-    bench.suite(**{kind: ["other", source]})
-    code, out, err = command_line(*bench.arguments("run"))
-    assert (code, err) == (1, "")
+    code, out, status = run(**{kind: ["other", source]})
+    assert code == 1
     assert reason in out
-    status = bench.leaderboard()["status"]
-    (told,) = [value for value in status if value != "ok"]
-    assert reason in told
-    assert told.startswith("failed: ")
+    (failed,) = [value for value in status if value != "ok"]
+    assert reason in failed
+    assert failed.startswith("failed: ")
     recorded = failure(bench)
     assert reason in recorded["reason"]
     assert recorded["traceback"].startswith("Traceback")
     good = bench.results()
 
     bench.plugin(source, "other")
-    code, out, _ = command_line(*bench.arguments("run"))
+    code, out, status = run(**{kind: ["other", source]})
     assert (code, out.count("failed")) == (0, 0)
     assert good.items() <= bench.results().items()
-    assert bench.leaderboard()["status"].tolist() == ["ok", "ok"]
+    assert status.tolist() == ["ok", "ok"]
     scores = bench.leaderboard()["attack_score"].tolist()
     assert kind == "victims" or scores[0] == scores[1]
 
 
-def test_a_plugin_that_ends_its_process_fails_its_cells(bench, command_line):
-    fit = bench.plugin("hashed", "other", (FIT, f"        raise SystemExit(0)\n{FIT}"))
-    attack = bench.plugin("ridge", "third", ("        square =", "        raise SystemExit(4)\n        square ="))
-    bench.suite(victims=["other", "hashed"], attacks=["third", "ridge"])
-    assert command_line(*bench.arguments("run"))[0] == 1
-    status = bench.leaderboard()["status"]
-    assert status["other", "ridge"] == f"failed: SystemExit: 0 ({place(fit, 'raise SystemExit')})"
-    assert status["hashed", "third"] == f"failed: SystemExit: 4 ({place(attack, 'raise SystemExit')})"
+def test_a_plugin_that_ends_its_process_fails_its_cells(bench, run):
+    fit = bench.plugin("hashed", "other", before(FIT, "raise SystemExit(0)"))
+    attack = bench.plugin("ridge", "third", before(SOLVE, "raise SystemExit(4)"))
+    code, _, status = run(victims=["other", "hashed"], attacks=["third", "ridge"])
+    assert code == 1
+    assert status["other", "ridge"] == f"failed: SystemExit: 0 ({line_of(fit, 'raise SystemExit')})"
+    assert status["hashed", "third"] == f"failed: SystemExit: 4 ({line_of(attack, 'raise SystemExit')})"
     assert status["hashed", "ridge"] == "ok"
 
 
-def test_a_plugin_that_cannot_be_identified_fails_its_cells(bench, command_line):
+def status_by_dataset(bench):
+    return pd.read_csv(bench.run / "leaderboard.csv", index_col="dataset")["status"].to_dict()
+
+
+def test_a_plugin_that_cannot_be_identified_fails_its_cells(bench, run):
     path = bench.plugin("letters", "other", ('        return "letters-1"', '        raise OSError("no such shelf")'))
-    bench.suite(datasets=["other", "letters"])
-    assert command_line(*bench.arguments("run"))[0] == 1
-    table = pd.read_csv(bench.run / "leaderboard.csv", index_col="dataset")
-    assert table["status"].to_dict() == {
-        "letters": "ok",
-        "other": f"failed: OSError: no such shelf ({place(path, 'raise')})",
-    }
+    assert run(datasets=["other", "letters"])[0] == 1
+    reason = f"failed: OSError: no such shelf ({line_of(path, 'raise')})"
+    assert status_by_dataset(bench) == {"letters": "ok", "other": reason}
 
 
-@pytest.mark.parametrize("end", ["SystemExit(3)", 'OSError("boom")'])
-def test_a_dataset_that_cannot_be_loaded_fails_its_cells_alone(end, bench, command_line):
-    load = "        rng = stream("
-    path = bench.plugin("letters", "other", (load, f"        raise {end}\n{load}"))
-    bench.suite(
-        datasets=["other", {"letters": {"auxiliary": "other"}}, {"letters": {"auxiliary": {"letters": {"size": 60}}}}]
-    )
-    assert command_line(*bench.arguments("run"))[0] == 1
-    status = pd.read_csv(bench.run / "leaderboard.csv", index_col="dataset")["status"].to_dict()
-    reason = f"failed: {'SystemExit: 3' if 'Exit' in end else 'OSError: boom'} ({place(path, 'raise')})"
-    assert status == {
+@pytest.mark.parametrize("error", ["SystemExit(3)", 'OSError("boom")'])
+def test_a_dataset_that_cannot_be_loaded_fails_its_cells_alone(error, bench, run):
+    path = bench.plugin("letters", "other", before("        rng = stream(", f"raise {error}"))
+    auxiliary = [{"letters": {"auxiliary": choice}} for choice in ("other", {"letters": {"size": 60}})]
+    assert run(datasets=["other", *auxiliary])[0] == 1
+    reason = f"failed: {'SystemExit: 3' if 'Exit' in error else 'OSError: boom'} ({line_of(path, 'raise')})"
+    assert status_by_dataset(bench) == {
         "other": reason,
         "letters (auxiliary=other)": reason,
         "letters (auxiliary=letters(size=60))": "ok",
     }
 
 
-COVERAGE = (
-    ("from leakboard.interfaces import Corpus", "from leakboard.interfaces import Corpus, Coverage"),
-    "    def _vector",
-)
-
-
 def with_coverage(bench, answer):
-    """Write a victim that answers so when it is asked which texts it cuts, and which it does not know."""
-    imports, place = COVERAGE
-    method = f"    def coverage(self, texts):\n        return {answer}\n\n{place}"
-    bench.plugin("hashed", "other", imports, (place, method))
+    """Write a victim that gives this answer when it is asked which texts it cuts, and which it does not know."""
+    imports = "from leakboard.interfaces import Corpus"
+    method = f"    def coverage(self, texts):\n        return {answer}\n\n"
+    bench.plugin("hashed", "other", (imports, f"{imports}, Coverage"), ("    def _vector", f"{method}    def _vector"))
 
 
 @pytest.mark.parametrize(
@@ -174,66 +175,56 @@ def with_coverage(bench, answer):
         ("Coverage(cut=1.5)", "coverage: cut_texts=1.5 is not allowed: a share of texts, from 0 to 1"),
     ],
 )
-def test_a_victims_coverage_is_no_way_to_a_score(answer, reason, bench, command_line):
+def test_a_victim_cannot_set_a_score_by_its_coverage(answer, reason, bench, run):
     with_coverage(bench, answer)
-    bench.suite(victims=["other", "hashed"])
-    assert command_line(*bench.arguments("run"))[0] == 1
-    status = bench.leaderboard()["status"]
+    code, _, status = run(victims=["other", "hashed"])
+    assert code == 1
     assert reason in status["other", "ridge"]
     assert status["hashed", "ridge"] == "ok"
 
 
-def test_coverage_stands_in_the_cells_table(bench, command_line):
+def test_coverage_is_in_the_cells_table(bench, run):
     with_coverage(bench, "Coverage(cut=0.25)")
-    bench.suite(victims=["other"])
-    assert command_line(*bench.arguments("run"))[0] == 0
+    assert run(victims=["other"])[0] == 0
     cells = pd.read_csv(bench.run / "cells.csv")
     assert cells[cells["metric"] == "cut_texts"]["value"].tolist() == [0.25]
     assert cells[cells["metric"] == "unknown_texts"].empty
 
 
-def test_an_attack_that_knows_the_order_of_the_texts_is_told_nothing(bench, command_line):
-    """The victim publishes noise; an attack that answers by a vector's place must be at chance."""
-    letters = (
-        "        return build_corpus",
-        '        frame["colour"] = np.arange(self.size) // 3 % 2\n        return build',
-    )
-    bench.plugin("letters", "ordered", (letters[0], letters[1] + "_corpus"), ("divide(frame, 0.15, 0.3, 0)", THIRDS))
-    places = "np.arange(len(vectors)) % 2"
-    bench.plugin("ridge", "by_place", ("name: vectors @ matrix for", f"name: np.eye(2)[{places}] for"))
-    bench.suite(datasets=["ordered"], attacks=["by_place"])
-    assert command_line(*bench.arguments("run"))[0] == 0, bench.run
-    score = float(bench.leaderboard().loc[("hashed", "by_place"), "attack_score"])
+def test_an_attack_that_knows_the_order_of_the_texts_learns_nothing_from_it(bench, run):
+    """The secret depends on the row's number alone. An attack that guesses by the position is at chance."""
+    thirds = '{name: frame[i::3] for i, name in enumerate(("train", "dev", "test"))}'
+    colour = 'frame["colour"] = np.arange(self.size) // 3 % 2'
+    split = ("divide(frame, 0.15, 0.3, 0)", thirds)
+    bench.plugin("letters", "ordered", before("        return build_corpus", colour), split)
+    bench.plugin("ridge", "by_position", (GUESS, "name: np.eye(2)[np.arange(len(vectors)) % 2] for"))
+    assert run(datasets=["ordered"], attacks=["by_position"])[0] == 0
+    score = float(bench.leaderboard().loc[("hashed", "by_position"), "attack_score"])
     assert 0.3 < score < 0.7  # 100 texts: 0.5 +- 4 standard deviations
 
 
-THIRDS = '{name: frame[i::3] for i, name in enumerate(("train", "dev", "test"))}'
-
-
-def test_a_failure_from_outside_is_tried_again(bench, command_line):
+def test_a_failure_with_a_cause_outside_is_tried_again(bench, run):
     needed = bench.folder / "needed.txt"
-    bench.plugin("hashed", "other", (FIT, f"        open({str(needed)!r}).read()\n{FIT}"))
-    bench.suite(victims=["other"])
-    assert command_line(*bench.arguments("run"))[0] == 1
+    bench.plugin("hashed", "other", before(FIT, f"open({str(needed)!r}).read()"))
+    assert run(victims=["other"])[0] == 1
     assert "needed.txt" in failure(bench)["reason"]
     needed.touch()
-    assert command_line(*bench.arguments("run"))[0] == 0
+    assert run(victims=["other"])[0] == 0
     assert not list(bench.run.glob("cells/*/failure.json"))
 
 
-def test_a_broken_plugin_fails_only_its_cells(bench, command_line):
+def test_a_broken_plugin_fails_only_its_cells(bench, run, command_line):
     bench.plugin("hashed", "other", ("@victim\n", "@victim(\n"))
-    bench.suite(victims=["hashed", {"other": {"grid": {"noise": [0.1, 0.2]}}}])
-    _, out, _ = command_line("list", "victims", "--plugin", bench.files[-1])
-    (line,) = [line for line in out.splitlines() if line.startswith("other")]
+    _, listed, _ = command_line("list", "victims", "--plugin", bench.files[-1])
+    (line,) = [line for line in listed.splitlines() if line.startswith("other")]
     assert "broken: SyntaxError" in line
-    assert command_line(*bench.arguments("run"))[0] == 1
-    status = bench.leaderboard()["status"]
+    code, _, status = run(victims=["hashed", {"other": {"grid": {"noise": [0.1, 0.2]}}}])
+    assert code == 1
     assert status["hashed", "ridge"] == "ok"
-    assert [("is broken: SyntaxError" in value) for value in status[1:]] == [True, True]
+    assert ["is broken: SyntaxError" in value for value in status[1:]] == [True, True]
 
 
-def test_a_full_disk_ends_the_run_and_keeps_what_is_finished(bench, command_line, monkeypatch):
+def test_a_full_disk_ends_the_run_and_keeps_finished_cells(bench, command_line, monkeypatch):
     bench.suite(seeds=[0, 1])
     calls, fsync = [], store.os.fsync
 
@@ -253,53 +244,27 @@ def test_a_full_disk_ends_the_run_and_keeps_what_is_finished(bench, command_line
     code, out, _ = command_line(*bench.arguments("run"))
     assert (code, "computed again" in out) == (0, False)
     assert kept.items() <= bench.results().items()
-    resumed = bench.tables()
-    bench.out = bench.folder / "anew"
+    resumed, bench.out = bench.tables(), bench.folder / "anew"
     command_line(*bench.arguments("run"))
     assert bench.tables() == resumed
 
 
-def test_an_unwritable_folder_of_cells_is_one_line(bench, command_line):
-    bench.suite()
-    bench.out.mkdir()
-    bench.run.write_text("in the way")
-    code, _, err = command_line(*bench.arguments("run"))
-    assert (code, err.count("\n")) == (2, 1)
-    assert "cannot be written (Not a directory)" in err
-
-
-def test_a_failure_names_the_innermost_line_that_is_the_plugins_own(bench, command_line):
-    """Of calls through libraries and back; an error that the engine finds has no line in the plugin."""
-    calls = ("        square =", "        np.apply_along_axis(lambda row: 1 / 0, 1, view.vectors)\n        square =")
-    path = bench.plugin("ridge", "deep", calls)
-    bench.plugin("ridge", "short", ("name: vectors @ matrix for", "name: vectors[1:] @ matrix for"))
-    bench.suite(attacks=["deep", "short"])
-    code, out, _ = command_line(*bench.arguments("run"))
-    reason = f"ZeroDivisionError: division by zero ({place(path, '1 / 0')})"
+def test_a_failure_names_the_innermost_line_of_the_plugin(bench, run):
+    """The call goes through a library and back. An error that the engine finds has no line in the plugin."""
+    call = "np.apply_along_axis(lambda row: 1 / 0, 1, view.vectors)"
+    path = bench.plugin("ridge", "deep", before(SOLVE, call))
+    bench.plugin("ridge", "short", (GUESS, "name: vectors[1:] @ matrix for"))
+    code, out, status = run(attacks=["deep", "short"])
+    reason = f"ZeroDivisionError: division by zero ({line_of(path, '1 / 0')})"
     assert code == 1
     assert reason in " ".join(out.split())
-    status = bench.leaderboard()["status"]
     assert status["hashed", "deep"] == f"failed: {reason}"
     assert ".py:" not in status["hashed", "short"]
 
 
-def test_a_class_that_lacks_a_part_fails_before_anything_is_computed(bench, command_line):
+def test_a_class_that_lacks_a_method_fails_before_anything_is_computed(bench, run):
     bench.plugin("hashed", "other", ("    def fit(", "    def fitt("))
-    bench.suite(victims=["other"])
-    assert command_line(*bench.arguments("run"))[0] == 1
+    code, _, (status,) = run(victims=["other"])
+    assert code == 1
     assert not (bench.out / ".cache").exists()
-    (status,) = bench.leaderboard()["status"]
     assert "Hashed does not define fit, which every victim has; did you mean 'fitt'? (other.py:" in status
-
-
-@pytest.mark.parametrize("part", ["Listener", "ProcessPool"])
-def test_processes_without_room_to_begin_end_the_run_with_one_line(part, monkeypatch):
-    """Sockets, temporary folders and locks are files, and a disk may be full before a run begins."""
-
-    def no_room(*_, **__):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(local, part, no_room)
-    line = r"^processes cannot be started \(OSError: \[Errno 28\] No space left on device\); what was finished before"
-    with pytest.raises(StopRun, match=line), local.Workers(1, print) as workers:
-        workers.start([Task("task", print, ())])

@@ -1,4 +1,4 @@
-"""What plugins say and do harms neither the tables, nor the terminal, nor others' cells."""
+"""Texts and errors of plugins harm neither the tables, nor the terminal, nor other cells."""
 
 import logging
 
@@ -7,9 +7,7 @@ import pytest
 
 from leakboard.data.corpora import detached, load_corpus, save_corpus
 from leakboard.errors import LONGEST, RequestError, one_line, plain
-from leakboard.execution.engines import Hearer
-from leakboard.execution.local import Local
-from leakboard.execution.tasks import Task
+from leakboard.execution.engines import LogForwarder
 from leakboard.interfaces import Secret
 
 
@@ -27,36 +25,20 @@ def test_control_characters_and_lone_surrogates_are_replaced(text, expected):
     assert plain(text).encode()
 
 
-def test_a_long_message_is_cut_and_says_so():
+def test_a_long_message_is_cut_and_its_length_is_shown():
     line = one_line(ValueError("x" * 2_000_000))
     assert len(line) < LONGEST + 100
     assert line.endswith("(1,998,000 more characters)")
 
 
-def test_what_plugins_log_is_plain():
-    heard = []
+def test_lines_that_plugins_log_become_plain():
+    events = []
     record = logging.LogRecord("leakboard.progress", logging.WARNING, "", 0, "\x1b[2Jgone", (), None)
-    Hearer(lambda *told: heard.append(told)).emit(record)
-    assert heard == [("warning", "\ufffd[2Jgone")]
+    LogForwarder(lambda *event: events.append(event)).emit(record)
+    assert events == [("warning", "\ufffd[2Jgone")]
 
 
-def interrupt(warn):
-    raise KeyboardInterrupt("a plugin's own")
-
-
-def answer(warn):
-    return "good"
-
-
-@pytest.mark.slow  # workers start anew
-def test_a_plugins_own_interrupt_fails_its_task_alone():
-    tasks = [Task("odd", interrupt, ()), Task("good", answer, ())]
-    outcomes = {o.task.name: o for o in Local(1).run(tasks, lambda task: False, lambda *event: None)}
-    assert outcomes["good"].value == "good"
-    assert outcomes["odd"].failure.reason == "KeyboardInterrupt: a plugin's own"
-
-
-def test_a_plugin_file_that_ends_the_program_is_broken_and_no_more(bench, command_line):
+def test_a_plugin_file_that_ends_the_program_is_only_broken(bench, command_line):
     path = bench.folder / "leaves.py"
     path.write_text(
         '"""Leaves."""\nimport sys\nfrom leakboard.suite.options import victim\nsys.exit(0)\n@victim\nclass L: pass\n'
@@ -85,7 +67,7 @@ def test_a_text_that_no_file_could_hold_is_kept_readable(bench, command_line):
     assert "half \ufffd, \ufffd[31mred" in cells
 
 
-def test_an_attacker_sees_no_file_that_test_secrets_stand_in(make_corpus, tmp_path):
+def test_an_attacker_sees_no_file_with_test_secrets(make_corpus, tmp_path):
     splits = {split: {"s": [0, 1], "label": [1, 0]} for split in ("train", "dev", "test")}
     save_corpus(make_corpus(splits, [Secret("s", ("a", "b"), "attribute")]), tmp_path)
     own = load_corpus(tmp_path).only("train", "dev")
@@ -100,7 +82,7 @@ def test_an_attacker_sees_no_file_that_test_secrets_stand_in(make_corpus, tmp_pa
 
 
 @pytest.mark.parametrize("codes", [[0, 2], [0.5, 1], [-1, 0], [np.nan, 1]])
-def test_numbers_that_are_no_classes_are_refused(codes, make_corpus):
+def test_codes_that_are_no_classes_are_refused(codes, make_corpus):
     splits = {split: {"s": [0, 1], "label": [1, 0]} for split in ("train", "dev")}
     splits["test"] = {"s": codes, "label": [1, 0]}
     with pytest.raises(RequestError, match=r"made: s of test: .* is not one of the 2 classes, from 0 on"):

@@ -1,0 +1,138 @@
+"""Run batches of tasks on other machines: the base of the Ray and Slurm engines.
+
+The machines (nodes) only need a folder that all of them see. A node runs the same stages on the same store as a local
+process. It writes artefacts whole or not at all, and each cell's record at once. Nodes store no other state: the runner
+alone waits, counts and writes tables. A task that was lost with its node runs on another, unless its result exists.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import signal
+import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from leakboard.errors import RequestError, StopRun
+from leakboard.execution.engines import Listen, run_task
+from leakboard.execution.tasks import Outcome, Task, TaskFailed
+
+POLL_SECONDS = 0.5
+"""Polling interval for batches that have ended."""
+MAX_TRIES = 3
+"""Number of nodes that may be lost with a task before the task fails."""
+
+
+@dataclass(frozen=True)
+class BatchResult:
+    """What a node sends back: the outcomes of a batch's tasks, and the warnings that they reported."""
+
+    outcomes: Sequence[Outcome]
+    events: Sequence[tuple[str, str, str]]
+    stop: StopRun | None = None
+    node: str = ""
+
+
+class _TimeIsUp(BaseException):
+    """A task exceeded its timeout. Not an `Exception`, which a plugin might catch."""
+
+
+@contextlib.contextmanager
+def _time_limit(seconds: float | None) -> Iterator[None]:
+    """Stop the code inside after a time. A library that runs no Python is stopped once it returns.
+
+    Raises:
+        TaskFailed: the code took longer.
+    """
+
+    def stop(*_: object) -> None:
+        raise _TimeIsUp
+
+    if seconds is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    except _TimeIsUp:
+        raise TaskFailed(f"TimeoutError: took longer than timeout={seconds:g} s") from None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def run_batch(batch: Sequence[Task], node: str = "") -> BatchResult:
+    """Run tasks one after another on a node. An error that stops the run is returned as a value."""
+    from leakboard.execution.resources import silence_libraries
+
+    silence_libraries()
+    outcomes: list[Outcome] = []
+    events: list[tuple[str, str, str]] = []
+    for task in batch:
+
+        def report(event: str, text: str, name: str = task.name) -> None:
+            if event == "warning":
+                events.append((name, event, text))
+
+        try:
+            with _time_limit(task.timeout):
+                outcomes.append(run_task(task, report))
+        except TaskFailed as failure:
+            outcomes.append(Outcome(task, failure=failure))
+        except StopRun as stop:
+            return BatchResult(outcomes, events, stop, node)
+    return BatchResult(outcomes, events, node=node)
+
+
+class Nodes:
+    """What Ray and Slurm share: handling of batches that end and of batches that are lost."""
+
+    def __init__(self, listen: Listen):
+        self.listen = listen
+        self._losses: Counter[str] = Counter()
+        self.node_of: dict[str, str] = {}
+        """For each ended task's name, the node that ran it. Its followers find data in that node's memory."""
+
+    def report_start(self, batch: Sequence[Task]) -> None:
+        """Report that tasks were sent."""
+        for task in batch:
+            self.listen(task.name, "start", "")
+
+    def accept(self, batch: Sequence[Task], result: BatchResult) -> Sequence[Outcome]:
+        """Pass on the warnings of a batch and return its outcomes.
+
+        Raises:
+            StopRun: a task could not write, or a dataset cannot be read as the suite asks.
+        """
+        for name, event, text in result.events:
+            self.listen(name, event, text)
+        if result.stop:
+            raise result.stop
+        self.node_of |= {task.name: result.node for task in batch}
+        return result.outcomes
+
+    def lose(self, batch: Sequence[Task], reason: str) -> Sequence[Outcome | None]:
+        """Return None for each task of a lost batch that may be tried again, alone; else a failure."""
+        if len(batch) == 1:
+            self._losses.update(task.name for task in batch)
+        failure = TaskFailed(f"{MAX_TRIES} nodes lost: {reason}")
+        return [
+            None if self._losses[task.name] < MAX_TRIES else Outcome(task, failure=failure, is_lost=True)
+            for task in batch
+        ]
+
+
+def import_engine(module: str, extra: str) -> Any:
+    """Import an engine's library.
+
+    Raises:
+        RequestError: the library is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise RequestError(f"--engine {extra}: needs `pip install 'leakboard[{extra}]'`") from None

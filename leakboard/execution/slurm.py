@@ -1,0 +1,87 @@
+"""Run tasks as jobs of Slurm, through submitit."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Generator, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from leakboard.execution.engines import IsDone, Listen, drive
+from leakboard.execution.nodes import POLL_SECONDS, BatchResult, Nodes, import_engine, run_batch
+from leakboard.execution.tasks import Outcome, Task
+
+DEFAULT_MINUTES = 24 * 60
+"""Time limit of a Slurm job if the suite has no timeout."""
+STARTUP_MINUTES = 15
+"""Time that a Slurm job has on top of its task's timeout. The task enforces its timeout itself."""
+
+
+class Slurm:
+    """Jobs of Slurm. Without Slurm, submitit runs them on this machine."""
+
+    BATCH_SECONDS = 60.0
+    """Expected duration up to which small tasks are sent together. Starting a job takes seconds."""
+    gpus = None
+    """Unknown before a job asks. A job asks for a GPU if the suite says ``device: cuda``."""
+
+    def __init__(self, folder: Path, jobs: int = 100, cluster: str | None = None, **parameters: Any):
+        self.folder, self.jobs, self.cluster, self.parameters = folder, jobs, cluster, parameters
+
+    def run(self, tasks: Iterable[Task], is_done: IsDone, listen: Listen) -> Generator[Outcome, None, None]:
+        """Run tasks and yield their outcomes."""
+        submitit = import_engine("submitit", "slurm")
+        executors = [submitit.AutoExecutor(self.folder, cluster=self.cluster) for _ in range(2)]
+        for executor, gpus in zip(executors, ({}, {"gpus_per_node": 1}), strict=True):
+            executor.update_parameters(**self.parameters, **gpus)
+        nodes = SlurmNodes(executors, listen)
+        try:
+            yield from drive(nodes, tasks, self.jobs, sys.maxsize, self.BATCH_SECONDS, is_done, listen, sys.maxsize)
+        finally:
+            nodes.cancel()
+
+
+class SlurmNodes(Nodes):
+    """The machines on which Slurm runs jobs.
+
+    Args:
+        executors: submitit's: one for tasks without a GPU, and one for tasks with a GPU.
+        listen: called with events.
+    """
+
+    def __init__(self, executors: Sequence[Any], listen: Listen):
+        super().__init__(listen)
+        self.executors = executors
+        self.running: list[Any] = []
+
+    def start(self, batch: Sequence[Task]) -> Any:
+        """Submit a job for a batch."""
+        self.report_start(batch)
+        timeout = batch[0].timeout
+        minutes = DEFAULT_MINUTES if timeout is None else math.ceil(timeout / 60) + STARTUP_MINUTES
+        executor = self.executors[batch[0].gpus]
+        executor.update_parameters(cpus_per_task=batch[0].threads, timeout_min=minutes)
+        self.running.append(executor.submit(run_batch, list(batch)))
+        return self.running[-1]
+
+    def wait(self, running: Sequence[Any]) -> Iterable[Any]:
+        """Return the jobs that have ended; sleep for one polling interval if there are none."""
+        if not (ended := [job for job in running if job.done()]):
+            time.sleep(POLL_SECONDS)
+        return ended
+
+    def collect(self, batch: Sequence[Task], started: Any) -> Sequence[Outcome | None]:
+        """Return the outcomes of an ended job."""
+        self.running.remove(started)
+        try:
+            result: BatchResult = started.result()
+        except Exception as error:  # submitit's own: the job was killed or never began
+            return self.lose(batch, f"{type(error).__name__}, see {started.paths.stderr}")
+        return self.accept(batch, result)
+
+    def cancel(self) -> None:
+        """Cancel the jobs that still run."""
+        for job in self.running:
+            job.cancel(check=False)
