@@ -1,1 +1,1 @@
-"""The way of a cell: the runner, its workers, and the stages load, fit, publish and attack with their records."""
+"""Compute a cell: the runner, its workers, and the stages load, fit, publish and attack with their records."""

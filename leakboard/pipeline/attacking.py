@@ -1,4 +1,4 @@
-"""Mounting one attack on published vectors: the victim's own scores, then whatever the attack's threat scores."""
+"""Run one attack on published vectors: the metrics of the victim come first, then those of the attack's threat."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def evaluate_attack(attack: Attack, side: VictimSide, of_victim: Sequence[Metric
     Args:
         attack: the attacker.
         side: the victim, its corpus and its publications.
-        of_victim: what `victim_metrics` gave, to stand before the attack's own metrics.
+        of_victim: the result of `victim_metrics`. It comes before the attack's own metrics.
 
     Raises:
-        NotApplicable: the threat does not apply to the corpus, or to what was published of it.
+        NotApplicable: the threat does not apply to the corpus, or to the publications.
     """
     if reason := why_no_attack(attack, side.corpus, side.auxiliary, side.published):
         raise NotApplicable(reason)
@@ -44,9 +44,9 @@ def evaluate_attack(attack: Attack, side: VictimSide, of_victim: Sequence[Metric
 
 
 def victim_metrics(side: VictimSide, gold: Gold | None) -> list[Metric]:
-    """Return what the published vectors are good for: the task, its fairness, regressions, neighbours, coverage.
+    """Return the utility of the published vectors: task, fairness, regressions, neighbours of words, and coverage.
 
-    Where they come from outside, also whether they seem to belong to the corpus.
+    For vectors that the user supplies, also measure whether vectors and rows belong together.
     """
     published = side.published
     metrics = task_metrics(side.corpus, published.predicted)
@@ -59,7 +59,7 @@ def victim_metrics(side: VictimSide, gold: Gold | None) -> list[Metric]:
 
 
 def _coverage_metrics(coverage: Coverage, n: int) -> list[Metric]:
-    """Return ``cut_texts`` and ``unknown_texts``, where the victim tells them.
+    """Return ``cut_texts`` and ``unknown_texts``, if the victim reports them.
 
     Raises:
         ValueError: a share is not in [0, 1].

@@ -1,4 +1,4 @@
-"""What nearly every stage needs, imported once: workers are forked from a process that has imported this module.
+"""Import what nearly every stage needs, once: workers are forked from a process that has imported this module.
 
 Nothing here may compute: a library that has started threads, or a GPU, does not survive a fork.
 """
@@ -11,8 +11,7 @@ import sklearn.linear_model
 import sklearn.neural_network  # noqa: F401
 import torch  # noqa: F401
 
-import leakboard.pipeline.attacking
-import leakboard.pipeline.publications
+import leakboard.pipeline.cell
 import leakboard.pipeline.worker  # noqa: F401
 from leakboard.execution.resources import silence_libraries
 

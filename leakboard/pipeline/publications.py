@@ -1,4 +1,4 @@
-"""Fit a victim and publish what it gives away: the stages that all attacks on a publication share."""
+"""Fit a victim and publish with it: the stages that all attacks on a publication share."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from leakboard.threats.published import Publications
 def victim_and_attacker_corpus(
     corpus: Corpus, regime: AuxiliaryRegime | None, seed: int
 ) -> tuple[Corpus, Corpus | None]:
-    """Return the victim's corpus and the attacker's texts, None where those come from another dataset.
+    """Return the victim's corpus and the attacker's texts; None if those come from another dataset.
 
-    A process keeps the last few: every cell on them asks again.
+    A process caches the last few, since every cell asks for them.
     """
     if regime is None:
         return corpus, None
@@ -49,10 +49,10 @@ def fit(victim: Victim, corpus: Corpus, streams: Streams) -> FittedVictim:
 
 
 def publish(victim: Victim, fitted: FittedVictim, corpus: Corpus, streams: Streams) -> Publications:
-    """Publish every split's documents, and the words.
+    """Publish the documents of every split, or the words, or both.
 
     Raises:
-        ValueError: published vectors are not finite, or of a wrong shape.
+        ValueError: published vectors have a wrong shape or dtype, or are not finite.
     """
     documents: dict[str, Floats] = {}
     predicted = words = None
@@ -69,7 +69,7 @@ def publish(victim: Victim, fitted: FittedVictim, corpus: Corpus, streams: Strea
 
 
 def _predicted(fitted: FittedVictim, documents: dict[str, Floats], corpus: Corpus) -> Integers:
-    """Return the task labels of test, by the victim's head or by a logistic regression on the published vectors."""
+    """Predict the task labels of test, with the victim's head or a logistic regression on the published vectors."""
     labels = fitted.predict(documents["test"].copy())
     if labels is None:
         classifier = LinearClassifier.fit(documents["train"], corpus.column("train", "label"))
@@ -91,7 +91,7 @@ def _checked(vectors: Floats, rows: int, what: str) -> Floats:
 
 
 def save_publications(published: Publications, folder: Path) -> None:
-    """Write publications into an empty folder (NumPy and JSON)."""
+    """Write publications into an empty folder, as NumPy and JSON files."""
     for split, vectors in published.documents.items():
         np.save(folder / f"{split}.npy", vectors)
     if published.predicted is not None:
@@ -106,7 +106,7 @@ def save_publications(published: Publications, folder: Path) -> None:
 
 
 def load_publications(folder: Path) -> Publications:
-    """Return what `save_publications` wrote."""
+    """Read the publications that `save_publications` wrote."""
 
     def array(name: str) -> np.ndarray | None:
         path = folder / f"{name}.npy"

@@ -1,6 +1,6 @@
-"""Where a cell's result is found, whoever computed it: its own suite, another suite of the run's folder, a leaderboard.
+"""Find the result of a cell in its own suite, in other suites of the run's folder, or on a leaderboard.
 
-Results are found by identity alone. What is found elsewhere is read there and never changed.
+Results are found by identity alone. Results outside the own suite are read and never changed.
 """
 
 from __future__ import annotations
@@ -26,20 +26,22 @@ from leakboard.suite.plan import Job
 from leakboard.suite.suites import suite_folder
 
 Origin = Literal["own", "other suites", "published leaderboards"]
+Published = dict[str, tuple[Record, list[dict[str, Any]]]]
+"""Records of leaderboards with their costs, by identity."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """A cell's record, what its stages took, and where it was found."""
+    """A cell's record, what its stages took, and its origin."""
 
     record: Record
     read_costs: Callable[[], Sequence[Mapping[str, Any]] | None]
-    """Returns None where they were altered."""
+    """Returns None if the costs were altered."""
     origin: Origin
 
     @property
     def costs(self) -> Sequence[Mapping[str, Any]]:
-        """What each stage took, as far as that was not altered; read when it is asked for."""
+        """What each stage took; empty if it was altered. Read on each access."""
         return self.read_costs() or ()
 
     @property
@@ -52,23 +54,23 @@ class Result:
 class Results:
     """The results that a suite's cells may have.
 
-    Each leaderboard's file of records is opened at most once, and none while what is asked for is found nearer. Only
-    `outdated` opens the suite's own once more, whole.
+    Each leaderboard's file of records is opened at most once, and only for cells without a nearer result. Only
+    `outdated` reads the suite's own file once more.
     """
 
     cells: Path
     """The suite's own cells."""
     home: Path
-    """Where the suite is published."""
+    """The suite's leaderboard."""
     jobs: Sequence[Job]
-    """Whatever will be asked for."""
+    """All cells that may be asked for."""
     others: Sequence[Path] = ()
     """Folders of other suites' cells."""
     take_published: bool = True
     _read: dict[str, tuple[int, Result | None]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def find(self, job: Job) -> Result | None:
-        """Return a cell's result; its own failure where nobody has finished it; None where it was never tried."""
+        """Return a cell's result; its own failure if no other suite has a result; None if it was never tried."""
         local = self._in_folder(self.cells, job, "own")
         if local and local.is_done:
             return local
@@ -78,16 +80,12 @@ class Results:
         return (self.published(job) if self.take_published else None) or local
 
     def published_at_home(self, job: Job) -> Result | None:
-        """Return a cell's result as the suite's own leaderboard has it."""
-        entry = self._home_board.get(job.key)
-        return _published(*entry) if entry else None
+        """Return a cell's result on the suite's own leaderboard."""
+        return _published(self._home_board, job)
 
     def published(self, job: Job) -> Result | None:
         """Return a cell's published result, of its own leaderboard or another."""
-        for board in (self._home_board, self._boards) if job.key not in self._home_board else (self._home_board,):
-            if job.key in board:
-                return _published(*board[job.key])
-        return None
+        return self.published_at_home(job) or _published(self._boards, job)
 
     def outdated(self, jobs: Sequence[Job]) -> int:
         """Return how many of these cells have a published result under their labels, but not under their identity."""
@@ -96,7 +94,7 @@ class Results:
         return len(missing & {(r.dataset, r.victim, r.attack, r.seed) for r in records})
 
     def _in_folder(self, cells: Path, job: Job, origin: Origin) -> Result | None:
-        """Return what a cell's folder holds; it is read again when something was written there since."""
+        """Return the result in a cell's folder. It is read again if the folder has changed."""
         folder = os.path.join(cells, job.folder)
         try:
             changed = os.stat(folder).st_mtime_ns
@@ -120,26 +118,33 @@ class Results:
         return folders
 
     @cached_property
-    def _home_board(self) -> dict[str, tuple[Record, list[dict[str, Any]]]]:
+    def _home_board(self) -> Published:
         return read_published(self.home, {job.key for job in self.jobs})
 
     @cached_property
-    def _boards(self) -> dict[str, tuple[Record, list[dict[str, Any]]]]:
-        """The other leaderboards' records of the cells that the own one lacks."""
+    def _boards(self) -> Published:
+        """Records of the other leaderboards, for the cells that the own one lacks."""
         wanted = {job.key for job in self.jobs} - set(self._home_board)
-        here = self.home.resolve()
-        homes = [home for home in published_homes() if home.resolve() != here]
+        homes = [home for home in published_homes() if home.resolve() != self.home.resolve()]
         return {key: entry for home in homes for key, entry in read_published(home, wanted).items()}
 
 
-def _published(record: Record, costs: Sequence[Mapping[str, Any]]) -> Result:
+def _published(board: Published, job: Job) -> Result | None:
+    if job.key not in board:
+        return None
+    record, costs = board[job.key]
     return Result(record, lambda: costs, "published leaderboards")
 
 
 def published_homes() -> list[Path]:
-    """Return the folders of the leaderboards that come with LeakBoard, without what others submitted to them."""
+    """Return the folders of the leaderboards that come with LeakBoard, without submissions."""
     homes = [path.parent for path in sorted(suite_folder().rglob(PUBLISHED))]
     return [home for home in homes if home.parent.name != SUBMISSIONS]
+
+
+def record_of(job: Job, status: str, reason: str = "", **fields: Any) -> Record:
+    """Return the record of a cell; ``fields`` are the results of an attack that ran."""
+    return Record(*_labels(job), status, reason, job.key, **fields)
 
 
 def _labels(job: Job) -> tuple[str, str, str, int]:

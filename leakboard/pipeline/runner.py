@@ -1,4 +1,4 @@
-"""Running a suite: which cells are done, running the others, and writing the tables."""
+"""Run a suite: find out which cells have a result, and run the others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, Protocol, Self
 from leakboard.errors import DataError, RequestError
 from leakboard.execution.engines import Engine
 from leakboard.pipeline.records import Record, is_altered, is_finished, write_failure, write_record
-from leakboard.pipeline.results import Result, Results
+from leakboard.pipeline.results import Result, Results, record_of
 from leakboard.store import Store
 from leakboard.suite.cells import Cell
 from leakboard.suite.plan import Identities, Job, plan
@@ -22,47 +22,48 @@ from leakboard.suite.registry import Registry
 from leakboard.suite.suites import Suite
 
 AGAIN = "published, computed again"
-"""Of a cell whose published result is not taken over, since its suite is there to be computed."""
+"""Label of a cell with a published result that is not taken over, because the suite sets ``reuse: false``."""
 
 NO_COSTS = "its costs do not match their checksum and are left out; `run --force` measures them again"
-"""Of a cell whose result is kept."""
+"""Message about a cell whose result is kept."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A suite with its cells, planned, and where they are kept.
+    """A suite with its planned cells and its folders.
 
-    ``out/SUITE/cells`` holds the records, ``out/.cache`` what suites share (corpora, fitted victims, publications).
+    ``out/SUITE/cells`` has the records, ``out/.cache`` the artefacts that suites share (corpora, fitted victims,
+    publications).
     """
 
     suite: Suite
     jobs: Sequence[Job]
-    """The cells that were asked for."""
+    """The selected cells."""
     others: Sequence[Job]
     """The suite's other cells."""
     out: Path
     plugin_files: tuple[Path, ...] = ()
     reuse: bool = True
-    """Whether results count that are not the suite's own: of other suites, and published ones."""
+    """Whether results of other suites and published results count."""
 
     @property
     def folder(self) -> Path:
-        """Where the run's tables are."""
+        """Folder of the run's tables."""
         return self.out / self.suite.name
 
     @property
     def cells(self) -> Path:
-        """Where the cells' folders are."""
+        """Folder of the cells' folders."""
         return self.folder / "cells"
 
     @property
     def store(self) -> Store:
-        """What suites share."""
+        """Artefacts that suites share."""
         return Store(self.out / ".cache")
 
     @cached_property
     def results(self) -> Results:
-        """Where results are looked for."""
+        """The results that the cells may have."""
         others: list[Path] = []
         if self.reuse:
             others = sorted(path for path in self.out.glob("*/cells") if path != self.cells)
@@ -70,7 +71,7 @@ class Run:
         return Results(self.cells, self.suite.home, [*self.jobs, *self.others], others, take_published)
 
     def record(self, job: Job) -> Record | None:
-        """Return a cell's record, if it has one, whoever computed it."""
+        """Return a cell's record, which any suite may have computed; None if there is none."""
         result = self.results.find(job)
         return result.record if result else None
 
@@ -85,29 +86,28 @@ class Run:
 
     @property
     def unfinished(self) -> list[Job]:
-        """The cells that were asked for and have no result."""
+        """The selected cells that have no result."""
         return [job for job in self.jobs if not ((result := self.results.find(job)) and result.is_done)]
 
     @property
     def altered(self) -> list[Job]:
-        """The cells that were asked for and whose result does not match its checksum."""
+        """The selected cells with a result that does not match its checksum."""
         return [job for job in self.jobs if is_altered(self.cells / job.folder)]
 
     @property
     def without_costs(self) -> list[Job]:
-        """The cells that have a result, but whose costs do not match their checksum and are left out."""
+        """The cells that have a result, but costs that do not match their checksum and are left out."""
         jobs = (*self.jobs, *self.others)
         return [job for job in jobs if (result := self.results.find(job)) and result.read_costs() is None]
 
     def cached(self, job: Job) -> list[str]:
-        """Return which parts of a cell are there: its result and where from, publications, victim, corpus."""
+        """Return which parts of a cell exist: the result and its origin, publications, victim, corpus."""
         result = self.results.find(job)
-        done = result is not None and result.is_done
-        taken = done and result is not None and result.origin != "own"
+        is_done = result is not None and result.is_done
         parts = {
-            "result": done,
-            f"from {result.origin}" if result else "": taken,
-            AGAIN: not done and self.reuse and bool(self.results.published(job)),
+            "result": is_done,
+            f"from {result.origin}" if result else "": is_done and result is not None and result.origin != "own",
+            AGAIN: not is_done and self.reuse and bool(self.results.published(job)),
             "publications": self.store.has("publications", job.victim_slug, job.victim_key),
             "victim": self.store.has("victims", job.victim_slug, job.fit_key),
             "corpus": self.store.has("corpora", job.cell.source.corpus.name, job.corpus_key),
@@ -116,10 +116,10 @@ class Run:
 
 
 def open_run(suite: Suite, chosen: Sequence[Cell], out: Path, registry: Registry, reuse: bool) -> Run:
-    """Plan the chosen cells, and the suite's others, whose records stand in its tables too where there are any.
+    """Plan the selected cells, and the suite's others, which are in its tables too if they have records.
 
     Raises:
-        RequestError: a file that a chosen cell needs is missing.
+        RequestError: a file that a selected cell needs is missing.
     """
     identities = Identities()
     jobs = plan(suite, chosen, identities)
@@ -133,13 +133,13 @@ def open_run(suite: Suite, chosen: Sequence[Cell], out: Path, registry: Registry
 
 
 class Display(Protocol):
-    """Shows the user how far a run is."""
+    """Shows the user a run's progress."""
 
     def print(self, line: str) -> None:
-        """Show a line that stays."""
+        """Show a line permanently."""
 
     def begin(self, kinds: dict[str, str], processes: int) -> Self:
-        """Show that tasks begin: for each task's name what it is like, and how many run at once."""
+        """Show that tasks begin: the kind of each, by its name, and how many run at once."""
 
     def __enter__(self) -> Self: ...
 
@@ -148,45 +148,49 @@ class Display(Protocol):
     ) -> None: ...
 
     def listen(self, name: str, event: str, text: str) -> None:
-        """Take in an event of a task: its name, ``start``, ``progress``, ``warning`` or ``reserved``, and a text."""
+        """Show an event of a task: its name, ``start``, ``progress``, ``warning`` or ``reserved``, and a text."""
 
     def end(self, name: str, seconds: float, failure: str) -> None:
         """Show that a task has ended."""
 
 
 def execute(run: Run, display: Display, engine: Engine, force: bool) -> None:
-    """Run every cell that was asked for and has no result yet; failures are recorded, and the others go on.
+    """Run every selected cell that has no result yet. Failures are recorded, and the other cells go on.
 
     Raises:
-        StopRun: the output folder cannot be written, the disk is full, or a dataset is not as the suite asks.
+        StopRun: the output folder cannot be written, the disk is full, or a dataset cannot be read as the suite asks.
     """
     results = [] if force else [(job, run.results.find(job)) for job in run.jobs]
     done = {job.key: result for job, result in results if result and result.is_done}
     pending = [job for job in run.jobs if job.key not in done]
     for origin, count in Counter(result.origin for result in done.values() if result.origin != "own").items():
-        message = f"{count} of {len(run.jobs)} cells are taken from {origin}; --force computes them"
-        display.print(message)
+        display.print(f"{count} of {len(run.jobs)} cells are taken from {origin}; --force computes them")
     if not force:
-        _tell_of_other_code(run, done, display)
+        _report_other_code(run, done, display)
         for job in run.without_costs:
             display.print(f"{job.folder}: {NO_COSTS}")
     if not pending:
         return
     for job in [job for job in run.altered if job in pending]:
         display.print(f"{job.folder}: its result does not match its checksum; computed again")
-    for job in [job for job in pending if job.problem or job.skip]:
-        _record_without_trying(run, job)
-    tried = [job for job in pending if not (job.problem or job.skip)]
-    if tried:
+    to_run = []
+    for job in pending:
+        if job.problem:
+            write_failure(run.cells / job.folder, record_of(job, "failed", job.problem), job.problem)
+        elif job.skip:
+            write_record(run.cells / job.folder, record_of(job, "skipped", job.skip))
+        else:
+            to_run.append(job)
+    if to_run:
         run.store.sweep()
         try:
-            _run_tasks(run, tried, display, engine, force)
+            _run_tasks(run, to_run, display, engine, force)
         except DataError as error:
             raise DataError(f"{run.suite.path}: {error}") from None
 
 
-def _tell_of_other_code(run: Run, done: Mapping[str, Result], display: Display) -> None:
-    """Tell once a plugin whose results or parts were computed by other code that declares the same revision."""
+def _report_other_code(run: Run, done: Mapping[str, Result], display: Display) -> None:
+    """Report each plugin with results or artefacts that other code of the same revision computed."""
     counts: Counter[str] = Counter()
     for job in run.jobs:
         if job.key in done:
@@ -200,17 +204,7 @@ def _tell_of_other_code(run: Run, done: Mapping[str, Result], display: Display) 
         display.print(f"{message}; --force computes them again")
 
 
-def _record_without_trying(run: Run, job: Job) -> None:
-    status, reason = ("failed", job.problem) if job.problem else ("skipped", job.skip)
-    labels = (job.cell.source.label, job.cell.victim.label, job.cell.attack.label)
-    record = Record(*labels, job.cell.seed, status, reason, job.key)
-    if job.problem:
-        write_failure(run.cells / job.folder, record, job.problem)
-    else:
-        write_record(run.cells / job.folder, record)
-
-
-def _run_tasks(run: Run, pending: Sequence[Job], display: Display, engine: Engine, force: bool) -> None:
+def _run_tasks(run: Run, jobs: Sequence[Job], display: Display, engine: Engine, force: bool) -> None:
     from leakboard.execution.reservations import ReservedError, file_clock
     from leakboard.execution.tasks import Outcome, Task
     from leakboard.pipeline.schedule import Schedule, chosen_device
@@ -218,33 +212,33 @@ def _run_tasks(run: Run, pending: Sequence[Job], display: Display, engine: Engin
     from leakboard.pipeline.worker import record_failure
 
     files = tuple(path.resolve() for path in run.plugin_files)
-    device = chosen_device(run.suite.file.device, pending, engine)
+    device = chosen_device(run.suite.file.device, jobs, engine)
     since = file_clock(run.cells) if force else 0.0
     folders = RunFolders(run.store.root.resolve(), run.cells.resolve(), files, device, since)
     schedule = Schedule(run.suite, folders)
-    for job in pending:
+    for job in jobs:
         schedule.add(job)
     cells, kinds = schedule.cells, {task.name: task.kind for task in schedule.tasks}
 
-    def finish(outcome: Outcome) -> str:
-        """Return the failure of a task in one line, recorded for a cell; empty when it went well."""
-        name = outcome.task.name
-        if (failure := outcome.failure) is None:
-            return str(outcome.value or "") if name in cells else ""
-        if name not in cells:
-            return failure.reason
-        with suppress(ReservedError), outcome.task.reservation.held() if outcome.task.reservation else nullcontext():
-            return record_failure(cells[name], folders, failure.reason, failure.lines)
-        return failure.reason
-
     def is_done(task: Task) -> bool:
-        """Return whether a cell has its result, of a process that was lost or of another run."""
+        """Return whether a task is a cell that has its result, from a lost process or from another run."""
         job = cells.get(task.name)
         return job is not None and is_finished(folders.cells / job.folder, job.key, folders.since)
+
+    def failure_of(outcome: Outcome) -> str:
+        """Return the failure of a task in one line, and record it for a cell; empty for a success."""
+        name, failure = outcome.task.name, outcome.failure
+        if failure is None:
+            return str(outcome.value or "") if name in cells else ""
+        if name in cells:
+            reservation = outcome.task.reservation
+            with suppress(ReservedError), reservation.held() if reservation else nullcontext():
+                return record_failure(cells[name], folders, failure.reason, failure.lines)
+        return failure.reason
 
     with (
         display.begin(kinds, engine.jobs) as progress,
         closing(engine.run(schedule.tasks, is_done, progress.listen)) as outcomes,
     ):
         for outcome in outcomes:
-            progress.end(outcome.task.name, outcome.seconds, finish(outcome))
+            progress.end(outcome.task.name, outcome.seconds, failure_of(outcome))

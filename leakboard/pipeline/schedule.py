@@ -1,11 +1,10 @@
-"""The tasks of a run: load, fit, publish, attack. What several cells need is one task, whichever asks for it first."""
+"""Make the tasks of a run: load, fit, publish, attack. Cells that need the same artefact share the task."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from leakboard.errors import RequestError
@@ -27,85 +26,88 @@ from leakboard.suite.suites import Suite
 
 @dataclass
 class Schedule:
-    """The tasks of the cells that are added, each with a name, a kind, and what it waits for."""
+    """The tasks of the cells that were added, each with a name, a kind, and its predecessor."""
 
     suite: Suite
     folders: RunFolders
     cells: dict[str, Job] = field(default_factory=dict)
     """The job of each attack, by its task's name."""
     _loading: list[Task] = field(default_factory=list)
-    _others: list[Task] = field(default_factory=list)
+    _later: list[Task] = field(default_factory=list)
     _names: dict[str, str] = field(default_factory=dict)
-    """By what a task makes, its name."""
+    """Names of tasks, by the identity of their artefacts."""
     _run: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @property
     def tasks(self) -> list[Task]:
-        """All tasks: those that load come first."""
-        return [*self._loading, *self._others]
+        """All tasks. Loading comes first."""
+        return [*self._loading, *self._later]
 
     def add(self, job: Job) -> None:
-        """Add a cell's attack, and whatever it waits for."""
+        """Add a cell's attack, and the tasks that it waits for."""
         source, victim, attack, gold = job.cell.source, job.cell.victim, job.cell.attack, job.gold
         if source.other:
-            self._load(job, source.other, job.other_key, of_attacker=True)
-        published = self._published(job)
+            self._load(job, source.other, job.other_key)
+        published = self._publish(job)
+        plugins, needs = [victim, attack], [job.attack_needs, job.own_needs]
+        if gold:
+            plugins, needs = [*plugins, gold.cell.victim], [*needs, gold.needs]
         name = f"{published} / {self.suite.names.name('attack', attack.label)}"
-        needs = self._given(job.attack_needs, job.own_needs, *([gold.needs] if gold else []))
-        plugins = _foreign(victim, attack, *([gold.cell.victim] if gold else []))
-        reserved = self._reserved(f"{self.suite.name} {job.victim_slug} {attack.name}", job.key)
-        task = partial(Task, name, run_cell, (job, self.folders), plugins=plugins, reservation=reserved, **needs)
-        self._others.append(task(after=published, kind=attack.name))
+        reserved = self._reservation(f"{self.suite.name} {job.victim_slug} {attack.name}", job.key)
+        options = {"after": published, "kind": attack.name, "reservation": reserved, **self._uses(plugins, needs)}
+        self._later.append(Task(name, run_cell, (job, self.folders), **options))
         self.cells[name] = job
 
-    def _load(self, job: Job, choice: Choice, key: str, of_attacker: bool) -> str:
+    def _load(self, job: Job, choice: Choice, key: str) -> str:
         """Return the name of the task that loads a dataset."""
         if key not in self._names:
             name = self._names[key] = f"load {choice.label}"
-            task = partial(Task, name, load_dataset, (job, self.folders, of_attacker), **self._given(job.own_needs))
-            reserved = self._reserved(f"load {choice.name}", key)
-            self._loading.append(task(kind=name, plugins=_foreign(choice), reservation=reserved))
+            reserved = self._reservation(f"load {choice.name}", key)
+            options = {"kind": name, "reservation": reserved, **self._uses([choice], [job.own_needs])}
+            self._loading.append(Task(name, load_dataset, (job, self.folders, choice, key), **options))
         return self._names[key]
 
-    def _published(self, job: Job) -> str:
-        """Return the name of the task that publishes for a job; it waits for a fit.
+    def _publish(self, job: Job) -> str:
+        """Return the name of the task that publishes for a job. It waits for the fit.
 
-        A fit whose words are compared with others' waits for those.
+        The fit waits for the gold words that the victim's words are compared with, or else for the dataset.
         """
-        cell, gold = job.cell, job.gold
-        called = self.suite.names.name
-        dataset, encoder = called("dataset", cell.source.label), called("victim", cell.victim.label)
-        task = partial(Task, plugins=_foreign(cell.victim), **self._given(job.needs))
-        after = self._load(job, cell.source.corpus, job.corpus_key, of_attacker=False)
+        cell, gold, names = job.cell, job.gold, self.suite.names
+        dataset, victim = names.name("dataset", cell.source.label), names.name("victim", cell.victim.label)
+        after = self._load(job, cell.source.corpus, job.corpus_key)
         if gold and gold.fit_key != job.fit_key:
-            after = self._published(gold)
-        for key, readable, name, call, label in (
-            (job.fit_key, "fit", f"{dataset} / fit {encoder} / seed {cell.seed}", fit_victim, job.fit_label),
-            (job.victim_key, "publish", f"{dataset} / {encoder} / seed {cell.seed}", publish_victim, cell.victim.label),
+            after = self._publish(gold)
+        for key, verb, name, call, label in (
+            (job.fit_key, "fit", f"{dataset} / fit {victim} / seed {cell.seed}", fit_victim, job.fit_label),
+            (job.victim_key, "publish", f"{dataset} / {victim} / seed {cell.seed}", publish_victim, cell.victim.label),
         ):
             if key not in self._names:
                 self._names[key] = name
-                reserved = self._reserved(f"{readable} {job.victim_slug}", key)
-                arguments, kind = (job, self.folders), f"{readable} {label}"
-                added = task(name=name, call=call, arguments=arguments, after=after, kind=kind, reservation=reserved)
-                self._others.append(added)
+                reserved = self._reservation(f"{verb} {job.victim_slug}", key)
+                uses = self._uses([cell.victim], [job.needs])
+                options = {"after": after, "kind": f"{verb} {label}", "reservation": reserved, **uses}
+                self._later.append(Task(name, call, (job, self.folders), **options))
             after = self._names[key]
         return after
 
-    def _reserved(self, readable: str, key: str) -> Reservation:
+    def _reservation(self, readable: str, key: str) -> Reservation:
         return Reservation(self.folders.store / "reservations" / folder_name(readable, key), self._run)
 
-    def _given(self, *needs: Needs) -> dict[str, Any]:
-        """Return what a task is given whose stages need this, one inside another."""
-        gpus = int(self.folders.device == "cuda" and any(need.uses_gpu for need in needs))
-        return {"timeout": self.suite.file.timeout, "threads": max(need.threads for need in needs), "gpus": gpus}
+    def _uses(self, plugins: Sequence[Choice], needs: Sequence[Needs]) -> dict[str, Any]:
+        """Return what a task uses whose stages use these plugins and have these needs, one inside another."""
+        return {
+            "plugins": _foreign(*plugins),
+            "timeout": self.suite.file.timeout,
+            "threads": max(need.threads for need in needs),
+            "gpus": int(self.folders.device == "cuda" and any(need.uses_gpu for need in needs)),
+        }
 
 
 def chosen_device(asked: Device, jobs: Sequence[Job], engine: Engine) -> Kind:
-    """Return where the stages of jobs compute that may use a GPU.
+    """Return the device of the stages that may use a GPU.
 
     Raises:
-        RequestError: a GPU is asked for, and the engine has none.
+        RequestError: the suite asks for a GPU, and the engine has none.
     """
     if asked == "cpu" or (asked == "auto" and not (any(map(_uses_gpu, jobs)) and engine.gpus)):
         return "cpu"
@@ -119,11 +121,12 @@ def _uses_gpu(job: Job) -> bool:
 
 
 def _foreign(*choices: Choice) -> tuple[str, ...]:
-    """Return those of these plugins, and of what they are made of, that are not LeakBoard's own."""
-    found: set[str] = set()
+    """Return the plugins among these and their parts that are not LeakBoard's own."""
+    names: set[str] = set()
     waiting = [(choice.name, choice.plugin) for choice in choices]
     while waiting:
         name, plugin = waiting.pop()
-        found |= {f"{plugin.__leakboard_kind__}/{name}"} if is_foreign(type(plugin)) else set()
+        if is_foreign(type(plugin)):
+            names.add(f"{plugin.__leakboard_kind__}/{name}")
         waiting += parts(plugin).values()
-    return tuple(sorted(found))
+    return tuple(sorted(names))

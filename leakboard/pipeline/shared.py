@@ -1,7 +1,10 @@
-"""What cells on one corpus share beside their victims: computed once, whichever process, attack or suite asks first.
+"""Compute once what cells on one corpus share, even if several processes, attacks or suites ask for it.
 
-These are the guesses of classifiers on the text, arrays that are made of whole splits (the states that leave frozen
-layers, the vectors that a mechanism is given), and the models that attackers train on their own texts.
+Cells share, apart from their victims:
+
+- the guesses of classifiers on the text;
+- arrays of whole splits: the states that leave frozen layers, and the vectors that a mechanism is given;
+- models that attackers train on their own texts.
 """
 
 from __future__ import annotations
@@ -26,13 +29,13 @@ from leakboard.suite import revisions
 from leakboard.suite.plan import Job, identity_of
 from leakboard.workspace import Sharing, digest_of_texts, sharing
 
-PAUSE = 0.5
-"""How often is looked whether another process has made what this one waits for (seconds)."""
+POLL_SECONDS = 0.5
+"""Polling interval for an artefact that another process makes."""
 
 
 @dataclass
 class Shared:
-    """What a job shares with others."""
+    """The artefacts that a job shares with other jobs."""
 
     job: Job
     store: Store
@@ -40,11 +43,11 @@ class Shared:
     whole: Callable[[], Corpus]
     """Returns the cell's dataset."""
     sides: Callable[[], Sequence[Corpus | None]]
-    """Returns the victim's part of it, and the attacker's; None where that is another dataset."""
+    """Returns the victim's and the attacker's part of the dataset; None if the attacker has another dataset."""
     since: float = 0.0
-    """What was made before is made anew (seconds)."""
+    """Artefacts that are older are made again (seconds)."""
     waited: float = field(default=0.0, init=False)
-    """How long this job has waited for other processes (seconds)."""
+    """Time that this job has waited for other processes (seconds)."""
 
     def text_guesses(self, kind: SecretKind) -> Integers:
         """Return the guesses of classifiers trained on the text, int64 (n, secrets of the kind)."""
@@ -52,26 +55,22 @@ class Shared:
 
         from leakboard.metrics import baselines
 
-        whole = self.whole()
+        job, whole = self.job, self.whole()
         secrets = [secret for secret in whole.secrets if secret.kind == kind]
 
         def make(folder: Path) -> None:
             log_progress("training classifiers on the text")
-            with provided(self.job.own_needs):
+            with provided(job.own_needs):
                 np.save(folder / "guesses.npy", baselines.from_text(whole, secrets, seed=0))
 
-        folder = self._obtain("text classifiers", *self._text_classifiers(kind), make)
+        revision, threads = revisions.TEXT_CLASSIFIERS, job.own_needs.threads
+        key = digest({"corpus": job.corpus_key, "kind": kind, "revision": revision, "threads": threads})
+        folder = self._obtain("text classifiers", f"{job.cell.source.corpus.name}-{kind}", key, make)
         guesses: Integers = np.load(folder / "guesses.npy", allow_pickle=False)
         return guesses
 
-    def _text_classifiers(self, kind: SecretKind) -> tuple[str, str]:
-        """Return name and identity of the guesses of classifiers trained on the text."""
-        revision, threads = revisions.TEXT_CLASSIFIERS, self.job.own_needs.threads
-        key = digest({"corpus": self.job.corpus_key, "kind": kind, "revision": revision, "threads": threads})
-        return f"{self.job.cell.source.corpus.name}-{kind}", key
-
     def arrays(self) -> AbstractContextManager[None]:
-        """Let a stage share the arrays that it makes of the texts of whole splits, victim's or attacker's."""
+        """Let a stage share the arrays that it makes of the texts of whole splits, the victim's or the attacker's."""
         return sharing(Sharing(self._array, lru_cache(self._texts)))
 
     def _array(self, kind: str, identity: Mapping[str, Any], make: Callable[[], Any]) -> Any:
@@ -83,17 +82,17 @@ class Shared:
         readable = f"{self.job.cell.source.corpus.name}-{kind}"
         folder = self._obtain(ARRAYS, readable, digest({"kind": kind, **identity}), save)
         with suppress(OSError):
-            os.utime(folder)  # arrays that nobody uses any more are swept up
+            os.utime(folder)  # the store removes arrays that were not used for long
         return np.load(folder / "array.npy", mmap_mode="c", allow_pickle=False)
 
     def _texts(self) -> frozenset[str]:
         return frozenset(digest_of_texts(side.texts(split)) for side in self.sides() if side for split in side.splits)
 
     def shadow(self, recipe: Victim, corpus: Corpus, seed: int) -> FittedVictim:
-        """Return a model that is trained by a victim's recipe on the attacker's own texts.
+        """Return a model that a victim's recipe trains on the attacker's own texts.
 
-        Attacks whose recipe, texts and seed are the same share one; it is saved and loaded as fitted victims are. What
-        texts an attacker has may depend on its options, so that they are told by their content.
+        Attacks with the same recipe, texts and seed share one. It is saved and loaded as fitted victims are. The texts
+        are identified by their content, since an attack's options may change which texts the attacker has.
         """
         job, trained, name = self.job, recipe.training_config(), self.job.cell.victim.name
         identity = {
@@ -112,10 +111,7 @@ class Shared:
         return recipe.load(self._obtain("shadows", job.victim_slug, digest(identity), make))
 
     def _obtain(self, kind: str, readable: str, key: str, make: Callable[[Path], None]) -> Path:
-        """Return the folder of an artefact; where another process is making it, wait for that.
-
-        One that was made before the run, where it takes over none of these, is made anew.
-        """
+        """Return the folder of an artefact. If another process is making it, wait for that process."""
         work = Reservation(self.store.root / "reservations" / folder_name(f"{kind} {readable}", key), uuid.uuid4().hex)
         code = {name: made for name, made in self.job.code.items() if not name.startswith("attacks/")}
         while not self.store.has(kind, readable, key, self.since):
@@ -123,6 +119,6 @@ class Shared:
                 if not self.store.has(kind, readable, key, self.since):
                     self.store.discard(self.store.path(kind, readable, key))
                 return self.store.obtain(kind, readable, key, make, self.warn, code)
-            time.sleep(PAUSE)
-            self.waited += PAUSE
+            time.sleep(POLL_SECONDS)
+            self.waited += POLL_SECONDS
         return self.store.obtain(kind, readable, key, make, self.warn, code)

@@ -1,4 +1,4 @@
-"""Evaluating one attack: the victim's own scores come first, and a threat that does not apply says so."""
+"""The victim's metrics come before the attack's, and a threat that does not apply says so."""
 
 import dataclasses
 
@@ -24,7 +24,7 @@ class BlindToEntities(Blind):
 
 
 class Silent(Victim):
-    """A victim that nobody asks."""
+    """A victim that publishes nothing by itself."""
 
     def fit(self, corpus, seed):
         return FittedVictim()
@@ -32,7 +32,7 @@ class Silent(Victim):
 
 @pytest.fixture
 def side(make_corpus):
-    """Return a side of a victim whose vectors are all alike and whose task labels are all right."""
+    """Return a victim with equal vectors for all texts and right task labels."""
     splits = {split: {"s": [0, 1] * 10, "label": [0, 1] * 10} for split in ("train", "dev", "test")}
     corpus = make_corpus(splits, [Secret("s", ("a", "b"), "attribute")])
     documents = {split: np.ones((20, 2), np.float32) for split in splits}
@@ -40,16 +40,16 @@ def side(make_corpus):
     return VictimSide(corpus, corpus, Silent(), FittedVictim, published, Streams(0, "made", "silent", "blind"))
 
 
-def test_the_victims_own_scores_stand_before_the_attacks(side):
-    own = victim_metrics(side, None)
-    result = evaluate_attack(Blind(), side, own)
-    assert result.metrics[: len(own)] == own
-    assert next(m.value for m in own if m.name == "task_accuracy") == 1.0
+def test_the_victims_metrics_come_before_the_attacks(side):
+    of_victim = victim_metrics(side, None)
+    result = evaluate_attack(Blind(), side, of_victim)
+    assert result.metrics[: len(of_victim)] == of_victim
+    assert next(m.value for m in of_victim if m.name == "task_accuracy") == 1.0
     names = [metric.name for metric in result.metrics]
     assert names.index("task_accuracy") < names.index("attack_score")
 
 
-def test_a_threat_that_does_not_apply_is_told_before_anything_is_fitted(side):
+def test_a_threat_that_does_not_apply_is_refused_before_anything_is_fitted(side):
     with pytest.raises(NotApplicable, match="made has no entity secrets"):
         evaluate_attack(BlindToEntities(), side)
 
@@ -57,9 +57,9 @@ def test_a_threat_that_does_not_apply_is_told_before_anything_is_fitted(side):
 @pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
 def test_the_share_of_texts_that_are_cut_is_a_metric(share, side):
     published = dataclasses.replace(side.published, coverage=Coverage(cut=share))
-    found = {m.name: (m.value, m.n) for m in victim_metrics(dataclasses.replace(side, published=published), None)}
-    assert found["cut_texts"] == (share, 20)
-    assert "unknown_texts" not in found
+    metrics = {m.name: (m.value, m.n) for m in victim_metrics(dataclasses.replace(side, published=published), None)}
+    assert metrics["cut_texts"] == (share, 20)
+    assert "unknown_texts" not in metrics
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.5, float("nan")])

@@ -1,4 +1,4 @@
-"""Own vectors through a whole run: without texts, and with vectors that do not belong to the rows."""
+"""A whole run attacks the user's own vectors, even without texts or with vectors in the wrong order."""
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ def rows():
 
 @pytest.fixture
 def run(bench, command_line):
-    """Return a function that runs attacks on own vectors, and returns the leaderboard and what was printed."""
+    """Return a function that runs attacks on own vectors, and returns the leaderboard and the printed text."""
 
     def run(frame, vectors, victims=(), attacks=("ridge",), **options):
         frame.to_csv(bench.folder / "a.csv", index=False)
@@ -35,7 +35,7 @@ def run(bench, command_line):
     return run
 
 
-def test_vectors_in_random_order_are_told_where_they_are_scored(run, rows):
+def test_vectors_in_random_order_are_reported_with_their_score(run, rows):
     frame, vectors = rows
     frame["part"] = np.resize(["train", "train", "dev", "test"], ROWS)
     board, out = run(frame, vectors)
@@ -46,7 +46,7 @@ def test_vectors_in_random_order_are_told_where_they_are_scored(run, rows):
     assert "the vectors and the rows of the table may not belong together" in out
 
 
-def test_without_texts_only_what_reads_texts_is_skipped(run, rows, bench):
+def test_without_texts_only_plugins_that_read_texts_are_skipped(run, rows, bench):
     frame, vectors = rows
     word2vec = {"word2vec": {"vector_size": 4, "min_count": 1}}
     attacks = ["ridge", "bag_of_words", "nearest_neighbour"]

@@ -1,4 +1,4 @@
-"""Publishing: who predicts the task, what is refused, and that publications are read as they were written."""
+"""Publications have task labels, are refused if they are malformed, and are read as they were written."""
 
 import dataclasses
 
@@ -26,7 +26,7 @@ class FittedLengths(FittedVictim):
 
 
 class WithHead(FittedLengths):
-    """Predicts one label for all, and spoils what it is given."""
+    """Predicts one label for all texts, and overwrites its input."""
 
     def __init__(self, labels=lambda n: np.ones(n, np.int64)):
         self.labels = labels
@@ -38,7 +38,7 @@ class WithHead(FittedLengths):
 
 @pytest.fixture
 def corpus(make_corpus):
-    """Return texts that are long where the label says yes."""
+    """Return texts, long ones with the label yes."""
     labels = [0, 1] * 10
     splits = {"text": [("long " * 9 if label else "short") + str(i) for i, label in enumerate(labels)], "label": labels}
     return make_corpus(dict.fromkeys(("train", "dev", "test"), splits), [])
@@ -47,14 +47,14 @@ def corpus(make_corpus):
 STREAMS = Streams(0, "made", "lengths")
 
 
-def test_without_a_head_the_task_is_read_from_the_published_vectors(corpus):
+def test_without_a_head_a_classifier_predicts_the_task_from_published_vectors(corpus):
     published = publish(Lengths(), FittedLengths(), corpus, STREAMS)
     classifier = LinearClassifier.fit(published.documents["train"], corpus.column("train", "label"))
     assert np.array_equal(published.predicted, classifier.predict(published.documents["test"]))
     assert np.array_equal(published.predicted, corpus.column("test", "label"))
 
 
-def test_a_victims_own_head_predicts_and_changes_nothing_of_what_is_published(corpus):
+def test_a_victims_head_predicts_and_changes_no_published_vector(corpus):
     published = publish(Lengths(), WithHead(), corpus, STREAMS)
     assert published.predicted.tolist() == [1] * 20
     assert (published.documents["test"][:, 1] == 1.0).all()

@@ -1,4 +1,4 @@
-"""What cells share is computed once, whichever process asks: states of frozen layers, inputs of releases, shadows."""
+"""Shared artefacts are computed once: states of frozen layers, inputs of releases, attackers' own models."""
 
 import functools
 import os
@@ -26,12 +26,12 @@ from leakboard.victims.word2vec import Word2Vec
 
 CORPUS = {"generated_reviews": {"users": 40}}
 TEXTS = 200
-"""Of the corpus, all different."""
+"""Number of texts in the corpus, all different."""
 
 
 @pytest.fixture
 def passes(monkeypatch):
-    """Count how often each text passes the frozen layers, and the others; every task forgets what it kept in memory."""
+    """Count how often each text passes the frozen layers and the upper ones. Every task starts with empty memory."""
     counts = {"frozen": Counter(), "upper": Counter()}
     lower, forward, begin = BertLayers.lower, TransformerEncoder.forward, Stages.__init__
 
@@ -76,7 +76,7 @@ def suite(last_layer):
 
 
 def test_every_text_passes_frozen_layers_once(suite, passes, tmp_path):
-    """Whatever victim, seed or attack asks, in whatever process; the next run asks for nothing."""
+    """No victim, seed or attack repeats a pass, nor does the next run."""
     leakboard.run(suite, out=tmp_path)
     assert len(passes["frozen"]) == TEXTS
     assert set(passes["frozen"].values()) == {1}
@@ -85,10 +85,10 @@ def test_every_text_passes_frozen_layers_once(suite, passes, tmp_path):
     noisy = suite["victims"][1:]
     leakboard.run({**suite, "victims": noisy, "attacks": [again]}, out=tmp_path)
     assert set(passes["frozen"].values()) == {1}
-    assert passes["upper"] - before == Counter()  # vectors that a mechanism is given are shared by attacks
+    assert passes["upper"] - before == Counter()  # attacks share the vectors that a mechanism is given
 
 
-def test_texts_that_are_drawn_at_random_are_not_kept(suite, last_layer, passes, tmp_path):
+def test_states_of_randomly_hidden_texts_are_not_kept(suite, last_layer, passes, tmp_path):
     hiding = {"encoder": last_layer, "training": "standard", "epsilon": 1, "mu": 0.9}
     leakboard.run({**suite, "victims": [{"dpnr": hiding}], "seeds": [0]}, out=tmp_path)
     assert sum(passes["frozen"].values()) > 2 * TEXTS
@@ -97,7 +97,7 @@ def test_texts_that_are_drawn_at_random_are_not_kept(suite, last_layer, passes, 
     assert len(list((tmp_path / ".cache" / "arrays").iterdir())) == 2  # train and dev, which it is fitted on
 
 
-def test_what_is_shared_changes_no_number(suite, passes, tmp_path, monkeypatch):
+def test_sharing_changes_no_number(suite, passes, tmp_path, monkeypatch):
     suite |= {"victims": suite["victims"][:2], "seeds": [0]}
     shared = leakboard.run(suite, out=tmp_path / "shared").table
     for module in ("models.frozen_states", "threats.published"):
@@ -109,7 +109,7 @@ def test_what_is_shared_changes_no_number(suite, passes, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("seeds", "models"), [([0], 2), ([0, 1], 4)])
 def test_attacks_that_train_the_same_model_share_it(seeds, models, monkeypatch, tmp_path):
-    """For each seed one model is the victim, and one the attacker's, whose two attacks differ in their search alone."""
+    """Each seed has one model of the victim and one of the attacker. The two attacks differ only in their search."""
     fitted, fit = [], Word2Vec.fit
 
     @functools.wraps(fit)
@@ -132,7 +132,7 @@ def test_attacks_that_train_the_same_model_share_it(seeds, models, monkeypatch, 
 
 
 def test_models_of_attacks_with_other_texts_are_not_shared(tmp_path):
-    """A membership attack leaves its candidates out of its own texts: the options say which these are."""
+    """A membership attack leaves its candidates out of its own texts, and its options choose the candidates."""
     units = (("document", 40), ("user", 10))
     attacks = [{"membership_inference": {"unit": unit, "candidates": count}} for unit, count in units]
     suite = {"datasets": [CORPUS], "seeds": [0], "victims": [{"word2vec": {"epochs": 3, "vector_size": 8}}]}
@@ -144,8 +144,8 @@ def test_models_of_attacks_with_other_texts_are_not_shared(tmp_path):
     assert sorted(together["attack_score"]) == sorted(again["attack_score"]) == expected
 
 
-def test_force_makes_anew_what_is_shared(suite, tmp_path):
-    """What has declared no other revision may have changed all the same: code, libraries, the device."""
+def test_force_makes_shared_artefacts_anew(suite, tmp_path):
+    """Code, libraries or the device may have changed without another revision."""
     suite |= {"victims": suite["victims"][1:2], "seeds": [0]}
     attack = {"nearest_neighbour": {"align": "anchors", "anchors": 5}}
     suite["victims"].append({"word2vec": {"epochs": 1, "vector_size": 8, "attacks": [attack]}})
@@ -165,8 +165,8 @@ def test_force_makes_anew_what_is_shared(suite, tmp_path):
     assert all(after[name] > before[name] for name in set(before) - inputs)
 
 
-def test_one_process_makes_what_two_ask_for(tmp_path):
-    """The other waits; what is swept up once nobody uses it is used whenever it is read."""
+def test_one_of_two_processes_makes_an_artefact(tmp_path):
+    """The other one waits. Reading an array counts as use, so that the store keeps it."""
     made, together = [], threading.Barrier(2)
     job = SimpleNamespace(code={}, cell=SimpleNamespace(source=SimpleNamespace(corpus=SimpleNamespace(name="c"))))
     shared = Shared(job, Store(tmp_path), pytest.fail, list, list)
@@ -210,7 +210,7 @@ def small(name, encoder):
 
 
 def sizes_of_sets(suite):
-    """Return how many texts the splits of the victim have together, and those of the attacker that differ."""
+    """Return the numbers of texts in the victim's splits, and in the attacker's splits that differ from them."""
     (source,) = load_suite(suite, Registry()).sources
     victims, attackers = victim_and_attacker_corpus(source.corpus.build(Registry()).load(), source.regime, 0)
     sets = {
@@ -226,7 +226,7 @@ def sizes_of_sets(suite):
     ids=["demo", "ag", "dpnr without audits, which ask about texts of their own"],
 )
 def test_texts_of_a_published_suite_pass_frozen_layers_once_a_set(name, only, attackers, last_layer, passes, tmp_path):
-    """Each set has batches of its own, and rounding with them."""
+    """Each set of texts is divided into batches by itself, which decide the rounding."""
     suite = small(name, last_layer)
     leakboard.run(suite, out=tmp_path, only=only)
     times = {kind: dict(Counter(counts.values())) for kind, counts in passes.items()}

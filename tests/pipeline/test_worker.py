@@ -1,4 +1,4 @@
-"""Each task of a run does its own stage, and leaves the rest to the tasks after it."""
+"""Each task of a run does its own stage, and uses what other runs have done."""
 
 import dataclasses
 from functools import partial
@@ -6,11 +6,12 @@ from functools import partial
 import pytest
 
 from leakboard.interfaces import Secret, Victim
-from leakboard.pipeline import worker
+from leakboard.pipeline import cell, worker
 from leakboard.pipeline.publications import fit
 from leakboard.pipeline.records import read_record, write_record
+from leakboard.pipeline.results import record_of
 from leakboard.pipeline.runner import open_run
-from leakboard.pipeline.stages import RunFolders, Stages, record_of
+from leakboard.pipeline.stages import RunFolders
 from leakboard.randomness import Streams, derived_seed
 from leakboard.suite.registry import Registry
 from leakboard.suite.suites import load_suite
@@ -23,63 +24,63 @@ def run(bench):
     return open_run(suite, suite.cells(), bench.out, registry, reuse=False)
 
 
-def test_a_task_does_its_own_stage(run):
+@pytest.fixture
+def planned(run):
+    """Return the only job, the run's folders, and the folder of its cell."""
     (job,) = run.jobs
     folders = RunFolders(run.store.root, run.cells, run.plugin_files)
-    worker.load_dataset(job, folders, False, print)
-    assert run.cached(job) == ["corpus"]
-    worker.fit_victim(job, folders, print)
-    assert run.cached(job) == ["victim", "corpus"]
-    worker.publish_victim(job, folders, print)
-    assert run.cached(job) == ["publications", "victim", "corpus"]
+    return job, folders, folders.cells / job.folder
+
+
+def stages_of(job):
+    """Return the tasks that come before the attack, to be called with folders and a function that warns."""
+    load = partial(worker.load_dataset, job, choice=job.cell.source.corpus, key=job.corpus_key)
+    return load, partial(worker.fit_victim, job), partial(worker.publish_victim, job)
+
+
+def test_a_task_does_its_own_stage(run, planned):
+    job, folders, _ = planned
+    made = []
+    for stage, name in zip(stages_of(job), ("corpus", "victim", "publications"), strict=True):
+        stage(folders, warn=print)
+        made.insert(0, name)
+        assert run.cached(job) == made
     assert worker.run_cell(job, folders, print) == ""
     assert run.record(job).status == "ok"
-    assert dataclasses.replace(run).cached(job) == ["result", "publications", "victim", "corpus"]
+    assert dataclasses.replace(run).cached(job) == ["result", *made]
 
 
 class TestOtherRuns:
-    """What another run in the same folder wrote before a task had its turn."""
+    """Another run in the same folder has written something before the task begins."""
 
-    @pytest.fixture
-    def place(self, run):
-        (job,) = run.jobs
-        folders = RunFolders(run.store.root, run.cells, run.plugin_files)
-        return job, folders, folders.cells / job.folder
-
-    def test_its_result_is_taken(self, place, monkeypatch):
-        job, folders, folder = place
+    def test_its_result_is_taken(self, planned, monkeypatch):
+        job, folders, folder = planned
         write_record(folder, record_of(job, "skipped", "theirs"))
-        monkeypatch.setattr(Stages, "attacked", lambda self: pytest.fail("computed again"))
+        monkeypatch.setattr(cell, "attack_cell", lambda stages: pytest.fail("computed again"))
         assert worker.run_cell(job, folders, print) == ""
 
-    def test_a_result_of_another_identity_is_not(self, place):
-        job, folders, folder = place
-        write_record(folder, record_of(dataclasses.replace(job, key="0" * 64), "skipped", "theirs"))
-        assert worker.run_cell(job, folders, print) == ""
-        assert read_record(folder, job.key).status == "ok"
-
-    def test_a_damaged_one_is_not(self, place):
-        job, folders, folder = place
-        write_record(folder, record_of(job, "skipped", "theirs"))
-        path = folder / "result.json"
-        path.write_text(path.read_text().replace("theirs", "others"))
-        worker.run_cell(job, folders, print)
-        assert read_record(folder, job.key).status == "ok"
-
-    def test_its_failure_is_not(self, place):
-        job, folders, folder = place
-        worker.record_failure(job, folders, "theirs", "")
+    @pytest.mark.parametrize("kind", ["another identity", "damaged", "failed"])
+    def test_other_records_are_not_taken(self, kind, planned):
+        job, folders, folder = planned
+        if kind == "failed":
+            worker.record_failure(job, folders, "theirs", "")
+        else:
+            key = "0" * 64 if kind == "another identity" else job.key
+            write_record(folder, dataclasses.replace(record_of(job, "skipped", "theirs"), key=key))
+        if kind == "damaged":
+            path = folder / "result.json"
+            path.write_text(path.read_text().replace("theirs", "others"))
         assert worker.run_cell(job, folders, print) == ""
         assert read_record(folder, job.key).status == "ok"
 
-    def test_a_failure_here_does_not_replace_it(self, place):
-        job, folders, folder = place
+    def test_its_result_is_not_replaced_by_a_failure(self, planned):
+        job, folders, folder = planned
         write_record(folder, record_of(job, "skipped", "theirs"))
         assert worker.record_failure(job, folders, "ours", "") == ""
         assert read_record(folder, job.key).reason == "theirs"
 
-    def test_a_run_that_computes_anew_takes_only_what_is_new(self, place):
-        job, folders, folder = place
+    def test_a_run_that_computes_anew_takes_only_new_results(self, planned):
+        job, folders, folder = planned
         write_record(folder, record_of(job, "skipped", "theirs"))
         written = (folder / "result.json").stat().st_mtime
         worker.run_cell(job, dataclasses.replace(folders, since=written), print)
@@ -88,25 +89,20 @@ class TestOtherRuns:
         assert read_record(folder, job.key).status == "ok"
 
     @pytest.mark.parametrize(("ahead", "is_new"), [(0, False), (1, True)])
-    def test_and_artefacts_likewise(self, ahead, is_new, place):
-        job, folders, _ = place
-        steps = [
-            partial(worker.load_dataset, job),
-            partial(worker.fit_victim, job),
-            partial(worker.publish_victim, job),
-        ]
-        paths = []
-        for step, more in zip(steps, ((False,), (), ()), strict=True):
-            step(folders, *more, print)
-            (path,) = set(folders.store.glob("*/letters*")) - set(paths)
-            paths.append(path)
+    def test_a_run_that_computes_anew_takes_only_new_artefacts(self, ahead, is_new, planned):
+        job, folders, _ = planned
+        paths = set()
+        for stage in stages_of(job):
+            stage(folders, warn=print)
+            (path,) = set(folders.store.glob("*/letters*")) - paths
+            paths.add(path)
             before = path.stat()
-            step(dataclasses.replace(folders, since=before.st_mtime + ahead), *more, print)
+            stage(dataclasses.replace(folders, since=before.st_mtime + ahead), warn=print)
             assert ((path.stat().st_ino, path.stat().st_mtime_ns) != (before.st_ino, before.st_mtime_ns)) == is_new
 
 
-def test_fitting_has_a_seed_of_its_own(make_corpus):
-    """As published results have it: another name of the stream would give other victims."""
+def test_a_fit_has_a_random_stream_of_its_own(make_corpus):
+    """Published results have this stream's name: another name would give other victims."""
 
     class Spy(Victim):
         def fit(self, corpus, seed):

@@ -1,0 +1,118 @@
+"""Attack the publications of one cell, and make its record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+from leakboard.claims import claim_as_json
+from leakboard.data.auxiliary import VICTIMS_SHARE
+from leakboard.errors import NotApplicable, RequestError, one_line, plain
+from leakboard.execution.resources import provided
+from leakboard.interfaces import Corpus
+from leakboard.logs import log_progress
+from leakboard.metrics.measures import Metric
+from leakboard.pipeline.attacking import Gold, evaluate_attack, victim_metrics
+from leakboard.pipeline.publications import load_publications
+from leakboard.pipeline.records import Record, read_costs
+from leakboard.pipeline.results import record_of
+from leakboard.pipeline.stages import Stages
+from leakboard.store import CHECKSUMS, file_checksum
+from leakboard.threats.published import Publications
+from leakboard.threats.threat import VictimSide, why_no_attack
+
+
+def attack_cell(stages: Stages) -> tuple[Record, list[dict[str, Any]]]:
+    """Run a cell's attack; return the record, and what each stage took."""
+    job = stages.job
+    attack = job.cell.attack.build(stages.registry)
+    corpus, auxiliary = stages.sides()
+    if auxiliary is None:
+        assert job.cell.source.other, "without a regime, the source names the attacker's dataset"
+        auxiliary = stages.dataset(job.cell.source.other, job.other_key)
+    skipped = partial(record_of, job, "skipped", checks=corpus.checks)
+    if reason := job.skip or stages.why_not_applicable() or why_no_attack(attack, corpus, auxiliary, None):
+        return skipped(reason), []
+    folder = stages.publications()
+    published = load_publications(folder)
+    if reason := why_no_attack(attack, corpus, auxiliary, published):
+        return skipped(reason), []
+    side = _victim_side(stages, corpus, auxiliary, published)
+    gold = _gold(stages)
+    log_progress("attacking")
+    try:
+        with stages.measured("attack", job.attack_needs) as cost:
+            result = evaluate_attack(attack, side, _victim_metrics(stages, folder, side, gold))
+    except NotApplicable as error:
+        return skipped(one_line(error)), []
+    record = record_of(
+        job,
+        "ok",
+        code={**job.code, **stages.stored_code},
+        secrets=result.secrets,
+        threat=attack.threat.name,
+        attack_metric=attack.threat.headline,
+        test_size=result.test_size,
+        claim=claim_as_json(result.claim),
+        audited=asdict(result.audited) if result.audited else None,
+        details=plain(result.details),
+        checks=corpus.checks,
+        metrics=result.metrics,
+        sentences=[asdict(sentence) for sentence in result.sentences],
+    )
+    return record, [*read_costs(stages.fitted_folder()), *read_costs(folder), cost]
+
+
+def _victim_side(stages: Stages, corpus: Corpus, auxiliary: Corpus, published: Publications) -> VictimSide:
+    job, source = stages.job, stages.job.cell.source
+    has_text_classifier = job.conditions.text_classifier and corpus.has_texts
+    return VictimSide(
+        corpus=corpus,
+        auxiliary=auxiliary,
+        victim=stages.victim,
+        fitted=lru_cache(stages.fitted),
+        published=published,
+        streams=stages.streams(job.cell.attack.name),
+        identity=lambda: file_checksum(stages.fitted_folder() / CHECKSUMS),
+        train=stages.shared.shadow,
+        victim_share=VICTIMS_SHARE.get(source.regime or "", 1.0),
+        external_auxiliary=source.other is not None,
+        text_guesses=stages.shared.text_guesses if has_text_classifier else None,
+    )
+
+
+def _gold(stages: Stages) -> Gold | None:
+    """Return the words whose neighbours count as right; None if neighbours are not compared.
+
+    Raises:
+        RequestError: the gold victim publishes no words.
+    """
+    job, folders = stages.job.gold, stages.folders
+    if job is None:
+        return None
+    with provided(job.needs, folders.device):
+        words = load_publications(Stages(job, folders, stages.warn, job.needs).publications()).words
+    if words is None:
+        raise RequestError(f"gold: {job.cell.victim.label} publishes no words")
+    return Gold(words, job.conditions.queries)
+
+
+def _victim_metrics(stages: Stages, publications: Path, side: VictimSide, gold: Gold | None) -> Sequence[Metric]:
+    """Return the metrics of the published vectors. They are computed once, since no attack changes them."""
+    job = stages.job
+    written = (publications / "about.json").stat()
+    gold_key = job.gold.victim_key if job.gold else ""
+    cache = _cache_of(publications, written.st_ino, written.st_mtime_ns, gold_key, job.conditions.queries)
+    if "metrics" not in cache:
+        with provided(job.own_needs):
+            cache["metrics"] = tuple(victim_metrics(side, gold))
+    return cache["metrics"]
+
+
+@lru_cache(maxsize=4)
+def _cache_of(*publication: object) -> dict[str, Sequence[Metric]]:
+    """Return this process's cache for a publication. Only the last few are kept."""
+    return {}
