@@ -25,7 +25,7 @@ DOCS = ROOT / "docs"
 ORDER = [DOCS / "tutorial.md", ROOT / "README.md", DOCS / "how_to" / "own_data.md"]
 """Pages that make the data, names and files of the other pages."""
 PAGES = [*ORDER, *(page for page in sorted(DOCS.rglob("*.md")) if page not in ORDER)]
-LEAVING = {"cachetools", "joblib", "tqdm"}
+LEAVING = {"cachetools"}
 """Dependencies that nothing will need soon."""
 README = (ROOT / "README.md").read_text("utf-8")
 

@@ -40,7 +40,7 @@ def _commit() -> str:
     root = Path(leakboard.__file__).parent.parent
 
     def git(*arguments: str) -> str:
-        command = ["git", "-C", str(root), *arguments]
+        command = ["git", "--no-optional-locks", "-C", str(root), *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     try:
