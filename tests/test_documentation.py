@@ -25,8 +25,6 @@ DOCS = ROOT / "docs"
 ORDER = [DOCS / "tutorial.md", ROOT / "README.md", DOCS / "how_to" / "own_data.md"]
 """Pages that make the data, names and files of the other pages."""
 PAGES = [*ORDER, *(page for page in sorted(DOCS.rglob("*.md")) if page not in ORDER)]
-LEAVING = {"cachetools"}
-"""Dependencies that nothing will need soon."""
 README = (ROOT / "README.md").read_text("utf-8")
 
 
@@ -97,7 +95,7 @@ def test_the_design_names_every_core_dependency():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     names = {re.split("[>=]", dependency)[0] for dependency in project["dependencies"]}
     table = (DOCS / "design.md").read_text("utf-8").partition("| package |")[2]
-    assert set(re.findall(r"^\| ([a-z][\w.-]+) \|", table, re.M)) == names - LEAVING
+    assert set(re.findall(r"^\| ([a-z][\w.-]+) \|", table, re.M)) == names
 
 
 def seconds_of(costs):

@@ -1,12 +1,15 @@
 """Run tasks in processes of this machine, forked from a process that has imported what they need.
 
-Importing torch and similar libraries takes seconds, a fork some hundredths. Each worker has a connection of its own, so
-a crash affects only its own task. A task of foreign plugins, which may change libraries, gets a process of its own.
+Importing torch and similar libraries takes seconds, a fork some hundredths. Each worker reports over a socket of its
+own, so that a crash affects only its own task and is noticed whatever its exit status. A task of foreign plugins, which
+may change libraries, gets a process of its own.
 """
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
+import json
 import math
 import multiprocessing
 import os
@@ -16,11 +19,14 @@ import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
-from multiprocessing import connection
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from functools import cached_property
+from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
 from typing import Any
+
+from pebble import ProcessExpired, ProcessPool
 
 from leakboard.errors import StopRun, one_line
 from leakboard.execution import devices
@@ -32,8 +38,10 @@ START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 """How workers start. Outside Linux, libraries do not survive a fork."""
 STOP_SECONDS = 10.0
 """Longest time that ending the workers may take."""
+REPORT_SECONDS = 1.0
+"""Time in which a pool reports the end of a worker; afterwards it never does."""
 POLL_SECONDS = 0.5
-"""Polling interval for tasks that have ended."""
+"""Polling interval for tasks that have ended, and for pools that have lost their tasks."""
 MAX_TRIES = 3
 """Number of workers that may die before they begin a task until the task fails."""
 CGROUP = Path("/sys/fs/cgroup")
@@ -84,142 +92,123 @@ class Local:
 
     def run(self, tasks: Iterable[Task], is_done: IsDone, listen: Listen) -> Generator[Outcome, None, None]:
         """Run tasks and yield their outcomes."""
-        with Workers(listen) as workers:
+        with Workers(self.jobs, listen) as workers:
             cores = max(self.jobs, usable_cores())
             yield from drive(workers, tasks, self.jobs, cores, 0.0, is_done, listen, self.gpus)
 
 
 class Workers:
-    """Processes that run tasks: one process for each task of foreign plugins, and others that are used again."""
+    """Pools of processes, one for LeakBoard's plugins and one for foreign ones, and the connections to their tasks."""
 
-    def __init__(self, listen: Listen):
-        self.listen = listen
-        self._workers: list[Worker] = []
-        self._losses: Counter[str] = Counter()
+    def __init__(self, jobs: int, listen: Listen):
+        self.jobs, self.listen = jobs, listen
+        self._key = os.urandom(32)
         with _stop_if_no_room():
             prepare_workers()
+            self._listener = Listener(authkey=self._key)
+        self._pools: dict[bool, ProcessPool] = {}
+        self._given: dict[str, tuple[Task, Any]] = {}
+        self._begun: dict[str, Connection] = {}
+        self._tries: Counter[str] = Counter()
+        self._lock, self._starting = threading.Lock(), threading.Lock()
+        self._ended = False
+        threading.Thread(target=self._accept, daemon=True).start()
 
     def __enter__(self) -> Workers:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        end = time.monotonic() + (0 if kind else STOP_SECONDS)
-        for worker in self._workers:
-            worker.connection.close()
-        for worker in self._workers:
-            worker.process.join(max(0.0, end - time.monotonic()))
-            worker.process.kill()
+        for pool in self._pools.values():
+            pool.stop() if kind else pool.close()
+        ending = [threading.Thread(target=pool.join, daemon=True) for pool in self._pools.values()]
+        for thread in ending:
+            thread.start()
+        end = time.monotonic() + STOP_SECONDS
+        for thread in ending:
+            thread.join(max(0.0, end - time.monotonic()))  # workers end with this process, whatever keeps their pool
+        self._ended = True
+        with contextlib.suppress(OSError, EOFError):
+            Client(self._listener.address, authkey=self._key).close()  # wakes the thread that accepts
+        self._listener.close()
 
-    def start(self, batch: Sequence[Task]) -> Worker:
-        """Give a task to a worker."""
+    def start(self, batch: Sequence[Task]) -> Any:
+        """Give a task to a process and return its future."""
         (task,) = batch
-        idle = [] if task.plugins else [worker for worker in self._workers if worker.is_idle]
-        if not idle:
-            with _stop_if_no_room():
-                idle = [Worker()]
-            self._workers = [worker for worker in self._workers if worker.process.is_alive()] + idle
-        idle[-1].start(task)
-        return idle[-1]
+        self._begun.pop(task.name, None)
+        with self._starting:
+            try:
+                future: Any = self._pool(bool(task.plugins)).schedule(_call, args=[task], timeout=task.timeout)
+            except RuntimeError as error:  # its workers died while they had no task
+                future = concurrent.futures.Future()
+                future.set_exception(BrokenProcessPool(str(error)))
+            self._given[task.name] = task, future
+        return future
 
-    def wait(self, running: Sequence[Worker]) -> Iterable[Worker]:
-        """Return the workers whose tasks have ended. Wait for the first one, but at most one polling interval."""
-        end = time.monotonic() + POLL_SECONDS
-        while True:
-            for worker in running:
-                worker.receive(self.listen)
-            ended = [worker for worker in running if worker.outcome]
-            if ended or time.monotonic() >= end:
-                return ended
-            handles = [handle for worker in running for handle in (worker.connection, worker.process.sentinel)]
-            connection.wait(handles, end - time.monotonic())
+    def wait(self, running: Sequence[Any]) -> Iterable[Any]:
+        """Return the futures that are done. Wait for the first one, but at most one polling interval."""
+        if not (
+            done := concurrent.futures.wait(running, POLL_SECONDS, return_when=concurrent.futures.FIRST_COMPLETED).done
+        ):
+            for task, future in list(self._given.values()):
+                pool = self._pools.get(bool(task.plugins))
+                if pool is None or not pool.active:  # it broke before it received the task
+                    with contextlib.suppress(concurrent.futures.InvalidStateError):
+                        future.set_exception(BrokenProcessPool("its pool broke"))
+        return done
 
-    def collect(self, batch: Sequence[Task], started: Worker) -> Sequence[Outcome | None]:
+    def collect(self, batch: Sequence[Task], started: Any) -> Sequence[Outcome | None]:
         """Return how a task ended; None if its process died before the task began, and another may begin it."""
-        (task,), outcome, has_begun = batch, started.outcome, started.begun is not None
-        assert outcome, "the task has ended"
-        started.release()
-        if outcome.is_lost and not has_begun:
-            self._losses[task.name] += 1
-            if self._losses[task.name] < MAX_TRIES:
+        (task,), future = batch, started
+        self._given.pop(task.name)
+        if not future.cancelled() and isinstance(future.exception(), BrokenProcessPool):
+            self._discard(bool(task.plugins))
+            self._tries[task.name] += 1
+            if task.name not in self._begun and self._tries[task.name] < MAX_TRIES:
                 return [None]
-            reason = f"{MAX_TRIES} processes died before they began with it"
-            return [Outcome(task, failure=TaskFailed(reason), is_lost=True)]
-        return [outcome]
+        return [_outcome(task, future, task.name in self._begun)]
 
+    def _pool(self, foreign: bool) -> ProcessPool:
+        """Return the pool for LeakBoard's plugins, or the pool for foreign plugins, whose processes end with a task."""
+        if foreign not in self._pools:
+            settings = (self._listener.address, self._key, dict(os.environ), os.getcwd())
+            context = multiprocessing.get_context(START_METHOD)
+            with _stop_if_no_room():
+                self._pools[foreign] = ProcessPool(self.jobs, int(foreign), _enter, settings, context)
+        return self._pools[foreign]
 
-class Worker:
-    """A process that runs tasks one after another, and the connection to it."""
+    def _discard(self, foreign: bool) -> None:
+        if pool := self._pools.pop(foreign, None):
+            pool.stop()
+            threading.Thread(target=pool.join, daemon=True).start()
 
-    def __init__(self) -> None:
-        context = multiprocessing.get_context(START_METHOD)
-        self.connection, inner = context.Pipe()
-        settings = (inner, dict(os.environ), os.getcwd())
-        self.process = context.Process(target=_serve, args=settings, daemon=True)  # type: ignore[attr-defined]
-        self.process.start()
-        inner.close()
-        self.task: Task | None = None
-        self.outcome: Outcome | None = None
-        self.begun: float | None = None
-        """Time when the process began the task (seconds)."""
+    def _accept(self) -> None:
+        while not self._ended:
+            with contextlib.suppress(OSError, EOFError, multiprocessing.AuthenticationError):
+                connection = self._listener.accept()
+                threading.Thread(target=self._receive, args=(connection,), daemon=True).start()
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether the worker can take a task."""
-        return self.task is None and not self.connection.closed and self.process.is_alive()
-
-    def start(self, task: Task) -> None:
-        """Send a task to the process."""
-        self.task, self.outcome, self.begun = task, None, None
-        with contextlib.suppress(OSError):  # `receive` notices that the process has died
-            self.connection.send(task)
-
-    def release(self) -> None:
-        """Make the worker idle, or end it after a foreign plugin, whose changes must not reach other tasks."""
-        assert self.task, "the worker has a task"
-        if self.task.plugins:
-            self.connection.close()
-        self.task = None
-
-    def receive(self, listen: Listen) -> None:
-        """Pass on the task's events, and set its outcome when it has ended.
-
-        Raises:
-            StopRun: the task could not write, or a dataset cannot be read as the suite asks.
-        """
-        task = self.task
-        assert task, "the worker has a task"
-        try:
-            has_died = not self.process.is_alive()  # before the last events are read
-            while self.outcome is None and self.connection.poll():
-                name, event, content = self.connection.recv()
-                if isinstance(content, StopRun):
-                    raise content
-                if event == "end":
-                    self.outcome = Outcome(task, **content)
-                    return
-                if event == "start":
-                    self.begun = time.monotonic()
-                with contextlib.suppress(OSError):  # the listener's disk may be full
-                    listen(name, event, content)
-        except (EOFError, ConnectionError):
-            has_died = True
-        except StopRun:
-            raise
-        except Exception as error:  # for instance, the task's value cannot be rebuilt
-            self.outcome = Outcome(task, failure=TaskFailed(one_line(error), traceback.format_exc()))
-            return
-        if has_died:
-            self.process.join(1.0)
-            self.process.kill()  # if it only closed its connection
-            self.process.join()
-            code = self.process.exitcode
-            reason = "its process died" if code else "its process ended before the task did"
-            self.outcome = Outcome(task, failure=TaskFailed(f"{reason} (exit code {code})"), is_lost=True)
-        elif self.begun and task.timeout is not None and time.monotonic() - self.begun > task.timeout:
-            self.process.kill()
-            self.process.join()
-            reason = f"TimeoutError: took longer than timeout={task.timeout:g} s"
-            self.outcome = Outcome(task, failure=TaskFailed(reason))
+    def _receive(self, connection: Connection) -> None:
+        """Pass on a worker's events; when the worker is gone, make sure that its task ends."""
+        name = ""
+        while True:
+            try:
+                name, event, text = json.loads(connection.recv_bytes())
+            except (EOFError, OSError):
+                break
+            if event == "start":
+                self._begun[name] = connection
+            elif event == "end":  # the pool reports it later
+                name = ""
+                continue
+            with self._lock, contextlib.suppress(OSError):  # the listener's disk may be full
+                self.listen(name, event, text)
+        with self._starting:
+            _, future = self._given.get(name, (None, None))
+        if future and self._begun.get(name) is connection:
+            concurrent.futures.wait(
+                [future], timeout=REPORT_SECONDS
+            )  # a pool does not notice a process that ends with status 0
+            future.cancel()
 
 
 @contextlib.contextmanager
@@ -231,43 +220,39 @@ def _stop_if_no_room() -> Iterator[None]:
         raise StopRun(f"processes cannot be started ({one_line(error)}); what was finished before is kept") from error
 
 
-def _serve(parent: connection.Connection, environment: Mapping[str, str], folder: str) -> None:
-    """Run the tasks that come over a connection, in the environment and folder of the parent, until it closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers
+def _outcome(task: Task, future: Any, has_begun: bool) -> Outcome:
+    try:
+        return Outcome(task, **future.result())
+    except concurrent.futures.TimeoutError:
+        return Outcome(task, failure=TaskFailed(f"TimeoutError: took longer than timeout={task.timeout:g} s"))
+    except ProcessExpired as error:
+        return Outcome(task, failure=TaskFailed(f"its process died (exit code {error.exitcode})"), is_lost=True)
+    except concurrent.futures.CancelledError:
+        reason = "its process ended before the task did (exit code 0)"
+        return Outcome(task, failure=TaskFailed(reason), is_lost=True)
+    except BrokenProcessPool:
+        reason = "its process died" if has_begun else f"{MAX_TRIES} processes died before they began with it"
+        return Outcome(task, failure=TaskFailed(reason), is_lost=True)
+    except TaskFailed as failure:
+        return Outcome(task, failure=failure)
+    except StopRun:
+        raise
+    except Exception as error:  # for instance, the task's value cannot be sent
+        return Outcome(task, failure=TaskFailed(one_line(error), traceback.format_exc()))
+
+
+_events: Connection
+_folder: str
+
+
+def _enter(address: str, key: bytes, environment: Mapping[str, str], folder: str) -> None:
+    """Prepare a worker: give it the environment and the folder of its parent, and let it end with its parent."""
+    global _events, _folder
     os.environ.clear()
     os.environ.update(environment)
     os.environ |= NO_PROGRESS_BARS | {"JOBLIB_MULTIPROCESSING": "0"}  # scikit-learn's joblib would leak a semaphore
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    sending = threading.Lock()
-
-    def send(name: str, event: str, content: Any) -> None:
-        with sending:
-            parent.send((name, event, content))
-
-    with contextlib.suppress(EOFError):
-        while True:
-            task: Task = parent.recv()
-            with contextlib.suppress(OSError):  # the previous task may have changed the folder
-                os.chdir(folder)
-            devices.choose_card(task.card)
-            report = partial(send, task.name)
-            report("start", "")
-            result = _result(task, report)
-            try:
-                report("end", result)
-            except Exception as error:  # for instance, the task's value cannot be pickled
-                report("end", {"failure": TaskFailed(one_line(error), traceback.format_exc())})
-
-
-def _result(task: Task, report: Callable[[str, Any], None]) -> dict[str, Any] | StopRun:
-    """Run a task and return the fields of its outcome, or an error that stops the run."""
-    try:
-        outcome = run_task(task, report)
-    except StopRun as stop:
-        return stop
-    except BaseException as error:  # for instance, a KeyboardInterrupt that a plugin raises
-        return {"failure": TaskFailed(one_line(error), traceback.format_exc())}
-    return {name: getattr(outcome, name) for name in ("value", "failure", "seconds", "is_reserved")}
+    _events, _folder = Client(address, authkey=key), folder
 
 
 def _end_with_parent() -> None:
@@ -275,3 +260,24 @@ def _end_with_parent() -> None:
     assert parent, "a worker has a parent"
     parent.join()
     os._exit(1)
+
+
+def _call(task: Task) -> dict[str, Any]:
+    """Run a task in a worker and return the fields of its outcome."""
+
+    def report(event: str, text: str = "") -> None:
+        _events.send_bytes(json.dumps([task.name, event, text]).encode())
+
+    with contextlib.suppress(OSError):  # the previous task may have changed the folder
+        os.chdir(_folder)
+    devices.choose_card(task.card)
+    report("start")
+    try:
+        outcome = run_task(task, report)
+    except KeyboardInterrupt as error:  # raised by a plugin: workers never see Ctrl-C
+        raise TaskFailed(one_line(error), traceback.format_exc()) from None
+    finally:
+        report("end")
+    if outcome.failure:
+        raise outcome.failure
+    return {name: getattr(outcome, name) for name in ("value", "seconds", "is_reserved")}
