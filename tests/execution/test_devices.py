@@ -1,4 +1,4 @@
-"""Everything that trains or encodes is placed on the device in force, and on the processor nothing has changed."""
+"""Everything that trains or encodes is placed on the device in force, and the processor's results stay the same."""
 
 import subprocess
 import sys
@@ -34,8 +34,8 @@ def on(monkeypatch):
 
 
 @pytest.fixture
-def elsewhere(monkeypatch):
-    """Put a device in force that holds shapes alone: an operation that mixes it with the processor fails."""
+def shapes_only(monkeypatch):
+    """Put a device in force that holds only shapes. An operation that mixes it with the processor fails."""
     monkeypatch.setattr(devices, "device", lambda: torch.device("meta"))
 
 
@@ -59,14 +59,14 @@ class TestWithoutACard:
         assert devices.kind() == "cpu"
 
     @pytest.mark.parametrize("make", [lstm, bag])
-    def test_encoders_compute_on_the_device_in_force(self, make, elsewhere):
+    def test_encoders_compute_on_the_device_in_force(self, make, shapes_only):
         encoder = make().train()
         vectors = encoder(encoder.prepare(TEXTS))
         assert (vectors.device.type, vectors.shape) == ("meta", (4, 4))
         assert {value.device.type for value in (*encoder.parameters(), *encoder.buffers())} == {"meta"}
 
-    def test_attackers_networks_compute_on_the_device_in_force(self, elsewhere):
-        """The first loss on dev is a number, which there is none of here: all that comes before has run."""
+    def test_attackers_networks_compute_on_the_device_in_force(self, shapes_only):
+        """A tensor of shapes has no value, so the first loss on dev fails. Everything before it has run."""
         with pytest.raises((RuntimeError, NotImplementedError), match="meta"):
             mlp()
         with pytest.raises((RuntimeError, NotImplementedError), match="meta"):
@@ -91,7 +91,7 @@ class TestWithoutACard:
         made[1]._lower_states = lambda prepared: torch.zeros(sum(map(len, prepared)), made[1].dimension)
         assert not made[1].prepare(TEXTS)[0].states.any()
 
-    def test_a_seed_for_a_while_leaves_cards_alone_that_nobody_uses(self, monkeypatch):
+    def test_a_temporary_seed_does_not_initialise_cards(self, monkeypatch):
         """Keeping the state of a card's generator would take its memory in every process."""
 
         def touched(*_):
@@ -106,7 +106,7 @@ class TestWithoutACard:
             assert torch.rand(1) == first
 
     def test_counting_cards_initialises_nothing(self):
-        """Workers are forked; of a GPU that was initialised before they could use nothing."""
+        """Workers are forked, and cannot use a GPU that was initialised before."""
         script = (
             "import torch; from leakboard.execution import devices; devices.cards(); print(torch.cuda.is_initialized())"
         )
@@ -114,7 +114,7 @@ class TestWithoutACard:
 
 
 def known(count, seed):
-    """Return vectors whose sign tells a secret."""
+    """Return vectors whose first coordinate has the secret as its sign."""
     vectors = np.random.default_rng(seed).standard_normal((count, 6)).astype(np.float32)
     return SimpleNamespace(vectors=vectors, values={"s": (vectors[:, 0] > 0).astype(np.int64)})
 
@@ -151,11 +151,11 @@ class TestOnACard:
         on("cuda")
         fitted = recipe.fit(reviews.only("train", "dev"), 0)
         assert {value.device.type for value in fitted.encoder.parameters()} == {"cuda"}
-        there = fitted.publish_documents(reviews.texts("test"), np.random.default_rng(0))
+        on_card = fitted.publish_documents(reviews.texts("test"), np.random.default_rng(0))
         fitted.save(tmp_path)
         on("cpu")
-        here = recipe.load(tmp_path).publish_documents(reviews.texts("test"), np.random.default_rng(0))
-        assert np.allclose(there, here, atol=1e-4)
+        on_processor = recipe.load(tmp_path).publish_documents(reviews.texts("test"), np.random.default_rng(0))
+        assert np.allclose(on_card, on_processor, atol=1e-4)
 
     def test_an_attackers_network_learns_there(self, on):
         on("cuda")
