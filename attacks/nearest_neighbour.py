@@ -1,9 +1,10 @@
-"""Word recovery: name each published word vector by its nearest neighbours in the attacker's own space.
+"""Recover words: name each published word vector by its nearest neighbours in the attacker's space.
 
-Algorithm A1 of Zouhri and Abecidan (2021). Against a static table the attacker trains the same recipe on texts of its
-own and compares by cosine; spaces trained apart are rotated, so it may align them first by the orthogonal map that
-takes known vectors to its own (Procrustes). Against contextual encoders it embeds texts of its own and names a vector
-by the words nearest to it.
+Algorithm A1 of Zouhri and Abecidan (2021).
+
+- Against a static table the attacker trains the same recipe on auxiliary texts and compares by cosine. Two trainings
+  give rotated spaces. The attacker may align them first, by an orthogonal map of known vectors (Procrustes).
+- Against contextual encoders the attacker embeds auxiliary texts, and names a vector by the words nearest to it.
 """
 
 from collections import Counter
@@ -25,7 +26,7 @@ from leakboard.threats.words import WordGuesses, WordsAttack, WordsView
 
 @dataclass(frozen=True)
 class Anchors:
-    """Words that the attacker had embedded: published vectors float32 (a, d), and their rows in its own space."""
+    """Known words: their published vectors float32 (a, d), and their rows in the attacker's space."""
 
     published: Floats
     vocabulary_rows: np.ndarray
@@ -34,25 +35,25 @@ class Anchors:
 @attack(revision=1)
 class NearestNeighbour(WordsAttack):
     align: Literal["none", "anchors", "iterative"] = "none"
-    """Static tables: compare as they are; rotate by known words; or also by words matched mutually, again and again."""
+    """Static tables: compare without rotation (none), rotate by known words (anchors), or also by mutual matches."""
     anchors: Count = 100
-    """Known words: the victim embeds the attacker's most frequent ones on request; they are left out of the score."""
+    """Known words: the victim embeds the attacker's most frequent words on request; they are not scored."""
     iterations: Count = 5
     """Rounds of ``iterative``."""
     candidates: Annotated[int, Field(ge=5, le=16)] = 10
-    """Words named for each vector; the reciprocal rank is 0 beyond them."""
+    """Words named for each vector; the reciprocal rank of all others is 0."""
     own_texts: Count = 2000
-    """Contextual encoders: texts that the attacker embeds for its index (alignment does not apply to these)."""
+    """Contextual encoders: texts that the attacker embeds for its index (without alignment)."""
     own_publications: Count = 100
-    """Static tables with noise: publications of its own table that are averaged (1: as noisy as the victim's)."""
+    """Static tables with noise: publications of the attacker's table to average (1: as noisy as the victim's)."""
     exact_limit: Count = 2_000_000
     """Larger static tables are searched approximately, and the measured recall is recorded (vectors)."""
 
     def fit(self, view: WordsView, seed: int) -> "FittedNearestNeighbour":
-        """Build the attacker's own space, and ask for the anchors' published vectors if it is to be aligned.
+        """Build the attacker's space, and query the anchors' published vectors to align it.
 
         Raises:
-            NotApplicable: alignment is asked for, but no anchor is known to both.
+            NotApplicable: no anchor is known to both attacker and victim.
         """
         if view.contextual:
             return self._contextual(view, seed)
@@ -62,11 +63,11 @@ class NearestNeighbour(WordsAttack):
         return FittedNearestNeighbour(self, shadow_table.words, vectors, anchors=anchors)
 
     def _shadow_table(self, view: WordsView, seed: int) -> PublishedWords:
-        """Return the attacker's own table, trained by the victim's recipe, with its noise averaged out."""
+        """Return the attacker's table, trained by the victim's recipe, with its noise averaged out."""
         shadow = view.oracle.train_shadow(seed, private=False)
         texts, rng = view.auxiliary.texts("train"), np.random.default_rng(seed)
         first = shadow.publish_words(texts, rng)
-        if not isinstance(view.claim, ReleaseClaim):  # a table that is the same each time
+        if not isinstance(view.claim, ReleaseClaim):  # the table is the same each time
             return first
         total = first.vectors.astype(np.float64)
         for _ in range(self.own_publications - 1):
@@ -76,8 +77,8 @@ class NearestNeighbour(WordsAttack):
     def _anchors(self, view: WordsView, vocabulary: list[str]) -> Anchors:
         counts = Counter(word for text in view.auxiliary.texts("train") for word in words(text))
         rows = {word: row for row, word in enumerate(vocabulary)}
-        named = [word for word, _ in counts.most_common() if word in rows][: self.anchors]
-        published = view.oracle.words(Texts(named))
+        frequent = [word for word, _ in counts.most_common() if word in rows][: self.anchors]
+        published = view.oracle.words(Texts(frequent))
         shared = [i for i, word in enumerate(published.words) if word in rows]
         if not shared:
             raise NotApplicable("nearest_neighbour: no anchor word is known to attacker and victim")
@@ -107,13 +108,13 @@ def _procrustes(source: Floats, target: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class FittedNearestNeighbour:
-    """The attacker's own ``vectors`` (m, d), of length 1: one a word or, for contextual encoders, one an occurrence."""
+    """The attacker's space: ``vectors`` (m, d) of length 1, one for a word, or one for an occurrence (contextual)."""
 
     options: NearestNeighbour
     vocabulary: list[str]
     vectors: Floats
     owners: Integers | None = None
-    """int64 (m,), the place of each occurrence's word in ``vocabulary``; None where there is one vector a word."""
+    """int64 (m,), index of each occurrence's word in ``vocabulary``; None if each word has one vector."""
     anchors: Anchors | None = None
 
     def __call__(self, vectors: Floats) -> WordGuesses:
@@ -132,7 +133,7 @@ class FittedNearestNeighbour:
         return WordGuesses(self.vocabulary, neighbours.rows, neighbours.similarity, "; ".join(remarks))
 
     def _aligned(self, vectors: Floats, anchors: Anchors) -> tuple[Floats, str]:
-        """Rotate the published vectors into the attacker's space, and say how."""
+        """Rotate the published vectors into the attacker's space, and describe the rotation."""
         centred = _centred(np.concatenate([vectors, anchors.published]))
         queries, anchor_vectors = centred[: len(vectors)], centred[len(vectors) :]
         rotation = _procrustes(anchor_vectors, self.vectors[anchors.vocabulary_rows])
@@ -143,7 +144,7 @@ class FittedNearestNeighbour:
         return normalised(queries @ rotation), remark
 
     def _refined(self, queries: Floats, anchor_vectors: Floats, rotation: Floats) -> tuple[Floats, int]:
-        """Rotate again, by the anchors and the pairs that are each other's nearest under the present rotation."""
+        """Rotate again, by the anchors and the pairs that are mutual nearest neighbours under this rotation."""
         assert self.anchors, "only aligned attacks are refined"
         rotated = normalised(queries @ rotation)
         forth = nearest(rotated, self.vectors, 1, self.options.exact_limit).rows[:, 0]

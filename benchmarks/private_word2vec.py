@@ -24,7 +24,7 @@ from opacus.utils.fast_gradient_clipping_utils import DPLossFastGradientClipping
 from torch.nn.functional import logsigmoid
 
 from leakboard.models.skip_gram.noise import NoiseStream
-from leakboard.models.skip_gram.noisy_tables import NoisyTables, Workspace
+from leakboard.models.skip_gram.noisy_tables import Descent, NoisyTables
 
 PAIRS, COLUMNS, DIMENSIONS, CLIPPING_NORM, RATE = 512, 1 + 1 + 5, 100, 1.0, 0.05 / 512
 OUR_STEPS, BATCHES, THREADS = 500, 100, (1, 2)
@@ -43,12 +43,12 @@ class Ours:
 
     def __init__(self, words: int, batches: np.ndarray):
         self.tables, self.noise = NoisyTables.start(words, DIMENSIONS, np.random.default_rng(0)), NoiseStream(1)
-        self.workspace, self.starts = Workspace(self.tables), np.arange(PAIRS + 1)
+        self.starts = np.arange(PAIRS + 1)
         self.batches = itertools.cycle([(batch[:, 0].copy(), batch[:, 1:].copy()) for batch in batches])
 
     def step(self, multiplier: float = 1.0, rate: float = RATE) -> np.ndarray:  # noqa: D102
-        options = {"clipping_norm": CLIPPING_NORM, "each_table": False, "deviation": multiplier * CLIPPING_NORM}
-        return self.workspace.descend(*next(self.batches), self.starts, rate=rate, noise=self.noise, **options)
+        descent = Descent(rate, CLIPPING_NORM, multiplier * CLIPPING_NORM)
+        return self.tables.descend(*next(self.batches), self.starts, descent, self.noise)
 
 
 class Theirs:

@@ -1,4 +1,4 @@
-"""Word vectors as a fitted victim: a static table, and its means as documents."""
+"""Publish a static table of word vectors, and their means as documents."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +11,8 @@ from leakboard.interfaces import Coverage, FittedVictim, Floats, PublishedWords,
 
 @dataclass(frozen=True)
 class WordVectors(FittedVictim):
+    """A static table of word vectors."""
+
     vocabulary: list[str]
     vectors: Floats
     """float32 (V, d)."""
@@ -20,9 +22,9 @@ class WordVectors(FittedVictim):
         rows = {word: row for row, word in enumerate(self.vocabulary)}
         means = np.zeros((len(texts), self.vectors.shape[1]), np.float32)
         for i, text in enumerate(texts):
-            rows_known = [rows[word] for word in words(text) if word in rows]
-            if rows_known:
-                means[i] = self.vectors[rows_known].mean(0)
+            known = [rows[word] for word in words(text) if word in rows]
+            if known:
+                means[i] = self.vectors[known].mean(0)
         return means
 
     def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
@@ -34,6 +36,6 @@ class WordVectors(FittedVictim):
         return PublishedWords(self.vocabulary, self.vectors)
 
     def coverage(self, texts: Texts) -> Coverage:
-        """Return the share of texts without a known word: zeros are published, under noise the centre of the cube."""
+        """Return the share of texts without a known word: published as zeros, with noise as the centre of the cube."""
         known = set(self.vocabulary)
         return Coverage(unknown=float(np.mean([known.isdisjoint(words(text)) for text in texts])))

@@ -1,28 +1,42 @@
-"""Broken control: DP-Embedding as its authors released and accounted for it (Vu, Tran and Jiang 2019).
+"""Train DP-Embedding with the flaws of its release and of its accounting (broken control; Vu, Tran and Jiang 2019).
 
-The model and the training are those of ``dp_word2vec``; what follows is done as published, and claims what it claims.
+Model and training are those of ``dp_word2vec`` but for the following, and the claim is the authors'.
 
 ``released_code`` (pairs) does what the paper's code does to the gradients:
 
-- It clips the mean of a whole batch, each table's part to C, not each pair's gradient. One pair can turn each table's
-  clipped mean around: 2 C apart in each, sqrt(8) C together, and not C over the batch size.
-- Its noise is s C**2 on that mean, so a smaller C leaves less noise than it promises.
-- Batches follow each other in the order of the text, yet the accountant assumes random samples.
-- The accountant takes the number of words for that of pairs, and leaves the vocabulary out.
+- It clips the mean of a whole batch, each table's part to C, and not each pair's gradient.
+- Its noise is s C**2 on that mean, so a smaller C leaves less noise than promised.
+- Batches are in the order of the text, but the accountant assumes random samples.
+- The accountant takes the number of words for the number of pairs, and leaves the vocabulary out.
 
-(The code's model differs: sampled softmax with 64 negatives shared by a batch, three tensors, 300 dimensions, an exact
-vocabulary.)
+The code's model differs: sampled softmax with 64 negatives shared by a batch, three tensors, 300 dimensions, an exact
+vocabulary.
 
-``paper_accounting`` (users) trains soundly, but counts personal budgets as Algorithm 1-b is described: the users of a
-batch alone are charged, each a share 1/L of what the step costs, and leave when the shares exceed their budget. Every
+``paper_accounting`` (users) trains soundly, but counts personal budgets as Algorithm 1-b is described. It charges the
+sampled users alone, each a share 1/L of the step's cost. Users leave when the shares reach their budget. But every
 user who could have been sampled is exposed in full, so users lose more than their budgets.
 
-What is proved is the true cost of such steps, by the theorems beside the code; with ``vocabulary: exact`` nothing is.
+The true cost of such steps is proved by the theorems below; with ``vocabulary: exact`` nothing is proved.
+
+Theorem (``released_code``). Each batch that holds a pair costs the pair at most a whole Gaussian release with noise
+multiplier s C / sqrt(8), and a batch without it costs nothing.
+
+Proof. One pair can turn each table's clipped mean around: by 2 C in each table, so by sqrt(8) C in both together. The
+noise on the mean is s C**2. The order of the batches is known, so sampling hides nothing.
+
+Theorem (``paper_accounting``). The steps cost a user at most as much as if it stayed for all steps. They also cost at
+most as many whole Gaussian releases as the user can take part in before it leaves.
+
+Proof. Let a user's draws at the steps be independent, and let it leave by its own earlier draws alone. The draw of a
+step depends on nothing before it. So given everything that came out before, the user takes part with a probability of
+at most q. A mixture in which it takes part more rarely is a mixture of the one at q and of the neighbour's, and its
+divergences are no larger (joint convexity). The second bound counts each participation as a release without sampling.
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -31,85 +45,88 @@ from pydantic import Field
 
 from leakboard.claims import TrainingUnit
 from leakboard.errors import RequestError
-from leakboard.models.skip_gram.descent import Descent
+from leakboard.models.skip_gram.noisy_tables import Descent
 from leakboard.models.skip_gram.participation import PaperAccounting
 from leakboard.models.skip_gram.sampling import SequentialBatches
 from leakboard.privacy.accounting.training_budget import TrainingBudget
 from leakboard.suite.options import victim
-from leakboard.victims._private_word2vec.claims import Claims
-from leakboard.victims._private_word2vec.skip_gram import EXAMPLE, LEAST_NOISE, Epsilons, PrivateSkipGram
-from leakboard.victims._private_word2vec.training import Method
+from leakboard.victims._private_word2vec.recipe import EXAMPLE, MIN_NOISE_MULTIPLIER, Epsilons, PrivateSkipGram
+from leakboard.victims._private_word2vec.training import Plan
 from leakboard.victims.dp_word2vec import DPWord2Vec, non_private_recipe
 
 
-class ReleasedCodeClaims(Claims):
-    """What the released code's accountant says, and what is proved of batches whose mean is clipped."""
+class ReleasedCodePlan(Plan):
+    stream_mark = True
+
+    @cached_property
+    def sampler(self) -> SequentialBatches:
+        """Takes batches in the order of the text."""
+        return SequentialBatches(self.pairs.units, self.batch_size)
+
+    @property
+    def descent(self) -> Descent:
+        """Clips the mean of a batch to C and adds noise s C**2 to it; here of the sum, so all is times the batch."""
+        clipping_norm, size = self.options.clipping_norm, self.batch_size
+        deviation = self.cost.noise_multiplier * clipping_norm**2 * size
+        return Descent(self.options.learning_rate, clipping_norm * size, deviation, of_batch=True)
 
     def claimed(self, steps: int) -> float:
-        """Return what an accountant says that takes the number of words for that of pairs."""
-        believed = replace(self.cost, sampling_probability=min(1.0, self.size / self.words), vocabulary_noise=None)
-        return believed.epsilon(steps)
+        """Return the epsilon of an accountant that takes the number of words for the number of pairs."""
+        probability = min(1.0, self.batch_size / len(self.vocabulary.words))
+        return replace(self.cost, sampling_probability=probability, vocabulary_noise=None).epsilon(steps)
 
-    def of_steps(self, steps: int) -> float:
-        """Return what is proved: a pair moves the clipped means by sqrt(8) C at most, whenever its batch comes."""
-        assert isinstance(self.sampler, SequentialBatches), "the released code takes batches in order"
-        true = self.cost.noise_multiplier * self.options.clipping_norm / math.sqrt(8)
-        return replace(self.cost, noise_multiplier=true).visited(self.sampler.visits(steps))
+    def proved_at(self, cost: TrainingBudget, steps: int) -> float:
+        """Return the epsilon of the first theorem."""
+        true = replace(cost, noise_multiplier=cost.noise_multiplier * self.options.clipping_norm / math.sqrt(8))
+        return true.visited(self.sampler.visits(steps))
 
     def details(self, steps: int) -> list[str]:
-        """Return what the code does otherwise, in words."""
+        """Return what the code does differently, in words."""
         return [
-            *super().details(steps),
             f"the batch's mean gradient is clipped, and a pair taken to change it by {self.options.clipping_norm:g}",
             "noise on the mean is the multiplier times the clipping norm squared",
         ]
 
 
-class PaperAccountingClaims(Claims):
-    """What users with budgets of their own are promised, and what is proved of them."""
-
+class PaperAccountingPlan(Plan):
     accounting = "paper"
+    budgets: np.ndarray
+
+    @cached_property
+    def participation(self) -> PaperAccounting:
+        """Lets users leave when their shares of the steps' costs reach their budget."""
+        spent = np.array([self.cost.epsilon(step) for step in range(self.steps + 1)])
+        return PaperAccounting(self.budgets, np.diff(spent), self.batch_size)
 
     def claimed(self, steps: int) -> float:
         """Return the largest budget."""
-        assert self.budgets is not None, "the accounting is of budgets"
         return float(self.budgets.max())
 
     def proved(self, steps: int) -> float:
-        """Return what is proved of all users, infinite where those of some budget lose more than it."""
-        by_budget = self._by_budget(steps)
+        """Return the epsilon proved of all users; infinite if users of some budget lose more than it."""
+        by_budget = self._proved_by_budget(steps)
         exceeded = any(proved > budget for budget, proved in by_budget.items())
         return math.inf if exceeded else max(by_budget.values())
 
     def details(self, steps: int) -> list[str]:
-        """Return the usual details, and what is proved by budget."""
-        if self.options.exact_vocabulary:
+        """Return the usual details, and the proved epsilon by budget."""
+        if self.options.vocabulary == "exact":
             return super().details(steps)
-        return [*super().details(steps), f"proved of users by budget: {_listed(self._by_budget(steps))}"]
+        return [*super().details(steps), f"proved of users by budget: {_in_words(self._proved_by_budget(steps))}"]
 
-    def _by_budget(self, steps: int) -> dict[float, float]:
-        """Return by budget what is proved of users who leave when the paper's shares are spent.
-
-        Theorem. Let a unit's draws at each step be independent, and let it leave by its own earlier draws alone. Given
-        all that came out before, it takes part with a probability of at most q, since the draw of this step depends on
-        nothing before it; and a mixture in which it takes part more rarely is a mixture of the one at q and of the
-        neighbour's, whose divergences are no larger (joint convexity). So the steps cost no more than if it stayed; nor
-        more than as many whole releases as it can take part in. A user whose budget does not pay for being counted is
-        not counted.
-        """
-        assert isinstance(self.participation, PaperAccounting), "users leave by the paper's shares"
-        uncounted = replace(self, cost=replace(self.cost, vocabulary_noise=None))
-        stayed = {claims: claims.of_steps(steps) for claims in (self, uncounted)}
+    def _proved_by_budget(self, steps: int) -> dict[float, float]:
+        """Return the epsilon of the second theorem by budget. Users whose budget is below the cost are not counted."""
+        not_counted = replace(self.cost, vocabulary_noise=None)
+        staying = {cost: self.proved_at(cost, steps) for cost in (self.cost, not_counted)}
         proved = {}
-        for budget in map(float, np.unique(self.participation.budgets)):
-            paying = self if budget >= self.cost.epsilon(0) else uncounted
-            visited = paying.cost.visited(min(steps, self.participation.visits(budget)))
-            proved[budget] = min(stayed[paying], visited)
+        for budget in map(float, np.unique(self.budgets)):
+            cost = self.cost if budget >= self.cost.epsilon(0) else not_counted
+            proved[budget] = min(staying[cost], cost.visited(min(steps, self.participation.visits(budget))))
         return proved
 
 
-def _listed(by_budget: Mapping[float, float]) -> str:
-    """Return each budget with what is proved of its users; of many budgets the range, and how many are exceeded."""
+def _in_words(by_budget: Mapping[float, float]) -> str:
+    """Return the proved epsilon of each budget; of more than five budgets the range, and how many are exceeded."""
     if len(by_budget) <= 5:
         return ", ".join(f"{budget:g}: {epsilon:.3g}" for budget, epsilon in by_budget.items())
     exceeded = sum(proved > budget for budget, proved in by_budget.items())
@@ -117,47 +134,21 @@ def _listed(by_budget: Mapping[float, float]) -> str:
     return f"{range_}, which exceeds {exceeded} of {len(by_budget)} budgets"
 
 
-class ReleasedCode(Method):
-    claims = ReleasedCodeClaims
-    stream_names = ("filter", True)
-
-    def sampler(self, options: PrivateSkipGram, units: int, size: int) -> SequentialBatches:
-        """Return batches in the order of the text."""
-        return SequentialBatches(units, size)
-
-    def descent(self, options: PrivateSkipGram, noise_multiplier: float, size: int) -> Descent:
-        """Return what is done to the mean of a batch, clipped to C with noise s C**2; here of its sum."""
-        clipping_norm = options.clipping_norm
-        deviation = noise_multiplier * clipping_norm**2 * size
-        return Descent(options.learning_rate, clipping_norm * size, deviation, of_batch=True)
-
-
-class SharedCosts(Method):
-    claims = PaperAccountingClaims
-    stream_names = ("paper", False)
-
-    def participation(
-        self, options: PrivateSkipGram, cost: TrainingBudget, budgets: np.ndarray | None, size: int, steps: int
-    ) -> PaperAccounting:
-        """Return what lets users leave whose shares of the batches' costs exceed their budget."""
-        assert budgets is not None, "the accounting is of budgets"
-        spent = np.array([cost.epsilon(step) for step in range(steps + 1)])
-        return PaperAccounting(budgets, np.diff(spent), size)
-
-
 Variant = Literal["released_code", "paper_accounting"]
-UNITS: Mapping[Variant, TrainingUnit] = {"released_code": "pair", "paper_accounting": "user"}
-METHODS: Mapping[Variant, Method] = {"released_code": ReleasedCode(), "paper_accounting": SharedCosts()}
+VARIANTS: Mapping[Variant, tuple[TrainingUnit, type[Plan]]] = {
+    "released_code": ("pair", ReleasedCodePlan),
+    "paper_accounting": ("user", PaperAccountingPlan),
+}
 
 
 @victim(revision=1)
 class DPWord2VecAsPublished(PrivateSkipGram):
     variant: Variant
-    """What is as published: the code's gradients, batches and claim for pairs, or the accounting of users' budgets."""
-    noise_multiplier: Annotated[float, Field(ge=LEAST_NOISE, allow_inf_nan=False)]
+    """released_code: the code's gradients, batches and claim for pairs; paper_accounting: its accounting of budgets."""
+    noise_multiplier: Annotated[float, Field(ge=MIN_NOISE_MULTIPLIER, allow_inf_nan=False)]
     """s; the released code's is 5."""
     budgets: Epsilons | str | None = None
-    """paper_accounting: users' own epsilons: each draws one of these, all as likely, or a column has it."""
+    """paper_accounting: personal epsilons: each user draws one of these, all equally likely, or a column has them."""
 
     epsilon: ClassVar[None] = None
     sampling: ClassVar[Literal["poisson"]] = "poisson"
@@ -182,14 +173,14 @@ class DPWord2VecAsPublished(PrivateSkipGram):
 
     @property
     def unit(self) -> TrainingUnit:
-        """What is protected as one."""
-        return UNITS[self.variant]
+        """The variant's unit."""
+        return VARIANTS[self.variant][0]
 
     @property
-    def method(self) -> Method:
-        """How it departs from ``dp_word2vec``."""
-        return METHODS[self.variant]
+    def plan_type(self) -> type[Plan]:
+        """The variant's training and claims."""
+        return VARIANTS[self.variant][1]
 
     def non_private(self) -> DPWord2Vec:
-        """Return the recipe less what is to protect the training data: ``dp_word2vec`` without noise."""
+        """Return the recipe without its protection: ``dp_word2vec`` without noise."""
         return non_private_recipe(self)

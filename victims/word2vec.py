@@ -1,12 +1,12 @@
-"""Word2Vec (gensim): the word vectors of the recovery study (Zouhri and Abecidan 2021), and their means as documents.
+"""Train Word2Vec with gensim: the word vectors of the recovery study (Zouhri and Abecidan 2021), and their means.
 
-``initialisation`` matters for recovery: gensim 3 drew a word's start vector from a hash of the word, so two models of
-one process started every common word at the same point; gensim 4 draws by row. Training runs in one thread and does not
+``initialisation`` matters for recovery. Gensim 3 drew a word's start vector from a hash of the word, so all models of
+one process started a common word at the same point. Gensim 4 draws by row. Training runs in one thread and does not
 depend on ``PYTHONHASHSEED``.
 
-With ``epsilon`` every word vector is scaled to [0, 1] and released with Laplace(1/epsilon) noise on each coordinate,
-as in the study's section on noise: claimed for a changed word is epsilon, proved d times that. A document is the mean
-of fresh releases of its words. Without ``epsilon`` there is no privacy claim.
+With ``epsilon`` every word vector is scaled to [0, 1] and released with Laplace(1/epsilon) noise on each coordinate, as
+in the study's section on noise. The claim for a changed word is epsilon; d epsilon is proved. A document is the mean of
+fresh releases of its words. Without ``epsilon`` there is no privacy claim.
 """
 
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class Word2Vec(Victim):
     negative: Count = 5
     """Negative samples a word."""
     sample: Annotated[float, Field(ge=0)] = 1e-3
-    """Threshold above which frequent words are thinned out (share of all words)."""
+    """Words above this frequency are downsampled (share of all words)."""
     alpha: Annotated[float, Field(gt=0)] = 0.025
     """First learning rate."""
     min_alpha: Annotated[float, Field(gt=0)] = 1e-4
@@ -49,9 +49,9 @@ class Word2Vec(Victim):
     epochs: Count = 5
     """Passes over the texts."""
     initialisation: Literal["gensim", "word"] = "gensim"
-    """Start vectors by row (gensim 4), or by a hash of the word, alike in all models (as gensim 3 in one process)."""
+    """gensim: start vectors by row (gensim 4); word: by a hash of the word, equal in all models (gensim 3)."""
     epsilon: Positive | None = None
-    """Claimed for one word: its vector is normalised and every coordinate gets noise; null publishes it as it is."""
+    """Claimed for one word: its vector is normalised and every coordinate gets noise; null: no noise."""
 
     publishes: ClassVar[tuple[Publication, ...]] = ("documents", "words", "releases")
 
@@ -100,25 +100,25 @@ def _start_vector(word: str, size: int) -> Floats:
 
 @dataclass(frozen=True)
 class FittedWord2Vec(WordVectors):
-    """A table that lies in [0, 1] where there is noise."""
+    """A table; in [0, 1] if it is released with noise."""
 
     epsilon: float | None = None
 
     @property
     def mechanism(self) -> CubeRelease | None:
-        """The noise on one word's vector, None where there is none."""
+        """The noise on a word's vector; None for no noise."""
         return CubeRelease(self.vectors.shape[1], self.epsilon) if self.epsilon is not None else None
 
     @property
     def claim(self) -> ReleaseClaim | None:
-        """What the study takes for granted, beside what is proved."""
+        """The study's claim, and what is proved."""
         return self.mechanism.claim("word") if self.mechanism else None
 
     def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
-        """Return mean word vectors; under noise those of fresh releases of whatever stands between blanks.
+        """Return mean word vectors; with noise, the means of fresh releases of all strings between blanks.
 
-        What is no known word (punctuation, a rare word, an empty text) is released as the centre of the cube: if it
-        were left out, the number of releases would change with a word, and the noise of their mean would tell.
+        A string that is no known word (punctuation, a rare word, an empty text) is released as the centre of the cube.
+        Without it the number of releases would depend on the word, and the noise of the mean would reveal it.
         """
         if (mechanism := self.mechanism) is None:
             return self.mean_vectors(texts)
@@ -126,11 +126,11 @@ class FittedWord2Vec(WordVectors):
         table = np.concatenate([self.vectors, np.full((1, self.vectors.shape[1]), 0.5, np.float32)])
         means = np.empty((len(texts), self.vectors.shape[1]), np.float32)
         for i, text in enumerate(texts):
-            places = [rows.get("".join(words(part)), -1) for part in text.split()] or [-1]
-            means[i] = mechanism.release(table[places], rng).mean(0)
+            released_rows = [rows.get("".join(words(part)), -1) for part in text.split()] or [-1]
+            means[i] = mechanism.release(table[released_rows], rng).mean(0)
         return means
 
     def publish_words(self, texts: Texts, rng: np.random.Generator) -> PublishedWords:
-        """Return the whole table, each vector released once where there is noise."""
+        """Return the whole table; with noise, each vector is released once."""
         vectors = self.vectors if self.mechanism is None else self.mechanism.release(self.vectors, rng)
         return PublishedWords(self.vocabulary, vectors)

@@ -1,1 +1,1 @@
-"""What attacks on training data share."""
+"""Share features and shadow models between attacks on training data."""

@@ -1,10 +1,9 @@
-"""What a published word table shows of the texts that it was trained on: losses, norms, and likelihood ratios of them.
+"""Compute features of training texts in a published word table: losses, norms, and their likelihood ratios.
 
-The loss of skip-gram needs output vectors, which are not published. `ContextModel` makes its own: skip-gram with
+The loss of skip-gram needs output vectors, which are not published, so `ContextModel` estimates them. Skip-gram with
 negative sampling factorises a matrix of pointwise mutual information (Levy and Goldberg 2014; they subtract the log of
-the number of negatives), so output vectors that go with published input vectors W are about the ridge regression of the
-positive part of that matrix, counted in the attacker's own texts, on W. A pair that was trained on has a higher product
-than one that was not.
+the number of negatives). The attacker counts the positive part of that matrix in auxiliary texts. Its ridge regression
+on the published input vectors gives output vectors. A pair in the training data has a larger product than another pair.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from leakboard.models.skip_gram.pairs import Pairs, pairs_of
 from leakboard.threats.oracle import Oracle
 
 CHUNK = 1 << 18
-"""Pairs whose products are worked out at once."""
+"""Pairs whose products are computed together."""
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class ContextModel:
-    """A published table with output vectors of the attacker's own."""
+    """A published table with the attacker's output vectors."""
 
     words: list[str]
     inputs: Floats
@@ -42,27 +41,27 @@ class ContextModel:
 
     @classmethod
     def of(cls, published: PublishedWords, texts: Sequence[str], window: int, ridge: float) -> ContextModel:
-        """Work out the output vectors.
+        """Estimate the output vectors.
 
         Args:
             published: a static table.
-            texts: of the attacker's own.
+            texts: the attacker's.
             window: of its pairs (words).
             ridge: weight of the penalty, over the mean square of a published coordinate.
         """
         from scipy import sparse
 
-        from leakboard.models.skip_gram.vocabulary import POWER
+        from leakboard.models.skip_gram.vocabulary import NEGATIVES_POWER
 
         inputs = published.vectors.astype(np.float64)
         pairs = pairs_of([words(text) for text in texts], None, published.words, window)
         size = len(published.words)
         counts = sparse.coo_matrix((np.ones(len(pairs.centres)), (pairs.centres, pairs.contexts)), (size, size))
-        counts = counts.tocsr().tocoo()  # the same pair once
-        of_centre = np.bincount(counts.row, counts.data, size)
-        drawn = np.bincount(counts.col, counts.data, size) ** POWER
+        counts = counts.tocsr().tocoo()  # adds up equal pairs
+        centre_counts = np.bincount(counts.row, counts.data, size)
+        drawn = np.bincount(counts.col, counts.data, size) ** NEGATIVES_POWER
         drawn /= max(drawn.sum(), 1.0)
-        information = np.log(counts.data / (of_centre[counts.row] * drawn[counts.col]))
+        information = np.log(counts.data / (centre_counts[counts.row] * drawn[counts.col]))
         matrix = sparse.csr_matrix((np.maximum(information, 0.0), (counts.row, counts.col)), (size, size))
         square = inputs.T @ inputs
         square += (ridge * np.trace(square) / len(square) + 1e-12) * np.eye(len(square))
@@ -70,9 +69,9 @@ class ContextModel:
         return cls(published.words, published.vectors, outputs.astype(np.float32), window)
 
     def features(self, units: Sequence[Texts]) -> Array:
-        """Return of each unit its mean loss and the mean log norm of its words, float64 (n, 2).
+        """Return the mean loss of each unit and the mean log norm of its words, float64 (n, 2).
 
-        A unit without a pair of known words has the loss of a coin toss and the mean of the others' norms.
+        A unit without a pair of known words gets the loss of a coin flip and the mean norm of the others.
         """
         pairs, sizes = self._pairs(units)
         losses = np.empty(len(pairs.centres))
@@ -84,9 +83,8 @@ class ContextModel:
         owners = np.repeat(np.arange(len(units)), sizes)
         has_pairs = sizes > 0
         features = np.empty((len(units), 2))
-        for column, (values, missing) in enumerate(
-            ((losses, math.log(2)), (norms, float(norms.mean()) if len(norms) else 0.0))
-        ):
+        mean_norm = float(norms.mean()) if len(norms) else 0.0
+        for column, (values, missing) in enumerate(((losses, math.log(2)), (norms, mean_norm))):
             sums = np.bincount(owners, values, len(units))
             features[:, column] = np.where(has_pairs, sums / np.maximum(sizes, 1), missing)
         return features
@@ -95,17 +93,16 @@ class ContextModel:
         texts = [words(text) for unit in units for text in unit]
         owners = np.repeat(np.arange(len(units)), [len(unit) for unit in units])
         pairs = pairs_of(texts, owners, self.words, self.window)
-        assert pairs.starts is not None, "texts with owners have units"
         sizes = np.diff(pairs.starts)
         return pairs, np.concatenate([sizes, np.zeros(len(units) - len(sizes), np.int64)])
 
 
 @dataclass(frozen=True)
 class FeatureExtractor:
-    """Turns a published table into features of units."""
+    """Compute features of units from a published table."""
 
     texts: list[str]
-    """Of the attacker's own."""
+    """The attacker's."""
     window: int
     ridge: float
 
@@ -116,37 +113,37 @@ class FeatureExtractor:
 
 @dataclass(frozen=True)
 class LikelihoodRatio:
-    """How likely a unit's features are with it and without it in training (LiRA; Carlini et al. 2022, algorithm 1).
+    """Likelihood ratio of a unit's features with and without it in training (LiRA; Carlini et al. 2022, algorithm 1).
 
-    Normal laws that share a covariance. What training on a unit changes is estimated unit by unit and drawn towards the
-    mean over all units, the more the fewer the shadow models and the more alike the units (James and Stein 1961, as
-    empirical Bayes, feature by feature): two models with a unit and two without tell hardly more than noise of it.
+    Both distributions are normal with the same covariance. The change by training on a unit is estimated for each unit,
+    then shrunk towards the mean of all units (James and Stein 1961, as empirical Bayes, for each feature). Few shadow
+    models, or similar units, shrink it more: two models with a unit and two without show little but noise.
     """
 
     middle: Array
-    """float64 (n, f), half way between the means with and without the unit."""
+    """float64 (n, f), mid-point of the means with and without the unit."""
     change: Array
-    """float64 (n, f), what training on the unit adds."""
+    """float64 (n, f), the mean with the unit minus the mean without it."""
     precision: Array
     """float64 (f, f), inverse of the shared covariance."""
 
     @classmethod
     def of(cls, features: Array, included: NDArray[np.bool_]) -> LikelihoodRatio:
-        """Fit the laws.
+        """Fit the distributions.
 
         Args:
             features: float64 (models, n, f).
-            included: bool (models, n), whether a model holds the unit; both occur for every unit.
+            included: bool (models, n), whether a model was trained on the unit; both must occur for every unit.
         """
-        held = included[:, :, None]
-        inside = (features * held).sum(0) / held.sum(0)
-        outside = (features * ~held).sum(0) / (~held).sum(0)
-        rest = (features - np.where(held, inside, outside)).reshape(-1, features.shape[2])
+        member = included[:, :, None]
+        inside = (features * member).sum(0) / member.sum(0)
+        outside = (features * ~member).sum(0) / (~member).sum(0)
+        residuals = (features - np.where(member, inside, outside)).reshape(-1, features.shape[2])
         freedom = max(included.size - 2 * included.shape[1], 1)
-        covariance = rest.T @ rest / freedom
+        covariance = residuals.T @ residuals / freedom
         covariance += 1e-9 * (np.trace(covariance) + 1e-12) * np.eye(len(covariance))
         change = inside - outside
-        by_chance = np.diag(covariance) * (1 / held.sum(0) + 1 / (~held).sum(0)).mean(0)
+        by_chance = np.diag(covariance) * (1 / member.sum(0) + 1 / (~member).sum(0)).mean(0)
         reliability = np.clip(1 - by_chance / (change.var(0) + 1e-300), 0.0, 1.0)
         change = change.mean(0) + reliability * (change - change.mean(0))
         return cls((inside + outside) / 2, change, np.linalg.inv(covariance))
@@ -166,11 +163,11 @@ def shadow_features(
         auxiliary: the attacker's texts.
         units: candidates or canaries.
         features_of: extracts the features of a table.
-        models: how many, an even number.
+        models: number of models, even.
         seed: of the halves and of the training.
 
     Returns:
-        The features, float64 (models, n, f), and what each model holds, bool (models, n).
+        The features, float64 (models, n, f), and whether each model was trained on each unit, bool (models, n).
     """
     rng = np.random.default_rng(seed)
     included = np.zeros((models, len(units)), bool)
@@ -180,10 +177,10 @@ def shadow_features(
     for model in range(models):
         log_progress(f"shadow model {model + 1} of {models}")
         fitted = oracle.train_shadow(int(rng.integers(2**31)), with_texts(auxiliary, units, included[model]))
-        features.append(features_of(table(fitted, rng), units))
+        features.append(features_of(static_table(fitted, rng), units))
     return np.stack(features), included
 
 
-def table(fitted: FittedVictim, rng: np.random.Generator) -> PublishedWords:
-    """Return a static table that a model publishes."""
+def static_table(fitted: FittedVictim, rng: np.random.Generator) -> PublishedWords:
+    """Return the static table that a model publishes."""
     return fitted.publish_words(Texts([]), rng)

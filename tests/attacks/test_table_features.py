@@ -1,4 +1,4 @@
-"""What a word table shows of units of text, and how likely that is with and without them in training."""
+"""Test the features of units in a word table, and their likelihood with and without the unit in training."""
 
 import itertools
 
@@ -11,7 +11,7 @@ from leakboard.attacks._membership.training_data import ContextModel, Likelihood
 from leakboard.interfaces import PublishedWords, Texts
 
 
-def test_the_likelihood_ratio_is_that_of_normal_laws():
+def test_the_likelihood_ratio_is_that_of_normal_distributions():
     rng = np.random.default_rng(0)
     included = np.array([[True, False, True], [False, True, True], [True, False, False], [False, True, False]] * 500)
     covariance = np.array([[1.0, 0.6], [0.6, 2.0]])
@@ -21,13 +21,13 @@ def test_the_likelihood_ratio_is_that_of_normal_laws():
     ratio = LikelihoodRatio.of(features, included)
     for unit in range(3):
         at = rng.normal(size=2)
-        laws = [stats.multivariate_normal(means[side, unit], covariance) for side in (1, 0)]
-        expected = laws[0].logpdf(at) - laws[1].logpdf(at)
+        inside, outside = (stats.multivariate_normal(means[side, unit], covariance) for side in (1, 0))
+        expected = inside.logpdf(at) - outside.logpdf(at)
         assert ratio(np.tile(at, (3, 1)))[unit] == pytest.approx(expected, abs=0.25)
 
 
-def test_few_models_share_what_they_see_of_all_units():
-    """With four models and units that change alike, the shared change tells members better than each one's own."""
+def test_a_change_shared_by_all_units_finds_members_better_than_separate_changes():
+    """The units change equally, and there are only four models."""
     rng = np.random.default_rng(0)
     units, spread = 2000, 1.5
     included = np.array([[True, True, False, False]] * units).T
@@ -35,15 +35,15 @@ def test_few_models_share_what_they_see_of_all_units():
     features = included[:, :, None] + rng.normal(0, spread, (4, units, 1))
     target = members[:, None] + rng.normal(0, spread, (units, 1))
     ratio = LikelihoodRatio.of(features, included)
-    own = ratio.middle, features[:2].mean(0) - features[2:].mean(0)
-    alone = ((target - own[0]) * own[1])[:, 0]
+    separate_change = features[:2].mean(0) - features[2:].mean(0)
+    separate = ((target - ratio.middle) * separate_change)[:, 0]
 
     def area(scores):
         return stats.mannwhitneyu(scores[members], scores[~members]).statistic / (members.sum() * (~members).sum())
 
     error = 1 / np.sqrt(3 * units)
-    assert area(ratio(target)) > area(alone) + 4 * error
-    assert ratio.change.std() < 0.3 * own[1].std()
+    assert area(ratio(target)) > area(separate) + 4 * error
+    assert ratio.change.std() < 0.3 * separate_change.std()
 
 
 class TestContextModel:
@@ -71,11 +71,10 @@ class TestContextModel:
 
     def test_features_are_the_mean_loss_and_the_mean_log_norm(self):
         model, vectors = self.model()
-        found = model.features([Texts(["a b", "c x d"]), Texts(["c d"]), Texts(["x"])])
+        features = model.features([Texts(["a b", "c x d"]), Texts(["c d"]), Texts(["x"])])
         for row, (first, second) in ((0, (0, 1)), (1, (2, 3))):
             products = [vectors[first] @ model.outputs[second], vectors[second] @ model.outputs[first]]
-            assert found[row, 0] == pytest.approx(np.mean(np.log1p(np.exp(-np.array(products)))), rel=1e-4)
-            assert found[row, 1] == pytest.approx(
-                np.log(np.linalg.norm(vectors[[first, second]], axis=1)).mean(), rel=1e-4
-            )
-        assert found[2, 0] == pytest.approx(np.log(2))
+            norms = np.log(np.linalg.norm(vectors[[first, second]], axis=1))
+            assert features[row, 0] == pytest.approx(np.mean(np.log1p(np.exp(-np.array(products)))), rel=1e-4)
+            assert features[row, 1] == pytest.approx(norms.mean(), rel=1e-4)
+        assert features[2, 0] == pytest.approx(np.log(2))

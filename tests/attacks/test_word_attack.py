@@ -1,4 +1,4 @@
-"""Word recovery against fake victims whose vectors are known: planted truths, both ways."""
+"""Test word recovery against fake victims with known vectors: planted truths on both sides."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -23,15 +23,15 @@ SIZE = 20
 
 @dataclass(frozen=True)
 class Static(FittedVictim):
-    """A victim with a given table; whoever trains its recipe gets the attacker's."""
+    """A victim with a given table; its recipe trained again gives the attacker's table."""
 
     table: np.ndarray
-    own: np.ndarray
+    attacker_table: np.ndarray
     words: tuple = tuple(WORDS)
     trainable: ClassVar = True
 
     def fit(self, corpus, seed):
-        return Static(self.own, self.own)
+        return Static(self.attacker_table, self.attacker_table)
 
     def non_private(self):
         return self
@@ -41,7 +41,7 @@ class Static(FittedVictim):
 
 
 class Contextual(FittedVictim):
-    """Gives every occurrence the word's vector plus noise."""
+    """Publishes the word's vector plus noise for every occurrence."""
 
     def __init__(self, table, noise):
         self.table, self.noise = table, noise
@@ -56,7 +56,7 @@ class Contextual(FittedVictim):
 
 @pytest.fixture(scope="module")
 def corpus(make_corpus):
-    """Word i stands in the first 1 + (299 - i) // 10 train texts, so that frequencies fall with the number."""
+    """Return a corpus with word i in the first 1 + (299 - i) // 10 train texts: frequencies fall with the number."""
     train = [" ".join(w for i, w in enumerate(WORDS) if t <= (299 - i) // 10) for t in range(30)]
     splits = {"train": train, "dev": train[:1], "test": [" ".join(WORDS[i : i + 10]) for i in range(0, 300, 10)]}
     return make_corpus({k: {"text": v, "s": [0] * len(v)} for k, v in splits.items()}, [("s", ("a",), "attribute")])
@@ -75,11 +75,11 @@ def recovered(victim, corpus, **options):
 
 
 def tables(noise=0.0, seed=0):
-    """Return an attacker's table, a rotated noisy copy of it, and an independent one."""
+    """Return the attacker's table, a rotated noisy copy of it, and an independent one."""
     rng = np.random.default_rng(seed)
-    own = rng.normal(size=(len(WORDS), SIZE))
+    table = rng.normal(size=(len(WORDS), SIZE))
     rotation, _ = np.linalg.qr(rng.normal(size=(SIZE, SIZE)))
-    return own, own @ rotation + noise * rng.normal(size=own.shape), rng.normal(size=own.shape)
+    return table, table @ rotation + noise * rng.normal(size=table.shape), rng.normal(size=table.shape)
 
 
 def at_chance(metric, candidates):
@@ -88,110 +88,110 @@ def at_chance(metric, candidates):
 
 
 def test_an_identical_table_is_read_completely(corpus):
-    own, _, _ = tables()
-    found, result = recovered(Static(own, own), corpus)
-    assert found["recall@1"].value == found["mean_reciprocal_rank"].value == 1
-    assert found["empirical_privacy"].value == 0
-    assert found["recall@1"].n == 300
-    assert found["sentence_words_right"].value == 1
+    table, _, _ = tables()
+    metrics, result = recovered(Static(table, table), corpus)
+    assert metrics["recall@1"].value == metrics["mean_reciprocal_rank"].value == 1
+    assert metrics["empirical_privacy"].value == 0
+    assert metrics["recall@1"].n == 300
+    assert metrics["sentence_words_right"].value == 1
     assert result.sentences[0].recovered == result.sentences[0].text
 
 
 def test_an_independent_table_is_guessed_at_chance(corpus):
-    own, _, other = tables()
+    table, _, independent = tables()
     for align in ("none", "anchors", "iterative"):
-        found, _ = recovered(Static(other, own), corpus, align=align, anchors=30)
-        assert at_chance(found["recall@1"], 1)
-        assert at_chance(found["recall@5"], 5)
+        metrics, _ = recovered(Static(independent, table), corpus, align=align, anchors=30)
+        assert at_chance(metrics["recall@1"], 1)
+        assert at_chance(metrics["recall@5"], 5)
 
 
 def test_a_rotated_table_is_safe_until_it_is_aligned(corpus):
-    own, rotated, _ = tables()
-    found, _ = recovered(Static(rotated, own), corpus, align="none")
-    assert at_chance(found["recall@5"], 5)
-    found, _ = recovered(Static(rotated, own), corpus, align="anchors", anchors=50)
-    assert found["recall@1"].value == 1
+    table, rotated, _ = tables()
+    metrics, _ = recovered(Static(rotated, table), corpus, align="none")
+    assert at_chance(metrics["recall@5"], 5)
+    metrics, _ = recovered(Static(rotated, table), corpus, align="anchors", anchors=50)
+    assert metrics["recall@1"].value == 1
 
 
 def test_anchors_are_the_most_frequent_words_and_left_out_of_the_score(corpus):
-    own, rotated, _ = tables()
-    found, result = recovered(Static(rotated, own), corpus, align="anchors", anchors=50)
-    assert found["recall@1"].n == result.test_size == 250
+    table, rotated, _ = tables()
+    metrics, result = recovered(Static(rotated, table), corpus, align="anchors", anchors=50)
+    assert metrics["recall@1"].n == result.test_size == 250
     assert [s.words for s in result.sentences[:6]] == [0] * 5 + [10]
     assert all(s.recovered.replace("[", "").replace("]", "") == s.text for s in result.sentences)
-    assert result.sentences[0].recovered.startswith("[")  # it was an anchor, and is no discovery
-    assert found["sentence_words_right"].n == 250
+    assert result.sentences[0].recovered.startswith("[")  # an anchor is not recovered
+    assert metrics["sentence_words_right"].n == 250
 
 
 def test_iterating_makes_up_for_few_anchors(corpus):
-    own, rotated, _ = tables(noise=0.3)
+    table, rotated, _ = tables(noise=0.3)
     scores = {}
     for align in ("anchors", "iterative"):
-        found, result = recovered(Static(rotated, own), corpus, align=align, anchors=SIZE - 10)
-        scores[align] = found["recall@1"].value
+        metrics, result = recovered(Static(rotated, table), corpus, align=align, anchors=SIZE - 10)
+        scores[align] = metrics["recall@1"].value
     assert scores["iterative"] > scores["anchors"] + 0.1
     assert scores["iterative"] > 0.95
     assert result.details.startswith("rotated by 10 anchors and ")
 
 
-def test_no_common_anchor_and_no_word_left_are_told(corpus):
-    own, _, _ = tables()
-    strange = Static(own, own, words=tuple(f"x{word}" for word in WORDS))
+def test_no_common_anchor_and_no_word_left_are_errors(corpus):
+    table, _, _ = tables()
+    strange = Static(table, table, words=tuple(f"x{word}" for word in WORDS))
     with pytest.raises(NotApplicable, match="no anchor word is known to attacker and victim"):
         recovered(strange, corpus, align="anchors")
     with pytest.raises(NotApplicable, match="no published word is left"):
-        recovered(Static(own, own), corpus, align="anchors", anchors=300)
+        recovered(Static(table, table), corpus, align="anchors", anchors=300)
 
 
 def test_words_that_the_attacker_does_not_know_stay_in_the_denominator(corpus):
-    own, _, _ = tables()
+    table, _, _ = tables()
     half = tuple(word if i % 2 else f"x{word}" for i, word in enumerate(WORDS))
-    found, _ = recovered(Static(own, own, words=half), corpus)
-    assert found["recall@1"].value == found["known_to_attacker"].value == 0.5
+    metrics, _ = recovered(Static(table, table, words=half), corpus)
+    assert metrics["recall@1"].value == metrics["known_to_attacker"].value == 0.5
 
 
-def test_order_of_the_rows_gives_nothing_away(corpus):
-    """All vectors alike: an attack that trusted the rows' order would score 1."""
-    own = np.ones((len(WORDS), SIZE))
-    found, _ = recovered(Static(own, own), corpus)
-    assert found["recall@1"].value <= 2 / 300
+def test_the_order_of_the_rows_gives_nothing_away(corpus):
+    """All vectors are equal: an attack that used the order of the rows would score 1."""
+    table = np.ones((len(WORDS), SIZE))
+    metrics, _ = recovered(Static(table, table), corpus)
+    assert metrics["recall@1"].value <= 2 / 300
 
 
-def test_approximate_search_is_told(corpus):
-    own, _, other = tables()
-    _, result = recovered(Static(other, own), corpus, exact_limit=100)
+def test_approximate_search_is_reported(corpus):
+    table, _, independent = tables()
+    _, result = recovered(Static(independent, table), corpus, exact_limit=100)
     assert "approximate search with recall 0." in result.details
 
 
 class TestContextual:
-    """One vector a word occurrence."""
+    """A victim with a vector for each occurrence of a word."""
 
-    def test_words_with_a_vector_of_their_own_are_read(self, corpus):
-        own, _, _ = tables()
-        found, result = recovered(Contextual(own, 0.1), corpus, own_texts=30)
-        assert found["recall@1"].value == 1
-        assert found["recall@1"].n == 300
+    def test_words_with_distinct_vectors_are_recovered(self, corpus):
+        table, _, _ = tables()
+        metrics, result = recovered(Contextual(table, 0.1), corpus, own_texts=30)
+        assert metrics["recall@1"].value == 1
+        assert metrics["recall@1"].n == 300
         assert result.sentences[-1].recovered == result.sentences[-1].text
 
-    def test_noise_alone_is_guessed_no_better_than_words_are_frequent(self, corpus):
-        found, _ = recovered(Contextual(np.zeros((300, SIZE)), 1.0), corpus, own_texts=30)
+    def test_noise_alone_is_guessed_by_the_frequency_of_words(self, corpus):
+        metrics, _ = recovered(Contextual(np.zeros((300, SIZE)), 1.0), corpus, own_texts=30)
         share = 30 / sum(len(text.split()) for text in corpus.texts("train"))
-        assert found["recall@1"].value * 300 <= stats.binom(300, share).ppf(0.9999)
+        assert metrics["recall@1"].value * 300 <= stats.binom(300, share).ppf(0.9999)
 
     def test_candidates_are_distinct_words(self, corpus):
-        own, _, _ = tables()
+        table, _, _ = tables()
         attack = NearestNeighbour(candidates=5)
-        victim = Contextual(own, 1.0)
-        side, own = side_of(victim, corpus, seed=0), corpus.only("train", "dev")
-        seen = WordsView(own, contextual=True, claim=None, oracle=Oracle(side, own))
-        guesses = attack.fit(seen, 0)(side.published.words.vectors)
+        victim = Contextual(table, 1.0)
+        side, auxiliary = side_of(victim, corpus, seed=0), corpus.only("train", "dev")
+        view = WordsView(auxiliary, contextual=True, claim=None, oracle=Oracle(side, auxiliary))
+        guesses = attack.fit(view, 0)(side.published.words.vectors)
         for row in guesses.ranked.tolist():
             assert min(row) >= 0
             assert len(set(row)) == len(row) == 5
 
-    def test_every_own_word_occurring_once(self, make_corpus):
+    def test_words_that_the_attacker_has_once(self, make_corpus):
         texts = {"train": [" ".join(reversed(WORDS))], "dev": ["word000"], "test": [" ".join(WORDS)]}
         columns = {k: {"text": v, "s": [0]} for k, v in texts.items()}
         corpus = make_corpus(columns, [("s", ("a",), "attribute")])
-        own, _, _ = tables()
-        assert recovered(Contextual(own, 0.0), corpus)[0]["recall@1"].value == 1
+        table, _, _ = tables()
+        assert recovered(Contextual(table, 0.0), corpus)[0]["recall@1"].value == 1

@@ -1,4 +1,4 @@
-"""The noise of private training: its generator against published values, its normal numbers against their law."""
+"""Test the noise of private training: the generator by published values, the normal numbers by their distribution."""
 
 import numpy as np
 import pytest
@@ -27,16 +27,15 @@ def draw(key, size, block=0):
         ),
     ],
 )
-def test_philox_gives_the_published_answers(counter, key, expected):
-    """The known answers that Random123 is shipped with."""
+def test_philox_gives_the_known_answers_of_random123(counter, key, expected):
     with np.errstate(over="ignore"):
-        found = philox.py_func(*map(np.uint32, (*counter, *key)))
-    assert " ".join(f"{int(word):08x}" for word in found) == expected
+        words = philox.py_func(*map(np.uint32, (*counter, *key)))
+    assert " ".join(f"{int(word):08x}" for word in words) == expected
 
 
-def test_numbers_are_box_and_muller_of_these_words_in_double_precision():
+def test_numbers_are_box_and_muller_in_double_precision():
     key, block = 0x0123456789ABCDEF, 5
-    found, _ = draw(key, BLOCK, block)
+    numbers, _ = draw(key, BLOCK, block)
     with np.errstate(over="ignore"):
         words = [
             philox.py_func(*(np.uint32(w) for w in (lane, block, 0, 0, key & 0xFFFFFFFF, key >> 32)))
@@ -53,10 +52,10 @@ def test_numbers_are_box_and_muller_of_these_words_in_double_precision():
         return radius * np.cos(turn), radius * np.sin(turn)
 
     expected = np.concatenate([*pair(a, b), *pair(c, d)])
-    assert np.abs(found - expected).max() < 2e-6
+    assert np.abs(numbers - expected).max() < 2e-6
 
 
-class TestLaw:
+class TestDistribution:
     N = 1_000_000
 
     @pytest.fixture(scope="class")
@@ -71,7 +70,7 @@ class TestLaw:
         assert abs((numbers**4).mean() - 3) < 4 * (96 / self.N) ** 0.5
 
     @pytest.mark.parametrize("beyond", [2.0, 3.0, 4.0])
-    def test_tails_have_their_weight(self, numbers, beyond):
+    def test_tails_have_the_right_weight(self, numbers, beyond):
         expected = 2 * stats.norm.sf(beyond) * self.N
         assert abs((np.abs(numbers) > beyond).sum() - expected) < 4 * expected**0.5
 
@@ -80,12 +79,12 @@ class TestLaw:
         for values in (numbers, numbers**2):
             assert abs(np.corrcoef(values[:-lag], values[lag:])[0, 1]) < 4 / self.N**0.5
 
-    def test_other_keys_and_later_blocks_are_other_numbers(self, numbers):
+    def test_other_keys_give_uncorrelated_numbers(self, numbers):
         for other in (draw(2**62 + 12_346, self.N)[0], draw(12_345, self.N)[0]):
             assert abs(np.corrcoef(numbers, other)[0, 1]) < 4 / self.N**0.5
 
 
-def test_goes_on_where_it_stopped():
+def test_a_stream_continues_where_it_stopped():
     whole, _ = draw(7, 3 * BLOCK)
     first, stream = draw(7, BLOCK)
     later = np.empty(2 * BLOCK, np.float32)
@@ -93,8 +92,4 @@ def test_goes_on_where_it_stopped():
     assert stream.block == 3
     np.testing.assert_array_equal(np.concatenate([first, later]), whole)
     np.testing.assert_array_equal(draw(7, 2 * BLOCK, block=1)[0], later)
-
-
-def test_a_part_of_a_block_uses_it_up():
-    _, stream = draw(7, BLOCK + 1)
-    assert stream.block == 2
+    assert draw(7, BLOCK + 1)[1].block == 2  # the rest of a block is skipped

@@ -1,4 +1,4 @@
-"""The counted vocabulary against the theorem in its module; given and exact ones; every fault of a list in one line."""
+"""Test the noisy vocabulary by the theorem in its module, exact and given vocabularies, and the errors of a list."""
 
 import math
 from collections import Counter
@@ -13,30 +13,23 @@ from leakboard.models.skip_gram.vocabulary import counted, exact, read, threshol
 
 LETTERS = list("abcdefgh")
 BACKGROUND = [[letter] for letter in LETTERS for _ in range(3)]
-"""Units of one word that lift every letter above the threshold, so that counts without noise can be read."""
+"""Units of one word that lift every letter above the threshold, so that its count is returned."""
 
 
-def count(texts, owners, window=1, *, noise=1e-9, failure=1e-4, most=None, seed=0):
-    return counted(
-        texts,
-        owners,
-        window,
-        noise_multiplier=noise,
-        failure=failure,
-        most=most,
-        generator=np.random.default_rng(seed),
-    )
+def count(texts, owners, window=1, *, noise=1e-9, failure=1e-4, max_words=None, seed=0):
+    options = {"noise_multiplier": noise, "failure": failure, "max_words": max_words}
+    return counted(texts, owners, window, **options, generator=np.random.default_rng(seed))
 
 
 def histogram(texts, owners, window=1):
-    """Return the count of each letter, to 1e-7; all are above the threshold."""
+    """Return the count of each letter in the texts, to 1e-7."""
     if owners is None:
-        texts = [*texts, *([letter] * 3 for letter in LETTERS)]  # of three equal words, four pairs
+        texts = [*texts, *([letter] * 3 for letter in LETTERS)]  # three equal words make four pairs
     else:
         texts, owners = texts + BACKGROUND, [*owners, *range(1000, 1000 + len(BACKGROUND))]
-    found = count(texts, owners, window)
-    assert sorted(found.words) == LETTERS
-    return np.array([found.counts[found.words.index(letter)] for letter in LETTERS]) - (4 if owners is None else 3)
+    result = count(texts, owners, window)
+    assert sorted(result.words) == LETTERS
+    return np.array([result.counts[result.words.index(letter)] for letter in LETTERS]) - (4 if owners is None else 3)
 
 
 def random_texts(rng, texts):
@@ -45,7 +38,7 @@ def random_texts(rng, texts):
 
 class TestSensitivity:
     @pytest.mark.parametrize("seed", range(20))
-    def test_a_user_adds_a_vector_of_norm_one_however_much_it_wrote(self, seed):
+    def test_a_user_adds_a_vector_of_norm_one_for_any_number_of_texts(self, seed):
         rng = np.random.default_rng(seed)
         texts, owners = random_texts(rng, 12), rng.integers(0, 4, 12)
         whole = histogram(texts, owners.tolist())
@@ -59,21 +52,20 @@ class TestSensitivity:
 
     @pytest.mark.parametrize("window", [1, 2, 5])
     def test_a_pair_adds_one_to_its_centre(self, window):
-        """What the counting of pairs adds up to: every (centre, context) within the window, once."""
         texts = random_texts(np.random.default_rng(window), 15)
         pairs = Counter(
             text[i] for text in texts for i in range(len(text)) for j in range(len(text)) if 0 < abs(i - j) <= window
         )
         lifted = dict.fromkeys(LETTERS, 4 if window == 1 else 6)
-        found = count([*texts, *([letter] * 3 for letter in LETTERS)], None, window)
-        expected = [lifted[letter] + pairs[letter] for letter in found.words]
-        np.testing.assert_allclose(found.counts, expected, atol=1e-6)
+        result = count([*texts, *([letter] * 3 for letter in LETTERS)], None, window)
+        expected = [lifted[letter] + pairs[letter] for letter in result.words]
+        np.testing.assert_allclose(result.counts, expected, atol=1e-6)
 
     def test_a_word_alone_in_its_text_is_in_no_pair(self):
         assert histogram([["a"], ["b", "a"]], None).round(6).tolist() == [1, 1, 0, 0, 0, 0, 0, 0]
 
     def test_only_the_most_frequent_words_of_a_unit_are_counted(self, monkeypatch):
-        monkeypatch.setattr(vocabulary, "MOST_WORDS", 2)
+        monkeypatch.setattr(vocabulary, "MAX_WORDS_PER_UNIT", 2)
         added = histogram([list("aaabbbbcch")], [0])
         np.testing.assert_allclose(added, [0.6, 0.8, 0, 0, 0, 0, 0, 0], atol=1e-6)
 
@@ -87,8 +79,8 @@ class TestNoise:
         """Return the noisy counts of a and b, float64 (runs, 2): 60 and 30 users of one word."""
         texts, rows = [["a"]] * 60 + [["b"]] * 30, []
         for seed in range(cls.RUNS):
-            found = count(texts, list(range(90)), noise=cls.NOISE, failure=0.1, seed=seed)
-            rows.append([found.counts[found.words.index(word)] for word in ("a", "b")])
+            result = count(texts, list(range(90)), noise=cls.NOISE, failure=0.1, seed=seed)
+            rows.append([result.counts[result.words.index(word)] for word in ("a", "b")])
         return np.array(rows)
 
     def test_counts_have_the_stated_mean_and_deviation(self, noisy):
@@ -96,84 +88,84 @@ class TestNoise:
         assert np.abs(noisy.std(0) / self.NOISE - 1).max() < 4 / math.sqrt(2 * self.RUNS)
         assert stats.kstest((noisy[:, 0] - 60) / self.NOISE, "norm").pvalue > 1e-3
 
-    def test_each_word_has_noise_of_its_own(self, noisy):
+    def test_the_noise_of_two_words_is_independent(self, noisy):
         assert abs(np.corrcoef(noisy.T)[0, 1]) < 4 / math.sqrt(self.RUNS)
 
     def test_order_follows_the_noisy_counts(self):
-        """Words of nearly equal counts: every order comes out, and the counts always fall."""
+        """Words with equal counts occur in every order, and the counts always fall."""
         texts = [[word] for word in "abc" for _ in range(40)]
         orders = set()
         for seed in range(60):
-            found = count(texts, list(range(120)), noise=3.0, failure=0.5, seed=seed)
-            assert (np.diff(found.counts) < 0).all()
-            orders.add("".join(found.words))
+            result = count(texts, list(range(120)), noise=3.0, failure=0.5, seed=seed)
+            assert (np.diff(result.counts) < 0).all()
+            orders.add("".join(result.words))
         assert orders == {"abc", "acb", "bac", "bca", "cab", "cba"}
 
-    def test_at_most_so_many_words(self):
+    def test_max_words_keeps_the_most_frequent(self):
         texts = [[word] for n, word in enumerate("abcd") for _ in range(40 + 20 * n)]
-        assert count(texts, list(range(len(texts))), noise=1.0, most=2).words == ["d", "c"]
+        assert count(texts, list(range(len(texts))), noise=1.0, max_words=2).words == ["d", "c"]
 
 
 class TestWordsOfOneUnit:
-    """A word that one unit alone has comes out with at most the promised probability; p = 0.5 so that it shows."""
+    """A word of one unit alone is kept with at most the promised probability, here 0.5 so that it can be measured."""
 
     RUNS, FAILURE, NOISE, WORDS = 500, 0.5, 5.0, 20
 
-    def share(self, own):
-        """Return how often a word of one unit comes out beside a word of many."""
-        texts = [own, *([["public"]] * 100)]
-        found = [
+    def share(self, unit_words):
+        """Return how often a word of one unit is kept next to a word of many units."""
+        texts = [unit_words, *([["public"]] * 100)]
+        results = [
             count(texts, list(range(101)), noise=self.NOISE, failure=self.FAILURE, seed=seed).words
             for seed in range(self.RUNS)
         ]
-        assert all("public" in words for words in found)
-        return np.mean([not set(own).isdisjoint(words) for words in found])
+        assert all("public" in words for words in results)
+        return np.mean([not set(unit_words).isdisjoint(words) for words in results])
 
     @pytest.fixture
-    def few(self, monkeypatch):
-        """Let a unit have few words, so that one unit can have as many."""
-        monkeypatch.setattr(vocabulary, "MOST_WORDS", self.WORDS)
+    def few_words(self, monkeypatch):
+        """Lower the largest number of words of a unit, so that one unit can reach it."""
+        monkeypatch.setattr(vocabulary, "MAX_WORDS_PER_UNIT", self.WORDS)
 
-    def test_as_many_words_as_a_unit_may_have(self, few):
-        """Each counts 1 / sqrt(20); that some passes has the probability of independent normal tails."""
+    def test_as_many_words_as_a_unit_may_have(self, few_words):
+        """Each counts 1 / sqrt(20); the probability that any is kept follows from independent normal tails."""
         beyond = (threshold(self.NOISE, self.FAILURE) - self.WORDS**-0.5) / self.NOISE
         expected = 1 - stats.norm.cdf(beyond) ** self.WORDS
         assert 0.2 < expected < self.FAILURE
-        found = self.share([f"own{i}" for i in range(self.WORDS)])
-        assert abs(found - expected) < 4 * math.sqrt(expected * (1 - expected) / self.RUNS)
+        share = self.share([f"word{i}" for i in range(self.WORDS)])
+        assert abs(share - expected) < 4 * math.sqrt(expected * (1 - expected) / self.RUNS)
 
-    def test_one_word_that_counts_one(self, few):
+    def test_one_word_that_counts_one(self, few_words):
         expected = self.FAILURE / self.WORDS
-        assert abs(self.share(["own"]) - expected) < 4 * math.sqrt(expected / self.RUNS)
+        assert abs(self.share(["word"]) - expected) < 4 * math.sqrt(expected / self.RUNS)
 
     @pytest.mark.parametrize("noise", [0.1, 5.0])
     def test_the_threshold_is_a_tail_above_what_one_unit_adds(self, noise):
         passing = stats.norm.sf(threshold(noise, 1e-6), loc=1.0, scale=noise)
-        assert passing == pytest.approx(1e-6 / vocabulary.MOST_WORDS, rel=1e-6)
+        assert passing == pytest.approx(1e-6 / vocabulary.MAX_WORDS_PER_UNIT, rel=1e-6)
 
     @pytest.mark.parametrize("broken", [lambda noise, p: 1.0, lambda noise, p: 1 + noise * stats.norm.isf(p)])
-    def test_a_threshold_that_is_too_low_would_be_found(self, few, monkeypatch, broken):
-        """None at all, and one that forgets how many words a unit may have."""
+    def test_a_threshold_that_is_too_low_is_detected(self, few_words, monkeypatch, broken):
+        """One has no margin, the other ignores how many words a unit may have."""
         monkeypatch.setattr(vocabulary, "threshold", broken)
-        assert self.share([f"own{i}" for i in range(self.WORDS)]) > 0.9
+        assert self.share([f"word{i}" for i in range(self.WORDS)]) > 0.9
 
 
 class TestExact:
     TEXTS = (["b", "a", "b"], ["c", "b", "a"], [], ["d"])
 
     def test_occurrences_in_order_of_count_then_of_word(self):
-        found = exact(self.TEXTS, 1, None)
-        assert (found.words, found.counts.tolist()) == (["b", "a", "c", "d"], [3, 2, 1, 1])
-        np.testing.assert_allclose(found.frequencies, [3**0.75, 2**0.75, 1, 1])
+        result = exact(self.TEXTS, 1, None)
+        assert (result.words, result.counts.tolist()) == (["b", "a", "c", "d"], [3, 2, 1, 1])
+        np.testing.assert_allclose(result.frequencies, [3**0.75, 2**0.75, 1, 1])
 
-    def test_rare_words_and_more_than_so_many_are_left_out(self):
+    def test_min_count_and_max_words_leave_words_out(self):
         assert exact(self.TEXTS, 2, None).words == ["b", "a"]
         assert exact(self.TEXTS, 1, 3).words == ["b", "a", "c"]
 
     @pytest.mark.parametrize("texts", [[], [[]], [["once"]]])
     def test_no_word_at_all(self, texts):
-        found = exact(texts, 2, 10)
-        assert (found.words, found.counts.shape) == ([], (0,))
+        result = exact(texts, 2, 10)
+        assert (result.words, result.counts.shape) == ([], (0,))
 
 
 class TestGiven:
@@ -187,18 +179,18 @@ class TestGiven:
         return write
 
     def test_words_with_counts_stay_in_their_order(self, write):
-        found = read(write("the\t200\r\ncafé\t0.5\r\nof\t1e3\n".encode()))
-        assert (found.words, found.counts.tolist()) == (["the", "café", "of"], [200, 0.5, 1000])
+        result = read(write("the\t200\r\ncafé\t0.5\r\nof\t1e3\n".encode()))
+        assert (result.words, result.counts.tolist()) == (["the", "café", "of"], [200, 0.5, 1000])
 
     def test_words_without_counts_follow_zipf(self, write):
-        found = read(write(b"the\nof\nand\nto"))
-        assert (found.words, found.counts.tolist()) == (["the", "of", "and", "to"], [1, 1 / 2, 1 / 3, 1 / 4])
+        result = read(write(b"the\nof\nand\nto"))
+        assert (result.words, result.counts.tolist()) == (["the", "of", "and", "to"], [1, 1 / 2, 1 / 3, 1 / 4])
 
     @pytest.mark.parametrize(
         ("content", "message"),
         [
             (b"the\t3\nof\n", "1 of 2 words have a count; allowed: all or none"),
-            (b"the\nOf\n", "line 2: 'Of' is no word as texts are read"),
+            (b"the\nOf\n", "line 2: 'Of' is not allowed: one word in lower case"),
             (b"the\nof\nthe\n", "line 3: 'the' is there twice, first as word 1"),
             (b"the\nof\nof\n", "line 3: 'of' is there twice, first as word 2"),
             (b"the\t3\nof\tmany\n", r"line 2: count 'many' is not allowed: a number above 0"),
@@ -206,13 +198,13 @@ class TestGiven:
             (b"the\nof\t-1\n", r"line 2: count '-1' is not allowed"),
             (b"the\nof\tnan\n", r"line 2: count 'nan' is not allowed"),
             (b"the\nof\tinf\n", r"line 2: count 'inf' is not allowed"),
-            (b"the\n\nof\n", r"line 2: '' is no word as texts are read"),
-            (b"the\n  \t \nof\n", r"line 2: '' is no word as texts are read"),
+            (b"the\n\nof\n", r"line 2: '' is not allowed: one word in lower case"),
+            (b"the\n  \t \nof\n", r"line 2: '' is not allowed: one word in lower case"),
             (b"the\nof\n\xff\xfe\n", r"line 3: bytes that are not UTF-8"),
             (b"", "no usable lines"),
         ],
     )
-    def test_a_fault_is_one_line_with_file_and_place(self, write, content, message):
+    def test_an_error_is_one_line_with_file_and_line(self, write, content, message):
         path = write(content)
         with pytest.raises(RequestError, match=message) as caught:
             read(path)

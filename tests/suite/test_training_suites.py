@@ -189,7 +189,7 @@ class TestResuming:
         job, folders = self.planned(bench)
         whole = RunFolders(tmp_path / "whole", tmp_path / "cells", ())
         fit_victim(job, whole, print)
-        monkeypatch.setattr(training, "SAVE", -1.0)
+        monkeypatch.setattr(training, "SAVE_SECONDS", -1.0)
         advance, steps = training.Training.advance, []
 
         def stopping(run):

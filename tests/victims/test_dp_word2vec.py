@@ -1,4 +1,4 @@
-"""Private word2vec: what it claims and proves, what it learns, who pays, and what it says before it starts."""
+"""Test private word2vec: its claims, learning, saved tables, personal budgets, errors and messages."""
 
 import math
 
@@ -19,13 +19,12 @@ from leakboard.workspace import resumable
 
 RNG = np.random.default_rng(0)
 NOISE, SIZE, STEPS, DELTA = 8.0, 4, 20, 1e-3
-SIZES = {"user": SIZE, "document": SIZE, "pair": 64}
-UNITS = {"user": 13, "document": 39, "pair": 2 * (2140 - 39)}  # of the reviews, which have 2,140 words
+USERS = 13  # of the reviews
 
 
 @pytest.fixture(scope="module")
 def listed(word_list):
-    """Return options that take the words of the reviews as a public list."""
+    """Return options with the words of the reviews as a public list."""
     small = {"unit": "user", "noise_multiplier": NOISE, "expected_batch_size": SIZE, "steps": STEPS, "delta": DELTA}
     return small | {"vector_size": 8, "vocabulary": word_list}
 
@@ -39,59 +38,30 @@ def made(rows, users=True):
 
 
 class TestClaims:
-    @pytest.mark.parametrize("unit", ["document", "pair"])
-    def test_a_target_is_claimed_and_proved(self, few_reviews, listed, unit):
-        asked = listed | {"unit": unit, "noise_multiplier": None, "epsilon": 0.8, "expected_batch_size": SIZES[unit]}
-        claim = DPWord2Vec(**asked).fit(few_reviews, 0).claim
-        assert 0.3 < claim.proved <= claim.epsilon == 0.8
-
-    @pytest.mark.parametrize("unit", ["user", "document", "pair"])
-    def test_given_noise_costs_what_its_steps_cost(self, few_reviews, listed, unit):
-        claim = DPWord2Vec(**listed | {"unit": unit, "expected_batch_size": SIZES[unit]}).fit(few_reviews, 0).claim
-        cost = TrainingBudget(NOISE, SIZES[unit] / UNITS[unit], DELTA)
-        assert (claim.delta, claim.unit, claim.steps) == (DELTA, unit, STEPS)
-        assert claim.epsilon == pytest.approx(cost.epsilon(STEPS), rel=1e-9)
-        assert claim.proved == pytest.approx(cost.epsilon(STEPS, "pld"), rel=1e-9)
-
     def test_training_ends_when_the_target_is_spent(self, few_reviews, listed):
-        fitted = DPWord2Vec(**listed | {"epsilon": 0.7, "steps": 300}).fit(few_reviews, 0)
+        recipe = DPWord2Vec(**listed | {"epsilon": 0.7, "steps": 300})
+        fitted, planned = recipe.fit(few_reviews, 0), plan(recipe, few_reviews, 0)
         steps = fitted.claim.steps
-        cost = TrainingBudget(NOISE, SIZE / 13, DELTA)
+        cost = TrainingBudget(NOISE, SIZE / USERS, DELTA)
         assert cost.epsilon(steps) <= 0.7 < cost.epsilon(steps + 1)
         assert fitted.claim.proved <= fitted.claim.epsilon <= 0.7
-        planned = plan(DPWord2Vec(**listed | {"epsilon": 0.7, "steps": 300}), few_reviews, 0)
         assert planned.steps == steps
         np.testing.assert_array_equal(fitted.vectors, planned.training.run(steps)[steps])
 
-    def test_batches_in_order_hide_nobody(self, few_reviews, listed):
-        fixed, sampled = (DPWord2Vec(**listed, sampling=how).fit(few_reviews, 0).claim for how in ("fixed", "poisson"))
-        cost = TrainingBudget(NOISE, SIZE / 13, DELTA)
-        assert fixed.proved == pytest.approx(cost.visited(math.ceil(STEPS * SIZE / 13)), rel=1e-9)
-        assert sampled.proved == pytest.approx(cost.epsilon(STEPS, "pld"), rel=1e-9)
-        assert fixed.proved > fixed.epsilon == sampled.epsilon >= sampled.proved
-
     def test_recipes_that_differ_share_no_noise(self, few_reviews, listed):
-        """Else the difference of two published tables would take the noise off."""
+        """Otherwise the noise could be subtracted from two published tables."""
         loud, louder = (
             DPWord2Vec(**listed | {"noise_multiplier": s}).fit(few_reviews, 0).vectors for s in (100.0, 200.0)
         )
         assert abs(np.corrcoef(loud.ravel(), louder.ravel())[0, 1]) < 5 / np.sqrt(loud.size)
 
-    def test_nor_do_trainings_with_other_checkpoints(self, few_reviews, listed):
-        """A checkpoint brings all rows up to date, so the same numbers would land on other rows."""
+    def test_trainings_with_other_checkpoints_share_no_noise(self, few_reviews, listed):
+        """A checkpoint adds the late noise to all rows, so the same numbers would be added to other rows."""
         asked = listed | {"noise_multiplier": 1000.0, "steps": 3, "vector_size": 100}
         tables = [DPWord2Vec(**asked, checkpoints=steps).fit(few_reviews, 0).vectors for steps in ((), (2,))]
         rows = [table / np.linalg.norm(table, axis=1, keepdims=True) for table in tables]
         by_chance = stats.beta(49.5, 49.5, loc=-1, scale=2).isf(1e-4 / len(rows[0]) ** 2)  # of two vectors in R^100
         assert np.abs(rows[0] @ rows[1].T).max() < by_chance
-
-    def test_a_counted_vocabulary_is_paid_for_and_a_given_one_is_free(self, few_reviews, listed):
-        asked = listed | {"unit": "pair", "expected_batch_size": 64, "vocabulary": "noisy", "vocabulary_noise": 1.0}
-        planned = plan(DPWord2Vec(**asked), few_reviews, 0)
-        paid, free = (TrainingBudget(NOISE, 64 / planned.training.pairs.units, DELTA, noise) for noise in (1.0, None))
-        assert planned.claim(STEPS).epsilon == pytest.approx(paid.epsilon(STEPS), rel=1e-9)
-        assert planned.claim(0).epsilon == pytest.approx(paid.epsilon(0), rel=1e-9)
-        assert paid.epsilon(STEPS) > 10 * free.epsilon(STEPS)
 
     def test_the_fingerprint_follows_the_list(self, tmp_path):
         for name, content in (("a", "the\nof"), ("b", "the\nof"), ("c", "of\nthe")):
@@ -104,32 +74,27 @@ class TestLearning:
     @pytest.fixture(scope="class")
     @staticmethod
     def planted():
-        """Return 200 texts of 20 users; a text's words are all of one group."""
+        """Return 200 texts of 20 users; the words of a text are all of one group."""
         rng, groups = np.random.default_rng(0), [[f"{group}{i}" for i in range(5)] for group in "ab"]
         return made([(f"u{i % 20}", " ".join(rng.choice(groups[i % 2], 12)), 1.0) for i in range(200)])
 
     @staticmethod
     def gap(fitted):
-        """Return by how much the mean cosine within groups exceeds that across."""
+        """Return the mean cosine within groups minus the mean cosine across groups."""
         unit = fitted.vectors / np.linalg.norm(fitted.vectors, axis=1, keepdims=True)
         same, cosines = np.equal.outer(*[[word[0] == "a" for word in fitted.vocabulary]] * 2), unit @ unit.T
         return cosines[same & ~np.eye(len(same), dtype=bool)].mean() - cosines[~same].mean()
 
     @pytest.mark.parametrize(("unit", "expected_batch_size"), [("user", 20), ("document", 32), ("pair", 64)])
-    def test_the_twin_learns_and_claims_nothing(self, planted, unit, expected_batch_size):
-        options = {
-            "unit": unit,
-            "expected_batch_size": expected_batch_size,
-            "learning_rate": 1 / expected_batch_size,
-            "vector_size": 8,
-            "vocabulary": "exact",
-        }
+    def test_without_noise_it_learns_and_claims_nothing(self, planted, unit, expected_batch_size):
+        options = {"unit": unit, "expected_batch_size": expected_batch_size, "vector_size": 8, "vocabulary": "exact"}
+        options["learning_rate"] = 1 / expected_batch_size
         for seed in range(3):
             fitted = DPWord2Vec(**options, steps=100, noise_multiplier=0.0).fit(planted, seed)
             assert fitted.claim is None
             assert self.gap(fitted) > 0.5
-        drowned = [DPWord2Vec(**options, steps=20, noise_multiplier=1000.0).fit(planted, seed) for seed in range(8)]
-        assert abs(np.mean([self.gap(fitted) for fitted in drowned])) < 0.25
+        noisy = [DPWord2Vec(**options, steps=20, noise_multiplier=1000.0).fit(planted, seed) for seed in range(8)]
+        assert abs(np.mean([self.gap(fitted) for fitted in noisy])) < 0.25
 
     def test_the_start_does_not_depend_on_the_data(self, few_reviews, listed):
         half = few_reviews.with_rows("train", range(20))
@@ -141,7 +106,7 @@ class TestLearning:
 
 
 class TestSaved:
-    def same(self, first, second, texts):
+    def assert_same(self, first, second, texts):
         assert (first.vocabulary, first.claim) == (second.vocabulary, second.claim)
         np.testing.assert_array_equal(first.vectors, second.vectors)
         documents = first.publish_documents(texts, RNG)
@@ -155,7 +120,7 @@ class TestSaved:
         for step, expected in ((5, fitted.checkpoints[5]), (10, fitted.checkpoints[10]), (None, fitted)):
             chosen = DPWord2Vec(**listed | {"checkpoints": (5, 10), "published_step": step})
             assert chosen.training_config() == recipe
-            self.same(chosen.load(tmp_path), expected, texts)
+            self.assert_same(chosen.load(tmp_path), expected, texts)
             spent.append((expected.claim.epsilon, expected.claim.proved))
         assert (np.diff(spent, axis=0) > 0).all()
         np.testing.assert_array_equal(fitted.checkpoints[5].vectors, plan(recipe, few_reviews, 0).training.run(5)[5])
@@ -167,32 +132,29 @@ class TestSaved:
         recipe = DPWord2Vec(**listed | {"checkpoints": (5, STEPS)})
         recipe.fit(few_reviews, 0).save(tmp_path)
         last = DPWord2Vec(**listed | {"checkpoints": (5, STEPS), "published_step": STEPS})
-        self.same(last.load(tmp_path), recipe.load(tmp_path), few_reviews.texts("dev"))
+        self.assert_same(last.load(tmp_path), recipe.load(tmp_path), few_reviews.texts("dev"))
 
     def test_a_training_for_one_checkpoint_gives_its_table(self, few_reviews, listed):
-        """So shadow models of the recipe, and an audit that plants canaries, meet what is published."""
+        """Shadow models of the recipe, and audits by canaries, train for one checkpoint."""
         asked = listed | {"checkpoints": (5, 10), "steps": STEPS}
-        fitted, alone = (
-            DPWord2Vec(**asked).fit(few_reviews, 0),
-            DPWord2Vec(**asked, published_step=10).fit(few_reviews, 0),
-        )
-        self.same(alone, fitted.checkpoints[10], few_reviews.texts("dev"))
+        fitted, alone = (DPWord2Vec(**asked, published_step=step).fit(few_reviews, 0) for step in (None, 10))
+        self.assert_same(alone, fitted.checkpoints[10], few_reviews.texts("dev"))
         spent = DPWord2Vec(**asked | {"epsilon": 0.3, "checkpoints": (STEPS,)}, published_step=STEPS)
         with pytest.raises(RequestError, match=f"published_step: {STEPS} was not reached"):
             spent.fit(few_reviews, 0)
 
     @pytest.mark.parametrize("options", [{"noise_multiplier": 0.0}, {"vocabulary": "exact", "min_count": 1}])
-    def test_no_claim_and_one_that_nothing_proves_are_read_back(self, few_reviews, listed, tmp_path, options):
+    def test_a_missing_claim_and_an_unproved_one_are_loaded(self, few_reviews, listed, tmp_path, options):
         recipe = DPWord2Vec(**listed | options)
         fitted = recipe.fit(few_reviews, 0)
         assert fitted.claim is None or fitted.claim.proved == math.inf
         fitted.save(tmp_path)
-        self.same(recipe.load(tmp_path), fitted, few_reviews.texts("dev"))
+        self.assert_same(recipe.load(tmp_path), fitted, few_reviews.texts("dev"))
 
-    def test_an_interrupted_training_goes_on(self, few_reviews, listed, tmp_path, monkeypatch):
+    def test_an_interrupted_training_resumes(self, few_reviews, listed, tmp_path, monkeypatch):
         recipe = DPWord2Vec(**listed | {"checkpoints": (5,)})
         whole = recipe.fit(few_reviews, 0)
-        monkeypatch.setattr(training_module, "SAVE", -1)
+        monkeypatch.setattr(training_module, "SAVE_SECONDS", -1)
         advance, taken, stops = Training.advance, [], [12]
 
         def stopping(training):
@@ -208,54 +170,52 @@ class TestSaved:
                 recipe.fit(few_reviews, 0)
             resumed = recipe.fit(few_reviews, 0)
         assert taken == list(range(STEPS))
-        self.same(resumed, whole, few_reviews.texts("dev"))
+        self.assert_same(resumed, whole, few_reviews.texts("dev"))
         np.testing.assert_array_equal(resumed.checkpoints[5].vectors, whole.checkpoints[5].vectors)
 
 
 class TestBudgets:
-    def test_a_column_says_when_each_user_leaves(self, listed):
+    def test_users_leave_by_the_budgets_of_a_column(self, listed):
         corpus = made([("u2", "the was", 0.5), ("u1", "a the", 0.3), ("u2", "i was", 0.5), ("u0", "a i", 9.0)])
-        participation = plan(
-            DPWord2Vec(**listed | {"budgets": "budget", "noise_multiplier": 20.0}), corpus, 0
-        ).training.participation
+        recipe = DPWord2Vec(**listed | {"budgets": "budget", "noise_multiplier": 20.0})
+        participation = plan(recipe, corpus, 0).training.participation
         steps = [TrainingBudget(20.0, 1.0, DELTA).steps_within(epsilon, STEPS) for epsilon in (9.0, 0.3, 0.5)]
         assert 0 < steps[1] < steps[2] < steps[0] == STEPS
         assert participation.paid_steps.tolist() == steps
 
-    def test_a_list_is_drawn_from_by_name(self, few_reviews, listed):
-        """Another user changes nobody's budget."""
-        options = listed | {"budgets": [0.3, 0.5], "expected_batch_size": 13}
-        drawn = plan(DPWord2Vec(**options), few_reviews, 0).claim.budgets
+    def test_budgets_drawn_from_a_list_do_not_depend_on_other_users(self, few_reviews, listed):
+        options = listed | {"budgets": [0.3, 0.5], "expected_batch_size": USERS}
+        drawn = plan(DPWord2Vec(**options), few_reviews, 0).budgets
         assert set(drawn.tolist()) == {0.3, 0.5}
         users = few_reviews.splits["train"]["user"][:]
-        others = [i for i, user in enumerate(users) if user != min(users)]
-        fewer = plan(DPWord2Vec(**options), few_reviews.with_rows("train", others), 0).claim.budgets
+        rows = [i for i, user in enumerate(users) if user != min(users)]
+        fewer = plan(DPWord2Vec(**options), few_reviews.with_rows("train", rows), 0).budgets
         np.testing.assert_array_equal(fewer, drawn[1:])
 
     def test_a_filter_keeps_within_the_largest_budget(self, few_reviews, listed):
         claim = DPWord2Vec(**listed | {"budgets": (0.2, 0.4)}).fit(few_reviews, 0).claim
-        steps = TrainingBudget(NOISE, SIZE / 13, DELTA).steps_within(0.4, STEPS)
-        assert claim.epsilon == pytest.approx(TrainingBudget(NOISE, SIZE / 13, DELTA).epsilon(steps), rel=1e-9)
+        steps = TrainingBudget(NOISE, SIZE / USERS, DELTA).steps_within(0.4, STEPS)
+        assert claim.epsilon == pytest.approx(TrainingBudget(NOISE, SIZE / USERS, DELTA).epsilon(steps), rel=1e-9)
         assert 0.2 < claim.proved <= claim.epsilon <= 0.4
 
-    def test_a_user_whose_budget_does_not_pay_is_not_counted(self, listed):
-        """30 poor users share words that come out where their budgets pay."""
+    def test_a_user_with_too_small_a_budget_is_not_counted(self, listed):
+        """The words of 30 poor users are kept if their budgets pay for being counted."""
         rich = [(f"rich{i}", "open door", 9.0) for i in range(30)]
         counting = TrainingBudget(30.0, 0.1, DELTA, 2.0).epsilon(0)
         asked = listed | {"budgets": "budget", "noise_multiplier": 30.0, "vocabulary": "noisy", "vocabulary_noise": 2.0}
         for budget, expected in ((0.99 * counting, ["door", "open"]), (9.0, ["door", "key", "open", "secret"])):
             corpus = made(rich + [(f"poor{i}", "secret key", budget) for i in range(30)])
             planned = plan(DPWord2Vec(**asked), corpus, 0)
-            assert sorted(planned.words) == expected
+            assert sorted(planned.vocabulary.words) == expected
             assert (planned.training.participation.paid_steps[:30] == 0).all() == (budget < counting)
 
-    @pytest.mark.parametrize(("other", "found"), [(0.6, "0.5 to 0.6"), (-0.5, "-0.5 to 0.5")])
-    def test_a_user_has_one_budget(self, listed, other, found):
-        corpus = made([("u", "the was", 0.5), ("u", "a the", other)])
-        with pytest.raises(RequestError, match=f"budgets: a user has {found}; allowed: one, above 0"):
+    @pytest.mark.parametrize(("second", "budgets"), [(0.6, "0.5 to 0.6"), (-0.5, "-0.5 to 0.5")])
+    def test_a_user_has_one_budget(self, listed, second, budgets):
+        corpus = made([("u", "the was", 0.5), ("u", "a the", second)])
+        with pytest.raises(RequestError, match=f"budgets: a user has {budgets}; allowed: one, above 0"):
             DPWord2Vec(**listed | {"budgets": "budget"}).fit(corpus, 0)
 
-    def test_a_column_that_is_not_there(self, listed):
+    def test_a_missing_column(self, listed):
         with pytest.raises(RequestError, match=r"budgets: 'budgte' is no numeric column of made \(budget\)"):
             DPWord2Vec(**listed | {"budgets": "budgte"}).fit(made([("u", "the was", 0.5)]), 0)
 
@@ -271,10 +231,7 @@ class TestRefused:
             ({"noise_multiplier": None, "epsilon": 0.5, "vocabulary_noise": 1.0}, "vocabulary_noise 1 alone costs"),
             ({"epsilon": 0.5, "vocabulary_noise": 1.0}, "vocabulary_noise 1 alone costs"),
             ({"noise_multiplier": None, "epsilon": 0.5, "vocabulary_noise": 1.0, "steps": 0}, "alone costs"),
-            (
-                {"epsilon": 0.01, "vocabulary": "exact", "expected_batch_size": 5000},
-                "one step with noise_multiplier 8 costs",
-            ),
+            ({"epsilon": 0.01, "vocabulary": "exact", "expected_batch_size": 5000}, "one step with noise_multiplier 8"),
         ],
     )
     def test_a_target_that_cannot_be_reached(self, few_reviews, listed, options, message):
@@ -282,7 +239,7 @@ class TestRefused:
         with pytest.raises(RequestError, match=f"epsilon {asked['epsilon']:g} cannot be reached: .*{message}"):
             DPWord2Vec(**asked).fit(few_reviews, 0)
 
-    def test_users_where_there_are_none(self, listed):
+    def test_a_corpus_without_users(self, listed):
         with pytest.raises(RequestError, match=r"unit: 'user' is not allowed \(pair, document\): made names no users"):
             DPWord2Vec(**listed).fit(made([("u", "the was", 1.0)], users=False), 0)
 
@@ -309,24 +266,30 @@ class TestRefused:
             build(DPWord2Vec, options, "here")
 
 
+@pytest.fixture
+def lines(monkeypatch):
+    """Return the log lines of the plan."""
+    lines = []
+    monkeypatch.setattr("leakboard.victims._private_word2vec.training.log_progress", lines.append)
+    return lines
+
+
 @pytest.mark.parametrize(
-    ("delta", "text", "caveat", "told"),
+    ("delta", "text", "caveat", "logged"),
     [
         (1 / 3.9, "i was", "delta 0.25641 is not below 1/4: it lets one user be given away", []),
         (1 / 4.1, " ", "", ["1 of 4 users have no two known words together: they contribute nothing"]),
         (1 / 4.1, "of a", "", []),
     ],
 )
-def test_what_means_little_is_told(monkeypatch, listed, delta, text, caveat, told):
-    heard = []
-    monkeypatch.setattr("leakboard.victims._private_word2vec.training.log_progress", heard.append)
+def test_weak_claims_and_users_without_pairs_are_reported(lines, listed, delta, text, caveat, logged):
     rows = [(f"u{i}", text, 1.0) for i, text in enumerate(["the was", "i was", "a zzz it was", text])]
     fitted = DPWord2Vec(**listed | {"delta": delta, "steps": 1}).fit(made(rows), 0)
-    assert heard == ["4 users, 1 steps with noise 8 times the clipping norm", *told]
+    assert lines == ["4 users, 1 steps with noise 8 times the clipping norm", *logged]
     assert fitted.claim.caveat == caveat
 
 
-def test_a_training_that_ends_early_is_told(few_reviews, listed):
+def test_a_training_that_ends_early_is_reported(few_reviews, listed):
     asked = listed | {"epsilon": 0.7, "steps": 300}
     last = plan(DPWord2Vec(**asked), few_reviews, 0).steps
     planned = plan(DPWord2Vec(**asked, checkpoints=(1, last)), few_reviews, 0)
@@ -334,11 +297,9 @@ def test_a_training_that_ends_early_is_told(few_reviews, listed):
     assert planned.claim(1).caveat == ""
 
 
-def test_no_noise_is_called_so(monkeypatch, few_reviews, listed):
-    heard = []
-    monkeypatch.setattr("leakboard.victims._private_word2vec.training.log_progress", heard.append)
+def test_a_training_without_noise_is_reported(lines, few_reviews, listed):
     plan(DPWord2Vec(**listed | {"noise_multiplier": 0.0}), few_reviews, 0)
-    assert heard[0] == "13 users, 20 steps with no noise"
+    assert lines[0] == "13 users, 20 steps with no noise"
 
 
 @pytest.mark.parametrize(
@@ -349,8 +310,8 @@ def test_no_noise_is_called_so(monkeypatch, few_reviews, listed):
         {"budgets": (1.0, 2.0)},
     ],
 )
-def test_without_its_protection_it_is_the_twin(listed, protected):
+def test_without_its_protection_it_is_none_dp(listed, protected):
     asked = listed | protected
     vocabulary = "exact" if asked["vocabulary"] == "noisy" else asked["vocabulary"]
-    twin = {"unit": asked["unit"], "noise_multiplier": 0.0, "vocabulary": vocabulary}
-    assert DPWord2Vec(**asked).non_private() == DPWord2Vec(**listed | twin)
+    none_dp = {"unit": asked["unit"], "noise_multiplier": 0.0, "vocabulary": vocabulary}
+    assert DPWord2Vec(**asked).non_private() == DPWord2Vec(**listed | none_dp)

@@ -8,7 +8,7 @@ import pytest
 
 from leakboard.data.corpora import build_corpus
 from leakboard.errors import RequestError
-from leakboard.models.skip_gram.descent import Descent
+from leakboard.models.skip_gram.noisy_tables import Descent
 from leakboard.models.skip_gram.participation import PaperAccounting
 from leakboard.models.skip_gram.sampling import PoissonSampler, SequentialBatches
 from leakboard.privacy.accounting.training_budget import TrainingBudget
@@ -64,7 +64,9 @@ class TestReleasedCode:
         assert fitted.claim.epsilon == believed
         assert (fitted.claim.unit, fitted.claim.sampling) == ("pair", "sequential")
         planned = plan(code(**asked, vocabulary="noisy", vocabulary_noise=0.5), few_reviews, 0)
-        assert planned.claim(100).epsilon == TrainingBudget(NOISE, 128 / len(planned.words), DELTA).epsilon(100)
+        assert planned.claim(100).epsilon == TrainingBudget(NOISE, 128 / len(planned.vocabulary.words), DELTA).epsilon(
+            100
+        )
         assert planned.claim(100).proved > fitted.claim.proved  # what counting costs is ours to prove
         assert fitted.claim.proved > 2 * fitted.claim.epsilon
 

@@ -13,8 +13,8 @@ import pytest
 
 from leakboard.data.corpora import build_corpus
 from leakboard.models.skip_gram import vocabulary
-from leakboard.models.skip_gram.descent import Descent, Training
-from leakboard.models.skip_gram.noisy_tables import NoisyTables
+from leakboard.models.skip_gram.descent import Training
+from leakboard.models.skip_gram.noisy_tables import Descent, NoisyTables
 from leakboard.models.skip_gram.pairs import Pairs
 from leakboard.models.skip_gram.sampling import PoissonSampler, SequentialBatches
 from leakboard.privacy.accounting.training_budget import TrainingBudget
@@ -145,14 +145,18 @@ class TestPlan:
         found = []
         for number in range(planned.training.pairs.units):
             codes = zip(*planned.training.pairs.batch(np.array([number]))[:2], strict=True)
-            found.append(Counter((planned.words[centre], planned.words[context]) for centre, context in codes))
+            found.append(
+                Counter(
+                    (planned.vocabulary.words[centre], planned.vocabulary.words[context]) for centre, context in codes
+                )
+            )
         assert Counter(map(_entries, found)) == Counter(map(_entries, pairs_by_unit(rows, unit)))
 
     def test_what_is_published_is_what_was_planned(self, options, corpus, unit):
         asked = options(unit, sampling="fixed")  # whose proof is quickly worked out
         planned, fitted = plan(asked, corpus, 0), asked.fit(corpus, 0)
         np.testing.assert_array_equal(fitted.vectors, planned.training.run(STEPS)[STEPS])
-        assert (fitted.vocabulary, fitted.claim) == (planned.words, planned.claim(STEPS))
+        assert (fitted.vocabulary, fitted.claim) == (planned.vocabulary.words, planned.claim(STEPS))
 
 
 def _entries(counts):
@@ -192,7 +196,7 @@ class TestCounting:
         else:
             both = set(zip(asked["owners"], keys, strict=True))
             assert len(both) == len(set(asked["owners"])) == len(set(keys))
-        assert planned.words == found.words
+        assert planned.vocabulary.words == found.words
         law = np.diff(planned.training.cumulative, prepend=0)
         np.testing.assert_allclose(law, found.frequencies / found.frequencies.sum(), atol=1e-12)
 

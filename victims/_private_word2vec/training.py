@@ -1,9 +1,10 @@
-"""From the options of a private skip-gram and a corpus to a run that is ready to start, and what it may claim."""
+"""Plan the training of private skip-gram, and state what is claimed and proved after its steps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -12,87 +13,167 @@ from leakboard.claims import TrainingClaim
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus
 from leakboard.logs import log_progress
-from leakboard.models.skip_gram.descent import Descent, Training
+from leakboard.models.skip_gram.descent import Training
+from leakboard.models.skip_gram.noisy_tables import Descent
 from leakboard.models.skip_gram.pairs import Pairs, pairs_of
 from leakboard.models.skip_gram.participation import Participation, RenyiFilter
-from leakboard.models.skip_gram.sampling import PoissonSampler, SequentialBatches
+from leakboard.models.skip_gram.sampling import PoissonSampler, Sampler, SequentialBatches
+from leakboard.models.skip_gram.vocabulary import Vocabulary
 from leakboard.privacy.accounting.training_budget import TrainingBudget
 from leakboard.randomness import derived_seed, stream
-from leakboard.victims._private_word2vec.claims import Claims
-from leakboard.victims._private_word2vec.units import too_little, units_of, vocabulary_of
+from leakboard.victims._private_word2vec.units import explain_no_pairs, units_of, vocabulary_of
 
 if TYPE_CHECKING:
-    from leakboard.victims._private_word2vec.skip_gram import PrivateSkipGram
+    from leakboard.victims._private_word2vec.recipe import PrivateSkipGram
 
 
-class Method:
-    """How the sound recipe samples, clips, adds noise and lets users leave; a broken control does otherwise."""
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A training that is ready to start, with its claims. A broken control overrides what it does differently."""
 
-    claims: ClassVar[type[Claims]] = Claims
-    stream_names: ClassVar[tuple[object, ...]] = ("filter", False)
-    """The last two names of its random streams."""
-
-    def sampler(self, options: PrivateSkipGram, units: int, size: int) -> PoissonSampler | SequentialBatches:
-        """Return what chooses the units of a step."""
-        return SequentialBatches(units, size) if options.sampling == "fixed" else PoissonSampler(units, size / units)
-
-    def descent(self, options: PrivateSkipGram, noise_multiplier: float, size: int) -> Descent:
-        """Return what a step does: the gradient of each unit clipped to C, and noise s C on their sum."""
-        deviation = 0.0 if options.noise_multiplier == 0 else noise_multiplier * options.clipping_norm
-        return Descent(options.learning_rate, options.clipping_norm, deviation)
-
-    def participation(
-        self, options: PrivateSkipGram, cost: TrainingBudget, budgets: np.ndarray | None, size: int, steps: int
-    ) -> Participation | None:
-        """Return which users still take part in a step; None for all."""
-        return None if budgets is None else RenyiFilter.within(budgets, cost, steps)
-
-
-@dataclass(frozen=True)
-class Planned:
-    """A run, and what is claimed after so many of its steps."""
-
-    words: list[str]
-    training: Training
+    options: PrivateSkipGram
+    seed: int
+    vocabulary: Vocabulary
+    pairs: Pairs
+    budgets: np.ndarray | None
+    """float64 (users,), personal budgets."""
+    cost: TrainingBudget
+    """Of a step."""
     steps: int
-    claim: Callable[[int], TrainingClaim | None]
+    """The step after which training ends."""
+
+    accounting: ClassVar[str] = "filter"
+    """Accounting of the budgets, in words. Part of the names of the random streams."""
+    stream_mark: ClassVar[bool] = False
+    """Last part of the names of the random streams."""
+
+    @property
+    def batch_size(self) -> int:
+        """Expected number of units in a batch."""
+        return min(self.options.expected_batch_size, self.pairs.units)
+
+    @cached_property
+    def sampler(self) -> Sampler:
+        """Chooses the units of a step."""
+        if self.options.sampling == "fixed":
+            return SequentialBatches(self.pairs.units, self.batch_size)
+        return PoissonSampler(self.pairs.units, self.batch_size / self.pairs.units)
+
+    @property
+    def descent(self) -> Descent:
+        """Rule of a step: the gradient of each unit is clipped to C; their sum gets noise s C."""
+        clipping_norm = self.options.clipping_norm
+        deviation = 0.0 if self.options.noise_multiplier == 0 else self.cost.noise_multiplier * clipping_norm
+        return Descent(self.options.learning_rate, clipping_norm, deviation)
+
+    @cached_property
+    def participation(self) -> Participation | None:
+        """Which users still take part in a step; None: all."""
+        return None if self.budgets is None else RenyiFilter.within(self.budgets, self.cost, self.steps)
+
+    @cached_property
+    def training(self) -> Training:
+        """The run."""
+        return Training(
+            self.pairs,
+            self.vocabulary.frequencies,
+            self.sampler,
+            self.descent,
+            dimensions=self.options.vector_size,
+            negatives=self.options.negative,
+            seed=derived_seed(self.seed, "dp_word2vec", *stream_names(self.options)),
+            participation=self.participation,
+        )
+
+    def claim(self, steps: int) -> TrainingClaim | None:
+        """Return the claim for the vectors after so many steps; None without noise."""
+        options = self.options
+        if options.noise_multiplier == 0:
+            return None
+        return TrainingClaim(
+            epsilon=self.claimed(steps),
+            delta=options.delta,
+            unit=options.unit,
+            steps=steps,
+            sampling="poisson" if isinstance(self.sampler, PoissonSampler) else "sequential",
+            expected_batch_size=self.batch_size,
+            units=self.pairs.units,
+            noise_multiplier=self.cost.noise_multiplier,
+            clipping_norm=options.clipping_norm,
+            vocabulary=self._vocabulary_in_words(),
+            proved=math.inf if options.vocabulary == "exact" else self.proved(steps),
+            details="; ".join(self.details(steps)),
+            caveat=self._caveat(steps),
+        )
+
+    def claimed(self, steps: int) -> float:
+        """Return the claimed epsilon: the target if the steps cost at least 99 % of it, else what they cost."""
+        spent, target = self.cost.epsilon(self._steps_of_a_unit(steps)), self.options.target
+        return target if target is not None and 0.99 * target < spent else spent
+
+    def proved(self, steps: int) -> float:
+        """Return the proved epsilon if the vocabulary is public or paid for."""
+        return self.proved_at(self.cost, self._steps_of_a_unit(steps))
+
+    def proved_at(self, cost: TrainingBudget, steps: int) -> float:
+        """Return the epsilon proved for a unit that may take part in all of these steps at this cost."""
+        if isinstance(self.sampler, SequentialBatches):
+            return cost.visited(self.sampler.visits(steps))
+        return cost.epsilon(steps, "pld")
+
+    def _steps_of_a_unit(self, steps: int) -> int:
+        """Return in how many of these steps a unit may take part at most."""
+        if isinstance(self.participation, RenyiFilter):
+            return int(min(steps, self.participation.paid_steps.max()))
+        return steps
+
+    def details(self, steps: int) -> list[str]:
+        """Return what else an accountant must know, in words."""
+        if self.budgets is None:
+            return []
+        return [f"public budgets {self.budgets.min():g} to {self.budgets.max():g}, {self.accounting}"]
+
+    def _caveat(self, steps: int) -> str:
+        parts, options, units = [], self.options, self.pairs.units
+        if options.delta >= 1 / units:
+            parts.append(f"delta {options.delta:g} is not below 1/{units}: it lets one {options.unit} be given away")
+        if steps == self.steps < options.steps:
+            parts.append(f"training ended after {steps} of {options.steps} steps: epsilon was spent")
+        return "; ".join(parts)
+
+    def _vocabulary_in_words(self) -> str:
+        if self.options.vocabulary == "noisy":
+            return f"counted with {self.options.vocabulary_noise:g} times the noise of what a unit adds"
+        return "counted exactly, which nothing pays for" if self.options.vocabulary == "exact" else "given"
 
 
-def plan(options: PrivateSkipGram, corpus: Corpus, seed: int) -> Planned:
-    """Count the vocabulary, make the pairs, and work out noise and steps; nothing is trained yet.
+def plan(options: PrivateSkipGram, corpus: Corpus, seed: int) -> Plan:
+    """Count the vocabulary, make the pairs, and compute noise and number of steps. Nothing is trained yet.
 
     Raises:
-        RequestError: as `PrivateSkipGram.fit` says.
+        RequestError: as for `PrivateSkipGram.fit`.
     """
-    method, names = options.method, stream_names(options)
     units = units_of(options, corpus, seed)
-    counting = options.vocabulary_noise if options.noisy_vocabulary else None
+    counting = options.vocabulary_noise if options.vocabulary == "noisy" else None
     cost = TrainingBudget(options.noise_multiplier or 1.0, 1.0, options.delta, counting)
-    vocabulary = vocabulary_of(options, cost, units, stream(seed, "dp_word2vec", "vocabulary", *names))
+    rng = stream(seed, "dp_word2vec", "vocabulary", *stream_names(options))
+    vocabulary = vocabulary_of(options, cost, units, rng)
     pairs = pairs_of(units.texts, units.owners, vocabulary.words, options.window)
     if len(vocabulary.words) < 2 or not len(pairs.centres):
-        raise RequestError(too_little(options, corpus, cost, len(vocabulary.words), units.budgets))
+        raise RequestError(explain_no_pairs(options, corpus, cost, len(vocabulary.words), units.budgets))
     size = min(options.expected_batch_size, pairs.units)
     cost, steps = _cost_and_steps(options, replace(cost, sampling_probability=size / pairs.units))
-    sampler = method.sampler(options, pairs.units, size)
-    participation = method.participation(options, cost, units.budgets, size, steps)
-    training = Training(
-        pairs,
-        vocabulary.frequencies,
-        sampler,
-        method.descent(options, cost.noise_multiplier, size),
-        dimensions=options.vector_size,
-        negatives=options.negative,
-        seed=derived_seed(seed, "dp_word2vec", *names),
-        participation=participation,
-    )
-    claims = method.claims(options, cost, sampler, len(vocabulary.words), size, steps, units.budgets, participation)
-    _log(options, pairs, cost, steps)
-    return Planned(vocabulary.words, training, steps, claims)
+    noise = f"noise {cost.noise_multiplier:.4g} times the clipping norm" if options.noise_multiplier != 0 else None
+    log_progress(f"{pairs.units} {options.unit}s, {steps} steps with {noise or 'no noise'}")
+    if empty := pairs.units_without_pairs:
+        log_progress(
+            f"{empty} of {pairs.units} {options.unit}s have no two known words together: they contribute nothing"
+        )
+    return options.plan_type(options, seed, vocabulary, pairs, units.budgets, cost, steps)
 
 
 def stream_names(options: PrivateSkipGram) -> tuple[object, ...]:
-    """Return what random streams are named after: two recipes that differ must not share their noise.
+    """Return the names of the random streams: two recipes that differ must not share their noise.
 
     Every option counts but the published step. Order and spelling are part of every published number.
     """
@@ -116,12 +197,13 @@ def stream_names(options: PrivateSkipGram) -> tuple[object, ...]:
         options.min_count,
         options.max_words,
         options.budgets,
-        *options.method.stream_names,
+        options.plan_type.accounting,
+        options.plan_type.stream_mark,
     )
 
 
 def _cost_and_steps(options: PrivateSkipGram, cost: TrainingBudget) -> tuple[TrainingBudget, int]:
-    """Return what a step costs, and how many there are: the noise for the target, or the steps that it pays for."""
+    """Return the cost of a step and the number of steps: with the noise for the target, or the steps it pays for."""
     if options.target is None or options.noise_multiplier == 0:
         return cost, options.steps
     cost.check(options.target)
@@ -133,14 +215,3 @@ def _cost_and_steps(options: PrivateSkipGram, cost: TrainingBudget) -> tuple[Tra
             f"{options.noise_multiplier:g} costs {cost.epsilon(1):.4g} at delta {options.delta:g}"
         )
     return cost, steps
-
-
-def _log(options: PrivateSkipGram, pairs: Pairs, cost: TrainingBudget, steps: int) -> None:
-    noise = (
-        "no noise" if options.noise_multiplier == 0 else f"noise {cost.noise_multiplier:.4g} times the clipping norm"
-    )
-    log_progress(f"{pairs.units} {options.unit}s, {steps} steps with {noise}")
-    if empty := pairs.units_without_pairs:
-        log_progress(
-            f"{empty} of {pairs.units} {options.unit}s have no two known words together: they contribute nothing"
-        )

@@ -1,13 +1,30 @@
-"""Compiled inner loops of skip-gram with negative sampling: per-unit gradients, clipped, summed over a batch.
+"""Compute the inner loops of skip-gram with negative sampling: gradients by unit, clipped and summed over a batch.
 
-Loss of a pair (centre c, context o) with negatives n_1..n_M (Mikolov et al. 2013, equation 4; Vu et al. 2019):
--ln s(u_o . w_c) - sum_m ln s(-u_{n_m} . w_c), s the logistic function. With targets j = o, n_1, ..., n_M and labels
-y = 1, 0, ..., 0 its gradient is (s(u_j . w_c) - y_j) w_c for u_j, and the sum over j of (s(u_j . w_c) - y_j) u_j for
-w_c. A word that occurs twice in a unit has one row, and its gradients add up before the norm is taken.
+A pair has a centre c and a context o. With negatives n_1, ..., n_M its loss is (Mikolov et al. 2013, equation 4;
+Vu et al. 2019), where s is the logistic function::
+
+    -ln s(u_o . w_c) - sum_m ln s(-u_{n_m} . w_c)
+
+Its targets are j = o, n_1, ..., n_M, with labels y = 1, 0, ..., 0. Its gradients are:
+
+- for u_j: (s(u_j . w_c) - y_j) w_c;
+- for w_c: the sum over j of (s(u_j . w_c) - y_j) u_j.
+
+A word that occurs twice in a unit has one row. Its gradients are added up before the norm is taken.
 
 A batch works on copies of the rows that it touches, so its cost does not depend on the size of the tables. Norms and
-sums are in float64, a clipped contribution is rounded to float32: it exceeds the clipping norm by one part in a million
-at most. Sums are in whichever order suits the processor: the same seed gives the same vectors on one machine.
+sums are float64. A clipped contribution is rounded to float32, so it exceeds the clipping norm by at most one part in a
+million. Sums are in the processor's order: the same seed gives the same vectors on one machine.
+
+These arrays are shared:
+
+======== ============================ ================================================
+table    float32 (table rows, d)      both word tables
+rows     int32 (rows,)                the distinct rows of the table that a batch touches
+slots    int32 (table rows,)          number of each row in ``rows``; -1 outside a step
+work     float32 (rows or more, d)    values of these rows
+total    float64 (rows or more, d)    summed gradients; 0 outside a step
+======== ============================ ================================================
 """
 
 from __future__ import annotations
@@ -21,96 +38,40 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-
-_FAST = {"reassoc", "contract", "nsz"}
-"""Sums may be reordered, so that they use the processor's vectors; NaN and infinity stay what they are."""
-
-
-@numba.njit(cache=True)
-def make_pairs(codes: Array, starts: Array, window: int) -> tuple[Array, Array, Array, Array, int]:
-    """Return the (centre, context) pairs of known words at most ``window`` words apart in one text, in reading order.
-
-    Args:
-        codes: int32 (tokens,), the words of all texts one after the other; -1 for an unknown word, which keeps its
-            position but is in no pair.
-        starts: int64 (texts + 1,), where each text starts in ``codes``.
-        window: largest distance.
-
-    Returns:
-        int32 (pairs,) centres and contexts; int64 (pairs,) the position of each among all pairs, those with unknown
-        words included; int64 (texts,) the number of known pairs of each text; how many pairs there are in all.
-    """
-    counts = np.zeros(len(starts) - 1, np.int64)
-    for text in range(len(counts)):
-        for i in range(starts[text], starts[text + 1]):
-            if codes[i] < 0:
-                continue
-            for j in range(max(starts[text], i - window), min(starts[text + 1], i + window + 1)):
-                counts[text] += j != i and codes[j] >= 0
-    known_pairs = counts.sum()
-    centres, contexts, positions = (
-        np.empty(known_pairs, np.int32),
-        np.empty(known_pairs, np.int32),
-        np.empty(known_pairs, np.int64),
-    )
-    row = position = 0
-    for text in range(len(counts)):
-        for i in range(starts[text], starts[text + 1]):
-            for j in range(max(starts[text], i - window), min(starts[text + 1], i + window + 1)):
-                if j == i:
-                    continue
-                if codes[i] >= 0 and codes[j] >= 0:
-                    centres[row], contexts[row], positions[row] = (
-                        codes[i],
-                        codes[j],
-                        position,
-                    )
-                    row += 1
-                position += 1
-    return centres, contexts, positions, counts, position
+FAST_MATH = {"reassoc", "contract", "nsz"}
+"""Lets the compiler reorder sums, so that they use vector instructions. NaN and infinity keep their meaning."""
 
 
 @numba.njit(cache=True)
-def collect_rows(rows: Array, slots: Array, distinct: Array) -> int:
-    """Number the distinct rows of a batch in order of appearance and return how many there are.
+def collect_rows(references: Array, slots: Array, rows: Array) -> int:
+    """Number the distinct rows of a batch in order of appearance: fill ``slots`` and ``rows``, return their number.
 
-    Args:
-        rows: int32 (references,).
-        slots: int32 (table rows,), all -1; holds each row's number afterwards.
-        distinct: int32 (references or more,), receives the rows.
+    ``references``, int32 (references,), has each row as often as the batch refers to it; ``rows`` has room for as many.
     """
     count = 0
-    for row in rows:
+    for row in references:
         if slots[row] < 0:
             slots[row] = count
-            distinct[count] = row
+            rows[count] = row
             count += 1
     return count
 
 
-@numba.njit(cache=True, fastmath=_FAST)
+@numba.njit(cache=True, fastmath=FAST_MATH)
 def read_rows(
-    table: Array,
-    applied_variance: Array,
-    target_variance: float,
-    noise: Array,
-    distinct: Array,
-    count: int,
-    work: Array,
+    table: Array, applied_variance: Array, target_variance: float, noise: Array, rows: Array, work: Array
 ) -> None:
-    """Bring the noise of the first ``count`` rows of ``distinct`` up to date, and copy the rows to ``work``.
+    """Add the noise that is due to ``rows``, and copy these rows to ``work``.
 
     Args:
-        table: float32 (rows, d).
-        applied_variance: float64 (rows,), the summed variance of the noise that each row has had.
-        target_variance: the summed variance of the noise that every row is to have had by now.
-        noise: float32 (count, d), standard normal; (0, d) where no noise is to be added.
-        distinct: int32.
-        count: how many rows.
-        work: float32 (count or more, d).
+        table: both tables.
+        applied_variance: float64 (table rows,), summed variance of the noise that each row has received.
+        target_variance: summed variance of the noise that every row is to receive by now.
+        noise: float32 (rows, d), standard normal; (0, d) to add no noise.
+        rows: of the batch.
+        work: receives their values.
     """
-    for slot in range(count):
-        row = distinct[slot]
+    for slot, row in enumerate(rows):
         if len(noise) and target_variance > applied_variance[row]:
             deviation = np.float32(math.sqrt(target_variance - applied_variance[row]))
             for k in range(table.shape[1]):
@@ -120,8 +81,8 @@ def read_rows(
             work[slot, k] = table[row, k]
 
 
-@numba.njit(cache=True, fastmath=_FAST)
-def summed_gradients(
+@numba.njit(cache=True, fastmath=FAST_MATH)
+def sum_gradients(
     centres: Array,
     targets: Array,
     starts: Array,
@@ -139,12 +100,12 @@ def summed_gradients(
         centres: int32 (pairs,), rows of the input table.
         targets: int32 (pairs, 1 + negatives), rows of the output table, the context first.
         starts: int64 (units + 1,), where each unit's pairs start.
-        slots: int32 (table rows,), number of each row in ``work``.
-        work: float32 (rows touched or more, d), their values.
-        clipping_norm: largest 2-norm C of a unit's contribution; infinite to leave it.
-        each_table: clip the two tables' parts by themselves, each to C.
-        unit: float32 like ``work``, all 0, and again all 0 afterwards.
-        total: float64 like ``work``, all 0; receives the sum.
+        slots: numbers of the rows.
+        work: their values.
+        clipping_norm: C, largest 2-norm of a unit's contribution; infinite to clip nothing.
+        each_table: clip the parts of the two tables separately, each to C.
+        unit: float32 like ``work``, all 0 before and after.
+        total: receives the sum.
         norms: float64 (units,), receives the norm of each unit's gradient before it is clipped.
     """
     d = work.shape[1]
@@ -193,12 +154,11 @@ def summed_gradients(
             of_output[slot] = False
 
 
-@numba.njit(cache=True, fastmath=_FAST)
-def write_rows(table: Array, distinct: Array, count: int, slots: Array, work: Array, total: Array, rate: float) -> None:
-    """Take ``rate`` times the summed gradients off the rows of a batch, and clear ``total`` and ``slots``."""
+@numba.njit(cache=True, fastmath=FAST_MATH)
+def write_rows(table: Array, rows: Array, slots: Array, work: Array, total: Array, rate: float) -> None:
+    """Subtract ``rate`` times the summed gradients from the rows of a batch, and clear ``total`` and ``slots``."""
     step = np.float32(rate)
-    for slot in range(count):
-        row = distinct[slot]
+    for slot, row in enumerate(rows):
         for k in range(table.shape[1]):
             table[row, k] = work[slot, k] - step * np.float32(total[slot, k])
             total[slot, k] = 0.0

@@ -1,4 +1,4 @@
-"""Streams of standard normal numbers that can be put aside and taken up again."""
+"""Draw standard normal numbers from a stream that can be saved and resumed."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from leakboard.interfaces import Floats
 
 @dataclass
 class NoiseStream:
-    """A stream of standard normal numbers that goes on where it stopped (``normals``)."""
+    """A stream of standard normal numbers (`leakboard.models.skip_gram.normals`)."""
 
     key: int
-    """Below 2**63; streams of different keys are independent."""
+    """Below 2**63; streams with different keys are independent."""
     block: int = 0
-    """How many blocks have been drawn: with ``key`` the whole state."""
+    """Number of blocks drawn so far; with ``key`` the whole state."""
 
     def fill(self, out: Floats) -> None:
-        """Fill a contiguous float32 array with the next numbers; a part of a block uses it up."""
+        """Fill a contiguous float32 array with the next numbers; the rest of the last block is skipped."""
         from leakboard.models.skip_gram.normals import BLOCK, fill_normals  # compiled: importing it writes a cache
 
         flat = out.reshape(-1)

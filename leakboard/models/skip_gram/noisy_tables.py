@@ -1,15 +1,17 @@
-"""The two word tables of skip-gram, with Gaussian noise that reaches every coordinate at every step, drawn late.
+"""Take noisy gradient steps on the two word tables of skip-gram, and draw each row's noise late.
 
-Differentially private gradient descent adds N(0, (rate * sigma C)**2) to every coordinate at every step, yet a batch
-reads a few rows. A row that nobody reads gets its noise when it is next read or published: once, with the summed
-variance (the idea of LazyDP; Lim et al. 2024).
+Differentially private gradient descent adds N(0, (rate * deviation)**2) to every coordinate at every step, but a batch
+reads few rows. A row receives its noise when it is next read or published: one draw with the summed variance (the idea
+of LazyDP; Lim et al. 2024).
 
-Theorem (same distribution). Without momentum a row changes by its own noise and by gradients of batches that read it.
-Let row r be read at steps s < t and not between. The noise of steps s, ..., t - 1 is independent of all that was read
-in between, and its sum is N(0, sum of the variances); replacing the summands by one draw of the sum at t leaves the
-joint law of everything that is ever read, and of the tables after `NoisyTables.flush_noise`, as it was.
+Theorem (same distribution). Late noise leaves the joint law of every value that is read or published as it was.
 
-What is in memory before `flush_noise` lacks noise and is no private release.
+Proof. Without momentum a row changes by its own noise, and by gradients of batches that read it. Let row r be read at
+steps s < t and not between. The noise of steps s, ..., t - 1 is independent of everything that was read in between. Its
+sum is N(0, sum of the variances). So one draw of the sum at t can replace the summands. The same holds for the
+tables after `NoisyTables.flush_noise`.
+
+The tables in memory lack noise before `flush_noise`: they are no private release.
 """
 
 from __future__ import annotations
@@ -22,20 +24,34 @@ from numpy.typing import NDArray
 from leakboard.interfaces import Floats, Integers
 from leakboard.models.skip_gram.noise import NoiseStream
 
-BLOCK = 1 << 16
-"""Rows whose noise is flushed at once."""
+FLUSHED_ROWS = 1 << 16
+"""Rows that receive their noise together when it is flushed."""
+
+
+@dataclass(frozen=True)
+class Descent:
+    """The rule of a step: table - rate * (sum of the clipped gradients of the batch + N(0, deviation**2 I))."""
+
+    rate: float
+    """Learning rate of the sum."""
+    clipping_norm: float
+    """C; infinite to clip nothing."""
+    deviation: float
+    """Standard deviation of the noise on every coordinate of the sum; 0 for none."""
+    of_batch: bool = False
+    """Clip the sum of the whole batch, each table's part to C, and not each unit's gradient (a broken control)."""
 
 
 @dataclass
 class NoisyTables:
-    """Input and output vectors one below the other, and how much noise each row has had."""
+    """The two word tables, how much noise each row has received, and working memory for the rows of a batch."""
 
     values: Floats
     """float32 (2 V, d): the input vectors of all words, then their output vectors."""
     applied_variance: np.ndarray
     """float64 (2 V,): summed variance of the noise in each row."""
     target_variance: float = 0.0
-    """Summed variance of the noise that every row is to have."""
+    """Summed variance of the noise that every row is to receive."""
 
     @classmethod
     def start(cls, words: int, dimensions: int, generator: np.random.Generator) -> NoisyTables:
@@ -44,88 +60,72 @@ class NoisyTables:
         values[:words] = (generator.random((words, dimensions), np.float32) - np.float32(0.5)) / np.float32(dimensions)
         return cls(values, np.zeros(2 * words))
 
+    def __post_init__(self) -> None:
+        """Make working memory; it grows with the largest batch."""
+        self._slots = np.full(len(self.values), -1, np.int32)
+        self._make_room(1)
+
+    def _make_room(self, references: int) -> None:
+        self._distinct = np.empty(references, np.int32)
+        shape = (min(references, len(self.values)), self.values.shape[1])
+        self._noise, self._work = np.empty(shape, np.float32), np.empty(shape, np.float32)
+        self._unit, self._total = np.zeros(shape, np.float32), np.zeros(shape)
+
     @property
     def words(self) -> int:
         """Number of words V."""
         return len(self.values) // 2
-
-    def flush_noise(self, noise: NoiseStream) -> Floats:
-        """Bring the noise of every row up to date and return the input vectors, float32 (V, d): a private release."""
-        late = np.flatnonzero(self.applied_variance < self.target_variance)
-        for start in range(0, len(late), BLOCK):
-            rows = late[start : start + BLOCK]
-            deviations = np.sqrt(self.target_variance - self.applied_variance[rows]).astype(np.float32)
-            drawn = np.empty((len(rows), self.values.shape[1]), np.float32)
-            noise.fill(drawn)
-            self.values[rows] += deviations[:, None] * drawn
-        self.applied_variance[late] = self.target_variance
-        return self.values[: self.words].copy()
-
-
-class Workspace:
-    """Room for the rows of a batch; it grows with the largest and is used again."""
-
-    def __init__(self, tables: NoisyTables):
-        self.tables = tables
-        self.slots = np.full(len(tables.values), -1, np.int32)
-        self.rows = 0
-        self.distinct = np.empty(0, np.int32)
-        self._make_room(1)
-
-    def _make_room(self, references: int) -> None:
-        if references > len(self.distinct):
-            self.distinct = np.empty(references, np.int32)
-        rows = min(references, len(self.tables.values))
-        if rows > self.rows:
-            self.rows = rows
-            shape = (rows, self.tables.values.shape[1])
-            self.noise, self.work = np.empty(shape, np.float32), np.empty(shape, np.float32)
-            self.unit, self.total = np.zeros(shape, np.float32), np.zeros(shape)
 
     def descend(
         self,
         centres: NDArray[np.int32],
         targets: NDArray[np.int32],
         starts: Integers,
-        *,
-        rate: float,
-        clipping_norm: float,
-        each_table: bool,
-        deviation: float,
+        descent: Descent,
         noise: NoiseStream,
     ) -> np.ndarray:
-        """Take one step on a batch: bring the noise of its rows up to date, subtract ``rate`` times the clipped sum.
+        """Take one step on a batch.
 
-        The noise of this step is counted in `NoisyTables.target_variance`, and drawn when a row is next read.
+        The step's noise is added to `target_variance`, and drawn when a row is next read.
 
         Args:
             centres: int32 (pairs,), words.
             targets: int32 (pairs, 1 + negatives), words: the context, then the negatives.
             starts: int64 (units + 1,), where each unit's pairs start.
-            rate: learning rate of the sum.
-            clipping_norm: C, of a unit's gradient.
-            each_table: clip input and output part by themselves.
-            deviation: standard deviation of the noise on each coordinate of the sum.
-            noise: where the noise is drawn from.
+            descent: rule of the step.
+            noise: source of the noise.
 
         Returns:
-            The norm of each unit's gradient before it was clipped, float64 (units,): private, for tests alone.
+            The norm of each gradient before it was clipped, float64 (units,), of the whole batch's float64 (1,):
+            private, for tests alone.
         """
         from leakboard.models.skip_gram import kernels  # compiled: importing it writes a cache
 
-        tables = self.tables
-        targets = targets + np.int32(tables.words)
+        targets = targets + np.int32(self.words)
         references = np.concatenate([centres, targets.ravel()])
-        self._make_room(len(references))
-        count = kernels.collect_rows(references, self.slots, self.distinct)
-        noisy = tables.target_variance > 0
-        if noisy:
-            noise.fill(self.noise[:count])
-        read = (tables.values, tables.applied_variance, tables.target_variance, self.noise[: count if noisy else 0])
-        kernels.read_rows(*read, self.distinct, count, self.work)
-        norms = np.empty(len(starts) - 1)
-        batch = (centres, targets, starts, self.slots, self.work)
-        kernels.summed_gradients(*batch, clipping_norm, each_table, self.unit, self.total, norms)
-        kernels.write_rows(tables.values, self.distinct, count, self.slots, self.work, self.total, rate)
-        tables.target_variance += (rate * deviation) ** 2
+        if len(references) > len(self._distinct):
+            self._make_room(len(references))
+        rows = self._distinct[: kernels.collect_rows(references, self._slots, self._distinct)]
+        due = self._noise[: len(rows) if self.target_variance > 0 else 0]
+        if len(due):
+            noise.fill(due)
+        kernels.read_rows(self.values, self.applied_variance, self.target_variance, due, rows, self._work)
+        clipped = starts[[0, -1]] if descent.of_batch else starts
+        norms = np.empty(len(clipped) - 1)
+        batch = (centres, targets, clipped, self._slots, self._work)
+        kernels.sum_gradients(*batch, descent.clipping_norm, descent.of_batch, self._unit, self._total, norms)
+        kernels.write_rows(self.values, rows, self._slots, self._work, self._total, descent.rate)
+        self.target_variance += (descent.rate * descent.deviation) ** 2
         return norms
+
+    def flush_noise(self, noise: NoiseStream) -> Floats:
+        """Add the noise that is due to every row, and return the input vectors, float32 (V, d): a private release."""
+        late = np.flatnonzero(self.applied_variance < self.target_variance)
+        for start in range(0, len(late), FLUSHED_ROWS):
+            rows = late[start : start + FLUSHED_ROWS]
+            deviations = np.sqrt(self.target_variance - self.applied_variance[rows]).astype(np.float32)
+            drawn = np.empty((len(rows), self.values.shape[1]), np.float32)
+            noise.fill(drawn)
+            self.values[rows] += deviations[:, None] * drawn
+        self.applied_variance[late] = self.target_variance
+        return self.values[: self.words].copy()

@@ -1,25 +1,17 @@
-"""Which units take part in a step: a Poisson sample, as the accountant assumes, or batches one after the other."""
+"""Choose the units of a step: a Poisson sample, as the accountant assumes, or batches in the order of the data."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from leakboard.interfaces import Integers
 
 
-class Sampler(Protocol):
-    """Chooses the units of each step."""
-
-    def draw(self, step: int, generator: np.random.Generator) -> Integers:
-        """Return distinct units, int64."""
-
-
 @dataclass(frozen=True)
 class PoissonSampler:
-    """Every unit takes part with the same probability, each independently of the others and of other steps."""
+    """Every unit takes part with the same probability, independently of other units and of other steps."""
 
     units: int
     probability: float
@@ -27,7 +19,7 @@ class PoissonSampler:
     def draw(self, step: int, generator: np.random.Generator) -> Integers:
         """Return the units of a step in increasing order, int64; their number is binomial.
 
-        The gaps between units that take part are geometric, which costs as much as the sample is large.
+        The gaps between these units are geometric, so the time is proportional to the size of the sample.
         """
         runs, last = [], -1
         expected = self.units * self.probability
@@ -41,7 +33,7 @@ class PoissonSampler:
 
 @dataclass(frozen=True)
 class SequentialBatches:
-    """Units in the order of the data, so many at a time, over and over: nothing is hidden by sampling."""
+    """Batches of fixed size in the order of the data, again and again: sampling hides nothing."""
 
     units: int
     size: int
@@ -53,3 +45,6 @@ class SequentialBatches:
     def visits(self, steps: int) -> int:
         """Return in how many of the first ``steps`` a unit takes part at most."""
         return -(-steps * min(self.size, self.units) // self.units)
+
+
+Sampler = PoissonSampler | SequentialBatches
