@@ -23,8 +23,7 @@ from opacus.optimizers import DPOptimizerFastGradientClipping
 from opacus.utils.fast_gradient_clipping_utils import DPLossFastGradientClipping
 from torch.nn.functional import logsigmoid
 
-from leakboard.models.skip_gram.noise import NoiseStream
-from leakboard.models.skip_gram.noisy_tables import Descent, NoisyTables
+from leakboard.models.skip_gram.noisy_tables import Descent, NoiseStream, NoisyTables
 
 PAIRS, COLUMNS, DIMENSIONS, CLIPPING_NORM, RATE = 512, 1 + 1 + 5, 100, 1.0, 0.05 / 512
 OUR_STEPS, BATCHES, THREADS = 500, 100, (1, 2)

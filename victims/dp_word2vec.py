@@ -20,12 +20,10 @@ vectors can tell whether one unit was in the training data:
 
 The guarantee rests on these theorems:
 
-================================================== ==================================================
-steps of Poisson samples or of batches in order    `leakboard.privacy.accounting.training_budget`
-noise that is drawn late has the same distribution `leakboard.models.skip_gram.noisy_tables`
-vocabulary that is counted with noise              `leakboard.models.skip_gram.vocabulary`
-personal budgets                                   `leakboard.models.skip_gram.participation`
-================================================== ==================================================
+- cost of the steps, by Poisson samples or by batches in order: `leakboard.privacy.accounting.training_budget`
+- noise that is drawn late has the same distribution: `leakboard.models.skip_gram.noisy_tables`
+- cost of a vocabulary that is counted with noise: `leakboard.models.skip_gram.vocabulary`
+- personal budgets: `leakboard.models.skip_gram.sampling`
 
 Neighbours differ in one unit's contribution, which is there or not. Public are the number of units (pairs with unknown
 words included), the options, and the users' budgets. The claim is about the word table alone. It does not cover the

@@ -24,13 +24,14 @@ multiplier s C / sqrt(8), and a batch without it costs nothing.
 Proof. One pair can turn each table's clipped mean around: by 2 C in each table, so by sqrt(8) C in both together. The
 noise on the mean is s C**2. The order of the batches is known, so sampling hides nothing.
 
-Theorem (``paper_accounting``). The steps cost a user at most as much as if it stayed for all steps. They also cost at
-most as many whole Gaussian releases as the user can take part in before it leaves.
+Theorem (``paper_accounting``). Let a user's draws at the steps be independent, and let it leave by its own earlier
+draws alone. Then the steps cost the user at most as much as if it stayed for all of them. They also cost at most as
+many whole Gaussian releases as the user can take part in before it leaves.
 
-Proof. Let a user's draws at the steps be independent, and let it leave by its own earlier draws alone. The draw of a
-step depends on nothing before it. So given everything that came out before, the user takes part with a probability of
-at most q. A mixture in which it takes part more rarely is a mixture of the one at q and of the neighbour's, and its
-divergences are no larger (joint convexity). The second bound counts each participation as a release without sampling.
+Proof. The draw of a step depends on nothing before it. So given everything that came out before, the user takes part
+with a probability of at most q. A mixture in which it takes part more rarely is a mixture of the one at q and of the
+neighbour's, and its divergences are no larger (joint convexity). The second bound counts each participation as a
+release without sampling.
 """
 
 import math
@@ -46,8 +47,7 @@ from pydantic import Field
 from leakboard.claims import TrainingUnit
 from leakboard.errors import RequestError
 from leakboard.models.skip_gram.noisy_tables import Descent
-from leakboard.models.skip_gram.participation import PaperAccounting
-from leakboard.models.skip_gram.sampling import SequentialBatches
+from leakboard.models.skip_gram.sampling import PaperAccounting, SequentialBatches
 from leakboard.privacy.accounting.training_budget import TrainingBudget
 from leakboard.suite.options import victim
 from leakboard.victims._private_word2vec.recipe import EXAMPLE, MIN_NOISE_MULTIPLIER, Epsilons, PrivateSkipGram
@@ -56,16 +56,18 @@ from leakboard.victims.dp_word2vec import DPWord2Vec, non_private_recipe
 
 
 class ReleasedCodePlan(Plan):
+    """Train and claim as the released code does."""
+
     stream_mark = True
 
     @cached_property
     def sampler(self) -> SequentialBatches:
-        """Takes batches in the order of the text."""
+        """Batches in the order of the text."""
         return SequentialBatches(self.pairs.units, self.batch_size)
 
     @property
     def descent(self) -> Descent:
-        """Clips the mean of a batch to C and adds noise s C**2 to it; here of the sum, so all is times the batch."""
+        """Rule for the mean of a batch: clipped to C, noise s C**2; here for the sum, so both times the batch size."""
         clipping_norm, size = self.options.clipping_norm, self.batch_size
         deviation = self.cost.noise_multiplier * clipping_norm**2 * size
         return Descent(self.options.learning_rate, clipping_norm * size, deviation, of_batch=True)
@@ -89,12 +91,14 @@ class ReleasedCodePlan(Plan):
 
 
 class PaperAccountingPlan(Plan):
+    """Charge and claim personal budgets as the paper does."""
+
     accounting = "paper"
     budgets: np.ndarray
 
     @cached_property
     def participation(self) -> PaperAccounting:
-        """Lets users leave when their shares of the steps' costs reach their budget."""
+        """Rule by which users leave: when their shares of the steps' costs reach their budget."""
         spent = np.array([self.cost.epsilon(step) for step in range(self.steps + 1)])
         return PaperAccounting(self.budgets, np.diff(spent), self.batch_size)
 
@@ -115,7 +119,7 @@ class PaperAccountingPlan(Plan):
         return [*super().details(steps), f"proved of users by budget: {_in_words(self._proved_by_budget(steps))}"]
 
     def _proved_by_budget(self, steps: int) -> dict[float, float]:
-        """Return the epsilon of the second theorem by budget. Users whose budget is below the cost are not counted."""
+        """Return the epsilon of the second theorem by budget; users who cannot pay for counting are not counted."""
         not_counted = replace(self.cost, vocabulary_noise=None)
         staying = {cost: self.proved_at(cost, steps) for cost in (self.cost, not_counted)}
         proved = {}
@@ -166,7 +170,7 @@ class DPWord2VecAsPublished(PrivateSkipGram):
             RequestError: names the first such option.
         """
         if self.variant == "paper_accounting" and self.budgets is None:
-            raise RequestError("budgets: variant: paper_accounting is about them; give them")
+            raise RequestError("budgets: variant: paper_accounting needs them; give them")
         if self.variant == "released_code" and self.budgets is not None:
             raise RequestError("budgets: they are of users, and variant: released_code is about pairs; leave them out")
         super().__post_init__()

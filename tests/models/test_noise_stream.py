@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakboard.models.skip_gram.noise import NoiseStream
+from leakboard.models.skip_gram.noisy_tables import NoiseStream
 from leakboard.models.skip_gram.normals import BLOCK, LANES, philox
 
 

@@ -10,11 +10,9 @@ from scipy import stats
 
 from leakboard.models.skip_gram import descent as training_module
 from leakboard.models.skip_gram.descent import Training
-from leakboard.models.skip_gram.noise import NoiseStream
-from leakboard.models.skip_gram.noisy_tables import Descent, NoisyTables
+from leakboard.models.skip_gram.noisy_tables import Descent, NoiseStream, NoisyTables
 from leakboard.models.skip_gram.pairs import Pairs, pairs_of
-from leakboard.models.skip_gram.participation import PaperAccounting, RenyiFilter
-from leakboard.models.skip_gram.sampling import PoissonSampler, SequentialBatches
+from leakboard.models.skip_gram.sampling import PaperAccounting, PoissonSampler, RenyiFilter, SequentialBatches
 
 WORDS = 7
 

@@ -191,8 +191,8 @@ class TestGiven:
         [
             (b"the\t3\nof\n", "1 of 2 words have a count; allowed: all or none"),
             (b"the\nOf\n", "line 2: 'Of' is not allowed: one word in lower case"),
-            (b"the\nof\nthe\n", "line 3: 'the' is there twice, first as word 1"),
-            (b"the\nof\nof\n", "line 3: 'of' is there twice, first as word 2"),
+            (b"the\nof\nthe\n", "line 3: 'the' occurs twice, first as word 1"),
+            (b"the\nof\nof\n", "line 3: 'of' occurs twice, first as word 2"),
             (b"the\t3\nof\tmany\n", r"line 2: count 'many' is not allowed: a number above 0"),
             (b"the\t0\nof\t1\n", r"line 1: count '0' is not allowed: a number above 0"),
             (b"the\nof\t-1\n", r"line 2: count '-1' is not allowed"),

@@ -3,19 +3,16 @@
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
+from user_texts import corpus_of
 
-from leakboard.data.corpora import build_corpus
 from leakboard.errors import RequestError
-from leakboard.models.skip_gram import descent as training_module
 from leakboard.models.skip_gram.descent import Training
 from leakboard.privacy.accounting.training_budget import TrainingBudget
 from leakboard.suite.options import build
 from leakboard.victims._private_word2vec.training import plan
 from leakboard.victims.dp_word2vec import DPWord2Vec
-from leakboard.workspace import resumable
 
 RNG = np.random.default_rng(0)
 NOISE, SIZE, STEPS, DELTA = 8.0, 4, 20, 1e-3
@@ -27,14 +24,6 @@ def listed(word_list):
     """Return options with the words of the reviews as a public list."""
     small = {"unit": "user", "noise_multiplier": NOISE, "expected_batch_size": SIZE, "steps": STEPS, "delta": DELTA}
     return small | {"vector_size": 8, "vocabulary": word_list}
-
-
-def made(rows, users=True):
-    """Build a corpus without a task from (user, text, budget)."""
-    frame = pd.DataFrame(rows, columns=["user", "text", "budget"]).assign(row=range(len(rows)))
-    frame = frame if users else frame.drop(columns="user")
-    splits = dict.fromkeys(("train", "dev", "test"), frame)
-    return build_corpus("made", splits, [], None, numeric_targets=["budget"]).only("train", "dev")
 
 
 class TestClaims:
@@ -57,8 +46,8 @@ class TestClaims:
 
     def test_trainings_with_other_checkpoints_share_no_noise(self, few_reviews, listed):
         """A checkpoint adds the late noise to all rows, so the same numbers would be added to other rows."""
-        asked = listed | {"noise_multiplier": 1000.0, "steps": 3, "vector_size": 100}
-        tables = [DPWord2Vec(**asked, checkpoints=steps).fit(few_reviews, 0).vectors for steps in ((), (2,))]
+        options = listed | {"noise_multiplier": 1000.0, "steps": 3, "vector_size": 100}
+        tables = [DPWord2Vec(**options, checkpoints=steps).fit(few_reviews, 0).vectors for steps in ((), (2,))]
         rows = [table / np.linalg.norm(table, axis=1, keepdims=True) for table in tables]
         by_chance = stats.beta(49.5, 49.5, loc=-1, scale=2).isf(1e-4 / len(rows[0]) ** 2)  # of two vectors in R^100
         assert np.abs(rows[0] @ rows[1].T).max() < by_chance
@@ -76,7 +65,7 @@ class TestLearning:
     def planted():
         """Return 200 texts of 20 users; the words of a text are all of one group."""
         rng, groups = np.random.default_rng(0), [[f"{group}{i}" for i in range(5)] for group in "ab"]
-        return made([(f"u{i % 20}", " ".join(rng.choice(groups[i % 2], 12)), 1.0) for i in range(200)])
+        return corpus_of([(f"u{i % 20}", " ".join(rng.choice(groups[i % 2], 12)), 1.0) for i in range(200)])
 
     @staticmethod
     def gap(fitted):
@@ -105,41 +94,39 @@ class TestLearning:
         assert (trained[0] != trained[1]).any()
 
 
-class TestSaved:
-    def assert_same(self, first, second, texts):
-        assert (first.vocabulary, first.claim) == (second.vocabulary, second.claim)
-        np.testing.assert_array_equal(first.vectors, second.vectors)
-        documents = first.publish_documents(texts, RNG)
-        np.testing.assert_array_equal(documents, second.publish_documents(texts, RNG))
-        np.testing.assert_array_equal(first.predict(documents), second.predict(documents))
+def assert_same(first, second, texts):
+    assert (first.vocabulary, first.claim) == (second.vocabulary, second.claim)
+    np.testing.assert_array_equal(first.vectors, second.vectors)
+    documents = first.publish_documents(texts, RNG)
+    np.testing.assert_array_equal(documents, second.publish_documents(texts, RNG))
+    np.testing.assert_array_equal(first.predict(documents), second.predict(documents))
 
+
+class TestSaved:
     def test_checkpoints_cost_less_and_are_published_from_one_training(self, few_reviews, listed, tmp_path):
-        recipe = DPWord2Vec(**listed | {"checkpoints": (5, 10)})
+        recipe = DPWord2Vec(**listed, checkpoints=(5, 10, STEPS))
         fitted, texts, spent = recipe.fit(few_reviews, 0), few_reviews.texts("dev"), []
         fitted.save(tmp_path)
-        for step, expected in ((5, fitted.checkpoints[5]), (10, fitted.checkpoints[10]), (None, fitted)):
-            chosen = DPWord2Vec(**listed | {"checkpoints": (5, 10), "published_step": step})
+        assert_same(recipe.load(tmp_path), fitted, texts)
+        for step, expected in fitted.checkpoints.items():
+            chosen = DPWord2Vec(**listed, checkpoints=(5, 10, STEPS), published_step=step)
             assert chosen.training_config() == recipe
-            self.assert_same(chosen.load(tmp_path), expected, texts)
+            assert_same(chosen.load(tmp_path), expected, texts)
             spent.append((expected.claim.epsilon, expected.claim.proved))
+        assert list(fitted.checkpoints) == [5, 10, STEPS]
         assert (np.diff(spent, axis=0) > 0).all()
+        assert_same(fitted, fitted.checkpoints[STEPS], texts)
         np.testing.assert_array_equal(fitted.checkpoints[5].vectors, plan(recipe, few_reviews, 0).training.run(5)[5])
-        late = DPWord2Vec(**listed | {"checkpoints": (5, 10, 15), "published_step": 15})
+        late = DPWord2Vec(**listed, checkpoints=(5, 10, 15), published_step=15)
         with pytest.raises(RequestError, match="published_step: 15 was not reached"):
             late.load(tmp_path)
 
-    def test_the_last_step_may_be_a_checkpoint(self, few_reviews, listed, tmp_path):
-        recipe = DPWord2Vec(**listed | {"checkpoints": (5, STEPS)})
-        recipe.fit(few_reviews, 0).save(tmp_path)
-        last = DPWord2Vec(**listed | {"checkpoints": (5, STEPS), "published_step": STEPS})
-        self.assert_same(last.load(tmp_path), recipe.load(tmp_path), few_reviews.texts("dev"))
-
     def test_a_training_for_one_checkpoint_gives_its_table(self, few_reviews, listed):
         """Shadow models of the recipe, and audits by canaries, train for one checkpoint."""
-        asked = listed | {"checkpoints": (5, 10), "steps": STEPS}
-        fitted, alone = (DPWord2Vec(**asked, published_step=step).fit(few_reviews, 0) for step in (None, 10))
-        self.assert_same(alone, fitted.checkpoints[10], few_reviews.texts("dev"))
-        spent = DPWord2Vec(**asked | {"epsilon": 0.3, "checkpoints": (STEPS,)}, published_step=STEPS)
+        options = listed | {"checkpoints": (5, 10), "steps": STEPS}
+        fitted, alone = (DPWord2Vec(**options, published_step=step).fit(few_reviews, 0) for step in (None, 10))
+        assert_same(alone, fitted.checkpoints[10], few_reviews.texts("dev"))
+        spent = DPWord2Vec(**options | {"epsilon": 0.3, "checkpoints": (STEPS,)}, published_step=STEPS)
         with pytest.raises(RequestError, match=f"published_step: {STEPS} was not reached"):
             spent.fit(few_reviews, 0)
 
@@ -149,34 +136,12 @@ class TestSaved:
         fitted = recipe.fit(few_reviews, 0)
         assert fitted.claim is None or fitted.claim.proved == math.inf
         fitted.save(tmp_path)
-        self.assert_same(recipe.load(tmp_path), fitted, few_reviews.texts("dev"))
-
-    def test_an_interrupted_training_resumes(self, few_reviews, listed, tmp_path, monkeypatch):
-        recipe = DPWord2Vec(**listed | {"checkpoints": (5,)})
-        whole = recipe.fit(few_reviews, 0)
-        monkeypatch.setattr(training_module, "SAVE_SECONDS", -1)
-        advance, taken, stops = Training.advance, [], [12]
-
-        def stopping(training):
-            if stops == [len(taken)]:
-                stops.clear()
-                raise KeyboardInterrupt
-            taken.append(training.step)
-            advance(training)
-
-        monkeypatch.setattr(Training, "advance", stopping)
-        with resumable(tmp_path / "state"):
-            with pytest.raises(KeyboardInterrupt):
-                recipe.fit(few_reviews, 0)
-            resumed = recipe.fit(few_reviews, 0)
-        assert taken == list(range(STEPS))
-        self.assert_same(resumed, whole, few_reviews.texts("dev"))
-        np.testing.assert_array_equal(resumed.checkpoints[5].vectors, whole.checkpoints[5].vectors)
+        assert_same(recipe.load(tmp_path), fitted, few_reviews.texts("dev"))
 
 
 class TestBudgets:
     def test_users_leave_by_the_budgets_of_a_column(self, listed):
-        corpus = made([("u2", "the was", 0.5), ("u1", "a the", 0.3), ("u2", "i was", 0.5), ("u0", "a i", 9.0)])
+        corpus = corpus_of([("u2", "the was", 0.5), ("u1", "a the", 0.3), ("u2", "i was", 0.5), ("u0", "a i", 9.0)])
         recipe = DPWord2Vec(**listed | {"budgets": "budget", "noise_multiplier": 20.0})
         participation = plan(recipe, corpus, 0).training.participation
         steps = [TrainingBudget(20.0, 1.0, DELTA).steps_within(epsilon, STEPS) for epsilon in (9.0, 0.3, 0.5)]
@@ -202,22 +167,23 @@ class TestBudgets:
         """The words of 30 poor users are kept if their budgets pay for being counted."""
         rich = [(f"rich{i}", "open door", 9.0) for i in range(30)]
         counting = TrainingBudget(30.0, 0.1, DELTA, 2.0).epsilon(0)
-        asked = listed | {"budgets": "budget", "noise_multiplier": 30.0, "vocabulary": "noisy", "vocabulary_noise": 2.0}
+        options = listed | {"budgets": "budget", "noise_multiplier": 30.0}
+        options |= {"vocabulary": "noisy", "vocabulary_noise": 2.0}
         for budget, expected in ((0.99 * counting, ["door", "open"]), (9.0, ["door", "key", "open", "secret"])):
-            corpus = made(rich + [(f"poor{i}", "secret key", budget) for i in range(30)])
-            planned = plan(DPWord2Vec(**asked), corpus, 0)
+            corpus = corpus_of(rich + [(f"poor{i}", "secret key", budget) for i in range(30)])
+            planned = plan(DPWord2Vec(**options), corpus, 0)
             assert sorted(planned.vocabulary.words) == expected
             assert (planned.training.participation.paid_steps[:30] == 0).all() == (budget < counting)
 
     @pytest.mark.parametrize(("second", "budgets"), [(0.6, "0.5 to 0.6"), (-0.5, "-0.5 to 0.5")])
     def test_a_user_has_one_budget(self, listed, second, budgets):
-        corpus = made([("u", "the was", 0.5), ("u", "a the", second)])
+        corpus = corpus_of([("u", "the was", 0.5), ("u", "a the", second)])
         with pytest.raises(RequestError, match=f"budgets: a user has {budgets}; allowed: one, above 0"):
             DPWord2Vec(**listed | {"budgets": "budget"}).fit(corpus, 0)
 
     def test_a_missing_column(self, listed):
         with pytest.raises(RequestError, match=r"budgets: 'budgte' is no numeric column of made \(budget\)"):
-            DPWord2Vec(**listed | {"budgets": "budgte"}).fit(made([("u", "the was", 0.5)]), 0)
+            DPWord2Vec(**listed | {"budgets": "budgte"}).fit(corpus_of([("u", "the was", 0.5)]), 0)
 
 
 class TestRefused:
@@ -235,13 +201,13 @@ class TestRefused:
         ],
     )
     def test_a_target_that_cannot_be_reached(self, few_reviews, listed, options, message):
-        asked = listed | {"unit": "pair", "vocabulary": "noisy"} | options
-        with pytest.raises(RequestError, match=f"epsilon {asked['epsilon']:g} cannot be reached: .*{message}"):
-            DPWord2Vec(**asked).fit(few_reviews, 0)
+        options = listed | {"unit": "pair", "vocabulary": "noisy"} | options
+        with pytest.raises(RequestError, match=f"epsilon {options['epsilon']:g} cannot be reached: .*{message}"):
+            DPWord2Vec(**options).fit(few_reviews, 0)
 
     def test_a_corpus_without_users(self, listed):
         with pytest.raises(RequestError, match=r"unit: 'user' is not allowed \(pair, document\): made names no users"):
-            DPWord2Vec(**listed).fit(made([("u", "the was", 1.0)], users=False), 0)
+            DPWord2Vec(**listed).fit(corpus_of([("the was", 1.0)], ("text", "budget")), 0)
 
     @pytest.mark.parametrize("unit", ["pair", "document", "user"])
     @pytest.mark.parametrize("vocabulary", ["list", "exact", "noisy"])
@@ -249,7 +215,7 @@ class TestRefused:
     def test_no_two_known_words(self, listed, unit, vocabulary, text):
         chosen = {} if vocabulary == "list" else {"vocabulary": vocabulary, "min_count": 1}
         with pytest.raises(RequestError, match="made has no two known words within window=1; the vocabulary has"):
-            DPWord2Vec(**listed | chosen | {"unit": unit}).fit(made([("u", text, 1.0), ("v", text, 1.0)]), 0)
+            DPWord2Vec(**listed | chosen | {"unit": unit}).fit(corpus_of([("u", text, 1.0), ("v", text, 1.0)]), 0)
 
     @pytest.mark.parametrize(
         ("options", "message"),
@@ -284,15 +250,15 @@ def lines(monkeypatch):
 )
 def test_weak_claims_and_users_without_pairs_are_reported(lines, listed, delta, text, caveat, logged):
     rows = [(f"u{i}", text, 1.0) for i, text in enumerate(["the was", "i was", "a zzz it was", text])]
-    fitted = DPWord2Vec(**listed | {"delta": delta, "steps": 1}).fit(made(rows), 0)
+    fitted = DPWord2Vec(**listed | {"delta": delta, "steps": 1}).fit(corpus_of(rows), 0)
     assert lines == ["4 users, 1 steps with noise 8 times the clipping norm", *logged]
     assert fitted.claim.caveat == caveat
 
 
 def test_a_training_that_ends_early_is_reported(few_reviews, listed):
-    asked = listed | {"epsilon": 0.7, "steps": 300}
-    last = plan(DPWord2Vec(**asked), few_reviews, 0).steps
-    planned = plan(DPWord2Vec(**asked, checkpoints=(1, last)), few_reviews, 0)
+    options = listed | {"epsilon": 0.7, "steps": 300}
+    last = plan(DPWord2Vec(**options), few_reviews, 0).steps
+    planned = plan(DPWord2Vec(**options, checkpoints=(1, last)), few_reviews, 0)
     assert planned.claim(last).caveat == f"training ended after {last} of 300 steps: epsilon was spent"
     assert planned.claim(1).caveat == ""
 
@@ -311,7 +277,7 @@ def test_a_training_without_noise_is_reported(lines, few_reviews, listed):
     ],
 )
 def test_without_its_protection_it_is_none_dp(listed, protected):
-    asked = listed | protected
-    vocabulary = "exact" if asked["vocabulary"] == "noisy" else asked["vocabulary"]
-    none_dp = {"unit": asked["unit"], "noise_multiplier": 0.0, "vocabulary": vocabulary}
-    assert DPWord2Vec(**asked).non_private() == DPWord2Vec(**listed | none_dp)
+    options = listed | protected
+    vocabulary = "exact" if options["vocabulary"] == "noisy" else options["vocabulary"]
+    none_dp = {"unit": options["unit"], "noise_multiplier": 0.0, "vocabulary": vocabulary}
+    assert DPWord2Vec(**options).non_private() == DPWord2Vec(**listed | none_dp)

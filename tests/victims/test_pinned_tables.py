@@ -1,6 +1,6 @@
-"""Published numbers stay: tables and claims of small recipes, as they were when the first leaderboards were published.
+"""Pin tables and claims of small recipes, so that published numbers stay.
 
-Vectors are compared to four digits, for another processor adds in another order; another random stream changes all.
+Vectors are compared to four digits, since another processor adds in another order. Another random stream changes all.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from leakboard.victims.dp_word2vec_as_published import DPWord2VecAsPublished
 SMALL = {"steps": 20, "delta": 1e-3, "vector_size": 4}
 BY_USER = {"noise_multiplier": 4.0, "expected_batch_size": 4, "vocabulary": "exact", "budgets": (0.2, 0.4, 9.0)}
 RELEASED = {"noise_multiplier": 5.0, "clipping_norm": 0.01, "expected_batch_size": 128, "learning_rate": 0.0078125}
-TWIN = {"noise_multiplier": 0.0, "expected_batch_size": 64, "vocabulary": "exact", "learning_rate": 0.1}
+NONE_DP = {"noise_multiplier": 0.0, "expected_batch_size": 64, "vocabulary": "exact", "learning_rate": 0.1}
 PINNED = {
     "pairs": (
         DPWord2Vec(epsilon=6.0, expected_batch_size=64, vocabulary_noise=1.0, checkpoints=(5, 10), **SMALL),
@@ -39,7 +39,7 @@ PINNED = {
         (118, [-0.06418332, 0.07511326, -0.09424148, 0.04226194], 28.77142, 3.08947106),
     ),
     "no noise": (
-        DPWord2Vec(window=2, negative=3, max_words=30, **TWIN, **SMALL),
+        DPWord2Vec(window=2, negative=3, max_words=30, **NONE_DP, **SMALL),
         (30, [-0.02717732, -0.09463035, 0.03469869, 0.06726687], 7.864248, None),
     ),
 }
@@ -61,22 +61,22 @@ def test_tables_and_claims_are_those_that_were_published(reviews, name):
 
 
 def test_another_stream_gives_another_table(reviews):
-    """The tolerance tells recipes apart that differ in an option that acts on nothing here."""
+    """The tolerance detects a changed stream name, even if the option has no effect here."""
     _, first, total, _ = PINNED["users, filter"][1]
-    other = DPWord2Vec(unit="user", min_count=5, max_words=49_999, **BY_USER, **SMALL).fit(reviews, 7)
-    assert len(other.vectors) == 118
-    assert np.abs(other.vectors[0] - first).max() > 0.01
-    assert np.abs(other.vectors).sum() != pytest.approx(total, rel=1e-3)
+    fitted = DPWord2Vec(unit="user", min_count=5, max_words=49_999, **BY_USER, **SMALL).fit(reviews, 7)
+    assert len(fitted.vectors) == 118
+    assert np.abs(fitted.vectors[0] - first).max() > 0.01
+    assert np.abs(fitted.vectors).sum() != pytest.approx(total, rel=1e-3)
 
 
 def test_every_option_but_the_published_step_names_the_streams():
-    given = {"delta": 1e-3, "clipping_norm": 0.5, "expected_batch_size": 7, "steps": 9, "checkpoints": (2, 4)}
-    given |= {"learning_rate": 0.1, "vector_size": 3, "window": 2, "negative": 6, "vocabulary": "exact"}
-    given |= {"vocabulary_noise": 2.0, "min_count": 1, "max_words": 10, "published_step": 4}
+    options = {"delta": 1e-3, "clipping_norm": 0.5, "expected_batch_size": 7, "steps": 9, "checkpoints": (2, 4)}
+    options |= {"learning_rate": 0.1, "vector_size": 3, "window": 2, "negative": 6, "vocabulary": "exact"}
+    options |= {"vocabulary_noise": 2.0, "min_count": 1, "max_words": 10, "published_step": 4}
     middle = (7, 9, (2, 4), None, 0.1, 3, 2, 6, "exact", 2.0, 1, 10)
-    sound = DPWord2Vec(unit="document", epsilon=2.0, noise_multiplier=3.0, sampling="fixed", **given)
+    sound = DPWord2Vec(unit="document", epsilon=2.0, noise_multiplier=3.0, sampling="fixed", **options)
     assert stream_names(sound) == ("document", 2.0, 1e-3, 3.0, 0.5, "fixed", *middle, None, "filter", False)
-    code = DPWord2VecAsPublished(variant="released_code", noise_multiplier=3.0, **given)
-    assert stream_names(code) == ("pair", None, 1e-3, 3.0, 0.5, "poisson", *middle, None, "filter", True)
-    shares = DPWord2VecAsPublished(variant="paper_accounting", noise_multiplier=3.0, budgets=[1.0], **given)
-    assert stream_names(shares) == ("user", None, 1e-3, 3.0, 0.5, "poisson", *middle, (1.0,), "paper", False)
+    released = DPWord2VecAsPublished(variant="released_code", noise_multiplier=3.0, **options)
+    assert stream_names(released) == ("pair", None, 1e-3, 3.0, 0.5, "poisson", *middle, None, "filter", True)
+    accounting = DPWord2VecAsPublished(variant="paper_accounting", noise_multiplier=3.0, budgets=[1.0], **options)
+    assert stream_names(accounting) == ("user", None, 1e-3, 3.0, 0.5, "poisson", *middle, (1.0,), "paper", False)

@@ -1,4 +1,4 @@
-"""What dp_word2vec claims is paid for by what it trains: by the parts of its plan, and by the law of what comes out."""
+"""Test that the training of dp_word2vec keeps its claim: by the parts of the plan, and by attacks on what comes out."""
 
 import dataclasses
 import functools
@@ -8,10 +8,9 @@ import math
 from collections import Counter
 
 import numpy as np
-import pandas as pd
 import pytest
+from user_texts import corpus_of
 
-from leakboard.data.corpora import build_corpus
 from leakboard.models.skip_gram import vocabulary
 from leakboard.models.skip_gram.descent import Training
 from leakboard.models.skip_gram.noisy_tables import Descent, NoisyTables
@@ -29,15 +28,9 @@ ALL = 10**6
 DELTA, NOISE, COUNTING, CLIP, RATE, STEPS = 1e-3, 2.0, 2.5, 0.7, 0.05, 8
 
 
-def corpus_of(rows):
-    """Build a corpus from (user, text)."""
-    frame = pd.DataFrame(rows, columns=["user", "text"]).assign(row=range(len(rows)))
-    return build_corpus("made", dict.fromkeys(("train", "dev", "test"), frame), [], None).only("train", "dev")
-
-
 @pytest.fixture(scope="module")
 def rows():
-    """Return (user, text) of 160 texts by 80 users in no order, of two to six words each, four words in all."""
+    """Return (user, text) of 160 texts by 80 users in random order, two to six words each, four distinct words."""
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.choice(["key", "door", "open", "red"], rng.integers(2, 7))) for _ in range(160)]
     return [(f"u{user}", text) for user, text in zip(rng.permutation(160) % 80, texts, strict=True)]
@@ -45,12 +38,12 @@ def rows():
 
 @pytest.fixture(scope="module")
 def corpus(rows):
-    return corpus_of(rows)
+    return corpus_of(rows, ("user", "text"))
 
 
 @pytest.fixture(scope="module")
 def options(tmp_path_factory):
-    """Return a function that makes options, with a public list of the words unless told otherwise."""
+    """Return a function that makes options; the default vocabulary is a public list."""
     path = tmp_path_factory.mktemp("listed") / "words.txt"
     path.write_text("key\ndoor\nopen\nred")
     usual = {"noise_multiplier": NOISE, "delta": DELTA, "clipping_norm": CLIP, "learning_rate": RATE, "steps": STEPS}
@@ -59,7 +52,7 @@ def options(tmp_path_factory):
 
 
 def texts_by_unit(rows, unit):
-    """Return the texts of each document or user, in words; for pairs each text."""
+    """Return the texts of each document or user, as lists of words; for pairs each text."""
     texts = {}
     for number, (user, text) in enumerate(rows):
         texts.setdefault(user if unit == "user" else number, []).append(text.split())
@@ -68,26 +61,26 @@ def texts_by_unit(rows, unit):
 
 def pairs_by_unit(rows, unit):
     """Return the pairs of neighbours of each unit, counted."""
-    found = []
+    units = []
     for texts in texts_by_unit(rows, unit):
-        beside = [pair for text in texts for pair in itertools.pairwise(text)]
-        found.append(beside + [(second, first) for first, second in beside])
-    return [Counter(pairs) for pairs in ([[p] for pairs in found for p in pairs] if unit == "pair" else found)]
+        neighbours = [pair for text in texts for pair in itertools.pairwise(text)]
+        units.append(neighbours + [(second, first) for first, second in neighbours])
+    return [Counter(pairs) for pairs in ([[pair] for pairs in units for pair in pairs] if unit == "pair" else units)]
 
 
 def paid(training, counting=None):
-    """Return what the run itself pays for: its noise over its clipping norm, and the chance of its sampler."""
+    """Return the budget that the run pays: by its noise over its clipping norm, and the probability of its sampler."""
     descent = training.descent
     return TrainingBudget(descent.deviation / descent.clipping_norm, training.sampler.probability, DELTA, counting)
 
 
-def whole(deviation, visits):
-    """Return the epsilon of so many whole Gaussian releases with this deviation over their sensitivity."""
+def epsilon_of_releases(deviation, visits):
+    """Return the epsilon of whole Gaussian releases with this deviation over their sensitivity."""
     return gaussian_epsilon(DELTA, deviation / math.sqrt(visits), 1.0)
 
 
 def most_visits(sampler, steps):
-    """Return how often the unit that is drawn most often is drawn."""
+    """Return the largest number of draws of a unit."""
     return np.bincount(np.concatenate([sampler.draw(step, np.random.default_rng(0)) for step in range(steps)])).max()
 
 
@@ -107,16 +100,14 @@ class TestPlan:
 
     @pytest.mark.parametrize("counting", [None, COUNTING])
     def test_the_noise_for_a_target_reaches_it(self, options, corpus, rows, unit, counting):
-        kind = {"vocabulary": "noisy"} if counting else {}
-        expected_batch_size = (
-            2 if unit == "document" and not counting else ALL
-        )  # for a sample, noise takes seconds to find
-        asked = options(unit, noise_multiplier=None, epsilon=2.5, expected_batch_size=expected_batch_size, **kind)
-        planned, units = plan(asked, corpus, 0), len(pairs_by_unit(rows, unit))
+        size = 2 if unit == "document" and not counting else ALL  # noise for a sample takes seconds to find
+        changed = {"vocabulary": "noisy"} if counting else {}
+        recipe = options(unit, noise_multiplier=None, epsilon=2.5, expected_batch_size=size, **changed)
+        planned, units = plan(recipe, corpus, 0), len(pairs_by_unit(rows, unit))
         training, claim = planned.training, planned.claim(STEPS)
         assert planned.steps == STEPS
         assert (training.descent.rate, training.descent.clipping_norm, training.descent.of_batch) == (RATE, CLIP, False)
-        assert training.sampler == PoissonSampler(units, pytest.approx(min(1, expected_batch_size / units), rel=1e-12))
+        assert training.sampler == PoissonSampler(units, pytest.approx(min(1, size / units), rel=1e-12))
         assert 0.98 * 2.5 < paid(training, counting).epsilon(STEPS) <= claim.epsilon == 2.5
         assert claim.proved == pytest.approx(paid(training, counting).epsilon(STEPS, "pld"), rel=1e-9)
 
@@ -133,28 +124,27 @@ class TestPlan:
         sampler, units = planned.training.sampler, len(pairs_by_unit(rows, unit))
         assert sampler == SequentialBatches(units, 50)
         assert planned.training.descent == Descent(RATE, CLIP, pytest.approx(NOISE * CLIP, rel=1e-12))
-        assert planned.claim(STEPS).proved == pytest.approx(whole(NOISE, most_visits(sampler, STEPS)), rel=1e-9)
+        claim = planned.claim(STEPS)
+        assert claim.proved == pytest.approx(epsilon_of_releases(NOISE, most_visits(sampler, STEPS)), rel=1e-9)
+        sampled = plan(options(unit, expected_batch_size=50), corpus, 0)
+        assert claim.epsilon == sampled.claim(STEPS).epsilon < claim.proved
 
     def test_without_noise_it_clips_and_claims_nothing(self, options, corpus, unit):
         planned = plan(options(unit, noise_multiplier=0.0), corpus, 0)
         assert planned.training.descent == Descent(RATE, CLIP, 0.0)
         assert planned.claim(STEPS) is None
 
-    def test_what_is_clipped_as_one_is_the_unit(self, options, corpus, rows, unit):
+    def test_units_are_clipped_as_one(self, options, corpus, rows, unit):
         planned = plan(options(unit), corpus, 0)
-        found = []
-        for number in range(planned.training.pairs.units):
-            codes = zip(*planned.training.pairs.batch(np.array([number]))[:2], strict=True)
-            found.append(
-                Counter(
-                    (planned.vocabulary.words[centre], planned.vocabulary.words[context]) for centre, context in codes
-                )
-            )
-        assert Counter(map(_entries, found)) == Counter(map(_entries, pairs_by_unit(rows, unit)))
+        words, units = planned.vocabulary.words, []
+        for number in range(planned.pairs.units):
+            codes = zip(*planned.pairs.batch(np.array([number]))[:2], strict=True)
+            units.append(Counter((words[centre], words[context]) for centre, context in codes))
+        assert Counter(map(_entries, units)) == Counter(map(_entries, pairs_by_unit(rows, unit)))
 
-    def test_what_is_published_is_what_was_planned(self, options, corpus, unit):
-        asked = options(unit, sampling="fixed")  # whose proof is quickly worked out
-        planned, fitted = plan(asked, corpus, 0), asked.fit(corpus, 0)
+    def test_the_plan_is_trained_and_published(self, options, corpus, unit):
+        recipe = options(unit, sampling="fixed")  # its proof is quickly computed
+        planned, fitted = plan(recipe, corpus, 0), recipe.fit(corpus, 0)
         np.testing.assert_array_equal(fitted.vectors, planned.training.run(STEPS)[STEPS])
         assert (fitted.vocabulary, fitted.claim) == (planned.vocabulary.words, planned.claim(STEPS))
 
@@ -169,38 +159,39 @@ class TestCounting:
 
     @pytest.fixture
     def calls(self, monkeypatch):
-        """Return the arguments of each call of `vocabulary.counted` and what came of it, as they are made."""
-        made, count = [], vocabulary.counted
+        """Record the arguments and the result of each call of `vocabulary.counted`."""
+        calls, count = [], vocabulary.counted
 
         def recorded(*args, **kwargs):
-            found = count(*args, **kwargs)
-            made.append((inspect.signature(count).bind(*args, **kwargs).arguments, found))
-            return found
+            result = count(*args, **kwargs)
+            calls.append((inspect.signature(count).bind(*args, **kwargs).arguments, result))
+            return result
 
         monkeypatch.setattr(vocabulary, "counted", recorded)
-        return made
+        return calls
 
     def test_the_claim_pays_for_the_noise_of_the_counts(self, options, corpus, rows, unit, calls):
         planned = plan(options(unit, vocabulary="noisy", expected_batch_size=ALL), corpus, 0)
-        [(asked, found)] = calls
-        assert (asked["noise_multiplier"], asked["failure"]) == (COUNTING, pytest.approx(0.1 * DELTA))
-        budget = paid(planned.training, asked["noise_multiplier"])
+        [(arguments, counted)] = calls
+        assert (arguments["noise_multiplier"], arguments["failure"]) == (COUNTING, pytest.approx(0.1 * DELTA))
+        budget = paid(planned.training, arguments["noise_multiplier"])
         claim = planned.claim(STEPS)
         assert claim.epsilon == pytest.approx(budget.epsilon(STEPS), rel=1e-9)
         assert claim.proved == pytest.approx(budget.epsilon(STEPS, "pld"), rel=1e-9)
-        assert asked["failure"] == budget.failure
-        assert [list(text) for text in asked["texts"]] == [text.split() for _, text in rows]
+        assert arguments["failure"] == budget.failure
+        assert [list(text) for text in arguments["texts"]] == [text.split() for _, text in rows]
         keys = {"pair": None, "document": range(len(rows)), "user": [user for user, _ in rows]}[unit]
         if keys is None:
-            assert asked["owners"] is None
+            assert arguments["owners"] is None
         else:
-            both = set(zip(asked["owners"], keys, strict=True))
-            assert len(both) == len(set(asked["owners"])) == len(set(keys))
-        assert planned.vocabulary.words == found.words
-        law = np.diff(planned.training.cumulative, prepend=0)
-        np.testing.assert_allclose(law, found.frequencies / found.frequencies.sum(), atol=1e-12)
+            both = set(zip(arguments["owners"], keys, strict=True))
+            assert len(both) == len(set(arguments["owners"])) == len(set(keys))
+        assert planned.vocabulary.words == counted.words
+        assert planned.claim(0).epsilon == pytest.approx(budget.epsilon(0), rel=1e-9)
+        probabilities = np.diff(planned.training.cumulative, prepend=0)
+        np.testing.assert_allclose(probabilities, counted.frequencies / counted.frequencies.sum(), atol=1e-12)
 
-    def test_the_counts_that_come_out_have_that_noise(self, options, corpus, rows, unit, calls):
+    def test_the_counts_have_that_noise(self, options, corpus, rows, unit, calls):
         true = Counter()
         for counts in [Counter(word for text in texts for word in text) for texts in texts_by_unit(rows, unit)]:
             norm = math.sqrt(sum(count**2 for count in counts.values()))
@@ -209,7 +200,7 @@ class TestCounting:
             true = Counter(centre for pairs in pairs_by_unit(rows, unit) for centre, _ in pairs)
         for seed in range(self.SEEDS):
             plan(options(unit, vocabulary="noisy"), corpus, seed)
-        errors = [[found.counts[found.words.index(word)] - true[word] for word in sorted(true)] for _, found in calls]
+        errors = [[counted.counts[counted.words.index(w)] - true[w] for w in sorted(true)] for _, counted in calls]
         errors, n = np.array(errors) / COUNTING, self.SEEDS * len(true)
         assert abs(errors.mean()) < 4 / math.sqrt(n)
         assert abs(errors.std() - 1) < 4 / math.sqrt(2 * n)
@@ -217,15 +208,15 @@ class TestCounting:
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A unit in question, who else is there, and how it is trained."""
+    """A unit to tell apart, the texts of other units, and the options."""
 
     unit: str
     texts: tuple
-    """Of the unit; for pairs the last pair of the text is the unit."""
+    """Of the unit; for pairs, the last pair of the text is the unit."""
     others: tuple
     options: dict
     published_alone: bool = False
-    """Look at the published vectors alone, not at both tables with all of their noise, which the proof is about too."""
+    """Attack the published vectors alone. Otherwise attack both tables with all noise, which the proof covers too."""
 
 
 APART = ("open window",) * 3
@@ -233,14 +224,14 @@ CASES = {
     "pair": Case("pair", ("key door",), APART, {"steps": 2}),
     "document": Case("document", ("key door",), APART, {"steps": 4, "expected_batch_size": 2}),
     "user": Case("user", ("key door", "door key"), APART, {"steps": 2}),
-    # The published vectors follow output vectors whose direction is known once others have trained them.
+    # other units train the output vectors, so that the published vectors follow a known direction
     "user, published": Case("user", ("key door",) * 2, ("key door",) * 20, {"steps": 6, "learning_rate": 0.5}, True),
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class Trial:
-    """A run with the unit in question and one without; the start, which depends on no data, is known."""
+    """A run with the unit and one without. The attacker knows the start, which depends on no data."""
 
     training: Training
     without: Pairs
@@ -250,23 +241,24 @@ class Trial:
     published_alone: bool
 
     def releases(self, pairs, seeds, sampler, descent):
-        """Return what comes out, float64 (seeds, values): from the plan's own parts unless they are changed."""
-        ours, found = self.training, []
-        frequencies = np.diff(ours.cumulative, prepend=0)
-        start = NoisyTables.start(len(frequencies), ours.tables.values.shape[1], np.random.default_rng(0)).values
-        shape = {"dimensions": ours.tables.values.shape[1], "negatives": ours.negatives}
+        """Return what is released, float64 (seeds, values)."""
+        planned, released = self.training, []
+        frequencies = np.diff(planned.cumulative, prepend=0)
+        dimensions = planned.tables.values.shape[1]
+        start = NoisyTables.start(len(frequencies), dimensions, np.random.default_rng(0)).values
+        options = {"dimensions": dimensions, "negatives": planned.negatives, "participation": planned.participation}
         for seed in seeds:
-            run = Training(pairs, frequencies, sampler, descent, **shape, seed=seed, participation=ours.participation)
+            run = Training(pairs, frequencies, sampler, descent, **options, seed=seed)
             run.tables.values[:] = start
             published = run.run(self.steps)[self.steps]
-            found.append((published if self.published_alone else run.tables.values).ravel().astype(np.float64))
-        return np.stack(found)
+            released.append((published if self.published_alone else run.tables.values).ravel().astype(np.float64))
+        return np.stack(released)
 
     def bound(self, runs, sampler=None, **changed):
-        """Return what an adversary proves at 95 %, who chooses statistic and threshold on as many runs as it tests."""
-        how = sampler or self.training.sampler, dataclasses.replace(self.training.descent, **changed)
-        present = self.releases(self.training.pairs, range(2 * runs), *how)
-        absent = self.releases(self.without, range(10**6, 10**6 + 2 * runs), *how)
+        """Return the bound at 95 % of an attacker that chooses statistic and threshold on other runs than it tests."""
+        rule = sampler or self.training.sampler, dataclasses.replace(self.training.descent, **changed)
+        present = self.releases(self.training.pairs, range(2 * runs), *rule)
+        absent = self.releases(self.without, range(10**6, 10**6 + 2 * runs), *rule)
         direction = present[:runs].mean(0) - absent[:runs].mean(0)
         scores = np.stack([present @ direction, absent @ direction])
         chosen, tested = scores[:, :runs], scores[:, runs:]
@@ -278,38 +270,32 @@ class Trial:
         return proves(tested, max(thresholds, key=lambda threshold: proves(chosen, threshold, 1e-3)), 0.05)
 
 
-class TestLaw:
-    """Neighbours are told apart, but no better than is proved; with a part of the plan changed they are."""
+class TestNeighbours:
+    """An attacker tells neighbours apart, but no better than proved; if a part of the plan is changed, better."""
 
     DELTA = 1e-2
 
     @pytest.fixture(scope="class")
     @classmethod
     def trial(cls, tmp_path_factory):
-        """Return a function that returns the trial of a case. The negative is always the same word: counts say so."""
+        """Return a function that returns the trial of a case. The counts make the negative always the same word."""
         path = tmp_path_factory.mktemp("tiny") / "words.txt"
         path.write_text("the\t1e9\nkey\t1\ndoor\t1\nopen\t1\nwindow\t1\nred\t1\n")
-        usual = {
-            "noise_multiplier": 2.0,
-            "delta": cls.DELTA,
-            "clipping_norm": 0.02,
-            "learning_rate": 0.1,
-            "expected_batch_size": 100,
-        }
-        usual |= {"vector_size": 2, "negative": 1, "vocabulary": str(path)}
+        usual = {"noise_multiplier": 2.0, "delta": cls.DELTA, "clipping_norm": 0.02, "learning_rate": 0.1}
+        usual |= {"expected_batch_size": 100, "vector_size": 2, "negative": 1, "vocabulary": str(path)}
 
         @functools.cache
         def make(name):
             case = CASES[name]
-            asked = DPWord2Vec(unit=case.unit, **usual | case.options)
+            recipe = DPWord2Vec(unit=case.unit, **usual | case.options)
             others = [(f"other {n}", text) for n, text in enumerate(case.others)]
             with_it, without = (
-                plan(asked, corpus_of([*others, *(("the unit", text) for text in texts)]), 3)
+                plan(recipe, corpus_of([*others, *(("the unit", text) for text in texts)], ("user", "text")), 3)
                 for texts in (case.texts, [""] * len(case.texts))
             )
             training, neighbour = with_it.training, without.training
             pairs, last = neighbour.pairs, training.pairs.units - 1
-            if case.unit == "pair":  # no corpus lacks one pair alone
+            if case.unit == "pair":  # no corpus lacks only one pair
                 kept = training.pairs.centres[:last], training.pairs.contexts[:last]
                 pairs = Pairs(*kept, np.minimum(np.arange(last + 2), last))
             else:
@@ -322,21 +308,20 @@ class TestLaw:
         return make
 
     @pytest.mark.parametrize("case", CASES)
-    def test_no_more_is_found_than_is_proved_but_a_quarter_of_it_is(self, trial, case):
-        tried = trial(case)
-        assert 0.25 * tried.proved < tried.bound(1500) <= tried.proved
+    def test_the_bound_is_below_the_proof_but_above_a_quarter_of_it(self, trial, case):
+        assert 0.25 * trial(case).proved < trial(case).bound(1500) <= trial(case).proved
 
     @pytest.mark.parametrize("case", CASES)
-    def test_a_tenth_of_the_noise_is_found(self, trial, case):
+    def test_a_tenth_of_the_noise_is_detected(self, trial, case):
         tried = trial(case)
         assert tried.bound(200, deviation=tried.training.descent.deviation / 10) > tried.proved
 
     @pytest.mark.parametrize("case", UNITS)
-    def test_three_times_the_clipping_norm_is_found(self, trial, case):
+    def test_three_times_the_clipping_norm_is_detected(self, trial, case):
         tried = trial(case)
         assert tried.bound(600, clipping_norm=3 * tried.training.descent.clipping_norm) > tried.proved
 
-    def test_twice_the_chance_is_found(self, trial):
+    def test_twice_the_probability_is_detected(self, trial):
         tried = trial("document")
         sampler = tried.training.sampler
         assert sampler == PoissonSampler(4, 0.5)

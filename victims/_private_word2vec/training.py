@@ -16,8 +16,7 @@ from leakboard.logs import log_progress
 from leakboard.models.skip_gram.descent import Training
 from leakboard.models.skip_gram.noisy_tables import Descent
 from leakboard.models.skip_gram.pairs import Pairs, pairs_of
-from leakboard.models.skip_gram.participation import Participation, RenyiFilter
-from leakboard.models.skip_gram.sampling import PoissonSampler, Sampler, SequentialBatches
+from leakboard.models.skip_gram.sampling import Participation, PoissonSampler, RenyiFilter, Sampler, SequentialBatches
 from leakboard.models.skip_gram.vocabulary import Vocabulary
 from leakboard.privacy.accounting.training_budget import TrainingBudget
 from leakboard.randomness import derived_seed, stream
@@ -54,7 +53,7 @@ class Plan:
 
     @cached_property
     def sampler(self) -> Sampler:
-        """Chooses the units of a step."""
+        """Sampler of the units of a step."""
         if self.options.sampling == "fixed":
             return SequentialBatches(self.pairs.units, self.batch_size)
         return PoissonSampler(self.pairs.units, self.batch_size / self.pairs.units)
@@ -68,7 +67,7 @@ class Plan:
 
     @cached_property
     def participation(self) -> Participation | None:
-        """Which users still take part in a step; None: all."""
+        """Rule by which users leave; None: all stay."""
         return None if self.budgets is None else RenyiFilter.within(self.budgets, self.cost, self.steps)
 
     @cached_property
@@ -90,6 +89,10 @@ class Plan:
         options = self.options
         if options.noise_multiplier == 0:
             return None
+        counting = {
+            "noisy": f"counted with {options.vocabulary_noise:g} times the noise of what a unit adds",
+            "exact": "counted exactly, which nothing pays for",
+        }
         return TrainingClaim(
             epsilon=self.claimed(steps),
             delta=options.delta,
@@ -100,7 +103,7 @@ class Plan:
             units=self.pairs.units,
             noise_multiplier=self.cost.noise_multiplier,
             clipping_norm=options.clipping_norm,
-            vocabulary=self._vocabulary_in_words(),
+            vocabulary=counting.get(options.vocabulary, "given"),
             proved=math.inf if options.vocabulary == "exact" else self.proved(steps),
             details="; ".join(self.details(steps)),
             caveat=self._caveat(steps),
@@ -140,11 +143,6 @@ class Plan:
         if steps == self.steps < options.steps:
             parts.append(f"training ended after {steps} of {options.steps} steps: epsilon was spent")
         return "; ".join(parts)
-
-    def _vocabulary_in_words(self) -> str:
-        if self.options.vocabulary == "noisy":
-            return f"counted with {self.options.vocabulary_noise:g} times the noise of what a unit adds"
-        return "counted exactly, which nothing pays for" if self.options.vocabulary == "exact" else "given"
 
 
 def plan(options: PrivateSkipGram, corpus: Corpus, seed: int) -> Plan:

@@ -22,11 +22,9 @@ import numpy as np
 from leakboard.errors import one_line
 from leakboard.interfaces import Floats
 from leakboard.logs import log_progress
-from leakboard.models.skip_gram.noise import NoiseStream
-from leakboard.models.skip_gram.noisy_tables import Descent, NoisyTables
+from leakboard.models.skip_gram.noisy_tables import Descent, NoiseStream, NoisyTables
 from leakboard.models.skip_gram.pairs import Pairs
-from leakboard.models.skip_gram.participation import PaperAccounting, Participation
-from leakboard.models.skip_gram.sampling import Sampler
+from leakboard.models.skip_gram.sampling import PaperAccounting, Participation, Sampler
 from leakboard.randomness import derived_seed, stream
 from leakboard.store import digest
 
@@ -89,25 +87,16 @@ class Training:
         self.tables.descend(centres, targets, starts, self.descent, self.noise)
         self.step += 1
 
-    def publish(self) -> Floats:
-        """Return the input vectors with all of their noise, float32 (V, d), and keep them as this step's.
-
-        Raises:
-            FloatingPointError: they are not finite.
-        """
-        vectors = self.tables.flush_noise(self.noise)
-        if not np.isfinite(vectors).all():
-            raise FloatingPointError(f"the vectors are not finite after {self.step} steps: lower the learning rate")
-        self.published[self.step] = vectors
-        return vectors
-
     def run(self, steps: int, checkpoints: Sequence[int] = (), folder: Path | None = None) -> dict[int, Floats]:
-        """Train up to ``steps`` steps, and return the published vectors by step.
+        """Train up to ``steps`` steps, and return the published input vectors by step, each float32 (V, d).
 
         Args:
             steps: number of steps since the start of the run; its vectors are published.
             checkpoints: earlier steps to publish too.
             folder: where the state is saved and resumed from; None saves nothing.
+
+        Raises:
+            FloatingPointError: the vectors are not finite.
         """
         if folder and (folder / STATE).exists():
             try:
@@ -120,7 +109,10 @@ class Training:
         logged = saved = start
         while True:
             if self.step in wanted and self.step not in self.published:
-                self.publish()
+                vectors = self.tables.flush_noise(self.noise)
+                if not np.isfinite(vectors).all():
+                    raise FloatingPointError(f"vectors are not finite after {self.step} steps: lower the learning rate")
+                self.published[self.step] = vectors
             if self.step >= steps:
                 return self.published
             self.advance()

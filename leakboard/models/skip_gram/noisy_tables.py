@@ -22,10 +22,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakboard.interfaces import Floats, Integers
-from leakboard.models.skip_gram.noise import NoiseStream
 
 FLUSHED_ROWS = 1 << 16
 """Rows that receive their noise together when it is flushed."""
+
+
+@dataclass
+class NoiseStream:
+    """A stream of standard normal numbers (`leakboard.models.skip_gram.normals`)."""
+
+    key: int
+    """Below 2**63; streams with different keys are independent."""
+    block: int = 0
+    """Number of blocks drawn so far; with ``key`` the whole state."""
+
+    def fill(self, out: Floats) -> None:
+        """Fill a contiguous float32 array with the next numbers; the rest of the last block is skipped."""
+        from leakboard.models.skip_gram.normals import BLOCK, fill_normals  # compiled: importing it writes a cache
+
+        flat = out.reshape(-1)
+        fill_normals(flat, self.key, self.block)
+        self.block += -(-flat.size // BLOCK)
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,7 @@ def read(path: Path) -> Vocabulary:
     def parse(line: str) -> Row:
         row = _parse_line(line)
         if row["word"] in lines:
-            raise ValueError(f"{row['word']!r} is there twice, first as word {lines[row['word']]}")
+            raise ValueError(f"{row['word']!r} occurs twice, first as word {lines[row['word']]}")
         lines[row["word"]] = len(lines) + 1
         return row
 
