@@ -26,6 +26,14 @@ if TYPE_CHECKING:
     from leakboard.victims._private_word2vec.recipe import PrivateSkipGram
 
 
+STREAM_OPTIONS = (
+    *("unit", "epsilon", "delta", "noise_multiplier", "clipping_norm", "sampling", "expected_batch_size", "steps"),
+    *("checkpoints", "published_step", "learning_rate", "vector_size", "window", "negative"),
+    *("vocabulary", "vocabulary_noise", "min_count", "max_words", "budgets"),
+)
+"""Options that name the random streams. Their order is part of every published number."""
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """A training that is ready to start, with its claims. A broken control overrides what it does differently."""
@@ -173,31 +181,10 @@ def plan(options: PrivateSkipGram, corpus: Corpus, seed: int) -> Plan:
 def stream_names(options: PrivateSkipGram) -> tuple[object, ...]:
     """Return the names of the random streams: two recipes that differ must not share their noise.
 
-    Every option counts but the published step. Order and spelling are part of every published number.
+    Every option counts but the published step, which is None here.
     """
-    return (
-        options.unit,
-        options.epsilon,
-        options.delta,
-        options.noise_multiplier,
-        options.clipping_norm,
-        options.sampling,
-        options.expected_batch_size,
-        options.steps,
-        options.checkpoints,
-        None,
-        options.learning_rate,
-        options.vector_size,
-        options.window,
-        options.negative,
-        options.vocabulary,
-        options.vocabulary_noise,
-        options.min_count,
-        options.max_words,
-        options.budgets,
-        options.plan_type.accounting,
-        options.plan_type.stream_mark,
-    )
+    recipe, plan_type = options.training_config(), options.plan_type
+    return (*(getattr(recipe, name) for name in STREAM_OPTIONS), plan_type.accounting, plan_type.stream_mark)
 
 
 def _cost_and_steps(options: PrivateSkipGram, cost: TrainingBudget) -> tuple[TrainingBudget, int]:
