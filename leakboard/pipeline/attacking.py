@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leakboard.errors import NotApplicable
+from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Attack, Coverage, PublishedWords
 from leakboard.metrics.measures import Metric
 from leakboard.metrics.neighbours import QUERIES, neighbour_metrics
@@ -35,11 +35,14 @@ def evaluate_attack(attack: Attack, side: VictimSide, of_victim: Sequence[Metric
 
     Raises:
         NotApplicable: the threat does not apply to the corpus, or to the publications.
+        RequestError: the threat returns no ``attack_score``.
     """
     if reason := why_no_attack(attack, side.corpus, side.auxiliary, side.published):
         raise NotApplicable(reason)
     seed_libraries(side.streams.seed_for("attack"))
     result: AttackResult = attack.threat.evaluate(attack, side)
+    if not any(metric.name == "attack_score" for metric in result.metrics):
+        raise RequestError(f"{type(attack.threat).__name__}.evaluate: the result has no metric 'attack_score'")
     return dataclasses.replace(result, metrics=[*of_victim, *result.metrics])
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 import leakboard
-from leakboard.board.schema import Row, columns
+from leakboard.board.schema import Row, columns, threats_of
 from leakboard.pipeline.records import Record
 from leakboard.pipeline.runner import Run
 from leakboard.site import libraries, papers
@@ -138,7 +138,8 @@ def _attack_pages(boards: Sequence[Board], documentation: str) -> Iterable[tuple
         listed.append(
             {"attack": name, "small": options if options != name else "", "attack_href": file, "victims": count}
         )
-        listings = [{"caption": f"{name} on every victim", "columns": columns("page: everywhere"), "rows": rows}]
+        shown = columns("page: everywhere", threats_of(rows))
+        listings = [{"caption": f"{name} on every victim", "columns": shown, "rows": rows}]
         yield (
             f"attacks/{file}",
             _listing(

@@ -114,7 +114,8 @@ def test_a_threat_of_its_own_is_in_every_table_sentence_page_and_gate(lengths, c
     text, readme = page.read_text("utf-8"), (lengths.run / "README.md").read_text("utf-8")
     assert "lengths: how many words has the text?" in text
     assert "Privacy is 1 minus the share of right lengths of the strongest attack" in text
-    assert "words off" in text
+    heads = text[text.index("Victims on") :]
+    assert "words off" in heads
     assert "words off (higher is better)" in readme
     suite = str(lengths.folder / "tiny.yaml")
     report = leakboard.run(suite, out=lengths.out, plugins=lengths.files)
@@ -130,3 +131,12 @@ def test_a_threat_says_itself_where_it_does_not_apply(lengths, command_line):
     lengths.suite(attacks=["nearest_length"])
     assert command_line(*lengths.arguments("run"))[0] == 0
     assert pd.read_csv(lengths.run / "skipped.csv")["reason"].tolist() == ["no"]
+
+
+def test_a_threat_without_the_score_fails_its_cell_in_one_line(lengths, command_line):
+    path = lengths.folder / "nearest_length.py"
+    path.write_text(TOY.replace('hits.metric("attack_score")', 'hits.metric("length_accuracy")'))
+    lengths.suite(attacks=["nearest_length"])
+    code, out, _ = command_line(*lengths.arguments("run"))
+    assert code == 1
+    assert "LengthsThreat.evaluate: the result has no metric 'attack_score'" in out
