@@ -109,6 +109,30 @@ def command_line(monkeypatch, capsys):
     return call
 
 
+@pytest.fixture
+def output_of(command_line):
+    """Return a function that calls the command line, checks the exit status and returns the standard output."""
+
+    def call(*arguments, status=0):
+        code, out, err = command_line(*arguments)
+        assert code == status, out + err
+        return out
+
+    return call
+
+
+@pytest.fixture
+def refusal(command_line):
+    """Return a function that calls a wrong command line, checks for exit status 2 and returns its one-line error."""
+
+    def call(*arguments):
+        code, _, err = command_line(*arguments)
+        assert (code, err.count("\n")) == (2, 1), err
+        return err
+
+    return call
+
+
 def _run_in_process(engine, tasks, is_done, listen):
     """Stand in for the local engine: the same tasks, one after the other, without the seconds that a process costs."""
     from leakboard.execution import engines

@@ -3,36 +3,32 @@
 import dataclasses
 import re
 
+import made_records
 import pytest
+from made_records import on_dev
 
 from leakboard.api.report import Report
 from leakboard.metrics.audits import bound_metrics, rounded_down
 from leakboard.metrics.measures import Metric
-from leakboard.pipeline.records import Record
 from leakboard.threats.secrets import AttributesThreat
 
 SECRETS = {"gender": (0.76, 0.37), "age": (0.55, 0.45)}
+"""Score of the attack and of the best constant on each secret."""
 
 
 def record(attack="probe", gender=0.76, **fields):
     scores = {**SECRETS, "gender": (gender, SECRETS["gender"][1])}
-    metrics = [Metric("attack_score", sum(s for s, _ in scores.values()) / 2), Metric("privacy_best_constant", 0.41)]
-    metrics += [Metric("task_accuracy", 0.9), Metric("empirical_privacy", 0.345, low=0.30, high=0.39)]
+    of_secrets = []
     for name, (score, constant) in scores.items():
         kept = min(1 - score, constant)
-        metrics += [
+        of_secrets += [
             Metric("attack_accuracy", score, name),
             Metric("privacy_best_constant", constant, name),
             Metric("empirical_privacy", kept, name, low=kept - 0.05, high=min(kept + 0.05, constant)),
         ]
-    usual = {
-        "secrets": ("gender", "age"),
-        "threat": "attributes",
-        "attack_metric": "accuracy",
-        "test_size": 100,
-        "metrics": metrics,
-    }
-    return Record("made", "lsa", attack, 0, "ok", key=attack, **(usual | fields))
+    usual = {"accuracy": 0.9, "privacy": 0.345, "score": sum(s for s, _ in scores.values()) / 2, "constant": 0.41}
+    usual |= {"margin": 0.045, "secrets": ("gender", "age"), "more": of_secrets, "key": attack}
+    return made_records.record("lsa", attack, "made", **(usual | fields))
 
 
 def audit(bound, **claim):
@@ -80,13 +76,10 @@ class TestSentences:
         assert "65 %" not in shown
 
     def test_dev_decides_which_is_the_strongest(self):
-        def on_dev(made, score):
-            dev = [Metric("attack_score_dev", score, secret) for secret in ("", "gender", "age")]
-            return dataclasses.replace(made, metrics=[*made.metrics, *dev])
-
-        shown = report(on_dev(record(), 0.6), on_dev(record("better on dev", gender=0.65), 0.7)).summary
-        assert "65 %" in shown
-        assert "76 %" not in shown
+        lucky, better = record(), record("better on dev", gender=0.65)
+        summary = report(on_dev(lucky, 0.6, gender=0.6, age=0.6), on_dev(better, 0.7, gender=0.7, age=0.7)).summary
+        assert "65 %" in summary
+        assert "76 %" not in summary
 
     def test_a_difference_that_may_be_chance_is_called_so(self):
         row = {"secret": "age", "secrets": "age", "attack_metric": "accuracy", "attack_score": 0.56}

@@ -1,4 +1,4 @@
-"""Records, and the rows of the tables that are written of them."""
+"""Share the tables that are written from records."""
 
 import pandas as pd
 import pytest
@@ -8,7 +8,7 @@ from leakboard.board import tables
 
 @pytest.fixture
 def rows(tmp_path):
-    """Write the tables of records and return the rows of one, as text."""
+    """Return a function that writes the tables of records and returns the rows of one table as text."""
 
     def read(records, name="leaderboard"):
         tables.write_tables(tmp_path / "run", records, {})

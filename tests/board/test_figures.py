@@ -1,4 +1,4 @@
-"""The picture of a leaderboard: which points are drawn, with which bars, and what the front is."""
+"""Test the chart of a leaderboard: its points, their error bars, and the Pareto front."""
 
 import pandas as pd
 import pytest
@@ -10,20 +10,19 @@ def table(*rows):
     return pd.DataFrame([{"victim": v, "attack": a, "task_accuracy": x, "empirical_privacy": y} for v, a, x, y in rows])
 
 
-def test_the_strongest_attack_on_a_victim_is_drawn():
-    front, points = privacy_utility(
-        table(("a", "weak", 0.8, 0.4), ("a", "strong", 0.8, 0.1), ("b", "weak", 0.7, 0.3))
-    ).data
+def test_the_strongest_attack_on_each_victim_is_drawn():
+    rows = ("a", "weak", 0.8, 0.4), ("a", "strong", 0.8, 0.1), ("b", "weak", 0.7, 0.3)
+    front, points = privacy_utility(table(*rows)).data
     assert list(zip(points.x, points.y, strict=True)) == [(0.8, 0.1), (0.7, 0.3)]
     assert "strong" in points.text[0]
     assert "weak" not in points.text[0]
     assert list(front.x) == [0.7, 0.8]
 
 
-def test_dev_decides_which_is_the_strongest():
-    frame = table(("a", "lucky", 0.8, 0.1), ("a", "better", 0.8, 0.2)).assign(attack_score_dev=[0.6, 0.7])
-    assert list(privacy_utility(frame).data[1].y) == [0.2]
-    assert list(privacy_utility(frame.assign(attack_score_dev=[0.6, float("nan")])).data[1].y) == [0.1]
+@pytest.mark.parametrize(("on_dev", "privacy"), [([0.6, 0.7], 0.2), ([0.6, float("nan")], 0.1)])
+def test_dev_decides_which_attack_is_the_strongest(on_dev, privacy):
+    frame = table(("a", "lucky", 0.8, 0.1), ("a", "better", 0.8, 0.2)).assign(attack_score_dev=on_dev)
+    assert list(privacy_utility(frame).data[1].y) == [privacy]
 
 
 @pytest.mark.parametrize(
@@ -36,12 +35,12 @@ def test_dev_decides_which_is_the_strongest():
         ([], []),
     ],
 )
-def test_the_front_is_what_nothing_beats(rows, expected):
+def test_the_front_holds_the_rows_that_no_row_beats(rows, expected):
     front = pareto_front([{"x": x, "y": y} for x, y in rows], "x", "y")
     assert [(row["x"], row["y"]) for row in front] == expected
 
 
-def test_bars_are_intervals_where_known_else_spreads():
+def test_error_bars_are_intervals_or_else_standard_deviations():
     frame = table(("a", "", 0.8, 0.4), ("b", "", 0.7, 0.3)).assign(
         empirical_privacy_low=[0.3, None], empirical_privacy_high=[0.6, None], empirical_privacy_sd=[0.01, 0.02]
     )
@@ -50,17 +49,14 @@ def test_bars_are_intervals_where_known_else_spreads():
     assert bars.arrayminus == pytest.approx([0.1, 0.02])
 
 
-def test_each_dataset_has_a_front_of_its_own():
+def test_each_dataset_has_its_own_front():
     frame = table(("a", "", 0.8, 0.4), ("a", "", 0.7, 0.3)).assign(dataset=["one", "two"])
     assert len(privacy_utility(frame).data) == 4
 
 
-def test_names_stay_text_and_rows_without_numbers_stay_out():
+def test_names_are_escaped_and_rows_without_numbers_are_left_out():
     points = privacy_utility(table(("<script>", "<b>", 0.8, 0.4), ("audited", "", 0.8, float("nan")))).data[1]
     assert len(points.x) == 1
     assert "&lt;script&gt;" in points.text[0]
     assert "&lt;b&gt;" in points.text[0]
-
-
-def test_nothing_to_draw_is_an_empty_picture():
     assert not privacy_utility(table(("a", "", None, None))).data

@@ -1,4 +1,4 @@
-"""What a board's results were computed with: told where it may move numbers, and only there."""
+"""Test the warning about results of different environments: only differences that may change numbers are reported."""
 
 import pytest
 
@@ -22,19 +22,19 @@ def cost(stage="fit", device="cpu", processor="A", **packages):
         ([("bert", [cost(torch="2.4")]), ("bert", [cost()])], "torch: 2.4, 2.5"),
         ([("bert", [cost(device="H100")]), ("bert", [cost()])], "fit of bert: H100, cpu"),
         ([("bert", [cost(processor="B")]), ("lsa", [cost()])], "processor: A, B"),
-        ([("bert", [cost() | {"auto_precision": "bfloat16"}]), ("lsa", [cost()])], ""),  # the other does not say
+        ([("bert", [cost() | {"auto_precision": "bfloat16"}]), ("lsa", [cost()])], ""),  # lsa does not record it
         ([("bert", [cost() | {"auto_precision": p} for p in ("bfloat16", "float32")])], "precision: bfloat16, float32"),
     ],
 )
-def test_environments_that_may_give_other_numbers_are_told(costs, line):
+def test_only_differences_that_may_change_numbers_are_reported(costs, line):
     assert mixture(costs) == line
 
 
-def test_report_says_so_in_one_line(copied, command_line):
-    assert "different environments" not in command_line(*copied.arguments("report"))[1]
+def test_report_warns_in_one_line(copied, output_of):
+    assert "different environments" not in output_of(*copied.arguments("report"))
     path = next(iter(copied.run.glob("cells/*/costs.json")))
     costs = read_costs(path.parent)
     costs[0]["environment"]["packages"]["torch"] = "0.1"
     write_costs(path.parent, costs)
-    out = command_line(*copied.arguments("report"))[1]
+    out = output_of(*copied.arguments("report"))
     assert out.count("warning: computed in different environments: torch: 0.1, ") == 1

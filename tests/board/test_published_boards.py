@@ -1,4 +1,4 @@
-"""What is published beside the suites: every record answers the present question, and columns keep their names."""
+"""Test the published boards: each record has the present identity of its cell, and columns keep their names."""
 
 import pandas as pd
 import pytest
@@ -26,7 +26,7 @@ COLUMNS = {
     "comparison.csv": "source dataset victim attack metric variable group seeds ours ours_low ours_high theirs "
     "difference standard_errors",
 }
-"""Readers of these files rely on the names and their order; new ones are added at the end."""
+"""Users' scripts rely on these names and their order; new columns are added at the end."""
 
 
 @pytest.mark.parametrize("name", suite_names())
@@ -35,19 +35,17 @@ def test_every_cell_of_a_board_is_published_under_its_present_identity(name):
     try:
         jobs = plan(suite, suite.cells(), Identities())
     except RequestError as error:
-        pytest.skip(f"a file that its identity is made of is not here: {error}")
+        pytest.skip(f"a file of its identity is missing: {error}")
     published = {record.key for record in published_records(suite.home)}
     assert {job.key for job in jobs} == published
     assert not any(job.undeclared for job in jobs)
 
 
 @pytest.mark.parametrize("name", suite_names())
-def test_no_record_of_a_board_is_altered_and_none_holds_a_text(name):
+def test_records_agree_with_the_tables_and_hold_no_text(name):
     suite, parts = load_suite(name, Registry()), ["dataset", "victim", "attack"]
-    tables = [
-        pd.read_csv(suite.home / f"{table}.csv", keep_default_na=False, usecols=parts)
-        for table in ("leaderboard", "skipped")
-    ]
+    paths = [suite.home / f"{table}.csv" for table in ("leaderboard", "skipped")]
+    tables = [pd.read_csv(path, keep_default_na=False, usecols=parts) for path in paths]
     records = published_records(suite.home)
     named = [suite.names.row({part: getattr(record, part) for part in parts}) for record in records]
     assert {tuple(row.values()) for row in named} == {tuple(row) for table in tables for row in table.to_numpy()}

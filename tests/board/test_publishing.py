@@ -1,4 +1,4 @@
-"""Only a finished run is published, and what was changed after that is found by computing again."""
+"""Test publishing: only finished runs are published, `verify` detects changes, and runs reuse published records."""
 
 import dataclasses
 import gzip
@@ -16,231 +16,205 @@ from leakboard.suite.yaml_files import read_yaml
 FIT = "        bare = FittedHashed"
 
 
-def test_an_unfinished_run_is_not_published(bench, command_line):
+def test_an_unfinished_run_is_not_published(bench, command_line, refusal):
     bench.plugin("hashed", "other", (FIT, f'        raise ValueError("odd data")\n{FIT}'))
     bench.suite(victims=["hashed", "other"])
-    code, _, err = command_line(*bench.arguments("publish"))
-    assert (code, err.count("\n")) == (2, 1)
-    assert "2 of 2 cells have no result; only a finished run is published" in err
+    message = "2 of 2 cells have no result; only a finished run is published"
+    assert message in refusal(*bench.arguments("publish"))
     command_line(*bench.arguments("run"))
-    code, _, err = command_line(*bench.arguments("publish"))
-    assert (code, err.count("\n")) == (2, 1)
-    assert "1 of 2 cells have no result" in err
+    assert "1 of 2 cells have no result" in refusal(*bench.arguments("publish"))
     assert not list(bench.folder.glob("tiny/*.csv"))
 
 
+def test_a_plugin_without_a_revision_is_not_published(bench, output_of, refusal):
+    bench.plugin("ridge", "mine")
+    bench.suite(attacks=["ridge", "mine"])
+    output_of(*bench.arguments("run"))
+    message = refusal(*bench.arguments("publish"))
+    assert "attacks/mine declares no revision" in message
+    assert "write @attack(revision=1) above its class" in message
+    assert not list(bench.folder.glob("tiny/*"))
+    refusal(*bench.arguments("publish", "--only", "attack=ridge"))  # the run folder has records of `mine`
+
+
 @pytest.fixture
-def published(copied, command_line):
-    """Return a copy of the finished bench, its tables published."""
-    code, out, _ = command_line(*copied.arguments("publish"))
-    assert code == 0, out
+def published(copied, output_of):
+    """Return a copy of the finished bench with published tables."""
+    output_of(*copied.arguments("publish"))
     return copied
 
 
+def published_lines(bench):
+    """Return the published records, one line of JSON each."""
+    return gzip.decompress((bench.folder / "tiny" / PUBLISHED).read_bytes()).decode().splitlines()
+
+
 def test_a_finished_run_is_published_in_a_folder_named_after_its_suite(published):
-    there = {path.name for path in (published.folder / "tiny").iterdir() if path.is_file()}
+    names = {path.name for path in (published.folder / "tiny").iterdir() if path.is_file()}
     tables = {"leaderboard.csv", "best_known.csv", "skipped.csv", "fairness.csv", "costs.csv"}
-    assert there == {*tables, "meta.json", "records.jsonl.gz", "README.md"}
-    for name in there & published.tables().keys():
+    assert names == {*tables, "meta.json", "records.jsonl.gz", "README.md"}
+    for name in names & published.tables().keys():
         assert (published.folder / "tiny" / name).read_bytes() == published.tables()[name]
+    lines = [json.loads(line) for line in published_lines(published)]
+    assert lines
+    assert all(line["sentences"] == [] for line in lines)  # no text of the corpus is published
 
 
-def test_verify_agrees_with_what_was_published(published, command_line):
-    code, out, _ = command_line(*published.arguments("verify", "--cells", 3))
-    assert code == 0, out
-    assert out.count("agrees: letters / hashed") == 3
-    assert "DIFFERS" not in out
+class TestVerify:
+    """`verify` computes published cells again and compares."""
+
+    def test_unchanged_records_agree(self, published, output_of):
+        out = output_of(*published.arguments("verify", "--cells", 3))
+        assert out.count("agrees: letters / hashed") == 3
+        assert "DIFFERS" not in out
+
+    def test_a_suite_without_published_records_is_refused(self, bench, refusal):
+        bench.suite()
+        message = refusal(*bench.arguments("verify"))
+        assert "no cell that" in message
+        assert "is published" in message
+
+    @staticmethod
+    def tamper(bench, change, device="cpu"):
+        """Replace each metric of one published record by the metrics that ``change`` returns, and set its device."""
+        changed = []
+        keys = [json.loads(line)["key"] for line in published_lines(bench)]
+        for record, costs in read_published(bench.folder / "tiny", keys).values():
+            if (record.victim, record.attack, record.seed) == ("hashed", "ridge", 1):
+                record = dataclasses.replace(record, metrics=[m for metric in record.metrics for m in change(metric)])
+                costs = [cost | {"device": device} if cost["stage"] == "fit" else cost for cost in costs]
+            changed.append((record, costs))
+        (bench.folder / "tiny" / PUBLISHED).write_bytes(pack(changed))
+
+    @pytest.mark.parametrize(
+        ("change", "remark"),
+        [
+            (lambda score: [dataclasses.replace(score, value=score.value + 0.1)], "in attack_score"),
+            (lambda score: [], "1 metrics are missing"),
+            (lambda score: [score, dataclasses.replace(score, name="attack_luck")], "1 metrics are missing"),
+        ],
+        ids=["changed number", "removed row", "added row"],
+    )
+    def test_a_changed_score_differs(self, change, remark, published, output_of):
+        self.tamper(published, lambda metric: change(metric) if metric.name == "attack_score" else [metric])
+        out = output_of(*published.arguments("verify", "--cells", 8), status=1)
+        (line,) = [line for line in out.splitlines() if line.startswith("DIFFERS")]
+        assert "letters / hashed / ridge / seed 1" in line
+        assert remark in line
+
+    @staticmethod
+    def shifted(headline, rest):
+        """Return a change that shifts the headline score, and all other metrics, with their intervals."""
+
+        def change(metric):
+            shift = headline if (metric.name, metric.variable) == ("attack_score", "") else rest
+            parts = {part: getattr(metric, part) for part in ("value", "low", "high")}
+            return [dataclasses.replace(metric, **{k: v + shift for k, v in parts.items() if v is not None})]
+
+        return change
+
+    @pytest.mark.parametrize(("headline", "agrees"), [(0.04, True), (-0.04, True), (0.06, False)])
+    def test_headlines_of_different_devices_are_compared_within_a_tolerance(
+        self, headline, agrees, published, output_of
+    ):
+        self.tamper(published, self.shifted(headline, 0.03), "NVIDIA H100")
+        out = output_of(*published.arguments("verify", "--cells", 8), status=0 if agrees else 1)
+        (line,) = [line for line in out.splitlines() if "H100" in line]
+        assert line.startswith("agrees: letters" if agrees else "DIFFERS: letters")
+        assert f"difference {abs(headline):.6f} in attack_score" in line
+        assert line.endswith("(published from NVIDIA H100, cpu, computed on cpu: headlines alone, within 0.05)")
+        self.tamper(published, self.shifted(-headline, 0.0), "cpu")  # only the other metrics stay shifted
+        output_of(*published.arguments("verify", "--cells", 8), status=1)
 
 
-def tamper(bench, change, device="cpu"):
-    """Change the metrics of one published record, as if they had been computed so, on some device."""
-    wanted = [json.loads(line)["key"] for line in lines_of(bench)]
-    entries = read_published(bench.folder / "tiny", wanted).values()
-    changed = []
-    for record, costs in entries:
-        if (record.victim, record.attack, record.seed) == ("hashed", "ridge", 1):
-            record = dataclasses.replace(record, metrics=[m for metric in record.metrics for m in change(metric)])
-            costs = [cost | {"device": device} if cost["stage"] == "fit" else cost for cost in costs]
-        changed.append((record, costs))
-    (bench.folder / "tiny" / PUBLISHED).write_bytes(pack(changed))
-
-
-def of_score(change):
-    """Return what changes the attack's score, and leaves every other metric."""
-    return lambda metric: change(metric) if metric.name == "attack_score" else [metric]
-
-
-CHANGES = {
-    "a number": (lambda score: [dataclasses.replace(score, value=score.value + 0.1)], "in attack_score"),
-    "a row left out": (lambda score: [], "1 metrics are missing"),
-    "a row added": (lambda score: [score, dataclasses.replace(score, name="attack_luck")], "1 metrics are missing"),
-}
-
-
-@pytest.mark.parametrize("change", CHANGES)
-def test_verify_finds_what_was_changed(change, published, command_line):
-    edit, remark = CHANGES[change]
-    tamper(published, of_score(edit))
-    code, out, _ = command_line(*published.arguments("verify", "--cells", 8))
-    assert code == 1
-    (line,) = [line for line in out.splitlines() if line.startswith("DIFFERS")]
-    assert "letters / hashed / ridge / seed 1" in line
-    assert remark in line
-
-
-def shifted(headline, other):
-    """Return what shifts the values of a record, and the ends of their intervals."""
-
-    def change(metric):
-        shift = headline if (metric.name, metric.variable) == ("attack_score", "") else other
-        moved = {
-            part: value + shift for part in ("value", "low", "high") if (value := getattr(metric, part)) is not None
-        }
-        return [dataclasses.replace(metric, **moved)]
-
-    return change
-
-
-@pytest.mark.parametrize(("headline", "agrees"), [(0.04, True), (-0.04, True), (0.06, False)])
-def test_across_devices_the_headlines_are_compared_within_a_tolerance(headline, agrees, published, command_line):
-    remark = "(published from NVIDIA H100, cpu, computed on cpu: headlines alone, within 0.05)"
-    tamper(published, shifted(headline, 0.03), "NVIDIA H100")
-    code, out, _ = command_line(*published.arguments("verify", "--cells", 8))
-    assert code == (0 if agrees else 1), out
-    (line,) = [line for line in out.splitlines() if "H100" in line]
-    assert line.startswith("agrees: letters" if agrees else "DIFFERS: letters")
-    assert f"difference {abs(headline):.6f} in attack_score" in line
-    assert line.endswith(remark)
-    tamper(published, shifted(-headline, 0.0), "cpu")  # as it was, but for the other metrics' shift
-    assert command_line(*published.arguments("verify", "--cells", 8))[0] == 1
-
-
-def test_verify_of_what_is_not_published_is_one_line(bench, command_line):
-    bench.suite()
-    code, _, err = command_line(*bench.arguments("verify"))
-    assert (code, err.count("\n")) == (2, 1)
-    assert "no cell that" in err
-    assert "is published" in err
-
-
-def test_a_plugin_without_a_revision_is_run_and_not_published(bench, command_line):
-    bench.plugin("ridge", "mine")
-    bench.suite(attacks=["ridge", "mine"])
-    assert command_line(*bench.arguments("run"))[0] == 0
-    code, _, err = command_line(*bench.arguments("publish"))
-    assert (code, err.count("\n")) == (2, 1)
-    assert "attacks/mine declares no revision" in err
-    assert "write @attack(revision=1) above its class" in err
-    assert not list(bench.folder.glob("tiny/*"))
-    assert command_line(*bench.arguments("publish", "--only", "attack=ridge"))[0] == 2  # its records are there
-
-
-def lines_of(bench):
-    """Return the published records, a line of JSON each."""
-    return gzip.decompress((bench.folder / "tiny" / "records.jsonl.gz").read_bytes()).decode().splitlines()
-
-
-class TestTakingOver:
-    """Published records count as results wherever they have the same identity."""
+class TestReuse:
+    """A run takes over published records that have the same identity."""
 
     @pytest.fixture
-    def elsewhere(self, published):
-        """Return the published bench on a machine that has computed nothing."""
+    def uncomputed(self, published):
+        """Return the published bench without its run folder."""
         shutil.rmtree(published.out)
         return published
 
-    def test_nothing_is_computed_again(self, elsewhere, command_line):
-        before = (elsewhere.folder / "tiny" / "leaderboard.csv").read_bytes()
-        costs = (elsewhere.folder / "tiny" / "costs.csv").read_bytes()
-        code, out, _ = command_line(*elsewhere.arguments("run"))
-        assert code == 0
-        assert "8 of 8 cells are taken" in out
-        assert not elsewhere.results()
-        assert (elsewhere.run / "leaderboard.csv").read_bytes() == before
-        assert (elsewhere.run / "costs.csv").read_bytes() == costs
+    def test_published_cells_are_not_computed_again(self, uncomputed, output_of):
+        names = ("leaderboard.csv", "costs.csv")
+        before = [(uncomputed.folder / "tiny" / name).read_bytes() for name in names]
+        assert "8 of 8 cells are taken" in output_of(*uncomputed.arguments("run"))
+        assert not uncomputed.results()
+        assert [(uncomputed.run / name).read_bytes() for name in names] == before
 
-    def test_an_extended_suite_computes_only_what_is_new(self, elsewhere, command_line):
-        published = len(lines_of(elsewhere))
-        suite = elsewhere.folder / "tiny.yaml"
-        content = read_yaml(suite)
-        elsewhere.suite(**content | {"victims": [*content["victims"], {"hashed": {"dimensions": 5}}]})
-        command_line(*elsewhere.arguments("run"))
+    def test_an_extended_suite_computes_only_the_new_cells(self, uncomputed, command_line):
+        before = len(published_lines(uncomputed))
+        content = read_yaml(uncomputed.folder / "tiny.yaml")
+        uncomputed.suite(**content | {"victims": [*content["victims"], {"hashed": {"dimensions": 5}}]})
+        command_line(*uncomputed.arguments("run"))
         added = len(content["seeds"]) * len(content["attacks"])
-        assert len(elsewhere.results()) == added
-        command_line(*elsewhere.arguments("publish"))
-        lines = lines_of(elsewhere)
-        assert len(lines) == published + added
+        assert len(uncomputed.results()) == added
+        command_line(*uncomputed.arguments("publish"))
+        assert len(published_lines(uncomputed)) == before + added
 
-    def test_a_suite_that_is_there_to_be_computed(self, bench, command_line):
+    def test_a_suite_can_refuse_reuse(self, bench, command_line, output_of):
         bench.suite(reuse=False)
         command_line(*bench.arguments("run"))
         command_line(*bench.arguments("publish"))
-        assert len(lines_of(bench)) == 1
+        assert len(published_lines(bench)) == 1
         shutil.rmtree(bench.out)
-        _, out, _ = command_line(*bench.arguments("run", "--dry-run"))
+        out = output_of(*bench.arguments("run", "--dry-run"))
         assert "published, computed again" in out
         assert "1 cells, 0 done, 1 to compute" in out
         command_line(*bench.arguments("run"))
         assert len(bench.results()) == 1
 
-    def test_a_dry_run_says_where_results_are_from(self, elsewhere, command_line):
-        _, out, _ = command_line(*elsewhere.arguments("run", "--dry-run"))
-        assert out.count("result, from published leaderboards") == 4  # the others are told why they are skipped
+    def test_a_dry_run_reports_the_source_of_results(self, uncomputed, output_of):
+        out = output_of(*uncomputed.arguments("run", "--dry-run"))
+        assert out.count("result, from published leaderboards") == 4  # the other four are skipped, with their reason
         assert "8 cells, 8 done, 0 to compute" in out
 
-    def test_each_leaderboards_records_are_opened_once(self, elsewhere, command_line, monkeypatch):
+    def test_the_records_of_each_board_are_read_once(self, uncomputed, command_line, monkeypatch):
         opened, read = [], Path.read_bytes
         monkeypatch.setattr(Path, "read_bytes", lambda path: opened.append(path) or read(path))
-        command_line(*elsewhere.arguments("run", "--dry-run"))
-        own = elsewhere.folder / "tiny" / "records.jsonl.gz"
-        assert [path for path in opened if path.name == own.name] == [own]
+        command_line(*uncomputed.arguments("run", "--dry-run"))
+        local = uncomputed.folder / "tiny" / PUBLISHED
+        assert [path for path in opened if path.name == PUBLISHED] == [local]
         opened.clear()
-        elsewhere.suite(victims=["hashed", {"hashed": {"dimensions": 5}}])
-        command_line(*elsewhere.arguments("run", "--dry-run"))
-        others = [path for path in opened if path.name == own.name and path != own]
-        assert len(others) == len(set(others)) > 0
-        assert opened.count(own) == 2  # once more for what is published under another identity
+        uncomputed.suite(victims=["hashed", {"hashed": {"dimensions": 5}}])
+        command_line(*uncomputed.arguments("run", "--dry-run"))
+        other_boards = [path for path in opened if path.name == PUBLISHED and path != local]
+        assert len(other_boards) == len(set(other_boards)) > 0
+        assert opened.count(local) == 2  # the second time to look for other identities of the same cells
 
-    def test_other_leaderboards_count_too(self, elsewhere, command_line, monkeypatch):
-        (elsewhere.folder / "tiny").rename(elsewhere.folder / "another")
-        assert "8 to compute" in command_line(*elsewhere.arguments("run", "--dry-run"))[1]
-        monkeypatch.setattr(results, "suite_folder", lambda: elsewhere.folder)
-        assert "8 done, 0 to compute" in command_line(*elsewhere.arguments("run", "--dry-run"))[1]
+    def test_records_of_other_boards_are_reused(self, uncomputed, output_of, monkeypatch):
+        (uncomputed.folder / "tiny").rename(uncomputed.folder / "another")
+        assert "8 to compute" in output_of(*uncomputed.arguments("run", "--dry-run"))
+        monkeypatch.setattr(results, "suite_folder", lambda: uncomputed.folder)
+        assert "8 done, 0 to compute" in output_of(*uncomputed.arguments("run", "--dry-run"))
 
-    def test_code_that_was_changed_under_the_same_revision_is_told_once(self, elsewhere, command_line):
-        path = elsewhere.folder / "hashed.py"
+    def test_changed_code_of_the_same_revision_is_reported_once(self, uncomputed, output_of):
+        path = uncomputed.folder / "hashed.py"
         path.write_text(Bench.plugins[1].read_text().replace("self.weights[-1] > 0", "self.weights[-1] > 1"))
-        elsewhere.files = [path if file.name == path.name else file for file in elsewhere.files]
-        _, out, _ = command_line(*elsewhere.arguments("run"))
+        uncomputed.files = [path if file.name == path.name else file for file in uncomputed.files]
+        out = output_of(*uncomputed.arguments("run"))
         (line,) = [line for line in out.splitlines() if "other code" in line]
         assert line.startswith("victims/hashed: results that 4 cells take over were computed by other code of the same")
 
-    def test_force_and_verify_compute_all_the_same(self, elsewhere, command_line):
-        _, out, _ = command_line(*elsewhere.arguments("verify", "--cells", 1))
+    def test_verify_and_force_compute_published_cells(self, uncomputed, command_line):
+        _, out, _ = command_line(*uncomputed.arguments("verify", "--cells", 1))
         assert "agrees" in out
         assert "done in" in out
-        command_line(*elsewhere.arguments("run", "--force"))
-        assert len(elsewhere.results()) > 1
+        command_line(*uncomputed.arguments("run", "--force"))
+        assert len(uncomputed.results()) > 1
 
-    def test_an_altered_record_is_computed_again(self, elsewhere, command_line):
-        path = elsewhere.folder / "tiny" / "records.jsonl.gz"
-        first, *others = lines_of(elsewhere)
-        better = json.dumps(json.loads(first) | {"note": "far better than that"})
-        path.write_bytes(gzip.compress("\n".join([better, first[:-2], *others]).encode()))
-        command_line(*elsewhere.arguments("run"))
-        assert len(elsewhere.results()) == 1
+    def test_an_altered_record_is_computed_again(self, uncomputed, command_line):
+        path = uncomputed.folder / "tiny" / PUBLISHED
+        first, *others = published_lines(uncomputed)
+        altered = json.dumps(json.loads(first) | {"note": "far better than that"})
+        path.write_bytes(gzip.compress("\n".join([altered, first[:-2], *others]).encode()))
+        command_line(*uncomputed.arguments("run"))
+        assert len(uncomputed.results()) == 1
 
-    def test_no_text_of_the_corpus_is_published(self, published, command_line):
-        records = [json.loads(line) for line in lines_of(published)]
-        assert records
-        assert all(record["sentences"] == [] for record in records)
-
-    def test_a_part_is_published_when_it_is_whole(self, bench, command_line):
+    def test_the_finished_part_of_a_run_can_be_published(self, bench, command_line, output_of, refusal):
         bench.suite(seeds=[0, 1])
         command_line(*bench.arguments("run", "--seeds", 0))
-        code, _, err = command_line(*bench.arguments("publish"))
-        assert code == 2
-        assert "1 of 2 cells have no result" in err
-        code, _, _ = command_line(*bench.arguments("publish", "--seeds", 0))
-        assert code == 0
-        assert len(lines_of(bench)) == 1
+        assert "1 of 2 cells have no result" in refusal(*bench.arguments("publish"))
+        output_of(*bench.arguments("publish", "--seeds", 0))
+        assert len(published_lines(bench)) == 1

@@ -1,4 +1,4 @@
-"""Results of others: what a submission holds, that it counts as self-reported, and what `verify` makes of it."""
+"""Test submissions: their files, their provenance, `verify`, and the workflow that verifies them."""
 
 import dataclasses
 import gzip
@@ -21,18 +21,22 @@ from leakboard.suite.yaml_files import read_yaml
 
 
 @pytest.fixture
-def submitted(copied, command_line):
+def submitted(copied, output_of):
     """Return the bench and a submission of its run to the board in its folder ``tiny``."""
     folder = copied.folder / "tiny" / "submissions" / "mine"
-    code, out, err = command_line(*copied.arguments("publish", "--submit", folder))
-    assert code == 0, out + err
+    output_of(*copied.arguments("publish", "--submit", folder))
     return copied, folder
 
 
-def verify(bench, folder, command_line, *more):
-    """Verify a submission with its own plugins, as whoever receives it does."""
-    plugins = [text for path in sorted((folder / "plugins").iterdir()) for text in ("--plugin", path)]
-    return command_line("verify", folder, *plugins, *more)
+@pytest.fixture
+def verify(output_of):
+    """Return a function that verifies a submission with the submission's plugins and returns the output."""
+
+    def call(folder, *more, status=0):
+        plugins = [text for path in sorted((folder / "plugins").iterdir()) for text in ("--plugin", path)]
+        return output_of("verify", folder, *plugins, *more, status=status)
+
+    return call
 
 
 def entries(folder):
@@ -41,160 +45,148 @@ def entries(folder):
     return list(read_published(folder, [json.loads(line)["key"] for line in lines]).values())
 
 
-def test_it_holds_records_suite_plugins_and_where_they_are_from(submitted):
+def verified_cells(folder):
+    return json.loads((folder / "verified.json").read_text())["cells"]
+
+
+def states(folder):
+    """Return the different provenances of a folder's rows."""
+    return set(provenance(folder).values())
+
+
+def tamper(folder):
+    """Lower the score of one record by 0.1, with a matching checksum."""
+    changed = []
+    for record, costs in entries(folder):
+        if (record.victim, record.attack, record.seed) == ("hashed", "ridge", 1):
+            lower = [
+                dataclasses.replace(m, value=m.value - 0.1) if m.name == "attack_score" else m for m in record.metrics
+            ]
+            record = dataclasses.replace(record, metrics=lower)
+        changed.append((record, costs))
+    (folder / PUBLISHED).write_bytes(pack(changed))
+
+
+def test_a_submission_holds_records_suite_plugins_and_environment(submitted):
     bench, folder = submitted
-    there = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     plugins = {"plugins/letters.py", "plugins/hashed.py", "plugins/ridge.py"}
-    assert there == {"suite.yaml", "records.jsonl.gz", "submission.json", *plugins}
+    assert files == {"suite.yaml", "records.jsonl.gz", "submission.json", *plugins}
     assert (folder / "suite.yaml").read_bytes() == (bench.folder / "tiny.yaml").read_bytes()
     assert len(entries(folder)) == 8
-    said = json.loads((folder / "submission.json").read_text())
-    assert said["plugins"] == {
+    description = json.loads((folder / "submission.json").read_text())
+    assert description["plugins"] == {
         "datasets/letters": "plugins/letters.py",
         "victims/hashed": "plugins/hashed.py",
         "attacks/ridge": "plugins/ridge.py",
     }
-    (environment,) = said["environments"]
+    (environment,) = description["environments"]
     assert environment.keys() >= {"commit", "packages", "machine"}
     assert str(bench.folder) not in "".join(path.read_text() for path in folder.rglob("*.json"))
 
 
-def test_a_part_of_a_run_can_be_submitted(copied, command_line):
+def test_a_part_of_a_run_can_be_submitted(copied, output_of):
     folder = copied.folder / "part"
-    assert command_line(*copied.arguments("publish", "--submit", folder, "--only", "attack=ridge"))[0] == 0
+    output_of(*copied.arguments("publish", "--submit", folder, "--only", "attack=ridge"))
     assert {record.attack for record, _ in entries(folder)} == {"ridge"}
 
 
-def test_its_rows_are_self_reported_until_all_of_their_cells_are_computed_again(submitted, command_line):
-    bench, folder = submitted
-    assert set(provenance(folder).values()) == {"self-reported"}
-    code, out, _ = verify(bench, folder, command_line, "--cells", 1)
-    assert code == 0, out
-    assert "agrees: letters / hashed" in out
-    verified = json.loads((folder / "verified.json").read_text())
-    (cell,) = verified["cells"].values()
+def test_a_row_is_self_reported_until_all_its_cells_are_verified(submitted, verify):
+    _, folder = submitted
+    assert states(folder) == {"self-reported"}
+    assert "agrees: letters / hashed" in verify(folder, "--cells", 1)
+    (cell,) = verified_cells(folder).values()
     assert cell["largest_difference"] == 0.0
     assert cell.keys() == {"date", "commit", "largest_difference"}
-    assert set(provenance(folder).values()) == {"self-reported"}  # a row has two seeds
-    assert verify(bench, folder, command_line, "--cells", 8)[0] == 0
-    assert len(json.loads((folder / "verified.json").read_text())["cells"]) == 8
-    assert set(provenance(folder).values()) == {"verified"}
+    assert states(folder) == {"self-reported"}  # a row has two seeds
+    verify(folder, "--cells", 8)
+    assert len(verified_cells(folder)) == 8
+    assert states(folder) == {"verified"}
     assert provenance(folder.parents[1]) == provenance(folder)
 
 
-def test_cells_that_were_verified_earlier_stay_so(submitted, command_line):
-    bench, folder = submitted
+def test_verified_cells_stay_verified(submitted, verify):
+    _, folder = submitted
     counts = []
     for seed in range(3):
-        assert verify(bench, folder, command_line, "--cells", 2, "--seed", seed)[0] == 0
-        counts.append(len(json.loads((folder / "verified.json").read_text())["cells"]))
+        verify(folder, "--cells", 2, "--seed", seed)
+        counts.append(len(verified_cells(folder)))
     assert counts[0] == 2
     assert counts == sorted(counts)
     assert counts[-1] > 2
 
 
-def tamper(folder):
-    """Change the score of one record, as if it had been computed so."""
-    changed = []
-    for record, costs in entries(folder):
-        if (record.victim, record.attack, record.seed) == ("hashed", "ridge", 1):
-            better = [
-                dataclasses.replace(m, value=m.value - 0.1) if m.name == "attack_score" else m for m in record.metrics
-            ]
-            record = dataclasses.replace(record, metrics=better)
-        changed.append((record, costs))
-    (folder / PUBLISHED).write_bytes(pack(changed))
-
-
-def test_records_changed_after_they_were_verified_are_self_reported(submitted, command_line):
-    bench, folder = submitted
-    assert verify(bench, folder, command_line, "--cells", 8)[0] == 0
+def test_records_changed_after_verification_are_self_reported_and_differ(submitted, verify):
+    _, folder = submitted
+    verify(folder, "--cells", 8)
     tamper(folder)
-    assert set(provenance(folder).values()) == {"self-reported"}
-
-
-def test_a_cell_that_differs_leaves_nothing_verified(submitted, command_line):
-    bench, folder = submitted
-    assert verify(bench, folder, command_line, "--cells", 8)[0] == 0
-    tamper(folder)
-    code, out, _ = verify(bench, folder, command_line, "--cells", 8)
-    assert (code, "DIFFERS: letters / hashed / ridge / seed 1" in out) == (1, True)
+    assert states(folder) == {"self-reported"}
+    assert "DIFFERS: letters / hashed / ridge / seed 1" in verify(folder, "--cells", 8, status=1)
     assert not (folder / "verified.json").exists()
 
 
-def test_a_boards_own_rows_are_verified_beside_a_submission(submitted, command_line):
+def test_rows_that_the_board_published_itself_are_verified(submitted, output_of):
     bench, folder = submitted
     home = folder.parents[1]
-    assert command_line(*bench.arguments("publish", "--only", "attack=ridge"))[0] == 0
+    output_of(*bench.arguments("publish", "--only", "attack=ridge"))
     tamper(folder)
-    assert set(provenance(home).values()) == {"verified"}
-    kept = [entry for entry in entries(home) if entry[0].attack == "ridge"]
-    (home / PUBLISHED).write_bytes(pack(kept))
-    found = provenance(home)
-    assert {row[2]: state for row, state in found.items()} == {
-        "ridge": "verified",
-        "nearest_neighbour": "self-reported",
-    }
+    assert states(home) == {"verified"}
+    ridge = [entry for entry in entries(home) if entry[0].attack == "ridge"]
+    (home / PUBLISHED).write_bytes(pack(ridge))
+    by_attack = {row[2]: state for row, state in provenance(home).items()}
+    assert by_attack == {"ridge": "verified", "nearest_neighbour": "self-reported"}
 
 
-def test_a_board_is_verified_without_writing_anything(copied, command_line):
-    assert command_line(*copied.arguments("publish"))[0] == 0
-    assert command_line(*copied.arguments("verify", "--cells", 1))[0] == 0
+def test_verifying_a_board_writes_nothing(copied, output_of):
+    output_of(*copied.arguments("publish"))
+    output_of(*copied.arguments("verify", "--cells", 1))
     assert not (copied.folder / "tiny" / "verified.json").exists()
 
 
-def test_what_others_computed_is_nobodys_result(submitted, command_line, monkeypatch):
-    """A submission is not taken over by a run, as a leaderboard's own records are."""
+def test_a_run_reuses_records_of_boards_but_not_of_submissions(submitted, output_of, monkeypatch):
     bench, folder = submitted
     shutil.rmtree(bench.out)
     monkeypatch.setattr(results, "suite_folder", lambda: bench.folder)
-    assert "0 done, 8 to compute" in command_line(*bench.arguments("run", "--dry-run"))[1]
+    assert "0 done, 8 to compute" in output_of(*bench.arguments("run", "--dry-run"))
     shutil.move(folder, bench.folder / "another")
-    assert "8 done, 0 to compute" in command_line(*bench.arguments("run", "--dry-run"))[1]
+    assert "8 done, 0 to compute" in output_of(*bench.arguments("run", "--dry-run"))
 
 
-def test_what_cannot_be_submitted_is_one_line(bench, command_line):
+def test_a_run_that_cannot_be_submitted_is_refused(bench, output_of, refusal):
     bench.suite()
     target = bench.folder / "new"
-    refusals = {}
-    refusals["unfinished"] = command_line(*bench.arguments("publish", "--submit", target))
+    assert "1 of 1 cells have no result" in refusal(*bench.arguments("publish", "--submit", target))
     bench.plugin("ridge", "mine")
     bench.suite(attacks=["mine"])
-    assert command_line(*bench.arguments("run"))[0] == 0
-    refusals["no revision"] = command_line(*bench.arguments("publish", "--submit", target))
+    output_of(*bench.arguments("run"))
+    assert "attacks/mine declares no revision" in refusal(*bench.arguments("publish", "--submit", target))
     bench.suite()
-    assert command_line(*bench.arguments("run"))[0] == 0
-    refusals["other files"] = command_line(*bench.arguments("publish", "--submit", bench.folder))
-    reasons = {
-        "unfinished": "1 of 1 cells have no result",
-        "no revision": "attacks/mine declares no revision",
-        "other files": "it holds files that are no submission",
-    }
-    for case, (code, _, err) in refusals.items():
-        assert (code, err.count("\n"), reasons[case] in err) == (2, 1, True), err
+    output_of(*bench.arguments("run"))
+    message = refusal(*bench.arguments("publish", "--submit", bench.folder))
+    assert "it holds files that are no submission" in message
     assert not target.exists()
-    assert command_line(*bench.arguments("publish", "--submit", target))[0] == 0
+    output_of(*bench.arguments("publish", "--submit", target))
 
 
-def test_the_workflow_runs_strangers_code_without_secrets():
+def test_the_workflow_has_no_access_to_secrets():
     path = CHECKOUT / ".github" / "workflows" / "verify.yaml"
     workflow, text = read_yaml(path), path.read_text()
-    assert workflow["on"].keys() == {"pull_request"}  # never pull_request_target, which has the secrets
+    assert workflow["on"].keys() == {"pull_request"}  # pull_request_target would have the secrets
     assert workflow["permissions"] == {"contents": "read"}
     assert "secrets." not in text
     (job,) = workflow["jobs"].values()
     scripts = [step["run"] for step in job["steps"] if "run" in step]
-    assert not any("${{" in script for script in scripts)  # what a stranger names reaches no shell as code
+    assert not any("${{" in script for script in scripts)  # names from the pull request reach no shell as code
     assert any("run_benchmark.py verify" in script for script in scripts)
 
 
-def test_the_workflows_steps_work(submitted, tmp_path):
-    """Its own shell lines, on a pull request that adds the submission, with a stand-in for the program."""
+def test_the_steps_of_the_workflow_check_and_verify_a_submission(submitted, tmp_path):
+    """Run the workflow's shell lines on a pull request; a fake program prints its arguments."""
     _, folder = submitted
     clone = tmp_path / "clone"
     target = clone / "leaderboards" / "tiny" / "submissions" / "mine"
     target.parent.mkdir(parents=True)
-    (clone / "run_benchmark.py").write_text("import sys\nprint('asked:', *sys.argv[1:])\n")
+    (clone / "run_benchmark.py").write_text("import sys\nprint('called:', *sys.argv[1:])\n")
 
     def git(*arguments):
         command = ["git", "-C", str(clone), "-c", "user.name=a", "-c", "user.email=a@b", *arguments]
@@ -217,13 +209,13 @@ def test_the_workflows_steps_work(submitted, tmp_path):
         return subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True, check=False)
 
     assert run(find).returncode == 0
-    done = run(compute)
+    result = run(compute)
     plugins = " ".join(
         f"--plugin leaderboards/tiny/submissions/mine/plugins/{p}.py" for p in ("hashed", "letters", "ridge")
     )
-    assert done.stdout.splitlines() == [
-        f"asked: check {plugins}",
-        f"asked: verify leaderboards/tiny/submissions/mine {plugins} --cells 3 --seed 7",
+    assert result.stdout.splitlines() == [
+        f"called: check {plugins}",
+        f"called: verify leaderboards/tiny/submissions/mine {plugins} --cells 3 --seed 7",
     ]
     for path, reason in ((clone / "engine.py", "engine.py"), (target / "verified.json", "written after the review")):
         path.write_text("{}")
@@ -234,7 +226,7 @@ def test_the_workflows_steps_work(submitted, tmp_path):
         git("reset", "-q", "--hard", "HEAD~1")
 
 
-def test_a_plugin_of_a_package_is_named_with_its_version(tmp_path, monkeypatch):
+def test_a_plugin_of_a_package_has_the_name_and_version_of_its_package(tmp_path, monkeypatch):
     site = tmp_path / "site"
     info = site / "lengths-1.2.dist-info"
     info.mkdir(parents=True)

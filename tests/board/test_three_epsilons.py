@@ -1,9 +1,9 @@
-"""Claimed, proved and audited epsilons of a victim, and the verdict, in the rows of a leaderboard."""
+"""Test the claimed, proved and audited epsilons and the verdict in the rows of a leaderboard."""
 
 import math
 
 import pytest
-from scored_records import CLAIM, scored
+from made_records import CLAIM, scored
 
 from leakboard.metrics.audits import VERDICT_ERROR, bound_metrics, verdict_error
 from leakboard.privacy.auditing.bound import bound_from_counts
@@ -11,12 +11,12 @@ from leakboard.threats.wording import audit_sentence
 
 
 def floored(bound):
-    """Return a bound as tables write it: no more than was proved."""
+    """Return a bound as tables write it: rounded down."""
     return f"{math.floor(bound * 10_000) / 10_000:.4f}"
 
 
 class TestThreeEpsilons:
-    """Claimed, proved and audited stand in every row of a victim that claims."""
+    """Every row of a victim with a claim has all three."""
 
     @staticmethod
     def audit(seed, hits, misses, **more):
@@ -34,18 +34,21 @@ class TestThreeEpsilons:
             assert row["verdict"] == "violated"
 
     def test_a_bound_is_never_rounded_up(self, rows):
-        found = {hits: rows([self.audit(0, hits, 100)])[0]["epsilon_audited"] for hits in range(800, 960, 10)}
-        exact = {hits: bound_from_counts(hits, 100, (1000, 1000), 0.0, 0.05) for hits in found}
-        assert all(exact[hits] - 1e-4 < float(text) <= exact[hits] for hits, text in found.items())
-        assert any(f"{exact[hits]:.4f}" != text for hits, text in found.items())  # the nearest would be more
+        written = {hits: rows([self.audit(0, hits, 100)])[0]["epsilon_audited"] for hits in range(800, 960, 10)}
+        exact = {hits: bound_from_counts(hits, 100, (1000, 1000), 0.0, 0.05) for hits in written}
+        assert all(exact[hits] - 1e-4 < float(text) <= exact[hits] for hits, text in written.items())
+        assert any(f"{exact[hits]:.4f}" != text for hits, text in written.items())  # not rounded to the nearest
 
-    @pytest.mark.parametrize(("hits", "expected"), [(120, "unproven"), (900, "violated")])
-    def test_a_weak_audit_refutes_nothing(self, hits, expected, rows):
-        assert {row["verdict"] for row in rows([self.audit(0, hits, 100)])} == {expected}
+    @pytest.mark.parametrize(
+        ("hits", "proved", "expected"), [(120, 4.0, "unproven"), (120, 0.5, "holds"), (900, 4.0, "violated")]
+    )
+    def test_a_weak_audit_refutes_nothing(self, hits, proved, expected, rows):
+        audit = self.audit(0, hits, 100, claim=CLAIM | {"proved": proved})
+        assert {row["verdict"] for row in rows([audit])} == {expected}
 
     @pytest.mark.parametrize(("proved", "verdict"), [(4.0, "unproven"), (0.5, "holds")])
-    def test_a_verdict_is_beyond_doubt(self, proved, verdict, rows):
-        """One bound at 95 % confidence in twenty exceeds a claim that holds, and a board has hundreds."""
+    def test_a_verdict_needs_more_confidence_than_a_bound(self, proved, verdict, rows):
+        """Of twenty bounds at 95 % confidence one exceeds a true claim, and a board has hundreds."""
         claim = CLAIM | {"proved": proved, "delta": 0.0}
         (doubtful,) = rows([self.audit(0, 245, 100, claim=claim)])
         bounds = [bound_from_counts(245, 100, (1000, 1000), 0.0, error) for error in (0.05, VERDICT_ERROR)]
@@ -61,33 +64,21 @@ class TestThreeEpsilons:
         assert bounds[0] < 0.5 < bounds[1]
         assert rows([self.audit(0, 245, 100, claim=CLAIM | {"delta": delta})])[0]["verdict"] == verdict
 
-    def test_what_holds(self, rows):
-        row = rows([self.audit(0, 120, 100, claim=CLAIM | {"proved": 0.5})])[0]
-        assert row["verdict"] == "holds"
-
-    def test_no_proof_is_infinite(self, rows):
+    def test_a_missing_proof_is_infinite(self, rows):
         row = rows([scored(0, 0.7, claim=CLAIM | {"proved": math.inf})])[0]
         assert (row["epsilon_proved"], row["epsilon_audited"], row["verdict"]) == ("inf", "", "unproven")
 
     def test_a_row_of_several_observations_has_the_composed_claim(self, rows):
         many = scored(0, 0.7, attack="many", claim=CLAIM | {"epsilon": 8.0, "proved": 64.0, "observations": 16})
-        found = {row["attack"]: row for row in rows([self.audit(0, 900, 100), many])}
-        assert (found["many"]["epsilon_claimed"], found["many"]["observations"]) == ("8.0000", "16")
-        assert found["many"]["verdict"] == found["audit"]["verdict"] == "violated"
-        assert found["many"]["epsilon_audited"] == found["audit"]["epsilon_audited"]
+        audit, composed = sorted(rows([self.audit(0, 900, 100), many]), key=lambda row: row["attack"])
+        assert (composed["epsilon_claimed"], composed["observations"]) == ("8.0000", "16")
+        assert composed["verdict"] == audit["verdict"] == "violated"
+        assert composed["epsilon_audited"] == audit["epsilon_audited"]
 
-    def test_without_a_claim_an_audit_says_what_it_is_about(self, rows):
-        about = {"unit": "user", "delta": 0.0}
-        records = [scored(0, 0.7), self.audit(0, 900, 100, claim=None, audited=about)]
-        plain, audit = sorted(rows(records), key=lambda row: row["attack"] == "audit")
+    def test_without_a_claim_only_an_audit_has_epsilon_and_unit(self, rows):
+        audited = self.audit(0, 900, 100, claim=None, audited={"unit": "user", "delta": 0.0})
+        audit, attack = sorted(rows([scored(0, 0.7), audited]), key=lambda row: row["attack"])
         expected = bound_from_counts(900, 100, (1000, 1000), 0.0, 0.05)
-        assert [audit[name] for name in ("epsilon_audited", "privacy_unit", "verdict")] == [
-            f"{expected:.4f}",
-            "user",
-            "",
-        ]
-        assert [plain[name] for name in ("epsilon_audited", "privacy_unit")] == ["", ""]
-
-    def test_without_a_claim_the_fields_are_empty(self, rows):
-        row = rows([scored(0, 0.7)])[0]
-        assert {row[name] for name in ("epsilon_claimed", "epsilon_proved", "epsilon_audited", "verdict")} == {""}
+        names = ("epsilon_audited", "privacy_unit", "verdict", "epsilon_claimed", "epsilon_proved")
+        assert [audit[name] for name in names] == [f"{expected:.4f}", "user", "", "", ""]
+        assert {attack[name] for name in names} == {""}

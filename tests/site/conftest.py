@@ -1,15 +1,12 @@
-"""A small site: one published board, and one of made records with hostile names; and a real browser to open it."""
+"""Build a small site of one published board and one board with hostile names, and open it in a browser."""
 
 from itertools import product
 
 import pytest
-from made_records import FORMULA, HOSTILE, REVERSED, SCRIPT, record
+from made_records import FORMULA, HOSTILE, REVERSED, SCRIPT, WINDOW_WIDTH, record
 
 from leakboard.site.build import build_site, write_page
 from leakboard.site.content import make_board, read_board
-
-WIDTH = 1280
-"""Of a window, in pixels, where a test does not change it."""
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +25,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory, made):
-    """Return the folder of a site of two boards that leads to a documentation."""
+    """Return the folder of a site of two boards that links to a documentation."""
     folder = tmp_path_factory.mktemp("site")
     (folder / "docs").mkdir()
     (folder / "docs" / "index.html").write_text("documentation")
@@ -38,32 +35,36 @@ def site(tmp_path_factory, made):
 
 
 class Visits:
-    """Pages of the site in a browser; what went wrong in them, and what they asked for, is kept."""
+    """Open pages of the site in a browser, and keep their errors and requests."""
 
     def __init__(self, browser, site):
         self.browser, self.site = browser, site
-        self.complaints, self.requests, self.kept = [], [], {}
+        self.errors, self.requests, self.shared = [], [], {}
 
     def open(self, path):
-        """Open a page in a window of its own, with a script's work done."""
-        page = self.browser.new_page(viewport={"width": WIDTH, "height": 900}, color_scheme="light")
-        page.on("console", lambda message: message.type in ("error", "warning") and self.complain(message.text))
-        page.on("pageerror", lambda error: self.complain(str(error)))
-        page.on("dialog", lambda dialog: self.complain(dialog.message))
+        """Open a page in a new window and wait for its scripts."""
+        page = self.browser.new_page(viewport={"width": WINDOW_WIDTH, "height": 900}, color_scheme="light")
+        page.on("console", lambda message: message.type in ("error", "warning") and self.errors.append(message.text))
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("dialog", lambda dialog: self.errors.append(dialog.message))
         page.on("request", lambda request: self.requests.append(request.url))
         page.goto(f"file://{self.site}/{path}")
         page.wait_for_selector("html[data-ready]")
         return page
 
-    def keep(self, path):
-        """Return a page that several tests look at, and leave as they found it."""
-        if path not in self.kept:
-            self.kept[path] = self.open(path)
-        return self.kept[path]
+    def share(self, path):
+        """Return a page that several tests use and leave unchanged."""
+        if path not in self.shared:
+            self.shared[path] = self.open(path)
+        return self.shared[path]
 
-    def complain(self, text):
-        """Note what should not have happened."""
-        self.complaints.append(text)
+    def check(self):
+        """Check that there were no errors, and no requests for files outside the site."""
+        errors, requests = self.errors[:], self.requests[:]
+        self.errors.clear()
+        self.requests.clear()
+        assert not errors
+        assert all(url.startswith((f"file://{self.site}/", "data:", "blob:")) for url in requests)
 
 
 @pytest.fixture(scope="session")
@@ -74,24 +75,16 @@ def visits(browser, site):
 
 @pytest.fixture
 def opened(visits):
-    """Open pages; afterwards no error may have been shown, and nothing asked for but the site's own files."""
+    """Return a function that opens a page; check for errors and foreign requests afterwards."""
     pages = []
     yield lambda path: pages.append(visits.open(path)) or pages[-1]
     for page in pages:
         page.close()
-    _check(visits)
+    visits.check()
 
 
 @pytest.fixture
-def kept(visits):
-    """Open pages that are shared; they must be left as they were."""
-    yield visits.keep
-    _check(visits)
-
-
-def _check(visits):
-    complaints, requests = visits.complaints[:], visits.requests[:]
-    visits.complaints.clear()
-    visits.requests.clear()
-    assert not complaints
-    assert all(url.startswith((f"file://{visits.site}/", "data:", "blob:")) for url in requests)
+def shared(visits):
+    """Return a function that returns a shared page; tests must leave it unchanged."""
+    yield visits.share
+    visits.check()

@@ -1,12 +1,11 @@
-"""The pages in a real browser, opened from disk; screenshots lie in a temporary folder of the tests."""
+"""Test the pages in a real browser, opened from disk; screenshots go to a temporary folder."""
 
 import csv
 import json
 import re
 
 import pytest
-from conftest import WIDTH
-from made_records import FORMULA, HOSTILE, REVERSED, SCRIPT
+from made_records import FORMULA, HOSTILE, REVERSED, SCRIPT, WINDOW_WIDTH
 
 from leakboard.site.content import read_board, slug
 from leakboard.site.views import keeps_most, views
@@ -23,12 +22,12 @@ def pages(site):
 
 
 def column(page, name):
-    """Return the numbers of a column of the table that is shown, in the order of its rows."""
+    """Return the numbers of a column of the visible table, in the order of its rows."""
     table = page.locator(".view:not([hidden]) table")
     texts = table.locator("thead tr").last.locator("th").all_inner_texts()
     first = table.locator("thead tr").first.locator("th[rowspan]").count()
-    place = first + next(i for i, text in enumerate(texts) if text.startswith(name)) + 1
-    cells = table.locator(f"tbody tr > :nth-child({place})").all_inner_texts()
+    position = first + next(i for i, text in enumerate(texts) if text.startswith(name)) + 1
+    cells = table.locator(f"tbody tr > :nth-child({position})").all_inner_texts()
     return [float(cell.split()[0]) for cell in cells]
 
 
@@ -49,8 +48,8 @@ def test_a_click_on_a_column_sorts_by_it(opened):
     assert column(page, "task accuracy") == sorted(before, reverse=True)
 
 
-def test_numbers_are_sorted_as_numbers_where_some_are_missing_or_infinite(kept):
-    page = kept(BOARD)
+def test_missing_and_infinite_numbers_are_sorted_last(shared):
+    page = shared(BOARD)
     page.locator(".view:not([hidden]) th", has_text="proved").get_by_role("button").click()
     wait_until_sorted(page, "ascending")
     proved = page.locator(".view:not([hidden]) tbody tr").evaluate_all(
@@ -63,16 +62,16 @@ def test_numbers_are_sorted_as_numbers_where_some_are_missing_or_infinite(kept):
     assert proved[count:] == sorted(proved[count:], reverse=True)
 
 
-def test_a_chosen_view_has_an_address(kept, opened):
-    page = kept(BOARD)
+def test_a_chosen_view_has_an_address(shared, opened):
+    page = shared(BOARD)
     page.locator("#view-picker").select_option("view-2")
     assert page.url.endswith("#view-2")
     page.locator("#view-picker").select_option("view-1")
     assert opened(f"{BOARD}#view-2").locator(".view:not([hidden])").get_attribute("id") == "view-2"
 
 
-def test_the_filter_leaves_the_rows_that_match(kept):
-    page = kept(MADE)
+def test_the_filter_leaves_the_rows_that_match(shared):
+    page = shared(MADE)
     rows = page.locator(".view:not([hidden]) tbody tr")
     assert rows.count() == 14
     page.get_by_label("Filter").first.fill("plain3")
@@ -82,7 +81,7 @@ def test_the_filter_leaves_the_rows_that_match(kept):
     assert rows.count() == 14
 
 
-def test_a_deep_link_shows_the_row_even_in_another_view(opened, site):
+def test_a_deep_link_shows_its_row_in_another_view(opened, site):
     text = (site / BOARD).read_text()
     anchor = re.findall(r'<tr id="(victim-[^"]*-[23])"', text)[-1]
     page = opened(f"{BOARD}#{anchor}")
@@ -92,7 +91,7 @@ def test_a_deep_link_shows_the_row_even_in_another_view(opened, site):
     assert page.locator(".view:not([hidden])").count() == 1
 
 
-def test_a_point_tells_its_victim_and_leads_to_its_page(opened):
+def test_a_point_of_the_chart_shows_and_links_its_victim(opened):
     page = opened(BOARD)
     point = page.locator(".view:not([hidden]) .scatterlayer .points path").first
     point.hover(force=True)
@@ -105,8 +104,8 @@ def test_a_point_tells_its_victim_and_leads_to_its_page(opened):
     assert page.locator("h1").inner_text().startswith(victim.split("(")[0])
 
 
-def test_csv_and_json_are_downloaded_with_the_same_rows(kept):
-    page = kept(MADE)
+def test_csv_and_json_are_downloaded_with_the_same_rows(shared):
+    page = shared(MADE)
     contents = {}
     for kind in ("CSV", "JSON"):
         with page.expect_download() as waiting:
@@ -121,7 +120,7 @@ def test_csv_and_json_are_downloaded_with_the_same_rows(kept):
     assert not any(cell.startswith(("=", "+", "@")) for row in rows for cell in row.values())
 
 
-def test_the_page_chooses_as_python_does(opened):
+def test_the_page_chooses_the_same_defence_as_python(opened):
     page = opened(BOARD)
     for number, view in enumerate(views(read_board("demo")), start=1):
         page.locator("#view-picker").select_option(f"view-{number}")
@@ -142,8 +141,8 @@ def wait_until_it_fits(page, width):
     page.wait_for_function(f"document.documentElement.scrollWidth <= {width}", timeout=5_000)
 
 
-def test_colours_follow_the_system_charts_too_while_they_are_open(kept):
-    page = kept(BOARD)
+def test_colours_of_pages_and_open_charts_follow_the_system(shared):
+    page = shared(BOARD)
     shades = {}
     for scheme in ("light", "dark"):
         paper, ink = (f"getComputedStyle(document.querySelector('{part}'))" for part in ("body", ".xtitle"))
@@ -157,28 +156,28 @@ def test_colours_follow_the_system_charts_too_while_they_are_open(kept):
     assert dark[0] < 150 < 500 < dark[1]
 
 
-def test_it_prints_in_dark_ink_on_the_width_of_the_paper(kept):
-    page = kept(BOARD)
+def test_pages_print_in_dark_ink_and_fit_the_paper(shared):
+    page = shared(BOARD)
     page.set_viewport_size({"width": 1000, "height": 900})
     page.emulate_media(media="print", color_scheme="dark")
     page.wait_for_function("getComputedStyle(document.querySelector('.xtitle')).fill === 'rgb(0, 0, 0)'")
     wait_until_it_fits(page, 1000)
     assert not page.get_by_role("navigation").is_visible()
     page.emulate_media(media="screen", color_scheme="light")
-    page.set_viewport_size({"width": WIDTH, "height": 900})
+    page.set_viewport_size({"width": WINDOW_WIDTH, "height": 900})
     assert page.get_by_role("navigation").is_visible()
 
 
-def test_no_page_is_wider_than_a_narrow_screen(kept, site, tmp_path):
+def test_no_page_is_wider_than_a_narrow_screen(shared, site, tmp_path):
     for number, path in enumerate(pages(site)[:-1]):
-        page = kept(path)
-        for width in (390, WIDTH):
+        page = shared(path)
+        for width in (390, WINDOW_WIDTH):
             page.set_viewport_size({"width": width, "height": 900})
             wait_until_it_fits(page, width)
             page.screenshot(path=tmp_path / f"{number}-{width}.png", full_page=True)
 
 
-def test_the_keyboard_reaches_the_content_first_and_sees_where_it_is(opened):
+def test_the_first_tab_stop_skips_to_the_content_and_is_visible(opened):
     page = opened("index.html")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
@@ -188,19 +187,19 @@ def test_the_keyboard_reaches_the_content_first_and_sees_where_it_is(opened):
 
 
 @pytest.mark.parametrize(("scheme", "kinds"), [("light", (0, 1, 3, 5)), ("dark", (1,))])
-def test_axe_finds_nothing_serious(kept, site, scheme, kinds):
+def test_axe_finds_nothing_serious(shared, site, scheme, kinds):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     for path in [pages(site)[kind] for kind in kinds]:
-        page = kept(path)
+        page = shared(path)
         page.emulate_media(color_scheme=scheme)
-        found = axe.run(page, options={"preload": False}).response["violations"]
+        violations = axe.run(page, options={"preload": False}).response["violations"]
         page.emulate_media(color_scheme="light")
-        serious = [(v["id"], v["nodes"][0]["html"][:200]) for v in found if v["impact"] in ("serious", "critical")]
+        serious = [(v["id"], v["nodes"][0]["html"][:200]) for v in violations if v["impact"] in ("serious", "critical")]
         assert not serious, path
 
 
-def test_hostile_names_stay_text(kept, opened):
-    page = kept(MADE)
+def test_hostile_names_stay_text(shared, opened):
+    page = shared(MADE)
     body = page.locator("main").inner_text()
     assert all(name in body for name in HOSTILE)
     assert page.title() != "run"
@@ -216,11 +215,11 @@ def test_hostile_names_stay_text(kept, opened):
     assert opened(f"boards/made/{slug(SCRIPT)}.html").locator("h1").inner_text() == SCRIPT
 
 
-def test_a_page_that_stands_alone_has_all_of_it(opened, site):
+def test_a_single_page_holds_the_whole_board(opened, site):
     assert (site / "alone.html").stat().st_size < 3 * 2**20
     page = opened("alone.html")
     assert page.locator(".view:not([hidden]) .scatterlayer .points path").count() == 5 + 1  # a ring
-    assert page.locator("details .main-svg").count() == 0  # charts wait until they are seen
+    assert page.locator("details .main-svg").count() == 0  # charts are drawn when they become visible
     page.locator(".view:not([hidden]) tbody th a").first.click()
     details = page.locator("details.victim[open]")
     details.wait_for()

@@ -1,0 +1,77 @@
+"""Build attack records for the tests of boards, pages and reports."""
+
+import dataclasses
+
+from leakboard.metrics.measures import Metric
+from leakboard.pipeline.records import Record
+
+SCRIPT, FORMULA, REVERSED = "<script>document.title='run'</script>", '=cmd("calc")', "\u202ereversed"
+HOSTILE = (SCRIPT, FORMULA, REVERSED, "</script><img src=x onerror=document.title='run'>")
+"""Names that pages must show as text."""
+
+WINDOW_WIDTH = 1280
+"""Width of a browser window in pixels, unless a test changes it."""
+
+CLAIM = {
+    "about": "release",
+    "epsilon": 0.5,
+    "delta": 1e-6,
+    "unit": "document",
+    "mechanism": "laplace",
+    "sensitivity": "L1, 1",
+    "proved": 4.0,
+}
+
+
+def record(
+    victim, attack="attack", dataset="data", seed=0, *, accuracy=0.8, privacy=0.3, score=None, constant=0.5,
+    margin=0.02, secrets=("gender",), more=None, **fields,
+):  # fmt: skip
+    """Return the record of a finished attack.
+
+    Intervals reach ``margin`` to both sides. ``more`` replaces the attack's accuracy on each secret.
+    """
+    score = 1 - privacy if score is None else score
+    n = fields.get("test_size", 100)
+    metrics = [
+        Metric("task_accuracy", accuracy, low=accuracy - margin, high=accuracy + margin, n=n),
+        Metric("attack_score", score, n=n),
+        Metric("empirical_privacy", privacy, low=privacy - margin, high=privacy + margin, n=n),
+        Metric("privacy_best_constant", constant, n=n),
+        *([Metric("attack_accuracy", score, secret, n=n) for secret in secrets] if more is None else more),
+    ]
+    usual = {"threat": "attributes", "attack_metric": "accuracy", "test_size": n, "metrics": metrics}
+    usual |= {"key": f"{dataset}{victim}{attack}{seed}"}
+    return Record(dataset, victim, attack, seed, "ok", secrets=secrets, **(usual | fields))
+
+
+def scored(seed, score, constant=0.5, attack="guesser", victim="encoder", **fields):
+    """Return the record of an attack on two secrets; intervals are ± 0.1, task accuracy is 0.8 + seed / 10."""
+    usual = {
+        "accuracy": 0.8 + seed / 10,
+        "privacy": min(1 - score, constant),
+        "margin": 0.1,
+        "secrets": ("age", "gender"),
+        "test_size": 40,
+        "checks": {"test_copies": 0.25},
+        "more": [Metric("task_majority", 0.55, n=40), Metric("privacy_text_classifier", 0.125, n=40)],
+    }
+    return record(victim, attack, "texts", seed, score=score, constant=constant, **(usual | fields))
+
+
+def without_result(status, reason, seed=0, **names):
+    """Return the record of a failed or skipped attack."""
+    names = {"dataset": "texts", "victim": "encoder", "attack": "guesser", "key": f"{status} {seed}"} | names
+    return Record(**names, seed=seed, status=status, reason=reason)
+
+
+def with_metrics(made, *metrics):
+    """Return the record with more metrics."""
+    return dataclasses.replace(made, metrics=[*made.metrics, *metrics])
+
+
+def on_dev(made, score, **by_secret):
+    """Return the record with the attack's scores on dev, on all secrets together and on each."""
+    return with_metrics(
+        made, *(Metric("attack_score_dev", value, name) for name, value in ({"": score} | by_secret).items())
+    )
