@@ -1,4 +1,4 @@
-"""Commands that compute nothing import no slow library: people wait for them."""
+"""Test that commands that compute nothing import no slow library."""
 
 import os
 import subprocess
@@ -10,11 +10,11 @@ COMPUTING = (
     *("datasets", "dp_accounting", "faiss", "gensim", "joblib", "nltk", "numba", "pandas", "pyarrow"),
     *("scipy.linalg", "scipy.sparse", "scipy.special", "scipy.stats", "sklearn", "tokenizers", "torch", "transformers"),
 )
-"""Libraries that victims, attacks and metrics compute with."""
+"""Libraries of victims, attacks and metrics."""
 FETCHING = ("huggingface_hub.file_download", "pooch", "requests")
 SHOWING = ("jinja2", "plotly")
 ANYTHING = ("leakboard.data.downloads", "leakboard.suite.registry", "numpy", "ruamel")
-"""Modules that only working commands need."""
+"""Modules that help texts do not need."""
 LIGHT = (*COMPUTING, *FETCHING, *SHOWING)
 
 SCRIPT = """
@@ -29,17 +29,17 @@ finally:
 
 
 def called(command, hub):
-    """Return a command's output and the modules that it imports, with an empty cache of the hub."""
-    done = subprocess.run(
+    """Return the output of a command and the modules it imported, with an empty cache of the Hugging Face hub."""
+    process = subprocess.run(
         [sys.executable, "-c", SCRIPT, *command],
         capture_output=True,
         text=True,
         check=False,
         env=os.environ | {"HF_HUB_CACHE": str(hub)},
     )
-    assert done.returncode == 0, done.stderr
-    shown, _, modules = done.stdout.partition("modules:")
-    return shown, set(modules.split())
+    assert process.returncode == 0, process.stderr
+    output, _, modules = process.stdout.partition("modules:")
+    return output, set(modules.split())
 
 
 @pytest.mark.parametrize(
@@ -56,12 +56,12 @@ def called(command, hub):
         ("stale", LIGHT),
     ],
 )
-def test_a_command_imports_nothing_that_it_does_not_need(command, unwanted, tmp_path):
-    shown, modules = called(command.split(), tmp_path)
-    assert len(shown.splitlines()) > 5
+def test_a_command_imports_only_modules_it_needs(command, unwanted, tmp_path):
+    output, modules = called(command.split(), tmp_path)
+    assert len(output.splitlines()) > 5
     assert "leakboard.cli.commands" in modules
     assert sorted(modules.intersection(unwanted)) == []
 
 
-def test_a_library_is_seen_where_a_command_needs_it(tmp_path):
+def test_imports_that_a_command_needs_are_seen(tmp_path):
     assert {"numpy", "ruamel", "leakboard.victims.lstm"} <= called(["list"], tmp_path)[1]

@@ -1,4 +1,4 @@
-"""Progress in a log file: a line a stage, whatever the stage tells while it runs, and none too wide."""
+"""Test progress in a log file: one line per stage, no wider than the console."""
 
 import io
 import re
@@ -8,7 +8,7 @@ from rich.console import Console
 from leakboard.cli.progress import RunProgress
 
 
-def test_a_log_file_gets_a_line_a_stage():
+def test_a_log_file_gets_one_line_per_stage():
     stream = io.StringIO()
     progress = RunProgress(Console(file=stream, width=100))
     tasks = {"letters / fit hashed / seed 0": "fit hashed", "x" * 150: "attack", f"data / {'y' * 150} / seed 1": "fit"}

@@ -1,60 +1,61 @@
-"""Files that `new` writes work unchanged: they pass their tests, and run on data with and without a task label."""
+"""Test the plugins that `new` writes: they pass their tests and run on data with and without a task label."""
 
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pandas as pd
 import pytest
+from bench import CHECKOUT
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 NAMES = {"dataset": "my_dataset", "victim": "my_victim", "attack": "my_attack"}
 
 
 @pytest.fixture
-def written(command_line, tmp_path):
-    """Return the folder of one plugin a kind, as `new` writes them."""
+def written(output_of, tmp_path):
+    """Return a folder with one plugin of each kind that `new` wrote."""
     for kind, name in NAMES.items():
-        status, out, err = command_line("new", kind, name, "--folder", tmp_path / "mine")
-        assert status == 0, err
-        assert f"{name}.py" in out
+        assert f"{name}.py" in output_of("new", kind, name, "--folder", tmp_path / "mine")
     return tmp_path / "mine"
 
 
 @pytest.fixture
-def run(written, bench, command_line):
-    """Return how to run the written victim and attack on a dataset: the only row of the leaderboard."""
+def files(written):
+    return [written / f"{kind}s" / f"{name}.py" for kind, name in NAMES.items()]
+
+
+@pytest.fixture
+def run(files, bench, output_of):
+    """Return a function that runs the written victim and attack on a dataset and returns the leaderboard's only row."""
 
     def call(dataset):
-        bench.files = [written / f"{kind}s" / f"{name}.py" for kind, name in NAMES.items()]
+        bench.files = files
         bench.suite(datasets=[dataset], victims=[NAMES["victim"]], attacks=[NAMES["attack"]], text_classifier=False)
-        status, out, err = command_line(*bench.arguments("run"))
-        assert status == 0, out + err
+        output_of(*bench.arguments("run"))
         (row,) = bench.leaderboard().reset_index().to_dict("records")
         return row
 
     return call
 
 
-@pytest.mark.slow  # their programs start anew
+@pytest.mark.slow  # starts new processes
 def test_the_written_tests_pass(written):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(written / "tests")]
-    done = subprocess.run(
+    process = subprocess.run(
         command, cwd=CHECKOUT, env=os.environ | {"PYTHONPATH": str(CHECKOUT)}, capture_output=True, text=True
     )
-    assert done.returncode == 0, done.stdout
-    assert "4 passed" in done.stdout
+    assert process.returncode == 0, process.stdout
+    assert "4 passed" in process.stdout
 
 
 def test_the_written_plugins_run_together(run):
     row = run(NAMES["dataset"])
     assert (row["status"], row["secrets"]) == ("ok", "mood")
-    assert float(row["attack_score"]) > 0.9  # every text has the mood, as one of two words
+    assert float(row["attack_score"]) > 0.9  # every text holds one of two words of its mood
     assert float(row["task_accuracy"]) > 0.9
 
 
-def test_they_work_on_data_without_a_task_label(run, written):
+def test_the_written_plugins_run_without_a_task_label(run, written):
     moods = ["cheerful", "gloomy"] * 100
     words = {"cheerful": ("sunny", "lovely"), "gloomy": ("grey", "tiresome")}
     texts = [f"note {i}: a {words[mood][i // 2 % 2]} day" for i, mood in enumerate(moods)]
@@ -65,18 +66,14 @@ def test_they_work_on_data_without_a_task_label(run, written):
 
 
 @pytest.mark.slow
-def test_the_written_plugins_pass_the_conformance_suite(written, command_line):
-    files = [written / f"{kind}s" / f"{name}.py" for kind, name in NAMES.items()]
-    status, out, _ = command_line("check", *(text for path in files for text in ("--plugin", path)))
-    assert status == 0, out
+def test_the_written_plugins_pass_the_conformance_suite(files, output_of):
+    out = output_of("check", *(text for path in files for text in ("--plugin", path)))
     assert out.count(", 0 failed, ") == len(NAMES)
     assert out.count("no revision: it may be run, not published") == len(NAMES)
 
 
-def test_what_is_there_is_not_written_over(written, command_line):
-    mended = written / "victims" / "my_victim.py"
-    mended.write_text("# mended")
-    status, _, err = command_line("new", "victim", "my_victim", "--folder", written)
-    assert (status, err.count("\n")) == (2, 1)
-    assert "exists already" in err
-    assert mended.read_text() == "# mended"
+def test_an_existing_file_is_not_overwritten(written, refusal):
+    edited = written / "victims" / "my_victim.py"
+    edited.write_text("# edited")
+    assert "exists already" in refusal("new", "victim", "my_victim", "--folder", written)
+    assert edited.read_text() == "# edited"
