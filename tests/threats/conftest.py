@@ -1,4 +1,4 @@
-"""Victims' sides that tests of several threats share."""
+"""Share a corpus and victim's sides between the tests of threats."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from leakboard.victims.word2vec import Word2Vec
 
 @pytest.fixture(scope="session")
 def corpus(make_corpus):
-    """Return 90 texts of train, 30 of dev and 40 of test; ``only<split>`` and ``mark<row>`` are in one split alone."""
+    """Return 90 train, 30 dev and 40 test texts; ``only<split>`` marks the split and ``mark<row>`` the row."""
     rng = np.random.default_rng(0)
 
     def split(name, n, first):
@@ -30,7 +30,7 @@ def corpus(make_corpus):
 
 
 def side_of(corpus, epsilon=None):
-    """Return the victim's side of a word2vec, and so of one that publishes documents, words and releases."""
+    """Return the victim's side of a word2vec that publishes documents, words and, with an epsilon, releases."""
     victim = Word2Vec(vector_size=4, min_count=2, epochs=1, epsilon=epsilon)
     streams = Streams(0, corpus.name, "word2vec", "spy", "cell")
     fitted = fit(victim, corpus, streams)
@@ -40,11 +40,11 @@ def side_of(corpus, epsilon=None):
 
 @pytest.fixture(scope="session")
 def plain(corpus):
-    """Return the side of a victim without noise, which claims nothing."""
+    """Return the side of a victim without noise and without a claim."""
     return side_of(corpus)
 
 
 @pytest.fixture(scope="session")
 def private(corpus):
-    """Return the side of a victim that claims an epsilon of 5 a word."""
+    """Return the side of a victim that claims an epsilon of 5 per word."""
     return side_of(corpus, epsilon=5.0)

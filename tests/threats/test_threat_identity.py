@@ -1,4 +1,4 @@
-"""What published results are filed under: a threat that changes its name or revision leaves them all behind."""
+"""Test the identities of threats: published results are lost if a threat changes its name or revision."""
 
 from leakboard.threats.canaries import CanariesThreat
 from leakboard.threats.membership import MembershipThreat
@@ -7,12 +7,10 @@ from leakboard.threats.secrets import AttributesThreat, EntitiesThreat, SecretsA
 from leakboard.threats.texts import TextsThreat
 from leakboard.threats.words import WordsThreat
 
-THREATS = (
-    *(AttributesThreat, CanariesThreat, EntitiesThreat, MembershipThreat, ReleasesThreat, TextsThreat, WordsThreat),
-)
+THREATS = [AttributesThreat, CanariesThreat, EntitiesThreat, MembershipThreat, ReleasesThreat, TextsThreat, WordsThreat]
 
 
-def test_names_revisions_and_what_is_needed_are_those_of_published_results():
+def test_names_revisions_and_needs_are_those_of_published_results():
     assert {threat.name: (threat.identity or threat.name, threat.revision, threat.needs) for threat in THREATS} == {
         "attributes": ("secrets", 1, "documents"),
         "canaries": ("canaries", 2, "words"),
@@ -24,7 +22,7 @@ def test_names_revisions_and_what_is_needed_are_those_of_published_results():
     }
 
 
-def test_an_attack_has_the_threat_of_its_kind_of_secrets():
+def test_the_kind_of_secrets_decides_the_threat():
     class OnEntities(SecretsAttack):
         kind = "entity"
 

@@ -1,4 +1,4 @@
-"""A new threat is a new file: this one reads well in tables, sentences, terminal, pages and gates without any other."""
+"""Test that a new threat is one file: tables, sentences, console, pages and gates show it without other changes."""
 
 import re
 
@@ -7,7 +7,7 @@ import pytest
 
 import leakboard
 
-TOY = '''"""How long was the text? The attacker knows the lengths of some texts, and names a number of words."""
+TOY = '''"""Infer the length of a text: the attacker knows the lengths of some texts and guesses a number of words."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -98,9 +98,8 @@ def lengths(bench):
     return bench
 
 
-def test_a_threat_of_its_own_is_in_every_table_sentence_page_and_gate(lengths, command_line):
-    code, out, err = command_line(*lengths.arguments("run", "--at-most", "words_off=0.001"))
-    assert code == 3, out[-3000:] + err
+def test_a_new_threat_is_in_every_table_sentence_page_and_gate(lengths, output_of):
+    out = output_of(*lengths.arguments("run", "--at-most", "words_off=0.001"), status=3)
     rows = pd.read_csv(lengths.run / "leaderboard.csv").set_index("attack")
     row = rows.loc["nearest_length"]
     assert (row["attack_metric"], row["secrets"], row["status"]) == ("length_accuracy", "length", "ok")
@@ -110,7 +109,7 @@ def test_a_threat_of_its_own_is_in_every_table_sentence_page_and_gate(lengths, c
     assert "words_off: how many words a guess is wrong by, on average; higher is better" in out
     assert re.search(r"nearest_length: words_off is \d\.\d+, at most 0\.001 was asked", out)
     page = lengths.folder / "page.html"
-    assert command_line(*lengths.arguments("report", "--html", str(page)))[0] == 0
+    output_of(*lengths.arguments("report", "--html", str(page)))
     text, readme = page.read_text("utf-8"), (lengths.run / "README.md").read_text("utf-8")
     assert "lengths: how many words has the text?" in text
     assert "Privacy is 1 minus the share of right lengths of the strongest attack" in text
@@ -120,16 +119,16 @@ def test_a_threat_of_its_own_is_in_every_table_sentence_page_and_gate(lengths, c
     suite = str(lengths.folder / "tiny.yaml")
     report = leakboard.run(suite, out=lengths.out, plugins=lengths.files)
     constant = 1 - row["privacy_best_constant"]
-    said = f"an attack counts the words of {100 * row['attack_score']:.0f} % of the texts; without the vectors, of "
-    assert any(sentence.startswith(f"{said}{100 * constant:.0f} %") for sentence in report.sentences)
+    sentence = f"an attack counts the words of {100 * row['attack_score']:.0f} % of the texts; without the vectors, of "
+    assert any(text.startswith(f"{sentence}{100 * constant:.0f} %") for text in report.sentences)
     assert "words off" in report._repr_html_()
 
 
-def test_a_threat_says_itself_where_it_does_not_apply(lengths, command_line):
+def test_a_threat_gives_the_reason_why_it_does_not_apply(lengths, output_of):
     path = lengths.folder / "nearest_length.py"
     path.write_text(TOY.replace('"all texts are empty" if not lengths(corpus.texts("train")).any() else ""', '"no"'))
     lengths.suite(attacks=["nearest_length"])
-    assert command_line(*lengths.arguments("run"))[0] == 0
+    output_of(*lengths.arguments("run"))
     assert pd.read_csv(lengths.run / "skipped.csv")["reason"].tolist() == ["no"]
 
 

@@ -1,9 +1,10 @@
-"""Words: those that the attacker queried are not scored, and odd answers are refused."""
+"""Test the words threat: words that the attacker queried are not scored."""
 
 import dataclasses
 
 import numpy as np
 import pytest
+from answers import values_of
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import Texts
@@ -11,8 +12,8 @@ from leakboard.pipeline.attacking import evaluate_attack
 from leakboard.threats.words import WordGuesses, WordsAttack
 
 
-class Knows(WordsAttack):
-    """Knows the table by heart, and may ask all the same, before it is shown the vectors or afterwards."""
+class KnowsTable(WordsAttack):
+    """An attack that knows the table, and queries words before and after it is shown the vectors."""
 
     def __init__(self, table, before=(), after=()):
         self.by_vector = {vector.tobytes(): word for vector, word in zip(table.vectors, table.words, strict=True)}
@@ -33,58 +34,31 @@ class Knows(WordsAttack):
 
 
 @pytest.fixture
-def asked(plain):
+def queried(plain):
     return [word for word in plain.published.words.words if word.startswith("w")][:5]
 
 
-def score(result):
-    return next(m.value for m in result.metrics if m.name == "recall@1")
-
-
-@pytest.mark.parametrize("asks", [False, True])
-def test_words_that_the_attacker_asked_about_are_not_scored(asks, plain, asked):
+@pytest.mark.parametrize("queries", [False, True])
+def test_queried_words_are_not_scored(queries, plain, queried):
     table = plain.published.words
-    attack = Knows(table, before=asked if asks else ())
+    attack = KnowsTable(table, before=queried if queries else ())
     result = evaluate_attack(attack, plain)
-    assert not asks or set(attack.answered.words) == set(asked)  # of the table, these rows alone
-    assert score(result) == 1.0
-    assert result.test_size == len(table.words) - asks * len(asked)
-    assert set(attack.shown).isdisjoint(asked) is asks
+    assert not queries or set(attack.answered.words) == set(queried)  # only these rows of the table
+    assert values_of(result)["recall@1"] == 1.0
+    assert result.test_size == len(table.words) - queries * len(queried)
+    assert set(attack.shown).isdisjoint(queried) is queries
 
 
-def test_a_static_table_cannot_be_asked_about_once_it_is_shown(plain, asked):
+def test_a_static_table_cannot_be_queried_after_it_is_shown(plain, queried):
     with pytest.raises(RequestError, match="asks the victim before it sees the table, not afterwards"):
-        evaluate_attack(Knows(plain.published.words, after=asked), plain)
-    again = evaluate_attack(Knows(plain.published.words, before=asked, after=asked), plain)
-    assert again.test_size == len(plain.published.words.words) - len(asked)
+        evaluate_attack(KnowsTable(plain.published.words, after=queried), plain)
+    repeated = evaluate_attack(KnowsTable(plain.published.words, before=queried, after=queried), plain)
+    assert repeated.test_size == len(plain.published.words.words) - len(queried)
 
 
-def test_what_was_asked_about_words_in_context_gives_no_other_occurrence_away(plain, asked):
-    """Each occurrence has a vector of its own, so all are scored."""
+def test_all_words_in_context_are_scored_despite_queries(plain, queried):
+    """Each occurrence has its own vector, so a query reveals no other occurrence."""
     table = plain.published.words
     contextual = dataclasses.replace(table, text_index=np.arange(len(table.words)) % 40)
     side = dataclasses.replace(plain, published=dataclasses.replace(plain.published, words=contextual))
-    assert evaluate_attack(Knows(table, before=asked, after=asked), side).test_size == len(table.words)
-
-
-def guesses(vectors, rows=0, code=0, similarity=1.0):
-    shape = (len(vectors) + rows, 5)
-    return WordGuesses(["x"], np.full(shape, code), np.full(shape, similarity, np.float32))
-
-
-@pytest.mark.parametrize(
-    ("answer", "complaint"),
-    [
-        (lambda vectors: {"colour": vectors}, "an attack on words returns WordGuesses, not dict"),
-        (lambda vectors: guesses(vectors, rows=-1), r"the attack ranked \d+ vectors, \d+ were published"),
-        (lambda vectors: guesses(vectors, code=1), "the attack ranked words outside its vocabulary of 1"),
-        (lambda vectors: guesses(vectors, similarity=np.nan), "similarities are not one finite number a candidate"),
-    ],
-)
-def test_odd_answers_are_refused(answer, complaint, plain):
-    class Odd(WordsAttack):
-        def fit(self, view, seed):
-            return answer
-
-    with pytest.raises(RequestError, match=complaint):
-        evaluate_attack(Odd(), plain)
+    assert evaluate_attack(KnowsTable(table, before=queried, after=queried), side).test_size == len(table.words)
