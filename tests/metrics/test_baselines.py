@@ -1,4 +1,4 @@
-"""What can be guessed without the vectors."""
+"""Test the baselines: guesses from a constant, the task label, the text, and exact posteriors."""
 
 import itertools
 
@@ -10,30 +10,24 @@ from leakboard.metrics import baselines
 from leakboard.metrics.measures import micro_f1
 
 
-def entity(name):
-    return (name, ("absent", "present"), "entity")
-
-
 class TestBestConstant:
-    """The best guess that looks at nothing."""
+    """The best guess that is the same for every text."""
 
     @pytest.mark.parametrize("seed", range(30))
     def test_of_entities_against_all_subsets(self, seed):
         rng = np.random.default_rng(seed)
         k = int(rng.integers(1, 7))
         train = (rng.random((25, k)) < rng.random(k) ** 2).astype(np.int64)
-        found = baselines.best_constant(train, "entity")
-        every = [
+        best = baselines.best_constant(train, "entity")
+        scores = [
             f1_score(train.ravel(), np.tile(guess, len(train)), zero_division=0)
             for guess in itertools.product([0, 1], repeat=k)
         ]
-        assert micro_f1(np.broadcast_to(found, train.shape), train).value == pytest.approx(max(every), abs=1e-12)
+        assert micro_f1(np.broadcast_to(best, train.shape), train).value == pytest.approx(max(scores), abs=1e-12)
 
-    def test_of_attributes_is_the_majority_of_each(self):
+    def test_by_hand(self):
         train = np.array([[0, 2], [1, 2], [1, 0]])
-        assert baselines.best_constant(train, "attribute").tolist() == [1, 2]
-
-    def test_nothing_present(self):
+        assert baselines.best_constant(train, "attribute").tolist() == [1, 2]  # the majority of each attribute
         assert set(baselines.best_constant(np.zeros((4, 3), np.int64), "entity")) <= {0, 1}
 
     def test_the_papers_constants_on_the_real_test_split(self, real_data, monkeypatch):
@@ -48,39 +42,36 @@ class TestBestConstant:
         def score(guess, truth):
             return micro_f1(np.broadcast_to(guess, truth.shape), truth).value
 
-        first, every = np.array([1, 0, 0, 0, 0]), np.ones(5, np.int64)
+        first, all_present = np.array([1, 0, 0, 0, 0]), np.ones(5, np.int64)
         assert score(first, test) == pytest.approx(0.5066, abs=5e-5)
-        assert score(every, test) == pytest.approx(0.3808, abs=5e-5)
-        # On train the two most frequent entities together do better than the papers' constant.
+        assert score(all_present, test) == pytest.approx(0.3808, abs=5e-5)
+        # On train, guessing the two most frequent entities beats the papers' constant.
         best = baselines.best_constant(train, "entity")
         assert best.tolist() == [1, 1, 0, 0, 0]
-        assert score(best, train) > score(first, train) > score(every, train)
+        assert score(best, train) > score(first, train) > score(all_present, train)
 
 
 class TestGivenLabel:
-    """What the task label alone gives away."""
+    """Guesses from the task label alone."""
 
     def test_by_hand(self):
         labels = np.array([0, 0, 0, 1, 1, 1])
         secret = np.array([[0], [0], [1], [2], [2], [0]])
         guesses = baselines.from_label(secret, labels, np.array([1, 0, 1]), "attribute")
         assert guesses.tolist() == [[2], [0], [2]]
+        present, labels = np.array([[1, 0], [1, 0], [0, 1], [0, 1]]), np.array([0, 0, 1, 1])
+        assert baselines.from_label(present, labels, np.array([0, 1]), "entity").tolist() == [[1, 0], [0, 1]]
 
-    def test_a_label_not_seen_in_train_gets_the_overall_best(self):
+    def test_a_label_missing_in_train_gets_the_overall_best(self):
         secret = np.array([[0], [0], [1]])
         assert baselines.from_label(secret, np.array([0, 0, 1]), np.array([7]), "attribute").tolist() == [[0]]
-
-    def test_entities(self):
-        labels = np.array([0, 0, 1, 1])
-        present = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])
-        assert baselines.from_label(present, labels, np.array([0, 1]), "entity").tolist() == [[1, 0], [0, 1]]
 
 
 class TestFromText:
     """Classifiers on the text itself."""
 
     @pytest.mark.parametrize("kind", ["attribute", "entity"])
-    def test_learns_a_planted_word_and_not_noise(self, make_corpus, kind):
+    def test_planted_words_are_learned_and_noise_is_not(self, make_corpus, kind):
         rng = np.random.default_rng(0)
         words = np.array([f"w{i}" for i in range(40)])
         splits = {}
@@ -95,7 +86,7 @@ class TestFromText:
         assert accuracy_score(truth[:, 0], guesses[:, 0]) == 1
         assert abs(accuracy_score(truth[:, 1], guesses[:, 1]) - 0.5) < 4 * 0.5 / np.sqrt(400)
 
-    def test_one_class_only_and_no_word_twice(self, make_corpus):
+    def test_one_class_and_no_repeated_word(self, make_corpus):
         splits = {name: {"text": [f"{name}{i}" for i in range(3)], "s": [1, 1, 1]} for name in ("train", "dev", "test")}
         corpus = make_corpus(splits, [("s", ("a", "b"), "attribute")])
         assert baselines.from_text(corpus, corpus.secrets, seed=0).tolist() == [[1], [1], [1]]

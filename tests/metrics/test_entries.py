@@ -1,4 +1,4 @@
-"""Every metric that was ever published is explained."""
+"""Test that every published metric has an entry with a sentence."""
 
 import pytest
 
@@ -14,5 +14,5 @@ def test_every_published_metric_has_a_sentence(board):
     assert measured <= set(METRICS)
 
 
-def test_sentences_are_sentences():
+def test_meanings_are_sentences():
     assert all(entry.meaning.endswith(".") for entry in METRICS.values())

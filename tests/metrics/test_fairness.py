@@ -1,4 +1,4 @@
-"""Task accuracy by group: gaps, p-values and rates."""
+"""Test task accuracy by group: gaps with intervals and p-values, and true positive rates."""
 
 from math import comb
 
@@ -12,21 +12,20 @@ from leakboard.metrics.fairness import group_metrics, group_shares
 GENDER = Secret("gender", ("female", "male"), "attribute")
 
 
-def by_name(metrics, name, group=None, variable=None):
-    found = [m for m in metrics if m.name == name and group in (None, m.group) and variable in (None, m.variable)]
-    assert len(found) == 1, found
-    return found[0]
+def by_name(metrics, name, group=None):
+    (metric,) = [m for m in metrics if m.name == name and group in (None, m.group)]
+    return metric
 
 
 def two_groups(first, second):
-    """Return groups, predictions and labels (all 1): (right, wrong) in each group."""
+    """Return groups, predictions and labels (all 1) of two groups with (right, wrong) predictions."""
     groups = np.repeat([0, 0, 1, 1], [*first, *second])
     predicted = np.repeat([1, 0, 1, 0], [*first, *second])
     return groups, predicted, np.ones(len(groups), np.int64)
 
 
 def fisher(a, b, c, d):
-    """Return the two-sided p-value of [[a, b], [c, d]]: all tables no likelier than this one."""
+    """Return the two-sided p-value of [[a, b], [c, d]]: the probability of all tables that are no likelier."""
     row, column, n = a + b, a + c, a + b + c + d
 
     def probability(x):
@@ -57,7 +56,7 @@ def test_the_interval_of_a_gap_is_close_to_the_normal_one():
 
 
 @pytest.mark.parametrize(("first", "second"), [((20, 0), (30, 0)), ((0, 20), (0, 30))])
-def test_no_difference_seen_leaves_doubt_on_both_sides(first, second):
+def test_a_gap_of_zero_has_an_interval_on_both_sides(first, second):
     gap = by_name(group_metrics(GENDER, *two_groups(first, second)), "task_gap")
     assert gap.value == 0
     assert gap.low < -0.05
@@ -70,7 +69,7 @@ def test_newcombes_published_example():
     assert (gap.low, gap.high) == pytest.approx((0.6791, 1.0), abs=5e-5)
 
 
-def test_an_empty_group_says_so():
+def test_an_empty_group_has_a_status():
     secret = Secret("age", ("young", "middle", "old"), "attribute")
     groups, predicted, labels = np.array([1, 1, 2]), np.array([0, 1, 0]), np.array([0, 0, 0])
     metrics = group_metrics(secret, groups, predicted, labels)
@@ -82,7 +81,7 @@ def test_an_empty_group_says_so():
     assert not [m for m in metrics if m.name == "task_gap" and m.group == "middle"]
 
 
-def test_one_group_only_has_no_gap():
+def test_a_single_group_has_no_gap():
     metrics = group_metrics(GENDER, np.zeros(30, np.int64), np.ones(30, np.int64), np.ones(30, np.int64))
     assert not [m for m in metrics if m.name == "task_gap"]
     assert by_name(metrics, "tpr_gap").value is None
@@ -103,17 +102,17 @@ class TestRateGap:
         predicted = np.concatenate([np.repeat([1, 0], [16, 4]), np.repeat([1, 0], [5, 15])])
         assert by_name(group_metrics(GENDER, groups, predicted, labels), "tpr_gap").value == pytest.approx(0.55)
 
-    def test_rare_classes_are_left_out_and_said(self):
+    def test_rare_classes_are_left_out_and_counted_in_the_status(self):
         rng = np.random.default_rng(0)
         groups, labels = np.repeat([0, 1], 50), np.tile([0, 1], 50)
         labels[:3] = 2
         predicted = rng.integers(0, 2, 100)
         metric = by_name(group_metrics(GENDER, groups, predicted, labels), "tpr_gap")
         assert metric.status == "1 classes with fewer than 10 texts in a group left out"
-        frames = [
+        rates = [
             MetricFrame(
                 metrics=true_positive_rate, y_true=labels == y, y_pred=predicted == y, sensitive_features=groups
             )
             for y in (0, 1)
         ]
-        assert metric.value == pytest.approx(max(frame.difference() for frame in frames))
+        assert metric.value == pytest.approx(max(rate.difference() for rate in rates))

@@ -1,4 +1,4 @@
-"""Scores as ratios of sums, their intervals, and what remains of privacy."""
+"""Test scores as ratios of sums, their intervals, and remaining privacy."""
 
 import math
 
@@ -10,45 +10,40 @@ from sklearn.metrics import accuracy_score, f1_score
 from leakboard.metrics.measures import Ratio, accuracy, best_offset, bootstrap, micro_f1, remaining_privacy
 
 
-def codes(rows):
-    return np.array(rows, dtype=np.int64)
-
-
 class TestScores:
-    """Against hand-worked values and scikit-learn."""
+    """Compare with values worked by hand and with scikit-learn."""
 
-    def test_micro_f1_by_hand(self):
-        truth = codes([[1, 0, 0], [0, 1, 1]])
-        guessed = codes([[1, 1, 0], [0, 0, 0]])
-        assert micro_f1(guessed, truth).value == pytest.approx(0.4)
+    @pytest.mark.parametrize(
+        ("guessed", "truth", "score"),
+        [
+            ([[1, 1, 0], [0, 0, 0]], [[1, 0, 0], [0, 1, 1]], 0.4),
+            ([[0, 0]], [[0, 0]], 0),
+            ([[0, 0], [0, 0]], [[1, 0], [0, 1]], 0),
+            ([[1, 1], [0, 0]], [[1, 0], [0, 1]], 0.5),
+            # True negatives do not count.
+            ([[1, 1, 0, 0, 0, 0, 0, 0, 0], [0] * 9], [[1, 0, 0, 0, 0, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0, 0, 0, 0]], 0.5),
+        ],
+    )
+    def test_micro_f1_by_hand(self, guessed, truth, score):
+        assert micro_f1(np.array(guessed), np.array(truth)).value == pytest.approx(score, abs=1e-15)
 
     @pytest.mark.parametrize("seed", range(5))
-    def test_micro_f1_is_scikit_learns(self, seed):
+    def test_micro_f1_equals_scikit_learns(self, seed):
         rng = np.random.default_rng(seed)
         truth, guessed = rng.integers(0, 2, (2, 40, 5))
         expected = f1_score(truth, guessed, average="micro")
         assert micro_f1(guessed, truth).value == pytest.approx(expected, abs=1e-12)
 
     @pytest.mark.parametrize("seed", range(5))
-    def test_accuracy_is_scikit_learns(self, seed):
+    def test_accuracy_equals_scikit_learns(self, seed):
         truth, guessed = np.random.default_rng(seed).integers(0, 3, (2, 40, 2))
         expected = np.mean([accuracy_score(truth[:, c], guessed[:, c]) for c in range(2)])
         assert accuracy(guessed, truth).value == pytest.approx(expected, abs=1e-12)
         assert accuracy(guessed[:, 0], truth[:, 0]).value == accuracy_score(truth[:, 0], guessed[:, 0])
 
-    def test_nothing_to_find_and_nothing_said_is_zero(self):
-        assert micro_f1(codes([[0, 0]]), codes([[0, 0]])).value == 0
-        assert micro_f1(codes([[0, 0], [0, 0]]), codes([[1, 0], [0, 1]])).value == 0
-
-    def test_true_negatives_do_not_count(self):
-        truth, guessed = codes([[1, 0], [0, 1]]), codes([[1, 1], [0, 0]])
-        padded = np.zeros((2, 7), np.int64)
-        more = micro_f1(np.hstack([guessed, padded]), np.hstack([truth, padded]))
-        assert more.value == micro_f1(guessed, truth).value == 0.5
-
 
 class TestIntervals:
-    """The 95 % interval holds the truth in 95 % of experiments, and is never without doubt."""
+    """The 95 % interval holds the truth in 95 % of experiments and never has width zero."""
 
     @pytest.mark.parametrize("kind", ["share", "f1"])
     def test_coverage(self, kind):
@@ -67,19 +62,19 @@ class TestIntervals:
         low, high = stats.binom(experiments, 0.95).interval(0.999)
         assert low <= hits <= high
 
-    def test_a_share_is_close_to_wilson(self):
+    def test_the_interval_of_a_share_is_close_to_wilsons(self):
         score = Ratio(np.repeat([1.0, 0.0], [300, 700]), np.ones(1000))
         wilson = stats.binomtest(300, 1000).proportion_ci(method="wilson")
         assert score.interval() == pytest.approx((wilson.low, wilson.high), abs=0.005)
 
-    def test_it_is_scipys_of_two_thousand_resamples(self):
+    def test_it_equals_scipys_interval_of_two_thousand_resamples(self):
         x = np.random.default_rng(1).random(30)
-        given = {"n_resamples": 2_000, "method": "percentile", "rng": np.random.default_rng(0)}
-        expected = stats.bootstrap((x,), np.mean, **given).confidence_interval
+        options = {"n_resamples": 2_000, "method": "percentile", "rng": np.random.default_rng(0)}
+        expected = stats.bootstrap((x,), np.mean, **options).confidence_interval
         assert Ratio(x, np.ones(30)).interval() == pytest.approx((expected.low, expected.high), rel=1e-12)
 
     @pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
-    def test_where_all_texts_agree_doubt_remains(self, value):
+    def test_equal_texts_have_wilsons_interval(self, value):
         low, high = Ratio(np.full(20, value), np.ones(20)).interval()
         wilson = stats.binomtest(int(20 * value), 20).proportion_ci(method="wilson")
         assert (low, high) == (wilson.low, wilson.high)
@@ -87,17 +82,14 @@ class TestIntervals:
 
     def test_one_text_has_no_interval(self):
         metric = Ratio(np.ones(1), np.ones(1)).metric("x")
-        assert metric.value == 1
-        assert metric.n == 1
+        assert (metric.value, metric.n) == (1, 1)
         assert math.isnan(metric.low)
         assert math.isnan(metric.high)
 
     def test_samples_are_resampled_together(self):
         x = np.random.default_rng(0).normal(size=50)
-        assert bootstrap(lambda a, b, axis=-1: (a - b).sum(axis), x, x) == (
-            stats.binomtest(0, 50).proportion_ci(method="wilson").low,
-            stats.binomtest(0, 50).proportion_ci(method="wilson").high,
-        )
+        wilson = stats.binomtest(0, 50).proportion_ci(method="wilson")
+        assert bootstrap(lambda a, b, axis=-1: (a - b).sum(axis), x, x) == (wilson.low, wilson.high)
 
     def test_texts_of_one_author_are_one_observation(self):
         rng = np.random.default_rng(3)
@@ -137,7 +129,7 @@ class TestRemainingPrivacy:
     """1 - the better of the attack and the best constant."""
 
     @pytest.mark.parametrize(("right", "expected"), [(90, 0.1), (20, 0.4), (60, 0.4), (0, 0.4)])
-    def test_an_attack_that_loses_to_a_constant_has_shown_nothing(self, right, expected):
+    def test_an_attack_that_loses_to_the_constant_leaves_the_constants_privacy(self, right, expected):
         attack = Ratio(np.repeat([1.0, 0.0], [right, 100 - right]), np.ones(100))
         constant = Ratio(np.repeat([1.0, 0.0], [60, 40]), np.ones(100))
         metric = remaining_privacy(attack, constant)
@@ -153,7 +145,7 @@ class TestRemainingPrivacy:
             assert remaining_privacy(attack, constant).value <= 1 - constant.value + 1e-12
 
 
-def test_the_best_threshold_lies_halfway_between_the_margins_it_parts():
-    """Present from 20 up: F1 is 1; from 30 up 2/3, from 10 up 4/5."""
+def test_the_best_threshold_is_halfway_between_two_margins():
+    """F1 is 1 if margins from 20 up count as present, 2/3 from 30 up, and 4/5 from 10 up."""
     assert best_offset(np.array([10.0, 30.0, 20.0]), np.array([0, 1, 1])) == -15
     assert best_offset(np.array([10.0, 30.0, 20.0]), np.array([1, 1, 1])) == -9.5  # below all: half a unit

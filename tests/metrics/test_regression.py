@@ -1,4 +1,4 @@
-"""Regression of users' numeric targets on published document vectors."""
+"""Test the regression of numeric targets of texts and users on published vectors."""
 
 import math
 
@@ -13,20 +13,19 @@ SPLITS = ("train", "dev", "test")
 
 
 def corpus_of(targets, users=None):
-    """Return a corpus with the targets of each split (split -> name -> values), and its users."""
+    """Return a corpus with the targets (split -> name -> values) and, if given, the users of each split."""
     frames, row = {}, 0
     for split in SPLITS:
-        columns = targets[split]
-        n = len(next(iter(columns.values())))
-        rows = np.arange(row, row + n)
-        frame = pd.DataFrame({"text": [f"text {i}" for i in rows], "row": rows} | columns)
+        frame = pd.DataFrame(targets[split])
+        rows = np.arange(row, row + len(frame))
+        frame = frame.assign(text=[f"text {i}" for i in rows], row=rows)
         frames[split] = frame.assign(user=users[split]) if users else frame
-        row += n
+        row += len(frame)
     return build_corpus("made", frames, [], None, numeric_targets=list(targets["train"]))
 
 
 def made(seed, sizes=(150, 10, 80), width=5, noise=0.1):
-    """Return a corpus with a target that is linear in the vectors and one that has nothing to do with them."""
+    """Return a corpus with a target that is linear in the vectors and a target that is independent of them."""
     rng = np.random.default_rng(seed)
     slopes = rng.normal(size=width)
     documents = {s: rng.normal(3, 2, (n, width)).astype(np.float32) for s, n in zip(SPLITS, sizes, strict=True)}
@@ -53,50 +52,44 @@ def without_interval(metric):
 
 
 class TestModels:
-    """What is there is found, what is not is not, and the errors are the right ones."""
+    """Errors of linear regression, support vector regression and the mean."""
 
     def test_a_planted_linear_target_is_recovered(self):
-        found = by_name(regression_metrics(*made(0)))
-        assert len(found) == 6
-        mean = found["rmse_mean", "planted"]
+        metrics = by_name(regression_metrics(*made(0)))
+        assert len(metrics) == 6
+        mean = metrics["rmse_mean", "planted"]
         for name in ("rmse_linear", "rmse_svr"):
-            metric = found[name, "planted"]
+            metric = metrics[name, "planted"]
             assert metric.low < metric.value < metric.high < 0.2 < mean.low
             assert metric.n == 80
-        assert found["rmse_linear", "planted"].value == pytest.approx(0.1, rel=0.3)
+        assert metrics["rmse_linear", "planted"].value == pytest.approx(0.1, rel=0.3)
 
-    def test_an_independent_target_is_not_better_than_the_mean(self):
-        found = by_name(regression_metrics(*made(1)))
-        mean = found["rmse_mean", "independent"]
+    def test_no_model_beats_the_mean_on_an_independent_target(self):
+        metrics = by_name(regression_metrics(*made(1)))
+        mean = metrics["rmse_mean", "independent"]
         assert mean.value == pytest.approx(0.9, rel=0.3)
         for name in ("rmse_linear", "rmse_svr"):
-            assert found[name, "independent"].high > mean.value
-            assert found[name, "independent"].value > 0.95 * mean.value
+            assert metrics[name, "independent"].high > mean.value
+            assert metrics[name, "independent"].value > 0.95 * mean.value
 
     @pytest.mark.parametrize("seed", range(3))
-    def test_against_least_squares_by_hand(self, seed):
+    def test_errors_equal_those_of_least_squares_in_numpy(self, seed):
         corpus, documents = made(seed, noise=1)
-        found = by_name(regression_metrics(corpus, documents))
+        metrics = by_name(regression_metrics(corpus, documents))
         x, x_test = (np.column_stack([np.ones(len(documents[s])), documents[s]]) for s in ("train", "test"))
         for target in corpus.numeric_targets:
             y, y_test = (np.array(corpus.splits[s][target]) for s in ("train", "test"))
             weights = np.linalg.lstsq(x.astype(np.float64), y, rcond=None)[0]
-            linear, mean = (
-                np.sqrt(np.mean((x_test @ weights - y_test) ** 2)),
-                np.sqrt(np.mean((y.mean() - y_test) ** 2)),
-            )
-            assert found["rmse_linear", target].value == pytest.approx(linear, rel=1e-9)
-            assert found["rmse_mean", target].value == pytest.approx(mean, rel=1e-12)
+            linear, mean = (np.sqrt(np.mean((guess - y_test) ** 2)) for guess in (x_test @ weights, y.mean()))
+            assert metrics["rmse_linear", target].value == pytest.approx(linear, rel=1e-9)
+            assert metrics["rmse_mean", target].value == pytest.approx(mean, rel=1e-12)
 
-    def test_a_columns_unit_does_not_matter(self):
+    def test_the_units_of_columns_do_not_matter(self):
         corpus, documents = made(2, noise=1)
         units = np.array([1e-3, 1, 1e4, 10, 0.1], np.float32)
-        first, second = (
-            regression_metrics(corpus, documents),
-            regression_metrics(corpus, {split: x * units + 5 * units for split, x in documents.items()}),
-        )
-        for one, other in zip(first, second, strict=True):
-            assert one.value == pytest.approx(other.value, rel=1e-3)
+        scaled = {split: x * units + 5 * units for split, x in documents.items()}
+        for first, second in zip(*(regression_metrics(corpus, x) for x in (documents, scaled)), strict=True):
+            assert first.value == pytest.approx(second.value, rel=1e-3)
 
     def test_dev_is_not_used(self):
         corpus, documents = made(3)
@@ -104,25 +97,25 @@ class TestModels:
         assert regression_metrics(corpus, documents | {"dev": documents["dev"] * 100}) == expected
         assert regression_metrics(corpus.only("train", "test"), documents) == expected
 
-    def test_test_rows_are_scored_each_by_itself(self):
+    def test_test_rows_are_scored_separately(self):
         corpus, documents = made(3)
-        documents["test"][40:] += 50  # would show, were the features standardised by them
+        documents["test"][40:] += 50  # would matter if features were standardised on test
         squares = []
         for rows in (range(80), range(40), range(40, 80)):
             part = corpus.only("train", "test")
             part.splits["test"] = part.splits["test"].select(rows)
-            found = regression_metrics(part, documents | {"test": documents["test"][rows]})
-            squares.append(len(rows) * values(found) ** 2)
+            metrics = regression_metrics(part, documents | {"test": documents["test"][rows]})
+            squares.append(len(rows) * values(metrics) ** 2)
         assert squares[0] == pytest.approx(squares[1] + squares[2])
 
-    def test_nothing_to_do(self, reviews):
+    def test_without_vectors_or_targets_there_are_no_metrics(self, reviews):
         assert regression_metrics(made(0)[0], {}) == []
         some = {split: np.ones((len(reviews.splits[split]), 2), np.float32) for split in SPLITS}
         assert regression_metrics(reviews, some) == []
 
 
 class TestUsers:
-    """A user is one row, however much was written."""
+    """A user is one row, whatever the number of texts."""
 
     def corpus(self):
         users = {"train": list("baac"), "dev": ["d"], "test": list("fef")}
@@ -130,14 +123,14 @@ class TestUsers:
         return corpus_of({s: {"score": [scores[name] for name in names]} for s, names in users.items()}, users)
 
     def test_rows_are_averaged_by_user_in_the_order_of_names(self):
-        values = np.array([[1.0, 10], [2, 20], [4, 40], [8, 80]])
-        assert user_means(self.corpus(), "train", values).tolist() == [[3, 30], [1, 10], [8, 80]]
+        vectors = np.array([[1.0, 10], [2, 20], [4, 40], [8, 80]])
+        assert user_means(self.corpus(), "train", vectors).tolist() == [[3, 30], [1, 10], [8, 80]]
 
-    def test_without_users_each_row_stands_alone(self):
+    def test_without_users_each_text_is_a_row(self):
         corpus, documents = made(0)
         assert user_means(corpus, "test", documents["test"]) is documents["test"]
 
-    def test_scores_are_those_of_the_averages(self):
+    def test_scores_equal_those_of_averaged_vectors(self):
         rng = np.random.default_rng(0)
         sizes = {"train": 30, "dev": 2, "test": 12}
         users, targets, documents, means, scores = {}, {}, {}, {}, {}
@@ -148,34 +141,35 @@ class TestUsers:
             means[split] = np.stack([documents[split][owner == user].mean(0) for user in range(size)])
             users[split] = [f"{split} {user:03}" for user in owner]
             targets[split] = {"score": scores[split][owner]}
-        found = regression_metrics(corpus_of(targets, users), documents)
-        alone = regression_metrics(corpus_of({s: {"score": scores[s]} for s in SPLITS}), means)
-        assert [metric.n for metric in found] == [12, 12, 12]
-        for one, other in zip(found, alone, strict=True):
-            tolerance = 2e-3 if one.name == "rmse_svr" else 1e-5  # it stops within 1e-3 of the optimum
-            assert (one.value, one.low, one.high) == pytest.approx((other.value, other.low, other.high), rel=tolerance)
+        metrics = regression_metrics(corpus_of(targets, users), documents)
+        averaged = regression_metrics(corpus_of({s: {"score": scores[s]} for s in SPLITS}), means)
+        assert [metric.n for metric in metrics] == [12, 12, 12]
+        for first, second in zip(metrics, averaged, strict=True):
+            tolerance = 2e-3 if first.name == "rmse_svr" else 1e-5  # the SVR stops within 1e-3 of the optimum
+            expected = pytest.approx((second.value, second.low, second.high), rel=tolerance)
+            assert (first.value, first.low, first.high) == expected
 
-    def test_who_writes_more_counts_no_more(self):
+    def test_users_with_more_texts_have_no_more_weight(self):
         corpus = self.corpus()
         documents = {split: np.ones((len(corpus.splits[split]), 2), np.float32) for split in SPLITS}
-        found = by_name(regression_metrics(corpus, documents))
+        metrics = by_name(regression_metrics(corpus, documents))
         mean = (1 + 2 + 4) / 3
         expected = math.sqrt(((mean - 3) ** 2 + (mean - 0.5) ** 2) / 2)
-        assert found["rmse_mean", "score"].value == pytest.approx(expected)
-        assert found["rmse_mean", "score"].n == 2
-        assert found["rmse_linear", "score"].value == pytest.approx(expected)  # the vectors are all alike
+        assert metrics["rmse_mean", "score"].value == pytest.approx(expected)
+        assert metrics["rmse_mean", "score"].n == 2
+        assert metrics["rmse_linear", "score"].value == pytest.approx(expected)  # all vectors are equal
 
 
 class TestSmall:
-    """Nothing breaks where there is next to nothing."""
+    """Tiny corpora and equal errors."""
 
     @pytest.mark.parametrize("sizes", [(1, 1, 1), (2, 1, 1), (20, 1, 1), (1, 1, 5)])
     def test_tiny_corpora(self, sizes):
-        found = regression_metrics(*made(4, sizes))
-        assert len(found) == 6
-        assert np.isfinite(values(found)).all()
-        assert {metric.n for metric in found} == {sizes[2]}
-        for metric in found:
+        metrics = regression_metrics(*made(4, sizes))
+        assert len(metrics) == 6
+        assert np.isfinite(values(metrics)).all()
+        assert {metric.n for metric in metrics} == {sizes[2]}
+        for metric in metrics:
             assert without_interval(metric) == (metric.n == 1) == (metric.status == NO_INTERVAL)
 
     def test_equal_errors_have_no_interval(self):

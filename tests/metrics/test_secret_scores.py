@@ -1,4 +1,4 @@
-"""Scores of guesses of document secrets, beside every baseline."""
+"""Test the scores of guessed document secrets and their baselines."""
 
 import numpy as np
 import pytest
@@ -12,8 +12,10 @@ from leakboard.metrics.secret_scores import secret_metrics
 PRESENCE = ("absent", "present")
 
 
-def named(metrics):
-    return {(m.name, m.variable, m.group): m for m in metrics}
+def measured(corpus, guesses, text_guesses=None, secrets=None):
+    """Return the metrics by "name", "name/secret" or "name/secret/group"."""
+    metrics = secret_metrics(corpus, secrets or corpus.secrets, guesses, text_guesses)
+    return {"/".join(filter(None, (m.name, m.variable, m.group))): m for m in metrics}
 
 
 def one_hot(codes, values):
@@ -22,7 +24,7 @@ def one_hot(codes, values):
 
 @pytest.fixture
 def attributes(make_corpus):
-    """A corpus with two attributes, of 3 and 2 values, and a label."""
+    """Return a corpus with two attributes, of 3 and 2 values, and a label."""
     rng = np.random.default_rng(0)
     splits = {
         split: {"label": rng.integers(0, 2, n), "age": rng.integers(0, 3, n), "gender": rng.integers(0, 2, n)}
@@ -50,51 +52,49 @@ def random_guesses(corpus, seed=0):
 
 def test_attributes_against_scikit_learn(attributes):
     guesses = random_guesses(attributes)
-    found = named(secret_metrics(attributes, attributes.secrets, guesses, None))
+    metrics = measured(attributes, guesses)
     truth = baselines.truth(attributes, "test", attributes.secrets)
     accuracies = []
     for column, secret in enumerate(attributes.secrets):
         scores, gold = guesses[secret.name].astype(np.float64), truth[:, column]
         guess = scores.argmax(1)
         accuracies.append(np.mean(guess == gold))
-        assert found["attack_accuracy", secret.name, ""].value == pytest.approx(accuracies[-1])
+        assert metrics[f"attack_accuracy/{secret.name}"].value == pytest.approx(accuracies[-1])
         balanced = balanced_accuracy_score(gold, guess)
-        assert found["attack_balanced_accuracy", secret.name, ""].value == pytest.approx(balanced)
+        assert metrics[f"attack_balanced_accuracy/{secret.name}"].value == pytest.approx(balanced)
         for code, group in enumerate(secret.values):
-            part = found["attack_accuracy", secret.name, group]
+            part = metrics[f"attack_accuracy/{secret.name}/{group}"]
             assert part.value == pytest.approx(np.mean(guess[gold == code] == code))
             assert part.n == np.sum(gold == code)
-    assert found["attack_score", "", ""].value == pytest.approx(np.mean(accuracies))
+    assert metrics["attack_score"].value == pytest.approx(np.mean(accuracies))
     age = guesses["age"].astype(np.float64)
     areas = [roc_auc_score(truth[:, 0] == code, age[:, code]) for code in range(3)]
-    assert found["attack_auc", "age", ""].value == pytest.approx(np.mean(areas))
+    assert metrics["attack_auc/age"].value == pytest.approx(np.mean(areas))
     gender = guesses["gender"].astype(np.float64)
-    assert found["attack_auc", "gender", ""].value == pytest.approx(
-        roc_auc_score(truth[:, 1], gender[:, 1] - gender[:, 0])
-    )
+    assert metrics["attack_auc/gender"].value == pytest.approx(roc_auc_score(truth[:, 1], gender[:, 1] - gender[:, 0]))
 
 
 def test_entities_against_scikit_learn(entities):
     guesses = random_guesses(entities)
-    found = named(secret_metrics(entities, entities.secrets, guesses, None))
+    metrics = measured(entities, guesses)
     truth = baselines.truth(entities, "test", entities.secrets)
     guess = np.stack([guesses[s.name].argmax(1) for s in entities.secrets], axis=1)
-    assert found["attack_score", "", ""].value == pytest.approx(f1_score(truth, guess, average="micro"))
-    assert found["attack_f1_macro", "", ""].value == pytest.approx(f1_score(truth, guess, average="macro"))
+    assert metrics["attack_score"].value == pytest.approx(f1_score(truth, guess, average="micro"))
+    assert metrics["attack_f1_macro"].value == pytest.approx(f1_score(truth, guess, average="macro"))
     for column, secret in enumerate(entities.secrets):
         expected = f1_score(truth[:, column], guess[:, column])
-        assert found["attack_f1", secret.name, ""].value == pytest.approx(expected)
-    recall = found["attack_accuracy", "one", "present"].value
+        assert metrics[f"attack_f1/{secret.name}"].value == pytest.approx(expected)
+    recall = metrics["attack_accuracy/one/present"].value
     assert recall == pytest.approx(guess[truth[:, 0] == 1, 0].mean())
-    assert ("privacy_label", "", "") not in found
+    assert "privacy_label" not in metrics
 
 
-def test_baselines_stand_beside_the_score(attributes):
+def test_baselines_by_hand(attributes):
     text_guesses = baselines.truth(attributes, "test", attributes.secrets)
-    found = named(secret_metrics(attributes, attributes.secrets, random_guesses(attributes), text_guesses))
+    metrics = measured(attributes, random_guesses(attributes), text_guesses)
     train = baselines.truth(attributes, "train", attributes.secrets)
     majorities = [np.bincount(column).argmax() for column in train.T]
-    assert found["privacy_best_constant", "", ""].value == pytest.approx(1 - np.mean(text_guesses == majorities))
+    assert metrics["privacy_best_constant"].value == pytest.approx(1 - np.mean(text_guesses == majorities))
     labels = attributes.column("train", "label")
     label_guesses = np.stack(
         [
@@ -102,44 +102,44 @@ def test_baselines_stand_beside_the_score(attributes):
             for y in attributes.column("test", "label")
         ]
     )
-    assert found["privacy_label", "", ""].value == pytest.approx(1 - np.mean(text_guesses == label_guesses))
-    assert found["privacy_text_classifier", "", ""].value == 0
-    assert ("privacy_bayes", "", "") not in found
+    assert metrics["privacy_label"].value == pytest.approx(1 - np.mean(text_guesses == label_guesses))
+    assert metrics["privacy_text_classifier"].value == 0
+    assert "privacy_bayes" not in metrics
 
 
-def test_privacy_is_capped_by_the_constant_and_not_by_the_attack(attributes, entities):
+def test_privacy_is_zero_for_a_perfect_attack_and_the_constants_for_a_wrong_one(attributes, entities):
     for corpus in (attributes, entities):
         truth = baselines.truth(corpus, "test", corpus.secrets)
         for guessed, broken in ((truth, True), ((truth + 1) % 2, False)):
             scores = {s.name: one_hot(guessed[:, c], len(s.values)) for c, s in enumerate(corpus.secrets)}
-            found = named(secret_metrics(corpus, corpus.secrets, scores, None))
-            privacy = found["empirical_privacy", "", ""]
+            metrics = measured(corpus, scores)
+            privacy = metrics["empirical_privacy"]
             if broken:
                 assert privacy.value == 0
                 assert 0 < privacy.high < 0.1
             else:
-                assert privacy.value == found["privacy_best_constant", "", ""].value
-                assert privacy.value < 1 - found["attack_score", "", ""].value
+                assert privacy.value == metrics["privacy_best_constant"].value
+                assert privacy.value < 1 - metrics["attack_score"].value
 
 
-def test_constant_guesses_have_the_constants_score(entities):
+def test_constant_guesses_have_the_score_of_the_constant(entities):
     best = baselines.best_constant(baselines.truth(entities, "train", entities.secrets), "entity")
     n = len(entities.splits["test"])
     scores = {s.name: one_hot(np.full(n, code), 2) for s, code in zip(entities.secrets, best, strict=True)}
-    found = named(secret_metrics(entities, entities.secrets, scores, None))
-    assert 1 - found["attack_score", "", ""].value == pytest.approx(found["privacy_best_constant", "", ""].value)
-    assert all(found["attack_auc", s.name, ""].value == 0.5 for s in entities.secrets)
+    metrics = measured(entities, scores)
+    assert 1 - metrics["attack_score"].value == pytest.approx(metrics["privacy_best_constant"].value)
+    assert all(metrics[f"attack_auc/{s.name}"].value == 0.5 for s in entities.secrets)
 
 
-def test_the_bayes_bound_is_there_where_posteriors_are(reviews):
+def test_posteriors_give_the_bayes_bound(reviews):
     secrets = [s for s in reviews.secrets if s.kind == "attribute"]
     posteriors = {s.name: np.array(reviews.splits["test"][f"posterior:{s.name}"]) for s in secrets}
     best = {name: p.astype(np.float32) for name, p in posteriors.items()}
-    found = named(secret_metrics(reviews, secrets, best, None))
+    metrics = measured(reviews, best, secrets=secrets)
     expected = np.mean([p.max(1).mean() for p in posteriors.values()])
-    assert found["privacy_bayes", "", ""].value == pytest.approx(1 - expected)
+    assert metrics["privacy_bayes"].value == pytest.approx(1 - expected)
     n = len(reviews.splits["test"])
-    assert abs(found["attack_score", "", ""].value - expected) < 4 * 0.5 / np.sqrt(n)
+    assert abs(metrics["attack_score"].value - expected) < 4 * 0.5 / np.sqrt(n)
 
 
 def constant_corpus(make_corpus, code, n=6, kind="entity"):
@@ -147,28 +147,28 @@ def constant_corpus(make_corpus, code, n=6, kind="entity"):
     return make_corpus(splits, [("s", PRESENCE, kind)])
 
 
-def test_one_class_only(make_corpus):
+def test_a_single_class_has_no_area(make_corpus):
     corpus = constant_corpus(make_corpus, 1, kind="attribute")
-    found = named(secret_metrics(corpus, corpus.secrets, random_guesses(corpus), None))
-    assert found["attack_auc", "s", ""].value is None
-    assert found["attack_auc", "s", ""].status == "one class only"
-    absent = found["attack_accuracy", "s", "absent"]
+    metrics = measured(corpus, random_guesses(corpus))
+    assert metrics["attack_auc/s"].value is None
+    assert metrics["attack_auc/s"].status == "one class only"
+    absent = metrics["attack_accuracy/s/absent"]
     assert (absent.value, absent.n, absent.status) == (None, 0, "no test text in this group")
-    assert found["empirical_privacy", "", ""].value == 0
+    assert metrics["empirical_privacy"].value == 0
 
 
-def test_nothing_to_find(make_corpus):
+def test_without_any_entity_all_privacy_remains(make_corpus):
     corpus = constant_corpus(make_corpus, 0)
-    found = named(secret_metrics(corpus, corpus.secrets, random_guesses(corpus), None))
-    assert found["attack_score", "", ""].value == 0
-    assert found["empirical_privacy", "", ""].value == 1
+    metrics = measured(corpus, random_guesses(corpus))
+    assert metrics["attack_score"].value == 0
+    assert metrics["empirical_privacy"].value == 1
 
 
-def test_one_text(make_corpus):
+def test_one_text_has_no_interval(make_corpus):
     corpus = constant_corpus(make_corpus, 1, n=1)
-    found = named(secret_metrics(corpus, corpus.secrets, {"s": one_hot([1], 2)}, None))
-    assert found["attack_score", "", ""].value == 1
-    assert np.isnan(found["attack_score", "", ""].low)
+    metrics = measured(corpus, {"s": one_hot([1], 2)})
+    assert metrics["attack_score"].value == 1
+    assert np.isnan(metrics["attack_score"].low)
 
 
 @pytest.mark.parametrize(
@@ -189,55 +189,54 @@ def test_bad_guesses_are_refused(attributes, spoil, message):
         secret_metrics(attributes, attributes.secrets, guesses, None)
 
 
-def test_each_secret_has_its_own_baselines_by_hand(make_corpus):
-    """Of 10 test texts: gender, most often f in train, is m in 6 and guessed in 7; Otto is mentioned in 4."""
+def test_baselines_of_each_secret_by_hand(make_corpus):
+    """Of 10 test texts 6 have gender m, and f is the majority of train; 7 guesses are right; 4 texts mention Otto."""
     train = {"gender": np.array([0, 0, 1]), "otto": np.array([0, 0, 1]), "label": np.array([0, 1, 1])}
     gender, otto = np.array([1] * 6 + [0] * 4), np.array([1] * 4 + [0] * 6)
     splits = {"train": train, "dev": train, "test": {"gender": gender, "otto": otto, "label": gender}}
     corpus = make_corpus(splits, [("gender", ("f", "m"), "attribute"), ("otto", PRESENCE, "entity")])
     by_text = np.array([0] * 5 + [1] * 5)
     scores = {"gender": one_hot(np.array([1] * 3 + [0] * 7), 2), "otto": one_hot(np.array([1] * 2 + [0] * 8), 2)}
-    found = named(secret_metrics(corpus, corpus.secrets[:1], scores, by_text[:, None]))
-    right = found["attack_accuracy", "gender", ""]
-    assert right.value == pytest.approx(0.7)
-    left = found["empirical_privacy", "gender", ""]
-    assert left.value == pytest.approx(1 - 0.7)
-    least, most = accuracy(np.zeros(10, np.int64), gender).interval()  # of the constant, right in 4 of 10
-    assert (left.low, left.high) == pytest.approx((1 - max(right.high, most), 1 - max(right.low, least)))
-    assert found["privacy_best_constant", "gender", ""].value == pytest.approx(1 - 0.4)
-    assert found["privacy_label", "gender", ""].value == pytest.approx(1 - 0.4)  # label 1 is a tie: f
-    assert found["privacy_text_classifier", "gender", ""].value == pytest.approx(1 - 0.1)  # the sixth is right
-    found = named(secret_metrics(corpus, corpus.secrets[1:], scores, None))
+    metrics = measured(corpus, scores, by_text[:, None], secrets=corpus.secrets[:1])
+    attack, privacy = (metrics[f"{name}/gender"] for name in ("attack_accuracy", "empirical_privacy"))
+    assert attack.value == pytest.approx(0.7)
+    assert privacy.value == pytest.approx(1 - 0.7)
+    low, high = accuracy(np.zeros(10, np.int64), gender).interval()  # of the constant, which is right in 4 of 10
+    assert (privacy.low, privacy.high) == pytest.approx((1 - max(attack.high, high), 1 - max(attack.low, low)))
+    assert metrics["privacy_best_constant/gender"].value == pytest.approx(1 - 0.4)
+    assert metrics["privacy_label/gender"].value == pytest.approx(1 - 0.4)  # label 1 is a tie, resolved as f
+    assert metrics["privacy_text_classifier/gender"].value == pytest.approx(1 - 0.1)  # only the sixth guess is right
+    metrics = measured(corpus, scores, secrets=corpus.secrets[1:])
     present = 2 * 4 / (4 + 10)
-    assert found["privacy_best_constant", "otto", ""].value == pytest.approx(1 - present)
-    assert found["empirical_privacy", "otto", ""].value == pytest.approx(1 - 2 * 2 / (2 + 4))
+    assert metrics["privacy_best_constant/otto"].value == pytest.approx(1 - present)
+    assert metrics["empirical_privacy/otto"].value == pytest.approx(1 - 2 * 2 / (2 + 4))
 
 
 def test_the_baselines_of_several_secrets_do_not_mix(attributes, entities):
     for corpus in (attributes, entities):
-        texts = np.stack([corpus.column("test", secret.name) for secret in corpus.secrets], axis=1)
+        text_guesses = np.stack([corpus.column("test", secret.name) for secret in corpus.secrets], axis=1)
         guesses = random_guesses(corpus)
-        together = named(secret_metrics(corpus, corpus.secrets, guesses, texts))
+        together = measured(corpus, guesses, text_guesses)
         for column, secret in enumerate(corpus.secrets):
-            alone = named(secret_metrics(corpus, [secret], guesses, texts[:, [column]]))
+            alone = measured(corpus, guesses, text_guesses[:, [column]], secrets=[secret])
             for name in ("empirical_privacy", "privacy_best_constant", "privacy_text_classifier"):
-                assert together[name, secret.name, ""] == alone[name, secret.name, ""], (name, secret.name)
-                assert alone[name, secret.name, ""].value == alone[name, "", ""].value
+                assert together[f"{name}/{secret.name}"] == alone[f"{name}/{secret.name}"], (name, secret.name)
+                assert alone[f"{name}/{secret.name}"].value == alone[name].value
 
 
-def test_an_attack_that_fails_leaves_doubt(attributes):
-    """Always the value that is rare in train: privacy is what the constant leaves, whose score is uncertain too."""
+def test_a_failed_attack_has_the_constants_privacy_with_its_interval(attributes):
+    """The attack always guesses the value that is rarest in train."""
     rare = {s.name: np.bincount(attributes.column("train", s.name)).argmin() for s in attributes.secrets}
     guesses = {name: one_hot(np.full(80, code), 3 - (name == "gender")) for name, code in rare.items()}
-    found = named(secret_metrics(attributes, attributes.secrets, guesses, None))
+    metrics = measured(attributes, guesses)
     for name in rare:
-        left = found["empirical_privacy", name, ""]
-        assert left.value == found["privacy_best_constant", name, ""].value
-        assert left.high - left.low > 0.1
+        privacy = metrics[f"empirical_privacy/{name}"]
+        assert privacy.value == metrics[f"privacy_best_constant/{name}"].value
+        assert privacy.high - privacy.low > 0.1
 
 
 class TestNewTexts:
-    """A third of the test texts stand in train or dev; the attack looks those up and knows nothing of the others."""
+    """A third of the test texts are in train or dev; on the others the attack's guess of the age is constant."""
 
     @pytest.fixture
     def copied(self, make_corpus):
@@ -257,17 +256,17 @@ class TestNewTexts:
         guessed = truth.copy()
         guessed[30:, 0] = 0
         guesses = {"age": one_hot(guessed[:, 0], 2), "gender": one_hot(guessed[:, 1], 2)}
-        found = named(secret_metrics(copied, copied.secrets, guesses, None))
+        metrics = measured(copied, guesses)
         right = np.mean(truth[30:, 0] == 0)
-        assert found["attack_score_new", "age", ""].value == pytest.approx(right)
-        assert found["attack_score_new", "", ""].value == pytest.approx((right + 1) / 2)
-        assert found["attack_score_new", "", ""].n == 60
+        assert metrics["attack_score_new/age"].value == pytest.approx(right)
+        assert metrics["attack_score_new"].value == pytest.approx((right + 1) / 2)
+        assert metrics["attack_score_new"].n == 60
         constant = baselines.best_constant(baselines.truth(copied, "train", copied.secrets), "attribute")
         of_constant = np.mean(truth[30:, 0] == constant[0])
-        assert found["empirical_privacy_new", "age", ""].value == pytest.approx(1 - max(right, of_constant))
-        assert found["empirical_privacy_new", "gender", ""].value == 0
-        assert found["attack_score", "", ""].value > found["attack_score_new", "", ""].value
+        assert metrics["empirical_privacy_new/age"].value == pytest.approx(1 - max(right, of_constant))
+        assert metrics["empirical_privacy_new/gender"].value == 0
+        assert metrics["attack_score"].value > metrics["attack_score_new"].value
 
-    def test_without_copies_there_is_nothing_to_tell(self, attributes):
-        found = named(secret_metrics(attributes, attributes.secrets, random_guesses(attributes), None))
-        assert not [name for name, *_ in found if name.endswith("_new")]
+    def test_without_copies_there_are_no_scores_of_new_texts(self, attributes):
+        metrics = measured(attributes, random_guesses(attributes))
+        assert not [name for name in metrics if "_new" in name]

@@ -1,4 +1,4 @@
-"""Scores of texts that were read from vectors: precision is not recall, and a constant guess is no success."""
+"""Test the scores of texts guessed from vectors: precision, recall, and the best constant guess."""
 
 import itertools
 from collections import Counter
@@ -13,7 +13,7 @@ from leakboard.metrics.text_scores import best_constant_bag, overlap, recovered_
 
 
 def corpus_of(train, test):
-    """Return a corpus without secrets or labels."""
+    """Return a corpus without secrets and labels."""
     splits = {"train": train, "dev": test, "test": test}
     frames = {name: pd.DataFrame({"text": texts, "row": range(len(texts))}) for name, texts in splits.items()}
     return build_corpus("invented", frames, [], None)
@@ -44,18 +44,18 @@ def test_tokens_are_pooled_over_texts():
     assert f1.value == pytest.approx(4 / 9)
 
 
-def test_characters_stand_in_their_place_or_not_at_all():
+def test_characters_count_at_their_position_only():
     corpus = corpus_of(["z"], ["Abc d", "same text!", "lost"])
-    found = values(text_metrics(["abx d ef", "Same, text", "ost"], True, corpus))
-    assert found["character_accuracy"] == (4 + 9 + 0) / (8 + 9 + 4)
-    assert found["exact_matches"] == pytest.approx(1 / 3)
+    scores = values(text_metrics(["abx d ef", "Same, text", "ost"], True, corpus))
+    assert scores["character_accuracy"] == (4 + 9 + 0) / (8 + 9 + 4)
+    assert scores["exact_matches"] == pytest.approx(1 / 3)
 
 
-def test_a_guess_of_nothing_is_not_privacy():
+def test_an_empty_guess_shows_no_privacy_beyond_the_constant():
     corpus = corpus_of(["a b", "a c"], ["a d", "a e"])
-    found = values(text_metrics(["", ""], True, corpus))
-    assert found["token_precision"] == found["attack_score"] == 0
-    assert found["privacy_best_constant"] == found["empirical_privacy"] < 1
+    scores = values(text_metrics(["", ""], True, corpus))
+    assert scores["token_precision"] == scores["attack_score"] == 0
+    assert scores["privacy_best_constant"] == scores["empirical_privacy"] < 1
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -66,17 +66,12 @@ def test_the_best_constant_is_the_best_of_all_bags(seed):
     def f1(bag):
         return overlap([bag] * len(texts), texts)[2].value
 
-    every = [Counter(dict(zip("abc", counts, strict=True))) for counts in itertools.product(range(5), repeat=3)]
-    assert f1(best_constant_bag(texts)) == pytest.approx(max(map(f1, every)))
-
-
-def test_of_no_words_the_best_constant_is_none():
+    bags = [Counter(dict(zip("abc", counts, strict=True))) for counts in itertools.product(range(5), repeat=3)]
+    assert f1(best_constant_bag(texts)) == pytest.approx(max(map(f1, bags)))
     assert best_constant_bag([Counter(), Counter()]) == Counter()
 
 
-def test_texts_are_shown_beside_what_was_read():
-    shown = recovered_texts(["a b x", "c"], True, Texts(["A b b.", "d"]))
-    assert [(s.text, s.recovered, s.words_right, s.words) for s in shown] == [
-        ("A b b.", "a b x", 2, 3),
-        ("d", "c", 0, 1),
-    ]
+def test_true_and_recovered_texts_are_listed_in_pairs():
+    pairs = recovered_texts(["a b x", "c"], True, Texts(["A b b.", "d"]))
+    rows = [(pair.text, pair.recovered, pair.words_right, pair.words) for pair in pairs]
+    assert rows == [("A b b.", "a b x", 2, 3), ("d", "c", 0, 1)]
