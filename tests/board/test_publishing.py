@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 from bench import Bench
+from published_files import of_score, published_lines, raised, tamper
 
 from leakboard.pipeline import results
-from leakboard.pipeline.records import PUBLISHED, pack, read_published
+from leakboard.pipeline.records import PUBLISHED
 from leakboard.suite.yaml_files import read_yaml
 
 FIT = "        bare = FittedHashed"
@@ -44,18 +45,13 @@ def published(copied, output_of):
     return copied
 
 
-def published_lines(bench):
-    """Return the published records, one line of JSON each."""
-    return gzip.decompress((bench.folder / "tiny" / PUBLISHED).read_bytes()).decode().splitlines()
-
-
 def test_a_finished_run_is_published_in_a_folder_named_after_its_suite(published):
     names = {path.name for path in (published.folder / "tiny").iterdir() if path.is_file()}
     tables = {"leaderboard.csv", "best_known.csv", "skipped.csv", "fairness.csv", "costs.csv"}
     assert names == {*tables, "meta.json", "records.jsonl.gz", "README.md"}
     for name in names & published.tables().keys():
         assert (published.folder / "tiny" / name).read_bytes() == published.tables()[name]
-    lines = [json.loads(line) for line in published_lines(published)]
+    lines = [json.loads(line) for line in published_lines(published.folder / "tiny")]
     assert lines
     assert all(line["sentences"] == [] for line in lines)  # no text of the corpus is published
 
@@ -74,18 +70,6 @@ class TestVerify:
         assert "no cell that" in message
         assert "is published" in message
 
-    @staticmethod
-    def tamper(bench, change, device="cpu"):
-        """Replace each metric of one published record by the metrics that ``change`` returns, and set its device."""
-        changed = []
-        keys = [json.loads(line)["key"] for line in published_lines(bench)]
-        for record, costs in read_published(bench.folder / "tiny", keys).values():
-            if (record.victim, record.attack, record.seed) == ("hashed", "ridge", 1):
-                record = dataclasses.replace(record, metrics=[m for metric in record.metrics for m in change(metric)])
-                costs = [cost | {"device": device} if cost["stage"] == "fit" else cost for cost in costs]
-            changed.append((record, costs))
-        (bench.folder / "tiny" / PUBLISHED).write_bytes(pack(changed))
-
     @pytest.mark.parametrize(
         ("change", "remark"),
         [
@@ -96,34 +80,28 @@ class TestVerify:
         ids=["changed number", "removed row", "added row"],
     )
     def test_a_changed_score_differs(self, change, remark, published, output_of):
-        self.tamper(published, lambda metric: change(metric) if metric.name == "attack_score" else [metric])
+        tamper(published.folder / "tiny", of_score(change))
         out = output_of(*published.arguments("verify", "--cells", 8), status=1)
         (line,) = [line for line in out.splitlines() if line.startswith("DIFFERS")]
         assert "letters / hashed / ridge / seed 1" in line
         assert remark in line
 
-    @staticmethod
-    def shifted(headline, rest):
-        """Return a change that shifts the headline score, and all other metrics, with their intervals."""
-
-        def change(metric):
-            shift = headline if (metric.name, metric.variable) == ("attack_score", "") else rest
-            parts = {part: getattr(metric, part) for part in ("value", "low", "high")}
-            return [dataclasses.replace(metric, **{k: v + shift for k, v in parts.items() if v is not None})]
-
-        return change
-
     @pytest.mark.parametrize(("headline", "agrees"), [(0.04, True), (-0.04, True), (0.06, False)])
     def test_headlines_of_different_devices_are_compared_within_a_tolerance(
         self, headline, agrees, published, output_of
     ):
-        self.tamper(published, self.shifted(headline, 0.03), "NVIDIA H100")
+        def shift(metric):
+            return [raised(metric, headline if metric.name == "attack_score" else 0.03)]
+
+        tamper(published.folder / "tiny", shift, "NVIDIA H100")
         out = output_of(*published.arguments("verify", "--cells", 8), status=0 if agrees else 1)
         (line,) = [line for line in out.splitlines() if "H100" in line]
         assert line.startswith("agrees: letters" if agrees else "DIFFERS: letters")
         assert f"difference {abs(headline):.6f} in attack_score" in line
         assert line.endswith("(published from NVIDIA H100, cpu, computed on cpu: headlines alone, within 0.05)")
-        self.tamper(published, self.shifted(-headline, 0.0), "cpu")  # only the other metrics stay shifted
+        tamper(
+            published.folder / "tiny", of_score(lambda score: [raised(score, -headline)])
+        )  # only the other metrics stay shifted
         output_of(*published.arguments("verify", "--cells", 8), status=1)
 
 
@@ -144,20 +122,20 @@ class TestReuse:
         assert [(uncomputed.run / name).read_bytes() for name in names] == before
 
     def test_an_extended_suite_computes_only_the_new_cells(self, uncomputed, command_line):
-        before = len(published_lines(uncomputed))
+        before = len(published_lines(uncomputed.folder / "tiny"))
         content = read_yaml(uncomputed.folder / "tiny.yaml")
         uncomputed.suite(**content | {"victims": [*content["victims"], {"hashed": {"dimensions": 5}}]})
         command_line(*uncomputed.arguments("run"))
         added = len(content["seeds"]) * len(content["attacks"])
         assert len(uncomputed.results()) == added
         command_line(*uncomputed.arguments("publish"))
-        assert len(published_lines(uncomputed)) == before + added
+        assert len(published_lines(uncomputed.folder / "tiny")) == before + added
 
     def test_a_suite_can_refuse_reuse(self, bench, command_line, output_of):
         bench.suite(reuse=False)
         command_line(*bench.arguments("run"))
         command_line(*bench.arguments("publish"))
-        assert len(published_lines(bench)) == 1
+        assert len(published_lines(bench.folder / "tiny")) == 1
         shutil.rmtree(bench.out)
         out = output_of(*bench.arguments("run", "--dry-run"))
         assert "published, computed again" in out
@@ -206,7 +184,7 @@ class TestReuse:
 
     def test_an_altered_record_is_computed_again(self, uncomputed, command_line):
         path = uncomputed.folder / "tiny" / PUBLISHED
-        first, *others = published_lines(uncomputed)
+        first, *others = published_lines(uncomputed.folder / "tiny")
         altered = json.dumps(json.loads(first) | {"note": "far better than that"})
         path.write_bytes(gzip.compress("\n".join([altered, first[:-2], *others]).encode()))
         command_line(*uncomputed.arguments("run"))
@@ -217,4 +195,4 @@ class TestReuse:
         command_line(*bench.arguments("run", "--seeds", 0))
         assert "1 of 2 cells have no result" in refusal(*bench.arguments("publish"))
         output_of(*bench.arguments("publish", "--seeds", 0))
-        assert len(published_lines(bench)) == 1
+        assert len(published_lines(bench.folder / "tiny")) == 1

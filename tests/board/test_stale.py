@@ -1,4 +1,4 @@
-"""Published cells are stale where the working tree changes their identity, and the cause is named."""
+"""Test that published cells are stale if the working tree changes their identity, and that the cause is named."""
 
 import dataclasses
 import shutil
@@ -18,7 +18,7 @@ from leakboard.victims.embedding_bag import EmbeddingBag
 
 @pytest.fixture
 def boards(tmp_path):
-    """Return a folder of leaderboards with the published demo alone."""
+    """Return a folder of leaderboards that holds only the published demo."""
     shutil.copytree(suite_folder() / "demo", tmp_path / "demo")
     return tmp_path
 
@@ -45,7 +45,7 @@ def demo(boards):
     return state
 
 
-def test_what_is_published_is_fresh(boards, records):
+def test_published_cells_are_fresh(boards, records):
     state = demo(boards)
     assert (state.suite, state.published, state.stale) == ("demo/suite.yaml", len(records), 0)
     assert (state.causes, state.problem) == ({}, "")
@@ -60,7 +60,7 @@ def test_what_is_published_is_fresh(boards, records):
         (revisions, "FIT", 2, "stage FIT", lambda r: True),
     ],
 )
-def test_a_higher_revision_makes_cells_stale_and_is_named(
+def test_a_higher_revision_makes_its_cells_stale(
     boards, records, monkeypatch, owner, attribute, value, cause, is_touched
 ):
     monkeypatch.setattr(owner, attribute, value)
@@ -72,7 +72,7 @@ def test_a_higher_revision_makes_cells_stale_and_is_named(
     assert getattr(owner, attribute) == value
 
 
-def test_two_revisions_at_once_are_not_told_apart(boards, records, monkeypatch):
+def test_two_changed_revisions_have_no_single_cause(boards, records, monkeypatch):
     monkeypatch.setattr(revisions, "FIT", 2)
     monkeypatch.setattr(revisions, "PUBLISH", 2)
     causes = demo(boards).causes
@@ -80,12 +80,12 @@ def test_two_revisions_at_once_are_not_told_apart(boards, records, monkeypatch):
     assert all(cause == UNKNOWN or cause.startswith("code of ") for cause in causes)
 
 
-def test_cells_that_the_suite_does_not_ask_for_are_stale(boards, rewritten, records):
+def test_cells_outside_the_suite_are_stale(boards, rewritten, records):
     rewritten(lambda suite: suite.update(seeds=[7]))
     assert demo(boards).causes == {NOT_ASKED: len(records)}
 
 
-def test_cells_of_other_suites_are_found_in_the_folder_and_in_their_own(boards, rewritten, records, monkeypatch):
+def test_cells_of_other_suites_are_read_from_the_board_and_from_a_subfolder(boards, rewritten, records, monkeypatch):
     rewritten(lambda suite: suite.update(victims=suite["victims"][:1]), "one_victim")
     rewritten(lambda suite: suite.update(seeds=[7]), "unpublished")
     rewritten(lambda suite: None, "own")
@@ -94,12 +94,12 @@ def test_cells_of_other_suites_are_found_in_the_folder_and_in_their_own(boards, 
     monkeypatch.setattr(revisions, "UTILITY", 2)
     states = {state.suite: state for state in freshness(boards)}
     assert set(states) == {"demo/suite.yaml", "demo/one_victim.yaml", "demo/own.yaml"}
-    assert states["demo/own.yaml"].published == len(records)  # the folder's own records count, too
+    assert states["demo/own.yaml"].published == len(records)  # the board's records count, too
     assert 0 < states["demo/one_victim.yaml"].published < len(records)
     assert all(state.stale == state.published for state in states.values())
 
 
-def test_data_that_are_not_here_are_said_in_one_line(boards, rewritten, monkeypatch, capsys):
+def test_missing_data_are_reported_in_one_line(boards, rewritten, monkeypatch, capsys):
     rewritten(lambda suite: suite.update(datasets=[*suite["datasets"], {"table": {"path": "gone.csv"}}]))
     monkeypatch.setattr("leakboard.board.stale.suite_folder", lambda: boards)
     path = boards / "demo" / "records.jsonl.gz"
@@ -113,7 +113,7 @@ def test_data_that_are_not_here_are_said_in_one_line(boards, rewritten, monkeypa
     assert out.endswith("0 of 41 published cells would be computed anew\n")
 
 
-def test_a_wrong_suite_is_a_problem_of_its_own(boards, rewritten, records):
+def test_a_wrong_suite_is_reported_as_a_problem(boards, rewritten, records):
     rewritten(lambda suite: suite.update(victims=["lsttm"]))
     state = demo(boards)
     assert (state.published, state.stale) == (len(records), 0)

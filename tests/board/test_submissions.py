@@ -1,7 +1,6 @@
 """Test submissions: their files, their provenance, `verify`, and the workflow that verifies them."""
 
 import dataclasses
-import gzip
 import json
 import os
 import shutil
@@ -12,10 +11,11 @@ from types import SimpleNamespace
 
 import pytest
 from bench import CHECKOUT
+from published_files import entries, of_score, tamper
 
 from leakboard.board.submissions import _plugins, provenance
 from leakboard.pipeline import results
-from leakboard.pipeline.records import PUBLISHED, pack, read_published
+from leakboard.pipeline.records import PUBLISHED, pack
 from leakboard.suite.registry import Registry
 from leakboard.suite.yaml_files import read_yaml
 
@@ -39,12 +39,6 @@ def verify(output_of):
     return call
 
 
-def entries(folder):
-    """Return the records of a folder with their costs."""
-    lines = gzip.decompress((folder / PUBLISHED).read_bytes()).decode().splitlines()
-    return list(read_published(folder, [json.loads(line)["key"] for line in lines]).values())
-
-
 def verified_cells(folder):
     return json.loads((folder / "verified.json").read_text())["cells"]
 
@@ -54,17 +48,9 @@ def states(folder):
     return set(provenance(folder).values())
 
 
-def tamper(folder):
-    """Lower the score of one record by 0.1, with a matching checksum."""
-    changed = []
-    for record, costs in entries(folder):
-        if (record.victim, record.attack, record.seed) == ("hashed", "ridge", 1):
-            lower = [
-                dataclasses.replace(m, value=m.value - 0.1) if m.name == "attack_score" else m for m in record.metrics
-            ]
-            record = dataclasses.replace(record, metrics=lower)
-        changed.append((record, costs))
-    (folder / PUBLISHED).write_bytes(pack(changed))
+def lower_a_score(folder):
+    """Lower the score of one record by 0.1."""
+    tamper(folder, of_score(lambda score: [dataclasses.replace(score, value=score.value - 0.1)]))
 
 
 def test_a_submission_holds_records_suite_plugins_and_environment(submitted):
@@ -119,7 +105,7 @@ def test_verified_cells_stay_verified(submitted, verify):
 def test_records_changed_after_verification_are_self_reported_and_differ(submitted, verify):
     _, folder = submitted
     verify(folder, "--cells", 8)
-    tamper(folder)
+    lower_a_score(folder)
     assert states(folder) == {"self-reported"}
     assert "DIFFERS: letters / hashed / ridge / seed 1" in verify(folder, "--cells", 8, status=1)
     assert not (folder / "verified.json").exists()
@@ -129,7 +115,7 @@ def test_rows_that_the_board_published_itself_are_verified(submitted, output_of)
     bench, folder = submitted
     home = folder.parents[1]
     output_of(*bench.arguments("publish", "--only", "attack=ridge"))
-    tamper(folder)
+    lower_a_score(folder)
     assert states(home) == {"verified"}
     ridge = [entry for entry in entries(home) if entry[0].attack == "ridge"]
     (home / PUBLISHED).write_bytes(pack(ridge))

@@ -1,0 +1,39 @@
+"""Read and change the published records of a folder."""
+
+import dataclasses
+import gzip
+import json
+
+from leakboard.pipeline.records import PUBLISHED, pack, read_published
+
+
+def published_lines(folder):
+    """Return the published records, one line of JSON each."""
+    return gzip.decompress((folder / PUBLISHED).read_bytes()).decode().splitlines()
+
+
+def entries(folder):
+    """Return the published records with their costs."""
+    return list(read_published(folder, [json.loads(line)["key"] for line in published_lines(folder)]).values())
+
+
+def of_score(change):
+    """Return a change of the attack's score alone; ``change`` returns the metrics that replace it."""
+    return lambda metric: change(metric) if metric.name == "attack_score" else [metric]
+
+
+def tamper(folder, change, device="cpu"):
+    """Replace each metric of one record by the metrics that ``change`` returns; set the device and the checksum."""
+    changed = []
+    for record, costs in entries(folder):
+        if (record.victim, record.attack, record.seed) == ("hashed", "ridge", 1):
+            record = dataclasses.replace(record, metrics=[m for metric in record.metrics for m in change(metric)])
+            costs = [cost | {"device": device} if cost["stage"] == "fit" else cost for cost in costs]
+        changed.append((record, costs))
+    (folder / PUBLISHED).write_bytes(pack(changed))
+
+
+def raised(metric, by):
+    """Return the metric with its value and interval raised."""
+    parts = {part: getattr(metric, part) for part in ("value", "low", "high")}
+    return dataclasses.replace(metric, **{part: value + by for part, value in parts.items() if value is not None})
