@@ -2,8 +2,8 @@
 
 Steinke, Nasr and Jagielski (2023): LeakBoard flips a coin for each canary, and adds about half of them to the training
 data. The attack scores each canary by the published table. LeakBoard turns the number of right guesses into a lower
-bound on epsilon (`leakboard.privacy.auditing.one_run_curve.epsilon_bound`). Every guess counts, so one training run is
-enough.
+bound on epsilon (`leakboard.privacy.auditing.one_run_curve.best_one_run_bound`). Every guess counts, so one training
+run is enough.
 
 A canary is one unit: a text in which two published words of the rarer half alternate; each word is in one canary only.
 Without noise such a text leaves a trace, which shadow models with and without it reveal. For a claim about pairs the

@@ -31,7 +31,7 @@ from leakboard.logs import log_progress
 from leakboard.mechanism import MechanismDefaults
 from leakboard.metrics.audits import ERROR, verdict_error
 from leakboard.privacy.auditing.audit import BUDGET, rounds
-from leakboard.privacy.auditing.calls import CALLS, ROWS, choose_test, run_test
+from leakboard.privacy.auditing.calls import CALLS, ROWS, choose_statistic, run_statistic
 from leakboard.privacy.auditing.choosing import MIN_DRAWS, ChosenEvent, choose_event, confirm
 from leakboard.privacy.auditing.events import Pair, corners, normalised_corners
 from leakboard.privacy.auditing.sanity import published_repeats
@@ -106,12 +106,12 @@ class DpAudit(ReleaseAudit):
         repeats = published_repeats(mechanism.dimension) if self.repeats == "published" else self.repeats
         if self.calls and with_corners:
             log_progress("calls of several rows")
-            test = choose_test(mechanism, neighbours, rng, self.calls)
-            promise = run_test(mechanism, test, self.calls, rng, verdict_error(claim.delta)).epsilon
+            statistic = choose_statistic(mechanism, neighbours, rng, self.calls)
+            promise = run_statistic(mechanism, statistic, self.calls, rng, verdict_error(claim.delta)).epsilon
             # Rows must prove more twice: once may be luck, if noise that they share has rare events.
             if promise > mechanism.epsilon and any(promise > _confirm(view, best, rng) for _ in range(2)):
-                details = f"{test.pair.name}, one row of {ROWS} in a call: {test.name}"
-                return CallsDistinguisher(test, self.calls, details, repeats)
+                details = f"{statistic.pair.name}, one row of {ROWS} in a call: {statistic.name}"
+                return CallsDistinguisher(statistic, self.calls, details, repeats)
         event = best.event
         first, second = (
             str(values[0]) if values.dtype == object else values for values in (event.pair.first, event.pair.second)

@@ -137,7 +137,7 @@ def measure(name: str, d: int, epsilon: float, draws: int, seeds: int) -> float:
     times = [seconds(choose) for _ in range(seeds)]
     exact, mean = exact_bound(noise, tested), np.mean([expected_bound(noise, event, tested) for event in events])
     share = mean / exact if exact > 0 else 1.0
-    numbers = [f"{exact:.2f}", f"{mean:.2f}", f"{100 * share:.0f} %", events[0].statistic, f"{np.mean(times):.1f}"]
+    numbers = [f"{exact:.2f}", f"{mean:.2f}", f"{100 * share:.0f} %", events[0].score_name, f"{np.mean(times):.1f}"]
     print("|", " | ".join([name, str(d), str(epsilon), *numbers]), "|", flush=True)
     return float(share)
 

@@ -171,7 +171,7 @@ def audit(
         bound = auditing.audit(mechanism, neighbours, rng, draws, confidence, budget=budget, calls=calls)
     except ValueError as error:
         raise RequestError(f"release: {error}") from None
-    event = bound.pair, bound.event, bound.first, bound.second, bound.draws
+    event = bound.pair, bound.event, bound.first_rate, bound.second_rate, bound.draws
     return Audit(bound.epsilon, epsilon, delta, confidence, *event, bound.trade_off)
 
 

@@ -15,7 +15,7 @@ from leakboard.metrics.measures import Metric
 from leakboard.privacy.auditing.bound import bound_from_counts
 from leakboard.privacy.auditing.curve import TradeOff
 from leakboard.privacy.auditing.guesses import SHARES, audit_scores
-from leakboard.privacy.auditing.one_run_curve import epsilon_bound
+from leakboard.privacy.auditing.one_run_curve import best_one_run_bound
 from leakboard.privacy.auditing.sanity import plug_in
 
 BOUND, DELTA, TOSSES = "attack_score", "audit_delta", "audit_tosses"
@@ -93,7 +93,7 @@ def canary_metrics(scores: NDArray[Any], planted: NDArray[np.bool_], delta: floa
     counts = {GUESSES: audit.guesses, RIGHT: audit.right, TRIED: audit.tried, DELTA: delta}
     return [
         Metric(BOUND, audit.epsilon, n=m),
-        Metric(LARGEST_BOUND, epsilon_bound(m, most, most, delta, ERROR / audit.tried, group=group), n=m),
+        Metric(LARGEST_BOUND, best_one_run_bound(m, most, most, delta, ERROR / audit.tried, group=group), n=m),
         Metric(CANARIES, m, n=m),
         Metric(GROUP, group, n=m),
         *(Metric(name, value, n=m) for name, value in counts.items()),
@@ -137,12 +137,12 @@ def _bound_of(cell: Sequence[Metric]) -> Callable[[float], float] | None:
     counts = {metric.name: metric.value for metric in cell if metric.value is not None}
     sizes = {metric.name: metric.n or 0 for metric in cell}
     if counts.keys() >= {TRUE_POSITIVES, FALSE_POSITIVES, TOSSES, DELTA}:
-        hits, misses = int(counts[TRUE_POSITIVES]), int(counts[FALSE_POSITIVES])
+        true_positives, false_positives = int(counts[TRUE_POSITIVES]), int(counts[FALSE_POSITIVES])
         tosses = sizes[TRUE_POSITIVES], sizes[FALSE_POSITIVES]
-        return lambda error: bound_from_counts(hits, misses, tosses, counts[DELTA], error)
+        return lambda error: bound_from_counts(true_positives, false_positives, tosses, counts[DELTA], error)
     if counts.keys() >= {CANARIES, GUESSES, RIGHT, TRIED, GROUP, DELTA}:
         m, r, v, tried, group = (int(counts[name]) for name in (CANARIES, GUESSES, RIGHT, TRIED, GROUP))
-        return lambda error: epsilon_bound(m, r, v, counts[DELTA], error / tried, group=group)
+        return lambda error: best_one_run_bound(m, r, v, counts[DELTA], error / tried, group=group)
     return None
 
 

@@ -22,7 +22,7 @@ from leakboard.interfaces import Attack, Corpus, Texts
 from leakboard.mechanism import ReleaseMechanism
 from leakboard.metrics.audits import ERROR, bound_metrics, canary_metrics, curve_metrics, sanity_metric
 from leakboard.metrics.measures import Metric
-from leakboard.privacy.auditing.calls import CallsTest, run_calls
+from leakboard.privacy.auditing.calls import CallsStatistic, run_calls
 from leakboard.privacy.auditing.curve import ScoreCurve
 from leakboard.privacy.auditing.trials import answers_by_input, one_answer_each
 from leakboard.threats.oracle import Oracle
@@ -74,7 +74,7 @@ class CallsDistinguisher:
     LeakBoard flips the coins, makes the calls, and counts the right guesses (`leakboard.privacy.auditing.calls`).
     """
 
-    test: CallsTest
+    test: CallsStatistic
     """The test, with a pair of vectors of the unit cube, float (d,)."""
     calls: int
     details: str = ""

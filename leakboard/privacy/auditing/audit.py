@@ -43,7 +43,7 @@ CALLS_ERROR = 0.2
 
 
 @dataclass(frozen=True)
-class Bound(Finding):
+class AuditResult(Finding):
     """The result of an audit."""
 
     confidence: float
@@ -59,23 +59,24 @@ def audit(
     mechanism: Mechanism,
     pairs: Sequence[Pair],
     generator: np.random.Generator,
-    draws: int | None = None,
+    draws_per_input: int | None = None,
     confidence: float = 0.95,
     digits: int | None = DIGITS,
     *,
     budget: int = BUDGET,
     calls: int = 0,
-) -> Bound:
+) -> AuditResult:
     """Return a lower bound on a mechanism's epsilon.
 
     Args:
         mechanism: to audit.
         pairs: neighbours; the first round shares its draws among them.
         generator: of coins and noise.
-        draws: releases of either input, half to choose and half to test; None: rounds, as far as the budget goes.
+        draws_per_input: releases of each input, half to choose and half to test; None: rounds, as far as the
+            budget goes.
         confidence: of the bound.
         digits: digits of a score that count; None: all.
-        budget: most numbers drawn to choose and test if ``draws`` is None.
+        budget: most numbers drawn to choose and test if ``draws_per_input`` is None.
         calls: calls that test one row among others (`leakboard.privacy.auditing.calls.CALLS`) if single rows do not
             refute the claim; 0 for none.
 
@@ -84,7 +85,7 @@ def audit(
     """
     error = 1 - confidence
     calls_error = CALLS_ERROR * error if calls else 0.0
-    sizes = rounds(draws, budget, len(pairs[0].first) if pairs else 1)
+    sizes = rounds(draws_per_input, budget, len(pairs[0].first) if pairs else 1)
     best, curve = _audit_rows(mechanism, pairs, generator, sizes, error - calls_error, error, digits)
     trade_off: TradeOff | None = replace(curve, confidence=confidence)
     if calls and best.epsilon <= mechanism.epsilon:
@@ -92,13 +93,13 @@ def audit(
         if of_calls.epsilon > best.epsilon:
             best = of_calls
             trade_off = trade_off if best.epsilon <= mechanism.epsilon else None
-    return Bound(**vars(best), confidence=confidence, trade_off=trade_off)
+    return AuditResult(**vars(best), confidence=confidence, trade_off=trade_off)
 
 
-def rounds(draws: int | None, budget: int, dimension: int) -> list[int]:
+def rounds(draws_per_input: int | None, budget: int, dimension: int) -> list[int]:
     """Return the releases of either input in each round; the first round only chooses."""
-    if draws is not None:
-        return [draws // 2, draws - draws // 2]
+    if draws_per_input is not None:
+        return [draws_per_input // 2, draws_per_input - draws_per_input // 2]
     total = min(budget // (2 * dimension), MAX_DRAWS)
     sizes = [min(FIRST_DRAWS, total // 2)]
     while (left := total - sum(sizes)) > 0:
@@ -107,9 +108,9 @@ def rounds(draws: int | None, budget: int, dimension: int) -> list[int]:
     return sizes
 
 
-def _errors(tests: int, error: float) -> list[float]:
+def _errors(tested_rounds: int, error: float) -> list[float]:
     """Return each round's share of the error: half for the last round, equal parts for the others."""
-    return [error] if tests == 1 else [error / 2 / (tests - 1)] * (tests - 1) + [error / 2]
+    return [error] if tested_rounds == 1 else [error / 2 / (tested_rounds - 1)] * (tested_rounds - 1) + [error / 2]
 
 
 def _audit_rows(
@@ -135,30 +136,30 @@ def _audit_rows(
         thresholds = [candidate.threshold(size, delta, share) for candidate in candidates]
         chosen = int(np.argmax([threshold.promise for threshold in thresholds]))
         candidate, threshold = candidates[chosen], thresholds[chosen]
-        scores = {c.statistic: c.score for c in ([candidate] if is_last else candidates)}
+        scores = {c.score_name: c.score for c in ([candidate] if is_last else candidates)}
         fresh = score_releases(mechanism, candidate.pair, scores, 2 * size, generator)
-        findings.append(_test(candidate, threshold, fresh[candidate.statistic], delta, share))
+        findings.append(_bound_of_event(candidate, threshold, fresh[candidate.score_name], delta, share))
         if is_last or findings[-1].epsilon > mechanism.epsilon:
             break
-        candidates = [c.with_scores(*fresh[c.statistic]) for c in candidates]
-    first, second = (threshold.sign * side for side in fresh[candidate.statistic])
-    curve = candidate.curve(threshold).bound(first, second, curve_errors[number - 1])
+        candidates = [c.with_scores(*fresh[c.score_name]) for c in candidates]
+    first_scores, second_scores = (threshold.sign * side for side in fresh[candidate.score_name])
+    curve = candidate.curve(threshold).bound(first_scores, second_scores, curve_errors[number - 1])
     return max(findings, key=lambda finding: finding.epsilon), curve
 
 
-def _test(
+def _bound_of_event(
     candidate: Candidate, threshold: Threshold, scores: tuple[Array, Array], delta: float, error: float
 ) -> Finding:
     """Return the bound that the counts of an event in fresh scores prove."""
-    hits, misses = (int(np.count_nonzero(threshold.holds(side))) for side in scores)
+    true_positives, false_positives = (int(np.count_nonzero(threshold.holds(side))) for side in scores)
     rows = len(scores[0]), len(scores[1])
     event = candidate.event(threshold)
     return Finding(
-        epsilon=bound_from_counts(hits, misses, rows, delta, error),
+        epsilon=bound_from_counts(true_positives, false_positives, rows, delta, error),
         pair=event.pair.name,
-        statistic=event.statistic,
+        score_name=event.score_name,
         event=event.description,
-        first=hits / max(1, rows[0]),
-        second=misses / max(1, rows[1]),
+        first_rate=true_positives / max(1, rows[0]),
+        second_rate=false_positives / max(1, rows[1]),
         draws=sum(rows) // 2,
     )

@@ -18,12 +18,10 @@ about the call as a whole.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from leakboard.privacy.auditing.events import Array
 
 
 @dataclass(frozen=True)
@@ -36,12 +34,12 @@ class Finding:
     With delta above 0, the bound of an event of single rows assumes that rows of a call are independent.
     """
     pair: str
-    statistic: str
+    score_name: str
     event: str
-    first: float
+    first_rate: float
     """Share of the first input's releases in the event. For calls: share of calls with the first input that were
     guessed to have it."""
-    second: float
+    second_rate: float
     """Share of the second input's releases in the event. For calls: share of calls with the second input that were
     guessed to have the first."""
     draws: int
@@ -76,13 +74,14 @@ def log_ratios_from_counts(
         error: probability that a bound may be wrong.
     """
     if delta > 0:
-        p, q = low(true_positives, rows[0], error / 2), high(false_positives, rows[1], error / 2)
+        p = clopper_pearson_low(true_positives, rows[0], error / 2)
+        q = clopper_pearson_high(false_positives, rows[1], error / 2)
         return _log_ratio(p - delta, q)
-    share = low(true_positives, np.add(true_positives, false_positives), error)
+    share = clopper_pearson_low(true_positives, np.add(true_positives, false_positives), error)
     return _log_ratio(share, 1 - share)
 
 
-def low(counts: Array | float, draws: Array | float, error: float) -> Array:
+def clopper_pearson_low(counts: Array | float, draws: Array | float, error: float) -> Array:
     """Return the Clopper-Pearson lower bound of a probability, float64 like the counts; wrong with this error."""
     from scipy import stats
 
@@ -90,7 +89,7 @@ def low(counts: Array | float, draws: Array | float, error: float) -> Array:
     return np.where(np.greater(counts, 0), bounds, 0.0)
 
 
-def high(counts: Array | float, draws: Array | float, error: float) -> Array:
+def clopper_pearson_high(counts: Array | float, draws: Array | float, error: float) -> Array:
     """Return the Clopper-Pearson upper bound of a probability, float64 like the counts; wrong with this error."""
     from scipy import stats
 

@@ -75,40 +75,42 @@ class Calls:
         among calls where that row was public.
         """
         last, residuals, public = len(self.released) - 1, self.released - self.pair.first, self.public_noise
-        calls = np.arange(last + 1)
+        indices = np.arange(last + 1)
         yield from (public[:, i] for i in range(ROWS - 1))
-        for call in (np.abs(calls - 1), last - np.abs(last - calls - 1), self._nearest_calls()):
-            yield residuals[call, self.positions]
+        before, after = np.abs(indices - 1), last - np.abs(last - indices - 1)
+        for neighbour_calls in (before, after, self._nearest_calls()):
+            yield residuals[neighbour_calls, self.positions]
 
     def _nearest_calls(self) -> Array:
         """Return for each call the call of the other position whose first row came out nearest, int (n,)."""
         keys = self.released[:, 0, 0]
         nearest = np.empty(len(keys), int)
         for position in (1, 2):
-            calls, others = (np.flatnonzero(test) for test in (self.positions == position, self.positions != position))
+            indices, others = np.flatnonzero(self.positions == position), np.flatnonzero(self.positions != position)
             order = others[np.argsort(keys[others], kind="stable")]
-            rank = np.searchsorted(keys[order], keys[calls])
+            rank = np.searchsorted(keys[order], keys[indices])
             before, after = order[np.maximum(rank - 1, 0)], order[np.minimum(rank, len(order) - 1)]
-            before_is_nearer = np.abs(keys[before] - keys[calls]) < np.abs(keys[after] - keys[calls])
-            nearest[calls] = np.where(before_is_nearer, before, after)
+            before_is_nearer = np.abs(keys[before] - keys[indices]) < np.abs(keys[after] - keys[indices])
+            nearest[indices] = np.where(before_is_nearer, before, after)
         return nearest
 
 
-Statistic = Callable[[Calls], Array]
+StatisticFunction = Callable[[Calls], Array]
+"""Maps n calls to one number each, float64 (n,)."""
 
 
 @dataclass(frozen=True)
-class CallsTest:
+class CallsStatistic:
     """A statistic of calls, and the pair that it tells apart."""
 
     pair: Pair
     name: str
-    statistic: Statistic
+    function: StatisticFunction
     digits: int | None
 
     def score(self, calls: Calls) -> Array:
         """Return one number for each call, higher if its coin likelier chose the first input, float64 (n,)."""
-        scores = self.statistic(calls)
+        scores = self.function(calls)
         return scores if self.digits is None else round_to(scores, rounding_step(scores, self.digits))
 
 
@@ -116,7 +118,7 @@ def audit_calls(
     mechanism: Mechanism,
     pairs: Sequence[Pair],
     generator: np.random.Generator,
-    calls: int,
+    count: int,
     error: float,
     digits: int | None = DIGITS,
 ) -> Finding:
@@ -126,70 +128,71 @@ def audit_calls(
         mechanism: to audit.
         pairs: neighbours, vectors.
         generator: of coins and noise.
-        calls: number of tested calls.
+        count: number of tested calls.
         error: probability that the bound may be wrong.
         digits: digits of a score that count; None: all.
 
     Raises:
         ValueError: releases that are not finite.
     """
-    return run_test(mechanism, choose_test(mechanism, pairs, generator, calls, digits), calls, generator, error)
+    statistic = choose_statistic(mechanism, pairs, generator, count, digits)
+    return run_statistic(mechanism, statistic, count, generator, error)
 
 
-def run_test(
-    mechanism: Mechanism, test: CallsTest, calls: int, generator: np.random.Generator, error: float
+def run_statistic(
+    mechanism: Mechanism, statistic: CallsStatistic, count: int, generator: np.random.Generator, error: float
 ) -> Finding:
     """Return the bound of a test on fresh calls."""
-    released, coins = run_calls(mechanism, test.pair, calls, generator)
-    scores = test.score(released)
+    calls, coins = run_calls(mechanism, statistic.pair, count, generator)
+    scores = statistic.score(calls)
     bound = audit_scores(scores, coins, mechanism.delta, error)
     guessed_first = guess(scores, bound.guesses) == 1
-    first, second = (float(guessed_first[side].mean()) if side.any() else 0.0 for side in (coins, ~coins))
-    counts = f"{bound.right} right guesses of {bound.guesses}"
+    first_rate, second_rate = (float(guessed_first[side].mean()) if side.any() else 0.0 for side in (coins, ~coins))
+    guesses = f"{bound.right} right guesses of {bound.guesses}"
     return Finding(
         epsilon=bound.epsilon,
-        pair=f"{test.pair.name}: one row of {ROWS} in a call, beside rows like the first",
-        statistic=test.name,
-        event=f"{test.name}: {counts}, the highest and the lowest of {calls} calls",
-        first=first,
-        second=second,
-        draws=calls // 2,
+        pair=f"{statistic.pair.name}: one row of {ROWS} in a call, beside rows like the first",
+        score_name=statistic.name,
+        event=f"{statistic.name}: {guesses}, the highest and the lowest of {count} calls",
+        first_rate=first_rate,
+        second_rate=second_rate,
+        draws=count // 2,
     )
 
 
-def choose_test(
+def choose_statistic(
     mechanism: Mechanism,
     pairs: Sequence[Pair],
     generator: np.random.Generator,
-    calls: int,
+    count: int,
     digits: int | None = DIGITS,
-) -> CallsTest:
-    """Choose the statistic and pair with the largest bound on separate calls, about ``calls`` for each pair.
+) -> CallsStatistic:
+    """Choose the statistic and pair with the largest bound on separate calls, about ``count`` for each pair.
 
     Either input of each pair is tried as the public rows. The comparison uses the faster of the two theorems. With a
     delta of 1e-4 and more it misses statistics that decide only few calls.
     """
 
-    def bound(calls: int, guesses: int, right: int, error: float) -> float:
-        return one_run_bound(calls, guesses, right, mechanism.delta, error)
+    def bound(canaries: int, guesses: int, right: int, error: float) -> float:
+        return one_run_bound(canaries, guesses, right, mechanism.delta, error)
 
-    tests = []
+    candidates = []
     for pair in [ordered for unordered in pairs for ordered in (unordered, unordered.swapped())]:
         learned, (calls_to_choose, coins) = (
-            run_calls(mechanism, pair, max(8, calls // 4), generator) for _ in range(2)
+            run_calls(mechanism, pair, max(8, count // 4), generator) for _ in range(2)
         )
-        for name, statistic in _statistics(*learned).items():
-            test = CallsTest(pair, name, statistic, digits)
-            result = largest_bound(test.score(calls_to_choose), coins, bound)
-            tests.append((result.epsilon, result.right / result.guesses, test))
-    return max(tests, key=lambda entry: entry[:2])[2]
+        for name, function in _statistics(*learned).items():
+            statistic = CallsStatistic(pair, name, function, digits)
+            result = largest_bound(statistic.score(calls_to_choose), coins, bound)
+            candidates.append((result.epsilon, result.right / result.guesses, statistic))
+    return max(candidates, key=lambda entry: entry[:2])[2]
 
 
-def run_calls(mechanism: Mechanism, pair: Pair, calls: int, generator: np.random.Generator) -> tuple[Calls, Array]:
+def run_calls(mechanism: Mechanism, pair: Pair, count: int, generator: np.random.Generator) -> tuple[Calls, Array]:
     """Call a mechanism; return the calls, and for each whether its coin chose the first input, bool (n,)."""
-    coins = generator.random(calls) < 0.5
-    positions = 1 + np.arange(calls) % 2
-    released = np.empty((calls, ROWS, len(pair.first)))
+    coins = generator.random(count) < 0.5
+    positions = 1 + np.arange(count) % 2
+    released = np.empty((count, ROWS, len(pair.first)))
     for call, (coin, position) in enumerate(zip(coins, positions, strict=True)):
         rows = np.tile(pair.first, (ROWS, 1))
         rows[position] = pair.first if coin else pair.second
@@ -197,11 +200,11 @@ def run_calls(mechanism: Mechanism, pair: Pair, calls: int, generator: np.random
     return Calls(pair, finite(released), positions), coins
 
 
-def _statistics(calls: Calls, coins: Array) -> Mapping[str, Statistic]:
+def _statistics(calls: Calls, coins: Array) -> Mapping[str, StatisticFunction]:
     """Return statistics that are higher or lower for the first input; a classifier is trained on these calls."""
     first, second = calls.pair.first, calls.pair.second
     direction = first - second
-    statistics: dict[str, Statistic] = {
+    statistics: dict[str, StatisticFunction] = {
         "row less the likeliest noise": lambda calls: _less_noise(
             calls.decided, calls.possible_noises(), first, second
         ),

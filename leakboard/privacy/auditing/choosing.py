@@ -45,29 +45,32 @@ class Candidate:
     """A score of a pair, with its values so far for the first and the second input, float64 (n,) and (m,)."""
 
     pair: Pair
-    statistic: str
+    score_name: str
     score: Score
-    first: Array
-    second: Array
+    first_scores: Array
+    second_scores: Array
 
     def threshold(self, fresh: int, delta: float, error: float) -> Threshold:
         """Return the threshold that promises most on ``fresh`` releases of either input."""
-        return best_threshold(self.first, self.second, fresh, delta, error)
+        return best_threshold(self.first_scores, self.second_scores, fresh, delta, error)
 
     def event(self, threshold: Threshold) -> Event:
         """Return the event of a threshold."""
-        return Event(self.pair, self.statistic, self.score, threshold)
+        return Event(self.pair, self.score_name, self.score, threshold)
 
     def curve(self, threshold: Threshold) -> ScoreCurve:
         """Return tests for a trade-off curve of this score, on the side of a threshold."""
         sign = threshold.sign
-        return ScoreCurve(
-            lambda outputs: sign * self.score(outputs), curve_thresholds(sign * self.first, sign * self.second)
-        )
+        thresholds = curve_thresholds(sign * self.first_scores, sign * self.second_scores)
+        return ScoreCurve(lambda outputs: sign * self.score(outputs), thresholds)
 
-    def with_scores(self, first: Array, second: Array) -> Candidate:
+    def with_scores(self, first_scores: Array, second_scores: Array) -> Candidate:
         """Return the candidate with further values of its score."""
-        return replace(self, first=np.concatenate([self.first, first]), second=np.concatenate([self.second, second]))
+        return replace(
+            self,
+            first_scores=np.concatenate([self.first_scores, first_scores]),
+            second_scores=np.concatenate([self.second_scores, second_scores]),
+        )
 
 
 class ChosenEvent(NamedTuple):
@@ -103,7 +106,7 @@ def choose_candidates(
     mechanism: Mechanism,
     pairs: Sequence[Pair],
     generator: np.random.Generator,
-    draws: int,
+    draws_per_input: int,
     fresh: int,
     error: float,
     digits: int | None,
@@ -116,7 +119,7 @@ def choose_candidates(
         mechanism: to audit.
         pairs: neighbours.
         generator: of coins and noise.
-        draws: releases of either input to choose by.
+        draws_per_input: releases of each input to choose by.
         fresh: releases of either input that will test the event.
         error: of that test.
         digits: digits of a score that count; None: all.
@@ -124,55 +127,57 @@ def choose_candidates(
     Raises:
         ValueError: fewer than `MIN_DRAWS` draws for each pair, no pair, or releases that are not finite.
     """
-    if not pairs or draws // len(pairs) < MIN_DRAWS:
-        request = f"not {draws} draws for {len(pairs)} pairs"
+    if not pairs or draws_per_input // len(pairs) < MIN_DRAWS:
+        request = f"not {draws_per_input} draws for {len(pairs)} pairs"
         raise ValueError(f"an event is chosen on at least {MIN_DRAWS} draws for each pair, and one pair, {request}")
-    size = draws // 2 // len(pairs)
+    size = draws_per_input // 2 // len(pairs)
     all_candidates = [
         candidate for pair in pairs for candidate in _candidates_of_pair(mechanism, pair, generator, size, digits)
     ]
     ranked = _sorted(all_candidates, mechanism.delta, fresh, error)
     best = [candidate for candidate in ranked if candidate.pair is ranked[0].pair][:COMPARED]
-    compared = _with_more_draws(best, mechanism, draws - draws // 2, generator)
+    compared = _with_more_draws(best, mechanism, draws_per_input - draws_per_input // 2, generator)
     return _sorted(compared, mechanism.delta, fresh, error)[:KEPT]
 
 
-def confirm(mechanism: Mechanism, event: Event, draws: int, generator: np.random.Generator, error: float) -> float:
-    """Return the bound of an event on ``draws`` fresh releases of either input.
+def confirm(
+    mechanism: Mechanism, event: Event, draws_per_input: int, generator: np.random.Generator, error: float
+) -> float:
+    """Return the bound of an event on ``draws_per_input`` fresh releases of either input.
 
     An event that was chosen on dependent rows may promise more than it proves: noise that all rows of a call share can
     separate the inputs in one call and lift both above the threshold in another.
     """
     inputs = event.pair.first, event.pair.second
-    counts, rows = count_event(mechanism.release, inputs, event.holds, 2 * draws, generator)
+    counts, rows = count_event(mechanism.release, inputs, event.holds, 2 * draws_per_input, generator)
     return bound_from_counts(*counts, rows, mechanism.delta, error)
 
 
 def score_releases(
-    mechanism: Mechanism, pair: Pair, scores: Mapping[str, Score], draws: int, generator: np.random.Generator
+    mechanism: Mechanism, pair: Pair, scores: Mapping[str, Score], total_draws: int, generator: np.random.Generator
 ) -> dict[str, tuple[Array, Array]]:
-    """Return the scores of the first and of the second input in ``draws`` releases, float64 (n,) and (m,), by name."""
-    return answers_by_input(mechanism.release, (pair.first, pair.second), scores, draws, generator)
+    """Return the scores of each input in ``total_draws`` releases, float64 (n,) and (m,), by name."""
+    return answers_by_input(mechanism.release, (pair.first, pair.second), scores, total_draws, generator)
 
 
 def _candidates_of_pair(
-    mechanism: Mechanism, pair: Pair, generator: np.random.Generator, draws: int, digits: int | None
+    mechanism: Mechanism, pair: Pair, generator: np.random.Generator, draws_per_input: int, digits: int | None
 ) -> list[Candidate]:
     """Return every score of a pair, in both orders; the scores are learned on separate draws."""
-    size = min(MAX_LEARNED, draws, max(MIN_DRAWS, MAX_LEARNED_NUMBERS // len(pair.first)))
+    size = min(MAX_LEARNED, draws_per_input, max(MIN_DRAWS, MAX_LEARNED_NUMBERS // len(pair.first)))
     chunks = list(coin_flip_releases(mechanism.release, (pair.first, pair.second), 2 * size, generator))
-    first, second = (
+    first_releases, second_releases = (
         np.concatenate([outputs[coins == is_first] for outputs, coins in chunks]) for is_first in (True, False)
     )
-    scores = scores_of(mechanism, pair, first, second, digits)
-    values = score_releases(mechanism, pair, scores, 2 * draws, generator)
+    scores = scores_of(mechanism, pair, first_releases, second_releases, digits)
+    values = score_releases(mechanism, pair, scores, 2 * draws_per_input, generator)
     swapped = pair.swapped()
     return [
         candidate
-        for name, (first, second) in values.items()
+        for name, (first_scores, second_scores) in values.items()
         for candidate in (
-            Candidate(pair, name, scores[name], first, second),
-            Candidate(swapped, name, scores[name], second, first),
+            Candidate(pair, name, scores[name], first_scores, second_scores),
+            Candidate(swapped, name, scores[name], second_scores, first_scores),
         )
     ]
 
@@ -183,32 +188,32 @@ def _sorted(candidates: list[Candidate], delta: float, fresh: int, error: float)
 
 
 def _with_more_draws(
-    candidates: Sequence[Candidate], mechanism: Mechanism, draws: int, generator: np.random.Generator
+    candidates: Sequence[Candidate], mechanism: Mechanism, draws_per_input: int, generator: np.random.Generator
 ) -> list[Candidate]:
     """Return candidates of one pair with the scores of further draws."""
-    scores = {candidate.statistic: candidate.score for candidate in candidates}
-    values = score_releases(mechanism, candidates[0].pair, scores, 2 * draws, generator)
-    return [candidate.with_scores(*values[candidate.statistic]) for candidate in candidates]
+    scores = {candidate.score_name: candidate.score for candidate in candidates}
+    values = score_releases(mechanism, candidates[0].pair, scores, 2 * draws_per_input, generator)
+    return [candidate.with_scores(*values[candidate.score_name]) for candidate in candidates]
 
 
-def best_threshold(first: Array, second: Array, fresh: int, delta: float, error: float) -> Threshold:
+def best_threshold(first_scores: Array, second_scores: Array, fresh: int, delta: float, error: float) -> Threshold:
     """Return the threshold that promises most on ``fresh`` releases of either input.
 
     Args:
-        first: scores of the first input, (n,).
-        second: scores of the second, (m,).
+        first_scores: of the first input, (n,).
+        second_scores: of the second, (m,).
         fresh: releases of either input that will test it.
         delta: of the claim.
         error: of that test.
     """
-    first, second = np.sort(first), np.sort(second)
-    values = _threshold_values(np.sort(np.concatenate([first, second])))
+    first_scores, second_scores = np.sort(first_scores), np.sort(second_scores)
+    values = _threshold_values(np.sort(np.concatenate([first_scores, second_scores])))
     best = []
     for above in (True, False):
-        p = _counts(first, values, above) / len(first)
-        q = np.maximum(_counts(second, values, above) / len(second), _tail(second, values, above))
-        low_p = np.maximum(p - CAUTION * np.sqrt(p / len(first)), 0.0)
-        high_q = np.minimum(q + CAUTION * np.sqrt(q / len(second)), 1.0)
+        p = _counts(first_scores, values, above) / len(first_scores)
+        q = np.maximum(_counts(second_scores, values, above) / len(second_scores), _tail(second_scores, values, above))
+        low_p = np.maximum(p - CAUTION * np.sqrt(p / len(first_scores)), 0.0)
+        high_q = np.minimum(q + CAUTION * np.sqrt(q / len(second_scores)), 1.0)
         promises = log_ratios_from_counts(low_p * fresh, high_q * fresh, (fresh, fresh), delta, error)
         i = int(np.argmax(promises))
         best.append(Threshold(float(values[i]), above, float(promises[i])))

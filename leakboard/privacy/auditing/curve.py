@@ -20,14 +20,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from leakboard.privacy.auditing.bound import high
-
-Array = NDArray[Any]
+from leakboard.privacy.auditing.bound import clopper_pearson_high
+from leakboard.privacy.auditing.events import Array
 
 POINTS = 24
 """Number of thresholds: half at equal steps of the rank, half in the tail of few false positives."""
@@ -60,34 +57,36 @@ class ScoreCurve:
     thresholds: Array
     """float64 (k,)."""
 
-    def bound(self, first: Array, second: Array, error: float) -> TradeOff:
+    def bound(self, first_scores: Array, second_scores: Array, error: float) -> TradeOff:
         """Return the `trade_off_bound` of fresh scores of either input."""
-        return trade_off_bound(first, second, self.thresholds, error)
+        return trade_off_bound(first_scores, second_scores, self.thresholds, error)
 
 
-def curve_thresholds(first: Array, second: Array) -> Array:
+def curve_thresholds(first_scores: Array, second_scores: Array) -> Array:
     """Return thresholds for a curve, float64 (k,), from scores of draws that the curve will not count."""
     ranks = np.linspace(0, 1, POINTS // 2 + 2)[1:-1]
-    rarest = min(0.5, 20 / len(second))
+    rarest = min(0.5, 20 / len(second_scores))
     tail = 1 - np.geomspace(rarest, 0.5, POINTS // 2)
-    return np.unique(np.concatenate([np.quantile(np.concatenate([first, second]), ranks), np.quantile(second, tail)]))
+    both = np.concatenate([first_scores, second_scores])
+    return np.unique(np.concatenate([np.quantile(both, ranks), np.quantile(second_scores, tail)]))
 
 
-def trade_off_bound(first: Array, second: Array, thresholds: Array, error: float) -> TradeOff:
+def trade_off_bound(first_scores: Array, second_scores: Array, thresholds: Array, error: float) -> TradeOff:
     """Return the curve of fresh scores, which are higher if the first input is likelier.
 
     Args:
-        first: scores of the first input, (n,).
-        second: scores of the second, (m,).
+        first_scores: scores of the first input, (n,).
+        second_scores: scores of the second, (m,).
         thresholds: float (k,), fixed without these scores.
         error: probability that any number of the result may be wrong.
     """
     from scipy import special
 
     share = error / (2 * len(thresholds))
-    negatives = np.searchsorted(np.sort(first), thresholds, "left")
-    positives = len(second) - np.searchsorted(np.sort(second), thresholds, "left")
-    a, b = high(positives, len(second), share), high(negatives, len(first), share)
+    negatives = np.searchsorted(np.sort(first_scores), thresholds, "left")
+    positives = len(second_scores) - np.searchsorted(np.sort(second_scores), thresholds, "left")
+    a = clopper_pearson_high(positives, len(second_scores), share)
+    b = clopper_pearson_high(negatives, len(first_scores), share)
     corners = _hull(np.concatenate([[0.0], a, [1.0]]), np.concatenate([[1.0], b, [0.0]]))
     widths, heights = np.diff(corners[:, 0]), -np.diff(corners[:, 1])
     mu = max(0.0, float(np.max(special.ndtri(1 - a) - special.ndtri(b))))

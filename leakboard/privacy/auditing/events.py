@@ -54,7 +54,7 @@ class Event:
     """A pair, a named score and a threshold."""
 
     pair: Pair
-    statistic: str
+    score_name: str
     score: Score
     threshold: Threshold
 
@@ -65,7 +65,7 @@ class Event:
     @property
     def description(self) -> str:
         """The event in words."""
-        return f"{self.statistic} {'>=' if self.threshold.above else '<'} {self.threshold.value:.6g}"
+        return f"{self.score_name} {'>=' if self.threshold.above else '<'} {self.threshold.value:.6g}"
 
 
 def corners(dimensions: int, dtype: Any = np.float64) -> list[Pair]:

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leakboard.privacy.auditing.events import Array
 from leakboard.privacy.auditing.one_run import ERROR, check_error
-from leakboard.privacy.auditing.one_run_curve import epsilon_bound
+from leakboard.privacy.auditing.one_run_curve import best_one_run_bound
 
-Array = NDArray[Any]
-Bound = Callable[[int, int, int, float], float]
+BoundFunction = Callable[[int, int, int, float], float]
 """Maps canaries, guesses, right guesses and an error to a lower bound on epsilon, wrong with at most that error."""
 
 SHARES = (0.9, 0.5, 0.25, 0.1, 0.05, 0.02)
@@ -75,7 +74,7 @@ def audit_scores(
     *,
     group: int = 1,
 ) -> OneRunBound:
-    """Return the largest `epsilon_bound` over several numbers of guesses.
+    """Return the largest `best_one_run_bound` over several numbers of guesses.
 
     Args:
         scores: float (m,), higher if a canary is more likely included; computed without the coins.
@@ -90,13 +89,13 @@ def audit_scores(
     """
 
     def bound(canaries: int, guesses: int, right: int, error: float) -> float:
-        return epsilon_bound(canaries, guesses, right, delta, error, group=group)
+        return best_one_run_bound(canaries, guesses, right, delta, error, group=group)
 
     return largest_bound(scores, included, bound, error, shares)
 
 
 def largest_bound(
-    scores: Array, included: Array, bound: Bound, error: float = ERROR, shares: Sequence[float] = SHARES
+    scores: Array, included: Array, bound: BoundFunction, error: float = ERROR, shares: Sequence[float] = SHARES
 ) -> OneRunBound:
     """Return the largest bound over several numbers of guesses, as `audit_scores`, for any theorem ``bound``.
 

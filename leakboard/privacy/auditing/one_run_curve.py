@@ -39,7 +39,7 @@ Curve = Callable[[float], float]
 """
 
 
-def approximate_curve(epsilon: float, delta: float) -> Curve:
+def epsilon_delta_curve(epsilon: float, delta: float) -> Curve:
     """Return g of (epsilon, delta)-privacy (Wasserman and Zhou 2010; Dong, Roth and Su 2022, proposition 2.5)."""
     fall, rise = float(np.exp(-epsilon)), float(np.exp(epsilon))
     return lambda p: max(0.0, fall * (p - delta), 1 - delta - rise * (1 - p))
@@ -72,7 +72,7 @@ def refuted(canaries: int, guesses: int, right: int, curve: Curve, error: float,
     return False
 
 
-def epsilon_bound(
+def best_one_run_bound(
     canaries: int, guesses: int, right: int, delta: float, error: float = ERROR, *, group: int = 1
 ) -> float:
     """Return the largest epsilon that this theorem or `one_run_bound` refutes at ``error``, or 0.
@@ -99,7 +99,7 @@ def epsilon_bound(
         return simple
 
     def excluded(epsilon: float) -> bool:
-        return refuted(canaries, guesses, right, approximate_curve(epsilon, delta), error, group=group)
+        return refuted(canaries, guesses, right, epsilon_delta_curve(epsilon, delta), error, group=group)
 
     if not excluded(0.0):
         return simple

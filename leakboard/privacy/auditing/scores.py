@@ -35,15 +35,15 @@ MIN_RELEASES_FOR_TREES = 2_000
 
 
 def scores_of(
-    mechanism: Mechanism, pair: Pair, first: Array, second: Array, digits: int | None = DIGITS
+    mechanism: Mechanism, pair: Pair, first_releases: Array, second_releases: Array, digits: int | None = DIGITS
 ) -> dict[str, Score]:
     """Return scores that may tell the pair apart, by name.
 
     Args:
         mechanism: may know its density ratio.
         pair: the two inputs.
-        first: releases of the first input to learn from, float (n, d).
-        second: releases of the second input, float (m, d).
+        first_releases: releases of the first input to learn from, float (n, d).
+        second_releases: releases of the second input, float (m, d).
         digits: digits of a score that count; None: all.
     """
     scores: dict[str, Score] = {
@@ -51,20 +51,20 @@ def scores_of(
         "mean above the minimum": lambda outputs: outputs.mean(1) - outputs.min(1),
         "smallest coordinate": lambda outputs: outputs.min(1),
         "largest coordinate": lambda outputs: outputs.max(1),
-        "learned classifier": fisher(first, second),
+        "learned classifier": fisher(first_releases, second_releases),
     }
     before, after = mechanism.vector_of(pair.first), mechanism.vector_of(pair.second)
     direction = None
     if before is not None and after is not None:
         direction = after - before
         scores["projection on the difference"] = lambda outputs: outputs @ direction
-        if mechanism.log_ratio(first[:1], before, after) is not None:
+        if mechanism.log_ratio(first_releases[:1], before, after) is not None:
             scores["likelihood ratio"] = _finite_log_ratio(mechanism, before, after)
-    size = min(len(first), len(second))
-    scores |= learned_scores(first[:size], second[:size], direction)
+    size = min(len(first_releases), len(second_releases))
+    scores |= learned_scores(first_releases[:size], second_releases[:size], direction)
     if digits is None:
         return scores
-    both = np.concatenate([first, second])
+    both = np.concatenate([first_releases, second_releases])
     return {name: _rounded(score, rounding_step(score(both), digits)) for name, score in scores.items()}
 
 
@@ -88,22 +88,22 @@ def _rounded(score: Score, step: float) -> Score:
     return lambda outputs: round_to(score(outputs), step)
 
 
-def _finite_log_ratio(mechanism: Mechanism, first: Array, second: Array) -> Score:
+def _finite_log_ratio(mechanism: Mechanism, first_input: Array, second_input: Array) -> Score:
     def score(outputs: Array) -> Array:
-        ratio = mechanism.log_ratio(outputs, first, second)
+        ratio = mechanism.log_ratio(outputs, first_input, second_input)
         assert ratio is not None, "it was known for the first output"
         return np.nan_to_num(ratio, nan=0.0, posinf=CERTAIN, neginf=-CERTAIN)
 
     return score
 
 
-def fisher(first: Array, second: Array) -> Score:
+def fisher(first_releases: Array, second_releases: Array) -> Score:
     """Train the discriminant of Fisher (1936) with a shrunken covariance (Ledoit and Wolf 2004)."""
     from scipy import linalg
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-    labels = np.repeat([0, 1], [len(first), len(second)])
-    outputs = np.concatenate([first, second])
+    labels = np.repeat([0, 1], [len(first_releases), len(second_releases)])
+    outputs = np.concatenate([first_releases, second_releases])
     spread = outputs.std(0)
     varying = spread > 1e-12 * np.abs(outputs).max(initial=1e-300)
     if not varying.any():
@@ -116,40 +116,42 @@ def fisher(first: Array, second: Array) -> Score:
     return lambda outputs: outputs[:, varying] @ weights
 
 
-def learned_scores(first: Array, second: Array, direction: Array | None) -> dict[str, Score]:
+def learned_scores(first_releases: Array, second_releases: Array, direction: Array | None) -> dict[str, Score]:
     """Learn scores that are higher for releases of the first input, by name.
 
     Args:
-        first: releases of the first input, float (n, d).
-        second: as many of the second.
+        first_releases: releases of the first input, float (n, d).
+        second_releases: as many of the second.
         direction: second input minus first, float (d,); None if unknown. The table for all coordinates leaves out
             those that are 0 here.
     """
-    if direction is None or len(direction) != first.shape[1] or not direction.any():
-        direction = second.mean(0) - first.mean(0)
+    if direction is None or len(direction) != first_releases.shape[1] or not direction.any():
+        direction = second_releases.mean(0) - first_releases.mean(0)
     if not direction.any():
-        direction = np.ones(first.shape[1])
-    half, tables = len(first) // 2, {}
+        direction = np.ones(first_releases.shape[1])
+    half, tables = len(first_releases) // 2, {}
+    for_tables = first_releases[:half], second_releases[:half]
+    for_trees = first_releases[half:], second_releases[half:]
     for monotone in (False, True):
         suffix = ", monotone" if monotone else ""
-        tables[f"density ratios of the coordinates{suffix}"] = _table_each(first[:half], second[:half], monotone)
-        if first.shape[1] > 1:
-            shared = _shared_table(first[:half], second[:half], direction, monotone)
+        tables[f"density ratios of the coordinates{suffix}"] = _table_each(*for_tables, monotone)
+        if first_releases.shape[1] > 1:
+            shared = _shared_table(*for_tables, direction, monotone)
             tables[f"density ratio of all coordinates{suffix}"] = shared
-    if len(first) < MIN_RELEASES_FOR_TREES:
+    if len(first_releases) < MIN_RELEASES_FOR_TREES:
         return tables
-    return {**tables, "boosted trees": _trees(first[half:], second[half:], direction, list(tables.values()))}
+    return {**tables, "boosted trees": _trees(*for_trees, direction, list(tables.values()))}
 
 
-def _table_each(first: Array, second: Array, monotone: bool) -> Score:
+def _table_each(first_releases: Array, second_releases: Array, monotone: bool) -> Score:
     """Learn the sum of the log density ratios of the coordinates, with a table for each."""
-    learned = [_table(*sides, monotone) for sides in zip(first.T, second.T, strict=True)]
+    learned = [_table(*sides, monotone) for sides in zip(first_releases.T, second_releases.T, strict=True)]
     low, steps, tables = (np.stack(part) for part in zip(*learned, strict=True))
-    offsets = np.arange(first.shape[1]) * CELLS
+    offsets = np.arange(first_releases.shape[1]) * CELLS
     return lambda outputs: tables.ravel().take(_cells(outputs, low, steps) + offsets).sum(1)
 
 
-def _shared_table(first: Array, second: Array, direction: Array, monotone: bool) -> Score:
+def _shared_table(first_releases: Array, second_releases: Array, direction: Array, monotone: bool) -> Score:
     """Learn the sum of the log density ratios of the coordinates that differ, with one table for all of them.
 
     The signs of the coordinates are turned so that all differ in the same direction.
@@ -161,8 +163,11 @@ def _shared_table(first: Array, second: Array, direction: Array, monotone: bool)
         turned: Array = outputs[:, differing] * signs
         return turned
 
-    centre = np.median(turned(np.concatenate([first, second])), axis=0)
-    low, step, table = _table((turned(first) - centre).ravel(), (turned(second) - centre).ravel(), monotone)
+    centre = np.median(turned(np.concatenate([first_releases, second_releases])), axis=0)
+    first_values, second_values = (
+        (turned(releases) - centre).ravel() for releases in (first_releases, second_releases)
+    )
+    low, step, table = _table(first_values, second_values, monotone)
     return lambda outputs: table.take(_cells(turned(outputs), low + centre, step)).sum(1)
 
 
@@ -170,7 +175,7 @@ def _cells(outputs: Array, low: Array, steps: Array) -> Array:
     return np.clip((outputs - low) / steps, 0, CELLS - 1).astype(np.intp)
 
 
-def _table(first: Array, second: Array, monotone: bool) -> tuple[Array, Array, Array]:
+def _table(first_values: Array, second_values: Array, monotone: bool) -> tuple[Array, Array, Array]:
     """Return the least value, the width of a cell, and the log density ratio in each cell, from values (n,) of either.
 
     The ratio of a bin is placed at the mean of its values and interpolated in between. Values that many releases share,
@@ -181,19 +186,19 @@ def _table(first: Array, second: Array, monotone: bool) -> tuple[Array, Array, A
     """
     from sklearn.isotonic import isotonic_regression
 
-    both = np.sort(np.concatenate([first, second]))
-    bins = int(np.clip(len(first) // RELEASES_PER_BIN, 2, MAX_BINS))
+    both = np.sort(np.concatenate([first_values, second_values]))
+    bins = int(np.clip(len(first_values) // RELEASES_PER_BIN, 2, MAX_BINS))
     edges = np.unique(both[np.linspace(0, len(both) - 1, bins + 1).astype(int)][1:-1])
-    bin_of = [np.searchsorted(edges, side, "right") for side in (first, second)]
+    bin_of = [np.searchsorted(edges, side, "right") for side in (first_values, second_values)]
     counts = np.array([np.bincount(numbers, minlength=len(edges) + 1) for numbers in bin_of])
-    sums = np.bincount(np.concatenate(bin_of), np.concatenate([first, second]), len(edges) + 1)
+    sums = np.bincount(np.concatenate(bin_of), np.concatenate([first_values, second_values]), len(edges) + 1)
     filled = counts.sum(0) > 0  # no value is before an edge that is the least value
     middles = sums[filled] / counts.sum(0)[filled]
     counts = counts[:, filled] + 1
     total = counts.sum(0)
     share = counts[0] / total
     if monotone:
-        rising = bool(first.mean() > second.mean())
+        rising = bool(first_values.mean() > second_values.mean())
         share = isotonic_regression(share, sample_weight=total, increasing=rising)
     inner = np.quantile(both, [1e-4, 1 - 1e-4]) if len(both) > 1e4 else both[[0, -1]]
     step = float(inner[1] - inner[0]) / CELLS or 1.0
@@ -202,12 +207,12 @@ def _table(first: Array, second: Array, monotone: bool) -> tuple[Array, Array, A
     return np.asarray(inner[0], np.float64), np.asarray(step), log_ratios
 
 
-def _trees(first: Array, second: Array, direction: Array, scores: list[Score]) -> Score:
+def _trees(first_releases: Array, second_releases: Array, direction: Array, scores: list[Score]) -> Score:
     """Train boosted trees over other scores, the projection, norms, and the coordinates themselves if they are few."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    centre = np.median(np.concatenate([first, second]), axis=0)
-    raw = slice(0, first.shape[1] if first.shape[1] <= 8 else 0)
+    centre = np.median(np.concatenate([first_releases, second_releases]), axis=0)
+    raw = slice(0, first_releases.shape[1] if first_releases.shape[1] <= 8 else 0)
 
     def summaries(outputs: Array) -> Array:
         away = np.abs(outputs - centre)
@@ -218,6 +223,6 @@ def _trees(first: Array, second: Array, direction: Array, scores: list[Score]) -
     model = HistGradientBoostingClassifier(
         max_iter=40, max_leaf_nodes=8, learning_rate=0.15, min_samples_leaf=100, early_stopping=False, random_state=0
     )
-    labels = np.repeat([1, 0], [len(first), len(second)])
-    model.fit(summaries(np.concatenate([first, second])), labels)
+    labels = np.repeat([1, 0], [len(first_releases), len(second_releases)])
+    model.fit(summaries(np.concatenate([first_releases, second_releases])), labels)
     return lambda outputs: model.decision_function(summaries(outputs))

@@ -6,16 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from leakboard.privacy.auditing.events import Array, Score
+
 Release = Callable[[Array, np.random.Generator], Array]
 """Releases rows of inputs, with noise from the generator."""
-Question = Callable[[Array], Array]
-"""Maps releases (n, d) to one number or bool each, (n,)."""
 
 VALUES_AT_ONCE = 1 << 18
 """Released values in memory at once: as many as fit in a processor's cache."""
@@ -24,7 +21,7 @@ TEXTS_AT_ONCE = 8_192
 LARGEST_NUMBER = 1e150
 """Largest allowed number in a release: its square is finite."""
 
-MIN_CALLS, MAX_CALLS = 16, 4_000
+MIN_CALLS, WANTED_CALLS = 16, 4_000
 """Number of calls that the rows are spread over: with few calls, noise that a call's rows share could decide which
 event is chosen."""
 MIN_ROWS = 16
@@ -35,31 +32,32 @@ many texts at once; there, rare noise that a call shares can decide which event 
 def count_event(
     release: Release,
     inputs: tuple[Array, Array],
-    holds: Question,
-    draws: int,
+    holds: Score,
+    total_draws: int,
     generator: np.random.Generator,
 ) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Count in ``draws`` releases the rows of each input in an event, and all rows of each input.
+    """Count in ``total_draws`` releases the rows of each input in an event, and all rows of each input.
 
     Raises:
         ValueError: a release is not finite, or the event is not one bool for each release.
     """
-    questions = {"event": one_answer_each(holds, bool)}
-    first, second = answers_by_input(release, inputs, questions, draws, generator)["event"]
-    return (int(np.count_nonzero(first)), int(np.count_nonzero(second))), (len(first), len(second))
+    scores = {"event": one_answer_each(holds, bool)}
+    in_event = answers_by_input(release, inputs, scores, total_draws, generator)["event"]
+    first_count, second_count = (int(np.count_nonzero(answers)) for answers in in_event)
+    return (first_count, second_count), (len(in_event[0]), len(in_event[1]))
 
 
-def one_answer_each(question: Question, kind: type[bool | float]) -> Question:
-    """Return the question with a check of its answers: one bool, or one finite number, for each release.
+def one_answer_each(score: Score, kind: type[bool | float]) -> Score:
+    """Return the score with a check of its answers: one bool, or one finite number, for each release.
 
-    The returned question raises ValueError on other answers.
+    The returned score raises ValueError on other answers.
     """
     kinds, rule = "fiub", "a score is one finite number for each release"
     if kind is bool:
         kinds, rule = "b", "an event is one bool for each release"
 
     def checked(outputs: Array) -> Array:
-        answer = np.asarray(question(outputs))
+        answer = np.asarray(score(outputs))
         if answer.shape != (len(outputs),) or answer.dtype.kind not in kinds:
             raise ValueError(f"{rule}, not {answer.dtype} of shape {answer.shape}")
         if not np.isfinite(answer).all():
@@ -72,37 +70,37 @@ def one_answer_each(question: Question, kind: type[bool | float]) -> Question:
 def answers_by_input(
     release: Release,
     inputs: tuple[Array, Array],
-    questions: Mapping[str, Question],
-    draws: int,
+    scores: Mapping[str, Score],
+    total_draws: int,
     generator: np.random.Generator,
 ) -> dict[str, tuple[Array, Array]]:
-    """Return each question's answers for rows of the first input, (n,), and of the second, (m,), by name.
+    """Return each score's answers for rows of the first input, (n,), and of the second, (m,), by name.
 
     Args:
         release: the mechanism.
         inputs: the first and the second.
-        questions: by name.
-        draws: n + m.
+        scores: by name.
+        total_draws: n + m.
         generator: of coins and noise.
 
     Raises:
-        ValueError: a release is not finite, or a question raises it.
+        ValueError: a release is not finite, or a score raises it.
     """
-    parts: dict[str, list[Array]] = {name: [] for name in questions}
+    parts: dict[str, list[Array]] = {name: [] for name in scores}
     coins: list[Array] = []
-    for outputs, chunk in coin_flip_releases(release, inputs, draws, generator):
+    for outputs, chunk in coin_flip_releases(release, inputs, total_draws, generator):
         coins.append(chunk)
-        for name, question in questions.items():
-            parts[name].append(question(outputs))
+        for name, score in scores.items():
+            parts[name].append(score(outputs))
     is_first = np.concatenate(coins)
     answers = {name: np.concatenate(chunks) for name, chunks in parts.items()}
     return {name: (answer[is_first], answer[~is_first]) for name, answer in answers.items()}
 
 
 def coin_flip_releases(
-    release: Release, inputs: tuple[Array, Array], draws: int, generator: np.random.Generator
+    release: Release, inputs: tuple[Array, Array], total_draws: int, generator: np.random.Generator
 ) -> Iterator[tuple[Array, Array]]:
-    """Yield ``draws`` releases in chunks, float (n, d), and whether each is of the first input, bool (n,).
+    """Yield ``total_draws`` releases in chunks, float (n, d), and whether each is of the first input, bool (n,).
 
     The rows come from many calls. A fair coin decides for each row which input it is, so noise that all rows of a call
     share reveals no coin.
@@ -111,12 +109,12 @@ def coin_flip_releases(
         ValueError: a release is not finite.
     """
     first, second = inputs
-    most = 1 if first.dtype == object else MAX_CALLS // MIN_CALLS  # encoders take many texts at once
-    calls = MIN_CALLS * max(1, min(most, draws // (MIN_ROWS * MIN_CALLS)))
-    rows = min(_rows_at_once(first), -(-draws // calls))
+    calls_factor = 1 if first.dtype == object else WANTED_CALLS // MIN_CALLS  # encoders take many texts at once
+    calls = MIN_CALLS * max(1, min(calls_factor, total_draws // (MIN_ROWS * MIN_CALLS)))
+    rows = min(_rows_at_once(first), -(-total_draws // calls))
     at_once = max(1, _rows_at_once(first) // rows) * rows
-    for start in range(0, draws, at_once):
-        coins = generator.random(min(at_once, draws - start)) < 0.5
+    for start in range(0, total_draws, at_once):
+        coins = generator.random(min(at_once, total_draws - start)) < 0.5
         values = np.where(coins[:, None], first, second)
         released = [release(values[i : i + rows], generator) for i in range(0, len(values), rows)]
         yield finite(np.concatenate(released)), coins

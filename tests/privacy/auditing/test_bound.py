@@ -109,18 +109,18 @@ class TestTrials:
         assert abs(coins.mean() - 0.5) < 4 * 0.5 / math.sqrt(600_000)
         assert abs(np.mean(coins[1:] == coins[:-1]) - 0.5) < 4 * 0.5 / math.sqrt(600_000)
 
-    @pytest.mark.parametrize("most", [trials.MAX_CALLS, trials.MIN_CALLS])
-    def test_rows_are_of_many_calls(self, most, monkeypatch):
+    @pytest.mark.parametrize("wanted", [trials.WANTED_CALLS, trials.MIN_CALLS])
+    def test_rows_are_of_many_calls(self, wanted, monkeypatch):
         """Each row of a call with shared noise is sound by itself, so it proves at most epsilon.
 
         With few calls, one lucky draw of the noise proves anything.
         """
-        monkeypatch.setattr(trials, "MAX_CALLS", most)
+        monkeypatch.setattr(trials, "WANTED_CALLS", wanted)
         threshold = Threshold(6.0, above=True, promise=5.0)
         event = Event(corners(2)[0].swapped(), "sum", lambda outputs: outputs.sum(1), threshold)
         bounds = [confirm(SharedByRows(1.0), event, 30_000, np.random.default_rng(seed), 0.05) for seed in range(10)]
-        assert (max(bounds) > 5) == (most == trials.MIN_CALLS)
-        assert most == trials.MIN_CALLS or max(bounds) <= 1.2
+        assert (max(bounds) > 5) == (wanted == trials.MIN_CALLS)
+        assert wanted == trials.MIN_CALLS or max(bounds) <= 1.2
 
     @pytest.mark.parametrize(
         ("draws", "calls"),

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from leakboard.privacy.auditing.audit import audit
-from leakboard.privacy.auditing.calls import ROWS, CallsTest, audit_calls, run_calls
+from leakboard.privacy.auditing.calls import ROWS, CallsStatistic, audit_calls, run_calls
 from leakboard.privacy.auditing.events import corners
 from leakboard.privacy.mechanisms.broken import HalvedOutput, RandomBits
 from leakboard.privacy.mechanisms.broken_calls import BROKEN_CALLS, SOUND_CALLS, SeedUsedTwice, SharedByRows
@@ -37,7 +37,7 @@ def test_row_by_row_they_look_sound(control):
 @pytest.mark.parametrize(("digits", "distinct"), [(9, 3), (None, 4)])
 def test_rounding_errors_are_no_scores(digits, distinct):
     scores = np.array([0.3, 0.1 + 0.2, 1.0, -1.0])
-    assert len(np.unique(CallsTest(PAIRS[0], "given", lambda calls: scores, digits).score(None))) == distinct
+    assert len(np.unique(CallsStatistic(PAIRS[0], "given", lambda calls: scores, digits).score(None))) == distinct
 
 
 @pytest.mark.parametrize("mechanism", SOUND, ids=lambda mechanism: type(mechanism).__name__)

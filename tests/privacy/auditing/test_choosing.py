@@ -99,7 +99,7 @@ class TestCandidates:
             laplace, corners(16), np.random.default_rng(0), 10_000, fresh=1_000_000, error=0.05, digits=9
         )
         assert len(kept) == choosing.KEPT
-        assert ("density ratio" in kept[0].statistic) == (compared > choosing.KEPT)
+        assert ("density ratio" in kept[0].score_name) == (compared > choosing.KEPT)
 
     @pytest.mark.parametrize("known", [True, False])
     def test_infinite_ratios_of_a_known_density_are_finite_scores(self, known):
@@ -112,8 +112,8 @@ class TestCandidates:
 
         uniform = mechanism(lambda rng, shape: rng.uniform(-3, 3, shape), log_ratio)
         candidates = choosing.choose_candidates(uniform, corners(2)[:1], np.random.default_rng(0), 4000, 4000, 0.05, 9)
-        assert ("likelihood ratio" in {candidate.statistic for candidate in candidates}) == known
-        assert np.isfinite(candidates[0].first).all()
+        assert ("likelihood ratio" in {candidate.score_name for candidate in candidates}) == known
+        assert np.isfinite(candidates[0].first_scores).all()
 
 
 class TestThresholds:

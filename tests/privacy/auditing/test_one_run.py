@@ -8,7 +8,7 @@ from scipy import stats
 
 from leakboard.privacy.auditing.guesses import SHARES, audit_scores, guess
 from leakboard.privacy.auditing.one_run import one_run_bound, p_value
-from leakboard.privacy.auditing.one_run_curve import approximate_curve, refuted
+from leakboard.privacy.auditing.one_run_curve import epsilon_delta_curve, refuted
 
 RUNS = 200
 
@@ -75,7 +75,7 @@ class TestPValue:
             ]
             most = max(each.sf(v - 1), *leaks)
             assert p_value(m, m, v, epsilon, delta) >= most - 1e-12
-            assert not refuted(m, m, v, approximate_curve(epsilon, delta), most - 1e-9)
+            assert not refuted(m, m, v, epsilon_delta_curve(epsilon, delta), most - 1e-9)
 
     def test_a_group_has_the_deltas_of_its_chain(self):
         epsilon, delta = 0.4, 1e-4

@@ -11,7 +11,7 @@ from scipy import optimize, special, stats
 from leakboard.privacy.auditing import one_run
 from leakboard.privacy.auditing.guesses import SHARES, largest_bound
 from leakboard.privacy.auditing.one_run import one_run_bound
-from leakboard.privacy.auditing.one_run_curve import approximate_curve, epsilon_bound, refuted
+from leakboard.privacy.auditing.one_run_curve import best_one_run_bound, epsilon_delta_curve, refuted
 from leakboard.privacy.mechanisms.textbook import gaussian_delta
 
 PROFILE = {0.0: 0.3, 0.5: 0.15, 1.0: 0.06, 2.0: 0.01}
@@ -25,7 +25,7 @@ def gaussian_curve(mu):
 
 def profile_curve(profile):
     """Return g of a training that is private for each of several (epsilon, delta)."""
-    curves = [approximate_curve(*pair) for pair in profile.items()]
+    curves = [epsilon_delta_curve(*pair) for pair in profile.items()]
     return lambda p: max(curve(p) for curve in curves)
 
 
@@ -70,16 +70,16 @@ def largest_tail(m, r, v, profile, every_set):
 class TestTheorem:
     def test_one_coin_is_guessed_as_often_as_the_curve_allows(self):
         """Randomised response: with probability e**epsilon / (1 + e**epsilon); Gaussian noise: Phi(mu / 2)."""
-        assert p_value(1, 1, 1, approximate_curve(math.log(3), 0.0)) == pytest.approx(3 / 4)
+        assert p_value(1, 1, 1, epsilon_delta_curve(math.log(3), 0.0)) == pytest.approx(3 / 4)
         assert p_value(1, 1, 1, gaussian_curve(1.7)) == pytest.approx(stats.norm.cdf(0.85))
 
     def test_by_hand(self):
         """g(p) is p / 3 where p is small."""
         three = math.log(3)
         # P_1 = 2 g(p) + p = 5 p / 3, P_0 = (2 g(4 p / 3) + 8 p / 3) / 2 = 16 p / 9
-        assert p_value(2, 2, 2, approximate_curve(three, 0.0)) == pytest.approx(9 / 16)
+        assert p_value(2, 2, 2, epsilon_delta_curve(three, 0.0)) == pytest.approx(9 / 16)
         # with delta, g(p) = (p - delta) / 3, of one guess of two coins: P_0 = 2 (p / 2 - delta) / 3 + p
-        assert p_value(2, 1, 1, approximate_curve(three, 0.06)) == pytest.approx((1 + 2 * 0.06 / 3) * 3 / 4)
+        assert p_value(2, 1, 1, epsilon_delta_curve(three, 0.06)) == pytest.approx((1 + 2 * 0.06 / 3) * 3 / 4)
 
     def test_without_a_leak_only_luck_is_refuted(self):
         assert p_value(10, 5, 0, gaussian_curve(0.0)) == p_value(10, 0, 0, gaussian_curve(0.0)) == 1
@@ -123,8 +123,8 @@ class TestTheorem:
         alone = p_value(60, 40, 36, gaussian_curve(1.2))
         assert p_value(60, 40, 36, gaussian_curve(0.4), group=3) == pytest.approx(alone, rel=1e-6)
         epsilon, delta = 0.4, 1e-3
-        chain = approximate_curve(2 * epsilon, delta * (1 + math.exp(epsilon)))
-        pair = p_value(60, 40, 36, approximate_curve(epsilon, delta), group=2)
+        chain = epsilon_delta_curve(2 * epsilon, delta * (1 + math.exp(epsilon)))
+        pair = p_value(60, 40, 36, epsilon_delta_curve(epsilon, delta), group=2)
         assert pair == pytest.approx(p_value(60, 40, 36, chain), rel=1e-6)
 
     @pytest.mark.parametrize("p", [1e-4, 0.03, 0.5, 0.99])
@@ -152,29 +152,29 @@ class TestBounds:
         """And equal if all guesses are right."""
         for right in (100, 90):
             bound = one_run_bound(100, 100, right, 0.0)
-            assert not refuted(100, 100, right, approximate_curve(bound + 2e-6, 0.0), 0.05)
-        assert refuted(100, 100, 100, approximate_curve(one_run_bound(100, 100, 100, 0.0) - 3e-6, 0.0), 0.05)
+            assert not refuted(100, 100, right, epsilon_delta_curve(bound + 2e-6, 0.0), 0.05)
+        assert refuted(100, 100, 100, epsilon_delta_curve(one_run_bound(100, 100, 100, 0.0) - 3e-6, 0.0), 0.05)
 
     @pytest.mark.parametrize("delta", [0.0, 1e-6, 1e-4, 1e-3])
     @pytest.mark.parametrize("counts", [(500, 450, 450), (500, 450, 440), (123, 62, 62)])
     def test_either_theorem_may_refute_an_epsilon(self, counts, delta):
         """An epsilon is refuted if and only if one of the theorems refutes it; a larger delta refutes less."""
-        bound = epsilon_bound(*counts, delta)
-        assert one_run_bound(*counts, delta) <= bound <= epsilon_bound(*counts, 0.0)
+        bound = best_one_run_bound(*counts, delta)
+        assert one_run_bound(*counts, delta) <= bound <= best_one_run_bound(*counts, 0.0)
         assert smaller_p_value(*counts, bound, delta) <= 0.05 < smaller_p_value(*counts, bound * 1.001, delta)
 
     def test_delta_costs_little(self):
-        assert epsilon_bound(500, 450, 450, 1e-3) > 1.4 * one_run_bound(500, 450, 450, 1e-3)
-        assert epsilon_bound(500, 450, 450, 1e-3) > 0.99 * epsilon_bound(500, 450, 450, 0.0)
-        assert 0 < epsilon_bound(90, 80, 79, 1e-3, group=2) < epsilon_bound(90, 80, 79, 1e-3) / 2
+        assert best_one_run_bound(500, 450, 450, 1e-3) > 1.4 * one_run_bound(500, 450, 450, 1e-3)
+        assert best_one_run_bound(500, 450, 450, 1e-3) > 0.99 * best_one_run_bound(500, 450, 450, 0.0)
+        assert 0 < best_one_run_bound(90, 80, 79, 1e-3, group=2) < best_one_run_bound(90, 80, 79, 1e-3) / 2
 
     def test_for_groups_of_two_the_curve_proves_more_without_delta_too(self):
         """Two steps along the curve of epsilon are more private than the curve of twice epsilon."""
-        assert epsilon_bound(100, 100, 100, 0.0, group=2) > one_run_bound(100, 100, 100, 0.0, group=2)
-        assert epsilon_bound(100, 100, 100, 0.0, group=2) >= epsilon_bound(100, 100, 100, 1e-9, group=2)
+        assert best_one_run_bound(100, 100, 100, 0.0, group=2) > one_run_bound(100, 100, 100, 0.0, group=2)
+        assert best_one_run_bound(100, 100, 100, 0.0, group=2) >= best_one_run_bound(100, 100, 100, 1e-9, group=2)
 
     def test_nothing_proved_is_zero(self):
-        assert epsilon_bound(100, 100, 50, 1e-5) == epsilon_bound(100, 4, 4, 1e-5) == 0
+        assert best_one_run_bound(100, 100, 50, 1e-5) == best_one_run_bound(100, 4, 4, 1e-5) == 0
 
 
 class TestKnownLaws:
@@ -213,16 +213,16 @@ class TestKnownLaws:
         """The worst that (0, delta)-privacy allows: all coins, with probability delta. It uses up the whole error."""
         generator, delta = np.random.default_rng(2), 0.05
         leaks = generator.random(2000) < delta
-        is_refuted = partial(refuted, curve=approximate_curve(0.0, delta), error=0.049)
+        is_refuted = partial(refuted, curve=epsilon_delta_curve(0.0, delta), error=0.049)
         refuted_counts = {right: is_refuted(60, 60, right) for right in range(61)}
         right = np.where(leaks, 60, generator.binomial(60, 0.5, 2000))
         assert np.mean([refuted_counts[v] for v in right]) <= stats.binom(2000, 0.049).ppf(0.999) / 2000
-        assert p_value(60, 60, 60, approximate_curve(0.0, delta)) < 1.1 * delta
+        assert p_value(60, 60, 60, epsilon_delta_curve(0.0, delta)) < 1.1 * delta
 
     def test_randomised_response_is_refuted_as_often_as_stated(self):
         """So a theorem that refuted more often would be wrong."""
         generator, epsilon, m = np.random.default_rng(3), 3.0, 30
-        threshold = next(v for v in range(m + 1) if p_value(m, m, v, approximate_curve(epsilon, 0.0)) <= 0.25)
+        threshold = next(v for v in range(m + 1) if p_value(m, m, v, epsilon_delta_curve(epsilon, 0.0)) <= 0.25)
         right = generator.binomial(m, 1 / (1 + math.exp(-epsilon)), 2000)
         alarms = np.mean(right >= threshold)
         assert threshold == m
@@ -230,7 +230,7 @@ class TestKnownLaws:
 
     def test_randomised_response_at_twice_its_epsilon_is_refuted(self):
         right = int(np.random.default_rng(5).binomial(1000, 1 / (1 + math.exp(-2.0))))
-        assert p_value(1000, 1000, right, approximate_curve(1.0, 0.0)) < 1e-3
+        assert p_value(1000, 1000, right, epsilon_delta_curve(1.0, 0.0)) < 1e-3
 
 
 def test_each_number_of_guesses_gets_its_share_of_the_error():
@@ -242,4 +242,4 @@ def test_each_number_of_guesses_gets_its_share_of_the_error():
 
 
 def smaller_p_value(m, r, v, epsilon, delta):
-    return min(p_value(m, r, v, approximate_curve(epsilon, delta)), one_run.p_value(m, r, v, epsilon, delta))
+    return min(p_value(m, r, v, epsilon_delta_curve(epsilon, delta)), one_run.p_value(m, r, v, epsilon, delta))
