@@ -105,7 +105,7 @@ def sanity_metric(mechanism: ReleaseMechanism, repeats: int, rng: np.random.Gene
     estimate = plug_in(mechanism, mechanism.dimension, repeats, rng)
     if math.isinf(estimate.loss):
         return Metric(PLUG_IN, math.inf, n=estimate.repeats, status=UNSEEN)
-    margin = 1.959964 * estimate.error
+    margin = 1.959964 * estimate.standard_error
     return Metric(PLUG_IN, estimate.loss, low=estimate.loss - margin, high=estimate.loss + margin, n=estimate.repeats)
 
 

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from majority_vote import exact_loss, laplace_chances, sampling_error
 from scipy import stats
 
 from leakboard.metrics.audits import (
@@ -17,7 +18,6 @@ from leakboard.metrics.audits import (
 )
 from leakboard.metrics.measures import Metric
 from leakboard.privacy.auditing.bound import bound_from_counts
-from leakboard.privacy.auditing.sanity import exact_loss, laplace_chances, sampling_error
 from leakboard.privacy.mechanisms.cube import CubeRelease
 
 

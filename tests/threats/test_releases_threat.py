@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 from answers import answering, values_of
+from majority_vote import exact_loss, laplace_chances
 from scipy import stats
 
 from leakboard.claims import ReleaseClaim, TrainingClaim
@@ -14,7 +15,6 @@ from leakboard.interfaces import FittedVictim, PublishedWords, Victim
 from leakboard.metrics.audits import bound_metrics
 from leakboard.pipeline.attacking import evaluate_attack
 from leakboard.privacy.auditing.curve import ScoreCurve
-from leakboard.privacy.auditing.sanity import exact_loss, laplace_chances
 from leakboard.privacy.mechanisms.cube import CubeRelease
 from leakboard.randomness import Streams
 from leakboard.threats.published import Publications

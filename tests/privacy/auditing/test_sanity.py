@@ -4,14 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from majority_vote import exact_loss, laplace_chances, sampling_error
 
 from leakboard.privacy.auditing.sanity import (
     PlugIn,
-    exact_loss,
-    laplace_chances,
     majority_vote,
     plug_in,
-    sampling_error,
 )
 from leakboard.privacy.mechanisms import broken
 from leakboard.privacy.mechanisms.textbook import Laplace
@@ -92,9 +90,9 @@ def test_the_error_of_an_estimate_is_the_spread_of_such_estimates():
     drawn = np.random.default_rng(0).binomial(repeats, (p, q), (4000, 2))
     spread = np.log(drawn[:, 1] / drawn[:, 0]).std()
     assert sampling_error((p, q), 1, repeats) == pytest.approx(spread, rel=0.05)
-    errors = [PlugIn(int(zeros), int(ones), repeats).error for zeros, ones in drawn[:100]]
+    errors = [PlugIn(int(zeros), int(ones), repeats).standard_error for zeros, ones in drawn[:100]]
     assert np.mean(errors) == pytest.approx(spread, rel=0.05)
-    assert math.isnan(PlugIn(0, 5, 100).error)
+    assert math.isnan(PlugIn(0, 5, 100).standard_error)
 
 
 def test_a_tie_is_a_zero():
