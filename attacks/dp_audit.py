@@ -12,7 +12,7 @@ Two numbers, both from trying the running mechanism:
 Neighbours follow the claim's unit: corners of the cube that contains the mechanism's input, and sentences of the corpus
 with one word replaced. Of the sentences, those with the most distant vectors are searched for.
 
-A low bound proves nothing: only this attack failed. At delta 0, n tested releases of either input prove at most about
+A low bound proves nothing: only this attack failed. At delta 0, n tested releases of each input prove at most about
 ln(n / 3), and calls of several rows at most 6.6.
 """
 
@@ -39,7 +39,7 @@ from leakboard.suite.options import ALWAYS_NAMED, Count, attack
 from leakboard.threats.releases import CallsDistinguisher, Distinguisher, ReleaseAudit, ReleasesView
 
 SENTENCE_DRAWS = 100_000
-"""Most releases of either of two sentences: half to choose the event, half to test it."""
+"""Most releases of each of two sentences: half to choose the event, half to test it."""
 RANDOM_SENTENCE_DRAWS = 4_000
 """The same for victims that encode a text anew for each release, with random vectors."""
 
@@ -73,7 +73,7 @@ class DpAudit(ReleaseAudit):
     worst: Annotated[int, Field(ge=1, le=SENTENCE_DRAWS // (2 * MIN_DRAWS))] = 3
     """Number of audited pairs of sentences: those with the most distant vectors."""
     repeats: Annotated[int, Field(ge=0)] | Literal["published"] = 0
-    """Releases of either input for the sanity check; 0: no check; ``published``: Habernal's number."""
+    """Releases of each input for the sanity check; 0: no check; ``published``: Habernal's number."""
 
     @classmethod
     def example(cls, folder: Path) -> Self:

@@ -1,8 +1,8 @@
 """Prove a lower bound on a mechanism's epsilon, at a stated confidence, by attacking the running mechanism.
 
-First single rows: neighbours are two inputs of one row. Draws come in rounds, each larger than all rounds before. Each
-round tests, on fresh draws, an event chosen on the earlier rounds (`leakboard.privacy.auditing.choosing`). The theorems
-are in `leakboard.privacy.auditing.bound`.
+Audit single rows first; neighbours are two inputs of one row. Draws come in rounds, each larger than all rounds before.
+Each round tests, on fresh draws, an event chosen on the earlier rounds (`leakboard.privacy.auditing.choosing`). The
+theorems are in `leakboard.privacy.auditing.bound`.
 
 Theorem (union bound). Each round's bound is wrong with at most its share of the error, however many thresholds, scores
 and pairs the event was chosen from. All rounds together are wrong with at most the whole error, so the audit may stop
@@ -31,11 +31,11 @@ from leakboard.privacy.auditing.events import Array, Pair, Threshold
 from leakboard.privacy.auditing.scores import DIGITS
 
 BUDGET = 100_000_000
-"""Most numbers that an audit of rows draws: all coordinates of all releases, without those that scores learn from."""
+"""Limits the coordinates drawn to choose and test; draws that train scores are extra."""
 MAX_DRAWS = 5_000_000
-"""Most releases of either input that an audit draws, for short vectors."""
+"""Most releases of each input that an audit draws, for short vectors."""
 FIRST_DRAWS = 50_000
-"""Releases of either input that the first event is chosen on."""
+"""Releases of each input that the first event is chosen on."""
 GROWTH = 3
 """Draws of a round, in multiples of all draws before it; the last round draws the rest."""
 CALLS_ERROR = 0.2
@@ -97,7 +97,7 @@ def audit(
 
 
 def rounds(draws_per_input: int | None, budget: int, dimension: int) -> list[int]:
-    """Return the releases of either input in each round; the first round only chooses."""
+    """Return the releases of each input in each round; the first round only chooses."""
     if draws_per_input is not None:
         return [draws_per_input // 2, draws_per_input - draws_per_input // 2]
     total = min(budget // (2 * dimension), MAX_DRAWS)
@@ -124,7 +124,7 @@ def _audit_rows(
 ) -> tuple[Finding, TradeOff]:
     """Return the largest bound of all rounds, and the trade-off curve of the last round that ran.
 
-    The draws decide which round is the last. So each round's curve has a share of ``curve_error``, and the returned one
+    The draws decide which round is the last. So each round's curve has a share of ``curve_error``. The returned curve
     is wrong with at most the whole ``curve_error``.
     """
     errors, delta = _errors(len(sizes) - 1, error), mechanism.delta
@@ -142,6 +142,7 @@ def _audit_rows(
         if is_last or findings[-1].epsilon > mechanism.epsilon:
             break
         candidates = [c.with_scores(*fresh[c.score_name]) for c in candidates]
+    # The last round's draws bound the curve: the loop leaves its candidate, threshold and fresh scores.
     first_scores, second_scores = (threshold.sign * side for side in fresh[candidate.score_name])
     curve = candidate.curve(threshold).bound(first_scores, second_scores, curve_errors[number - 1])
     return max(findings, key=lambda finding: finding.epsilon), curve

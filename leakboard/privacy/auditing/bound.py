@@ -7,12 +7,16 @@ the error, from draws that were not used to choose the event. Then the bound hol
 never infinite, because q is never 0. The draws must be independent of each other.
 
 Theorem for coins (Steinke, Nasr and Jagielski 2023, theorem 5.2 with delta = 0). Let a fair coin of its own decide for
-every row whether it is x or x', and let the whole output be epsilon-private for changing one row. An auditor guesses
-some of the coins from the whole output. The number of right guesses exceeds v with at most the probability of a sum of
-as many coins with P(right) = e**epsilon / (1 + e**epsilon): given the output and the other coins, the odds of a coin
-are at most e**epsilon. So with r rows in the event, v of them x, epsilon >= ln(s / (1 - s)), where s is the
-Clopper-Pearson lower bound of the share v / r. This holds however the releases depend on each other, if the claim is
-about the call as a whole.
+every row whether it is x or x'. Let the whole output be epsilon-private for changing one row. An auditor guesses r of
+the coins from the whole output. Then, given the output, the number of right guesses is stochastically at most
+Binomial(r, e**epsilon / (1 + e**epsilon)).
+
+Proof. Given the output and the other coins, the odds of a coin are at most e**epsilon. Reveal the coins one by one:
+each guess is right with a probability of at most e**epsilon / (1 + e**epsilon), whichever of the guesses before were
+right.
+
+So with r rows in the event, v of them x, epsilon >= ln(s / (1 - s)). Here s is the Clopper-Pearson lower bound of the
+share v / r. This holds however the releases depend on each other, if the claim is about the call as a whole.
 """
 
 from __future__ import annotations
@@ -43,7 +47,7 @@ class Finding:
     """Share of the second input's releases in the event. For calls: share of calls with the second input that were
     guessed to have the first."""
     draws: int
-    """Tested releases (or calls) of either input, approximately: coins decide the exact numbers."""
+    """Tested releases (or calls) of each input, approximately: coins decide the exact numbers."""
 
 
 def bound_from_counts(

@@ -35,7 +35,7 @@ from leakboard.privacy.auditing.trials import finite
 ROWS = 4
 """Rows of a call."""
 CALLS = 4_000
-"""Calls that are tested. As many for each pair learn and choose the statistic, half of them each."""
+"""Tested calls. Each pair uses as many again: half to learn statistics, half to choose one."""
 MAX_FEATURES = 600
 """Most numbers of a call that a classifier is learned from."""
 
@@ -142,7 +142,7 @@ def audit_calls(
 def run_statistic(
     mechanism: Mechanism, statistic: CallsStatistic, count: int, generator: np.random.Generator, error: float
 ) -> Finding:
-    """Return the bound of a test on fresh calls."""
+    """Return the bound that a statistic proves on fresh calls."""
     calls, coins = run_calls(mechanism, statistic.pair, count, generator)
     scores = statistic.score(calls)
     bound = audit_scores(scores, coins, mechanism.delta, error)

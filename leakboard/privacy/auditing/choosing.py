@@ -1,10 +1,11 @@
 """Choose what to test: the pair, score and threshold whose event promises the largest bound on fresh releases.
 
-Nothing here needs to be right: a bound holds for any choice, because fresh releases test it.
+Choose freely: fresh releases test the choice, so errors here only weaken bounds. Only `confirm` proves a bound.
 
-A threshold is chosen from rates on both sides of it. Each rate is taken `CAUTION` standard errors to its disadvantage,
-so that no lucky threshold of thousands wins. The best event on many fresh releases may not have been seen at all, so
-beyond the last scores a tail is assumed to fall exponentially, with the mean excess of the last scores.
+A threshold is chosen from rates on both sides of it. On each side the event has one rate for each input. Both rates are
+shifted by `CAUTION` standard errors towards a smaller bound, so that no lucky threshold of thousands wins. The best
+event on many fresh releases may not have been seen at all. So beyond the last scores a tail is assumed to fall
+exponentially, with the mean excess of the last scores.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from leakboard.privacy.auditing.scores import DIGITS, scores_of
 from leakboard.privacy.auditing.trials import answers_by_input, coin_flip_releases, count_event
 
 MIN_DRAWS = 50
-"""Fewest releases of either input that an event of a pair is chosen on."""
+"""Fewest releases of each input that an event of a pair is chosen on."""
 MAX_LEARNED = 50_000
-"""Most releases of either input that scores are learned from."""
+"""Most releases of each input that scores are learned from."""
 MAX_LEARNED_NUMBERS = 4_000_000
-"""Most numbers of either input that scores are learned from: wide vectors have fewer releases."""
+"""Most numbers of each input that scores are learned from: wide vectors have fewer releases."""
 COMPARED, KEPT = 8, 2
 """Scores of the best pair that are compared once more, and scores that later rounds choose from."""
 SPREAD = 256
@@ -35,7 +36,7 @@ SPREAD = 256
 ATOMS = 32
 """Most frequent scores that are thresholds too, each with the next score above it."""
 CAUTION = 2.0
-"""Standard errors by which a rate is assumed worse than estimated."""
+"""Standard errors by which a rate is shifted towards a smaller bound."""
 TAIL = 30
 """Last scores that a tail is extrapolated from."""
 
@@ -51,7 +52,7 @@ class Candidate:
     second_scores: Array
 
     def threshold(self, fresh: int, delta: float, error: float) -> Threshold:
-        """Return the threshold that promises most on ``fresh`` releases of either input."""
+        """Return the threshold that promises most on ``fresh`` releases of each input."""
         return best_threshold(self.first_scores, self.second_scores, fresh, delta, error)
 
     def event(self, threshold: Threshold) -> Event:
@@ -80,13 +81,13 @@ class ChosenEvent(NamedTuple):
     curve: ScoreCurve
     """Of the event's score."""
     draws: int
-    """Releases of either input that test both."""
+    """Releases of each input that test both."""
 
 
 def choose_event(
     mechanism: Mechanism, pairs: Sequence[Pair], generator: np.random.Generator, sizes: Sequence[int], error: float
 ) -> ChosenEvent:
-    """Choose the event that promises most on ``sizes[-1]`` releases of either input, on draws of all sizes before.
+    """Choose the event that promises most on ``sizes[-1]`` releases of each input, on draws of all sizes before.
 
     The first size chooses the pair and `KEPT` of its scores; all sizes but the last choose the threshold. ``error`` is
     that of the later test.
@@ -120,7 +121,7 @@ def choose_candidates(
         pairs: neighbours.
         generator: of coins and noise.
         draws_per_input: releases of each input to choose by.
-        fresh: releases of either input that will test the event.
+        fresh: releases of each input that will test the event.
         error: of that test.
         digits: digits of a score that count; None: all.
 
@@ -143,10 +144,11 @@ def choose_candidates(
 def confirm(
     mechanism: Mechanism, event: Event, draws_per_input: int, generator: np.random.Generator, error: float
 ) -> float:
-    """Return the bound of an event on ``draws_per_input`` fresh releases of either input.
+    """Return the bound of an event on ``draws_per_input`` fresh releases of each input.
 
-    An event that was chosen on dependent rows may promise more than it proves: noise that all rows of a call share can
-    separate the inputs in one call and lift both above the threshold in another.
+    It is proved, as in `leakboard.privacy.auditing.bound`, if these draws were not used to choose the event. An event
+    that was chosen on dependent rows may promise more than it proves: noise that all rows of a call share can separate
+    the inputs in one call and lift both above the threshold in another.
     """
     inputs = event.pair.first, event.pair.second
     counts, rows = count_event(mechanism.release, inputs, event.holds, 2 * draws_per_input, generator)
@@ -197,12 +199,12 @@ def _with_more_draws(
 
 
 def best_threshold(first_scores: Array, second_scores: Array, fresh: int, delta: float, error: float) -> Threshold:
-    """Return the threshold that promises most on ``fresh`` releases of either input.
+    """Return the threshold that promises most on ``fresh`` releases of each input.
 
     Args:
         first_scores: of the first input, (n,).
         second_scores: of the second, (m,).
-        fresh: releases of either input that will test it.
+        fresh: releases of each input that will test it.
         delta: of the claim.
         error: of that test.
     """

@@ -10,8 +10,8 @@ above f. From h follows, with the same confidence:
 
 - mu >= ndtri(1 - a) - ndtri(b) at every point: a mu-Gaussian mechanism has f(a) >= ndtr(ndtri(1 - a) - mu) (ibid.,
   definition 2.6).
-- D_alpha(P || Q) >= ln(sum of p**alpha q**(1 - alpha)) / (alpha - 1) over the segments of h, which are p high and q
-  wide: no pair with f <= h has less (ibid., proposition B.2, with Blackwell's theorem).
+- D_alpha(P || Q) >= ln(sum of p**alpha q**(1 - alpha)) / (alpha - 1). Sum over segments of h with height p and width
+  q; any pair with f <= h diverges at least as much (ibid., proposition B.2, with Blackwell's theorem).
 
 The draws must be independent of each other.
 """
@@ -58,7 +58,7 @@ class ScoreCurve:
     """float64 (k,)."""
 
     def bound(self, first_scores: Array, second_scores: Array, error: float) -> TradeOff:
-        """Return the `trade_off_bound` of fresh scores of either input."""
+        """Return the `trade_off_bound` of fresh scores of each input."""
         return trade_off_bound(first_scores, second_scores, self.thresholds, error)
 
 

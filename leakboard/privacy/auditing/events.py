@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 Score = Callable[[Array], Array]
-"""Maps releases (n, d) to one number each, float64 (n,)."""
+"""Maps releases (n, d) to one number each, float64 (n,), or to one bool each, bool (n,)."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Threshold:
 
     @property
     def sign(self) -> int:
-        """1 or -1: times a score, it is higher in the event."""
+        """Factor 1 or -1 that makes scores in the event the higher ones."""
         return 1 if self.above else -1
 
     def holds(self, scores: Array) -> Array:

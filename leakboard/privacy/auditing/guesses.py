@@ -20,7 +20,10 @@ BoundFunction = Callable[[int, int, int, float], float]
 """Maps canaries, guesses, right guesses and an error to a lower bound on epsilon, wrong with at most that error."""
 
 SHARES = (0.9, 0.5, 0.25, 0.1, 0.05, 0.02)
-"""Shares of the canaries that are guessed. Not all: of m coins, the included ones are m / 2 give or take sqrt(m) / 2.
+"""Shares of the canaries that are guessed.
+
+At most 90 % are guessed: the number of included canaries varies by sqrt(m) / 2, so guesses about all would be wrong for
+some.
 """
 
 

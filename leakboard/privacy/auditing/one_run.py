@@ -37,7 +37,7 @@ import numpy as np
 ERROR = 0.05
 """Default probability that a bound may be wrong."""
 TOLERANCE = 1e-6
-"""Largest distance of a bound below the largest refuted epsilon; it is never above."""
+"""Largest absolute distance of a bound below the largest refuted epsilon; it is never above."""
 
 
 def p_value(canaries: int, guesses: int, right: int, epsilon: float, delta: float, *, group: int = 1) -> float:
@@ -82,8 +82,9 @@ def one_run_bound(
 ) -> float:
     """Return the largest epsilon that is refuted at ``error``, to `TOLERANCE`, or 0.
 
-    The bound exceeds the true epsilon with probability at most ``error``: a private training is private at every
-    larger epsilon too, and even the least v that refutes one of these has a probability of at most ``error``.
+    The bound exceeds the true epsilon with probability at most ``error``. A private training is private at every
+    larger epsilon too. The counts v that refute these are nested, so their least v has probability at
+    most ``error``.
 
     Args:
         canaries: m, each included by a fair coin of its own.

@@ -81,7 +81,7 @@ def best_one_run_bound(
     split. This theorem is tighter unless canaries times delta is small compared with the error. At delta = 0 and
     group 1 only the other theorem is used: randomised response attains it.
 
-    The search stops within a relative `TOLERANCE` below the largest refuted epsilon.
+    The search stops within a relative `TOLERANCE` below the largest refuted epsilon; in `one_run_bound` it is absolute.
 
     Args:
         canaries: m, each included by a fair coin of its own.

@@ -31,7 +31,7 @@ class PlugIn:
     ones: int
     """Releases of ones with the guess 1."""
     repeats: int
-    """Releases of either."""
+    """Releases of each input."""
 
     @property
     def loss(self) -> float:
@@ -62,7 +62,7 @@ def _log_ratio(first: int, second: int) -> float:
 
 
 def published_repeats(dimensions: int) -> int:
-    """Return the number of releases of either input behind the published estimates.
+    """Return the number of releases of each input behind the published estimates.
 
     Ten million up to 16 dimensions. Above, ten rounds of one million, of which the released code keeps the last.
     """

@@ -25,13 +25,16 @@ DIGITS = 9
 CERTAIN = 1e6
 """Replaces an infinite log ratio, of an output that one of the inputs cannot produce."""
 CELLS = 1024
-"""Cells of a table, of equal width between the outermost of the releases that it was learned from."""
+"""Cells of a table, of equal width between the outermost of the values that it was learned from.
+
+Above 10,000 values, between their 0.01 % and 99.99 % quantiles.
+"""
 MAX_BINS = 64
 """Most bins of equal mass for the densities of a coordinate."""
 RELEASES_PER_BIN = 100
-"""Approximate number of learned releases of either input in a bin."""
+"""Approximate number of learned releases of each input in a bin."""
 MIN_RELEASES_FOR_TREES = 2_000
-"""Fewest learned releases of either input for which trees are trained."""
+"""Fewest learned releases of each input for which trees are trained."""
 
 
 def scores_of(
@@ -71,8 +74,8 @@ def scores_of(
 def rounding_step(scores: Array, digits: int) -> float:
     """Return 10**-digits of the spread of scores, which is rounded up to a power of two to keep small integers whole.
 
-    An event of single rows fixes its step on releases that are not counted. A test of calls takes the step from the
-    tested scores, which its theorem allows; with a step fixed before, other scores could be equal.
+    An event of single rows fixes its step on releases that are not counted. The step of a calls test comes from the
+    tested scores; its theorem allows that. With a step fixed before, other scores could be equal.
     """
     spread = float(np.std(scores)) or 1.0
     return float(2.0 ** np.ceil(np.log2(spread)) * 10.0**-digits)
@@ -98,7 +101,10 @@ def _finite_log_ratio(mechanism: Mechanism, first_input: Array, second_input: Ar
 
 
 def fisher(first_releases: Array, second_releases: Array) -> Score:
-    """Train the discriminant of Fisher (1936) with a shrunken covariance (Ledoit and Wolf 2004)."""
+    """Train the discriminant of Fisher (1936), which is higher for the second input.
+
+    The covariance is shrunken (Ledoit and Wolf 2004). If no coordinate varies, the score is the sum.
+    """
     from scipy import linalg
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
@@ -176,7 +182,10 @@ def _cells(outputs: Array, low: Array, steps: Array) -> Array:
 
 
 def _table(first_values: Array, second_values: Array, monotone: bool) -> tuple[Array, Array, Array]:
-    """Return the least value, the width of a cell, and the log density ratio in each cell, from values (n,) of either.
+    """Return the start of the first cell, the width of a cell, and the log density ratio in each cell.
+
+    It is learned from values (n,) of each input. The first cell starts at the least value; above 10,000 values, at
+    their 0.01 % quantile.
 
     The ratio of a bin is placed at the mean of its values and interpolated in between. Values that many releases share,
     as in a discrete release, keep their own ratios.
@@ -192,7 +201,7 @@ def _table(first_values: Array, second_values: Array, monotone: bool) -> tuple[A
     bin_of = [np.searchsorted(edges, side, "right") for side in (first_values, second_values)]
     counts = np.array([np.bincount(numbers, minlength=len(edges) + 1) for numbers in bin_of])
     sums = np.bincount(np.concatenate(bin_of), np.concatenate([first_values, second_values]), len(edges) + 1)
-    filled = counts.sum(0) > 0  # no value is before an edge that is the least value
+    filled = counts.sum(0) > 0  # drops the first bin if the first edge is the minimum
     middles = sums[filled] / counts.sum(0)[filled]
     counts = counts[:, filled] + 1
     total = counts.sum(0)

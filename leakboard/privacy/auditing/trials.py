@@ -22,11 +22,13 @@ LARGEST_NUMBER = 1e150
 """Largest allowed number in a release: its square is finite."""
 
 MIN_CALLS, WANTED_CALLS = 16, 4_000
-"""Number of calls that the rows are spread over: with few calls, noise that a call's rows share could decide which
-event is chosen."""
+"""Rows are spread over 16 to 4,000 calls, texts over 16; more if a call would exceed memory.
+
+With few calls, noise that the rows of a call share could decide which event is chosen. Texts have few calls because
+encoders take many texts at once: there, rare shared noise can decide it.
+"""
 MIN_ROWS = 16
-"""Fewest rows of a call, unless `MIN_CALLS` calls have fewer. Texts always have `MIN_CALLS` calls, since encoders take
-many texts at once; there, rare noise that a call shares can decide which event is chosen."""
+"""Fewest rows of a call, unless `MIN_CALLS` calls have fewer."""
 
 
 def count_event(
@@ -102,8 +104,8 @@ def coin_flip_releases(
 ) -> Iterator[tuple[Array, Array]]:
     """Yield ``total_draws`` releases in chunks, float (n, d), and whether each is of the first input, bool (n,).
 
-    The rows come from many calls. A fair coin decides for each row which input it is, so noise that all rows of a call
-    share reveals no coin.
+    Rows are spread over 16 to 4,000 calls, texts over 16; more if a call would exceed memory. A fair coin decides for
+    each row which input it is, so noise that all rows of a call share reveals no coin.
 
     Raises:
         ValueError: a release is not finite.
