@@ -4,7 +4,7 @@
 
 PYTHON ?= python3
 BIN = .venv/bin
-PLUGINS = $(wildcard attacks/*.py attacks/_*/*.py victims/*.py victims/_*/*.py datasets/*.py)
+PLUGINS = $(wildcard attacks/*.py attacks/_*/*.py victims/*.py victims/_*/*.py datasets/*.py datasets/_*/*.py)
 
 .PHONY: demo site test test-all mutants pins lint imports clean
 

@@ -7,7 +7,7 @@ The corpus is for research and other non-commercial use. It is not the file of `
 """
 
 from leakboard.data.downloads import availability
-from leakboard.datasets._hub import HubOptions, hub_file, load
+from leakboard.datasets._published.hub import HubOptions, hub_file, load
 from leakboard.interfaces import Corpus
 from leakboard.suite.options import dataset
 

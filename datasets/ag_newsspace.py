@@ -24,8 +24,8 @@ from pydantic import Field
 from leakboard.data.corpora import build_corpus, divide
 from leakboard.data.downloads import PublicFile, availability
 from leakboard.data.readers.archives import open_bytes
-from leakboard.datasets._files import first_present
-from leakboard.datasets._persons import choose_and_keep, identity, tagger, with_persons
+from leakboard.datasets._preparation.persons import choose_and_keep, identity, tagger, with_persons
+from leakboard.datasets._published.files import first_present
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Dataset
 from leakboard.logs import log_progress

@@ -7,7 +7,7 @@ two the other way round than for Trustpilot.
 from typing import Literal
 
 from leakboard.data.downloads import availability
-from leakboard.datasets._dpnlp import load, public_file
+from leakboard.datasets._published.dpnlp import load, public_file
 from leakboard.interfaces import Corpus, Dataset, Secret
 from leakboard.suite.options import dataset
 

@@ -24,8 +24,8 @@ from pydantic import Field
 from leakboard.data.corpora import build_corpus, divide
 from leakboard.data.downloads import PublicFile, availability
 from leakboard.data.readers.archives import read_members
-from leakboard.datasets._files import folder_checksum, unpacked
-from leakboard.datasets._topics import TopicModel
+from leakboard.datasets._preparation.topics import TopicModel
+from leakboard.datasets._published.files import folder_checksum, unpacked
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Dataset, Secret
 from leakboard.logs import log_progress

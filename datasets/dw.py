@@ -22,8 +22,8 @@ from leakboard.data.corpora import SPLITS, build_corpus, drop_copies
 from leakboard.data.downloads import PublicFile, availability
 from leakboard.data.readers.archives import read_members
 from leakboard.data.readers.tabular import clean_text
-from leakboard.datasets._files import folder_checksum, unpacked
-from leakboard.datasets._persons import choose_and_keep, identity, tagger, with_persons
+from leakboard.datasets._preparation.persons import choose_and_keep, identity, tagger, with_persons
+from leakboard.datasets._published.files import folder_checksum, unpacked
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Dataset
 from leakboard.suite.options import dataset

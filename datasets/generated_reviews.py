@@ -38,8 +38,8 @@ import numpy as np
 from pydantic import Field
 
 from leakboard.data.corpora import POSTERIOR, build_corpus, divide
-from leakboard.datasets._review_model import SHAPE, draw, posteriors, write_texts
-from leakboard.datasets._review_words import AGES, ENTITIES, GENDERS, SENTIMENTS, TOPICS
+from leakboard.datasets._generated_reviews.model import SHAPE, draw, posteriors, write_texts
+from leakboard.datasets._generated_reviews.words import AGES, ENTITIES, GENDERS, SENTIMENTS, TOPICS
 from leakboard.interfaces import Corpus, Dataset, Secret
 from leakboard.randomness import derived_seed, stream
 from leakboard.suite.options import dataset

@@ -20,7 +20,7 @@ from typing import Literal
 from leakboard.data.corpora import build_corpus
 from leakboard.data.downloads import PublicFile, availability
 from leakboard.data.readers.tabular import OnBadRows, Row, clean_category, clean_text, read_rows
-from leakboard.datasets._sampling import DrawnSplits, SplitShare
+from leakboard.datasets._preparation.sampling import DrawnSplits, SplitShare
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Secret
 from leakboard.suite.options import dataset

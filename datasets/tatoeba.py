@@ -15,7 +15,7 @@ from leakboard.data.corpora import build_corpus
 from leakboard.data.downloads import PublicFile, availability
 from leakboard.data.readers.tabular import OnBadRows, Row, clean_text, read_lines
 from leakboard.data.tokens import words
-from leakboard.datasets._sampling import DrawnSplits
+from leakboard.datasets._preparation.sampling import DrawnSplits
 from leakboard.interfaces import Corpus
 from leakboard.suite.options import dataset
 

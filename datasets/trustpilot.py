@@ -14,7 +14,7 @@ from pydantic import Field
 from leakboard.data.corpora import build_corpus, divide, drop_copies
 from leakboard.data.downloads import PublicFile, availability
 from leakboard.data.readers.tabular import Row, clean_category, clean_text, read_rows
-from leakboard.datasets._topics import TopicModel
+from leakboard.datasets._preparation.topics import TopicModel
 from leakboard.interfaces import Corpus, Dataset, Secret
 from leakboard.suite.options import dataset
 

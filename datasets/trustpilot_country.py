@@ -26,7 +26,7 @@ from leakboard.data.corpora import build_corpus, divide
 from leakboard.data.downloads import PublicFile, availability
 from leakboard.data.readers.archives import members
 from leakboard.data.readers.tabular import OnBadRows, Row, clean_category, clean_text, read_lines
-from leakboard.datasets._files import first_present
+from leakboard.datasets._published.files import first_present
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Dataset, Secret
 from leakboard.suite.options import dataset

@@ -7,7 +7,7 @@ as in the reader of Coavoux et al. (2018).
 from typing import Literal
 
 from leakboard.data.downloads import availability
-from leakboard.datasets._dpnlp import load, public_file
+from leakboard.datasets._published.dpnlp import load, public_file
 from leakboard.interfaces import Corpus, Dataset, Secret
 from leakboard.suite.options import dataset
 

@@ -14,7 +14,7 @@ from pydantic import Field
 from leakboard.data.corpora import build_corpus
 from leakboard.data.downloads import PublicFile, availability
 from leakboard.data.readers.tabular import OnBadRows, Row, clean_text, read_lines
-from leakboard.datasets._sampling import DrawnSplits, SampleShare, Seed, sample
+from leakboard.datasets._preparation.sampling import DrawnSplits, SampleShare, Seed, sample
 from leakboard.interfaces import Corpus
 from leakboard.suite.options import dataset
 

@@ -7,7 +7,7 @@ whole test file: ``train_rows: 30000``. The reviews are under the terms of the Y
 """
 
 from leakboard.data.downloads import availability
-from leakboard.datasets._hub import HubOptions, hub_file, load
+from leakboard.datasets._published.hub import HubOptions, hub_file, load
 from leakboard.interfaces import Corpus
 from leakboard.suite.options import dataset
 

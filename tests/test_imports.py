@@ -28,7 +28,8 @@ def brought(modules, *path):
 
 
 def test_datasets_and_what_reads_them_import_nothing_heavy():
-    datasets = [f"leakboard.datasets.{path.stem}" for path in sorted((CHECKOUT / "datasets").glob("*.py"))]
+    paths = [path.relative_to(CHECKOUT) for path in sorted((CHECKOUT / "datasets").rglob("*.py"))]
+    datasets = [".".join(["leakboard", *path.with_suffix("").parts]) for path in paths]
     rooms = [
         f"leakboard.{room}.{path.stem}"
         for room in ("data", "suite")

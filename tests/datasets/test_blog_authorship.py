@@ -10,7 +10,7 @@ import pytest
 from loading import everything, refused, rows_of
 
 from leakboard.datasets import blog_authorship
-from leakboard.datasets._topics import TopicModel
+from leakboard.datasets._preparation.topics import TopicModel
 from leakboard.datasets.blog_authorship import BlogAuthorship
 from leakboard.suite.options import build
 

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 from sklearn.feature_extraction.text import CountVectorizer
 
 from leakboard.data.corpora import SPLITS, posterior
-from leakboard.datasets import _review_model as model
-from leakboard.datasets import _review_words as words
+from leakboard.datasets._generated_reviews import model as model
+from leakboard.datasets._generated_reviews import words as words
 from leakboard.datasets.generated_reviews import SECRETS, GeneratedReviews
 
 LONERS = 4000

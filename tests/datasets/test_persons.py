@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from loading import fake, refused
 
-from leakboard.datasets import _persons
+from leakboard.datasets._preparation import persons
 from leakboard.datasets.ag_newsspace import AgNewsspace
 from leakboard.datasets.dw import Dw
 
@@ -37,10 +37,10 @@ def toy_models(folder):
         "weights.txt": "2.0\n5.0\n1.0\n0.0\n0.0",
         "alwayson.tab": "O\t2\nB-PERSON\t3\nI-PERSON\t4",
     }
-    files = dict.fromkeys(_persons.MODELS["punkt_tab"], "")
-    for path in _persons.MODELS["averaged_perceptron_tagger_eng"]:
+    files = dict.fromkeys(persons.MODELS["punkt_tab"], "")
+    for path in persons.MODELS["averaged_perceptron_tagger_eng"]:
         files[path] = json.dumps(tagger[path.split(".")[-2]])
-    for path in _persons.MODELS["maxent_ne_chunker_tab"]:
+    for path in persons.MODELS["maxent_ne_chunker_tab"]:
         files[path] = chunker[path.rpartition("/")[2]]
     files["corpora/words/en-basic"] = "today\nmet\n"
     for path, content in files.items():
@@ -53,7 +53,7 @@ def looked_for_in(folder, monkeypatch):
     nltk = pytest.importorskip("nltk")
     folder.mkdir(mode=0o700)
     monkeypatch.setattr(nltk.data, "path", [str(folder)])
-    monkeypatch.setattr(_persons, "folders", lambda: [str(folder)])
+    monkeypatch.setattr(persons, "folders", lambda: [str(folder)])
 
 
 class TestPersons:
@@ -61,7 +61,7 @@ class TestPersons:
 
     def test_names_of_a_chunked_text(self):
         tree = [("today", "NN"), Tree("PERSON", [("Ann", "NNP"), ("Lee", "NNP")]), Tree("GPE", [("Rome", "NNP")])]
-        assert _persons.names([*tree, Tree("PERSON", [("Bob", "NNP")])]) == ["Ann Lee", "Bob"]
+        assert persons.names([*tree, Tree("PERSON", [("Bob", "NNP")])]) == ["Ann Lee", "Bob"]
 
     SPLITS = {  # noqa: RUF012
         "train": pd.DataFrame({"text": ["Bush met Bush", "Ann Lee", "Ann Lee and Bob", "nobody", "Bob"]}),
@@ -70,7 +70,7 @@ class TestPersons:
     }
 
     def test_the_most_frequent_of_train_are_the_secrets(self):
-        kept, secrets, dropped = _persons.choose_and_keep(self.SPLITS, fake, 2, "train")
+        kept, secrets, dropped = persons.choose_and_keep(self.SPLITS, fake, 2, "train")
         # Mentions in train: Ann Lee 2, Bob 2, George W. Bush 2 (an alias, twice in one text); the alphabet decides.
         assert [(s.name, s.values, s.kind) for s in secrets] == [
             ("Ann Lee", ("absent", "present"), "entity"),
@@ -85,51 +85,51 @@ class TestPersons:
         assert dropped == 10 - 4
 
     def test_the_papers_way_counts_all_splits(self):
-        kept, secrets, dropped = _persons.choose_and_keep(self.SPLITS, fake, 2, "all")
+        kept, secrets, dropped = persons.choose_and_keep(self.SPLITS, fake, 2, "all")
         assert [secret.name for secret in secrets] == ["Cyd", "Bob"]  # 5 and 3 mentions
         assert {split: len(frame) for split, frame in kept.items()} == {"train": 2, "dev": 1, "test": 3}
         assert dropped == 4
 
     def test_aliases_stand_for_the_full_name(self):
-        _, secrets, _ = _persons.choose_and_keep(self.SPLITS, fake, 5, "all")
+        _, secrets, _ = persons.choose_and_keep(self.SPLITS, fake, 5, "all")
         assert {"George W. Bush", "Angela Merkel"} <= {secret.name for secret in secrets}
         assert not {"Bush", "Merkel"} & {secret.name for secret in secrets}
 
     def test_every_distinct_text_is_tagged_once(self):
         seen = []
         splits = {name: pd.DataFrame({"text": ["Bob", "Bob", "Bob"]}) for name in ("train", "dev", "test")}
-        kept, _, _ = _persons.choose_and_keep(splits, lambda text: seen.append(text) or fake(text), 1, "train")
+        kept, _, _ = persons.choose_and_keep(splits, lambda text: seen.append(text) or fake(text), 1, "train")
         assert seen == ["Bob"]
         assert len(kept["test"]) == 3
 
     def test_too_few_persons(self):
-        message = refused(lambda: _persons.choose_and_keep(self.SPLITS, fake, 4, "train"))
+        message = refused(lambda: persons.choose_and_keep(self.SPLITS, fake, 4, "train"))
         assert message == "entities: 4 asked for, but the texts mention only 3 persons"
 
     def test_without_nltk_one_line_says_what_to_install(self, monkeypatch):
         monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
         line = "persons need NLTK: pip install nltk, then python -m nltk.downloader punkt_tab "
-        assert refused(_persons.tagger).startswith(line)
-        assert refused(_persons.identity).startswith(line)
-        assert AgNewsspace.availability().endswith(_persons.missing())
-        assert Dw.availability().endswith(_persons.missing())
+        assert refused(persons.tagger).startswith(line)
+        assert refused(persons.identity).startswith(line)
+        assert AgNewsspace.availability().endswith(persons.missing())
+        assert Dw.availability().endswith(persons.missing())
         for made in (AgNewsspace(), Dw()):  # before a corpus is fetched that could not be used
-            assert refused(made.fingerprint) == refused(made.load) == _persons.missing()
+            assert refused(made.fingerprint) == refused(made.load) == persons.missing()
 
     def test_an_old_nltk_is_not_used(self, monkeypatch):
         pytest.importorskip("nltk")
         monkeypatch.setattr(importlib.metadata, "version", {"nltk": "3.8.1"}.__getitem__)
-        assert refused(_persons.tagger) == "NLTK 3.8.1 reads its models as pickles: pip install 'nltk>=3.9'"
+        assert refused(persons.tagger) == "NLTK 3.8.1 reads its models as pickles: pip install 'nltk>=3.9'"
 
     def test_models_that_are_missing_are_named(self, tmp_path, monkeypatch):
         looked_for_in(tmp_path / "models", monkeypatch)
-        everything = " ".join(_persons.MODELS)
-        assert _persons.missing() == f"persons need models of NLTK: python -m nltk.downloader {everything}"
-        assert refused(_persons.tagger) == _persons.missing()
+        everything = " ".join(persons.MODELS)
+        assert persons.missing() == f"persons need models of NLTK: python -m nltk.downloader {everything}"
+        assert refused(persons.tagger) == persons.missing()
         (tmp_path / "models/corpora/words").mkdir(mode=0o700, parents=True)
         (tmp_path / "models/corpora/words/en-basic").write_text("a\n")
-        assert _persons.missing() == f"persons need models of NLTK: python -m nltk.downloader {everything[:-6]}"
-        assert refused(_persons.tagger) == _persons.missing()
+        assert persons.missing() == f"persons need models of NLTK: python -m nltk.downloader {everything[:-6]}"
+        assert refused(persons.tagger) == persons.missing()
 
     def test_models_in_an_archive_are_there(self, tmp_path, monkeypatch):
         looked_for_in(tmp_path / "models", monkeypatch)
@@ -138,27 +138,27 @@ class TestPersons:
             folder = tmp_path / "models" / package.parent.name
             folder.mkdir(mode=0o700, exist_ok=True)
             shutil.make_archive(str(folder / package.name), "zip", package.parent, package.name)
-        assert _persons.missing() == _persons.missing(_persons._is_found) == ""
+        assert persons.missing() == persons.missing(persons._is_found) == ""
 
     def test_the_folders_are_those_of_nltk(self):
         nltk = pytest.importorskip("nltk")
-        assert _persons.folders() == nltk.data.path
+        assert persons.folders() == nltk.data.path
 
     def test_models_that_nltk_refuses_to_read_are_not_used(self, tmp_path, monkeypatch):
         looked_for_in(tmp_path / "models", monkeypatch)
         toy_models(tmp_path / "models")
         (tmp_path / "models/corpora").chmod(0o777)
         with pytest.warns(RuntimeWarning, match="writable by"):
-            message = refused(_persons.tagger)
+            message = refused(persons.tagger)
         assert message == "persons need models of NLTK: python -m nltk.downloader words"
 
     def test_nltk_itself_with_models_of_seven_words(self, tmp_path, monkeypatch):
         looked_for_in(tmp_path / "models", monkeypatch)
         toy_models(tmp_path / "models")
-        assert _persons.missing() == ""
-        before = _persons.identity()
-        tag = _persons.tagger()
+        assert persons.missing() == ""
+        before = persons.identity()
+        tag = persons.tagger()
         assert tag("today Anna Bell met Bush.") == ["Anna Bell", "Bush"]
         assert tag("today") == tag(" ") == []
         (tmp_path / "models/corpora/words/en-basic").write_text("today\n")
-        assert _persons.identity() != before
+        assert persons.identity() != before

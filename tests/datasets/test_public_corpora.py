@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakboard.datasets import _dpnlp, trustpilot, trustpilot_dpnr
-from leakboard.datasets._topics import TopicModel
+from leakboard.datasets import trustpilot, trustpilot_dpnr
+from leakboard.datasets._preparation.topics import TopicModel
+from leakboard.datasets._published import dpnlp
 from leakboard.datasets.ag import ENTITIES, TOPICS, Ag
 from leakboard.datasets.trustpilot import Trustpilot
 from leakboard.datasets.trustpilot_dpnr import TrustpilotDpnr
@@ -23,7 +24,7 @@ GOOD = ["0\tone\t0 1", "1\ttwo\t", END, "1\tthree\t1", "0\tone\t0 1", END, "0\tf
 def load(tmp_path, lines, labels=("no", "yes"), duplicates="keep"):
     path = tmp_path / "invented.txt"
     path.write_text("\n".join(lines), encoding="utf-8")
-    return _dpnlp.load("invented", path, SECRETS, labels, duplicates)
+    return dpnlp.load("invented", path, SECRETS, labels, duplicates)
 
 
 class TestFormat:
@@ -53,14 +54,14 @@ class TestFormat:
             Secret("gender", ("male", "female"), "attribute"),
             Secret("age", ("over 45", "under 35"), "attribute"),
         ]
-        corpus = _dpnlp.load("invented", path, secrets, None, "keep", show_secrets=True)
+        corpus = dpnlp.load("invented", path, secrets, None, "keep", show_secrets=True)
         assert list(corpus.texts("train")) == ["genderfemale ageunder35 one", "gendermale ageover45 two"]
         assert list(corpus.texts("test")) == ["genderfemale ageover45 four"]
         assert corpus.column("train", "gender").tolist() == [1, 0]
-        assert corpus.checks == _dpnlp.load("invented", path, secrets, None, "keep").checks
+        assert corpus.checks == dpnlp.load("invented", path, secrets, None, "keep").checks
         grades = [Secret("grade", ("+", "-"), "attribute"), secrets[1]]
         with pytest.raises(RequestError, match="show_secrets: the values of grade make the words grade, grade"):
-            _dpnlp.load("invented", path, grades, None, "keep", show_secrets=True)
+            dpnlp.load("invented", path, grades, None, "keep", show_secrets=True)
 
     @pytest.mark.parametrize(
         ("number", "line", "reason"),
@@ -91,7 +92,7 @@ class TestFormat:
     def test_bytes_that_are_not_utf8(self, tmp_path):
         (tmp_path / "a.txt").write_bytes(b"0\tna\xefve\t0\n")
         with pytest.raises(RequestError, match="not UTF-8 at byte 4"):
-            _dpnlp.load("invented", tmp_path / "a.txt", SECRETS, None, "keep")
+            dpnlp.load("invented", tmp_path / "a.txt", SECRETS, None, "keep")
 
 
 def test_each_country_of_trustpilot_has_its_own_file(tmp_path, monkeypatch):

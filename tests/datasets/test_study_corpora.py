@@ -11,7 +11,7 @@ from loading import by_row, refused, sizes
 
 from leakboard.data.readers.tabular import read_lines, read_rows
 from leakboard.datasets import ag_news, quora, text8
-from leakboard.datasets._sampling import sample
+from leakboard.datasets._preparation.sampling import sample
 from leakboard.datasets.ag_news import AgNews
 from leakboard.datasets.quora import Quora
 from leakboard.datasets.statuses import Statuses

@@ -13,7 +13,7 @@ from pydantic import Field
 from leakboard.data.corpora import build_corpus, divide, drop_copies
 from leakboard.data.downloads import PublicFile
 from leakboard.data.readers.tabular import OnBadRows, Row, clean_text, read_rows
-from leakboard.datasets._sampling import Seed, SplitShare
+from leakboard.datasets._preparation.sampling import Seed, SplitShare
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Dataset
 from leakboard.suite.options import shared

@@ -1,0 +1,1 @@
+"""Prepare texts that come without secrets, labels or splits: persons, topics, and random samples."""

@@ -1,0 +1,1 @@
+"""Find and read published files that several datasets share a format or a layout for."""
