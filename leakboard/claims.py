@@ -1,4 +1,4 @@
-"""Privacy claims: what a victim's author states, and what is proved for what the code does."""
+"""Describe privacy claims: the epsilon that a victim's author states, and the epsilon that is proved for the code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 from leakboard.store import finite, numbers
 
 TrainingUnit = Literal["pair", "document", "user"]
-"""What is protected as one in training data: a (centre, context) pair of words, a text, or all texts of a user."""
+"""What counts as one unit of training data: a (centre, context) pair of words, a text, or all texts of a user."""
 ReleaseUnit = Literal["word", "document", "vector", "coordinate"]
 """What two neighbouring inputs of a release differ in."""
 TRAINING_UNITS, RELEASE_UNITS = get_args(TrainingUnit), get_args(ReleaseUnit)
@@ -19,21 +19,22 @@ TRAINING_UNITS, RELEASE_UNITS = get_args(TrainingUnit), get_args(ReleaseUnit)
 
 @dataclass(frozen=True)
 class ReleaseClaim:
-    """What a victim's author states about one publication, beside what is proved for what its code does."""
+    """A claim about publications: neighbouring inputs are hard to tell apart by what is published."""
 
     epsilon: float
+    """Claimed by the author, with ``delta``."""
     delta: float
     unit: ReleaseUnit
     mechanism: str
     """The noise, in words."""
     sensitivity: str
-    """What the claim takes the sensitivity to be, in words: norm and bound."""
+    """The sensitivity that the claim assumes, in words: norm and bound."""
     proved: float = math.inf
-    """The epsilon that is proved for the code, with its true sensitivity, at ``delta``; infinite where none is."""
+    """Epsilon that is proved for the code, with its true sensitivity, at the same ``delta``; infinite: none is."""
     observations: int = 1
-    """How many publications of the same input the numbers are for."""
+    """Number of publications of the same input that the claim covers."""
     caveat: str = ""
-    """What a reader must know before believing the claim, in one line; it stands in the ``status`` of every row."""
+    """What a reader must know before believing the claim, in one line; every row shows it in ``status``."""
 
     def __post_init__(self) -> None:
         _check(self, RELEASE_UNITS, "mechanism", "sensitivity")
@@ -41,26 +42,31 @@ class ReleaseClaim:
 
 @dataclass(frozen=True)
 class TrainingClaim:
-    """What a victim's author states about the training data of a word table, beside what is proved for the training."""
+    """A claim about the training data of a word table: neighbouring data are hard to tell apart by the table."""
 
     epsilon: float
+    """Claimed by the author, with ``delta``."""
     delta: float
     unit: TrainingUnit
     steps: int
+    """Number of gradient steps."""
     sampling: Literal["poisson", "sequential"]
     expected_batch_size: int
+    """In units."""
     units: int
-    """How many units the training data have; a public number."""
+    """Number of units in the training data; it is public."""
     noise_multiplier: float
-    """Standard deviation of the noise, over the clipping norm."""
+    """Standard deviation of the noise, divided by the clipping norm."""
     clipping_norm: float
-    """Largest 2-norm of what one unit adds to a step."""
+    """Largest 2-norm of one unit's contribution to a step."""
     vocabulary: str
-    """Where the vocabulary comes from and what it costs, in words."""
+    """Where the vocabulary comes from and how much epsilon it costs, in words."""
     proved: float = math.inf
+    """Epsilon that is proved for the training at the same ``delta``; infinite: none is."""
     details: str = ""
-    """What else the training does that a privacy accountant must know: personal budgets, another clipping."""
+    """What else a privacy accountant must know: personal budgets, another clipping."""
     caveat: str = ""
+    """What a reader must know before believing the claim, in one line; every row shows it in ``status``."""
 
     def __post_init__(self) -> None:
         _check(self, TRAINING_UNITS, "vocabulary")
@@ -73,11 +79,11 @@ class TrainingClaim:
 
 
 PrivacyClaim = ReleaseClaim | TrainingClaim
-KINDS: Mapping[str, type[PrivacyClaim]] = {"release": ReleaseClaim, "training": TrainingClaim}
+CLAIM_TYPES: Mapping[str, type[PrivacyClaim]] = {"release": ReleaseClaim, "training": TrainingClaim}
 
 
-def _check(claim: PrivacyClaim, units: tuple[str, ...], *said: str) -> None:
-    """Raise ValueError where a number or the unit of a claim is not allowed, or what must be said is empty."""
+def _check(claim: PrivacyClaim, units: tuple[str, ...], *required: str) -> None:
+    """Raise ValueError if a number or the unit is not allowed, or a required text is empty."""
     if not 0 <= claim.epsilon < math.inf:
         raise ValueError(f"claim: epsilon={claim.epsilon!r} is not allowed: a number from 0, not infinite")
     if not 0 <= claim.delta < 1:
@@ -86,21 +92,22 @@ def _check(claim: PrivacyClaim, units: tuple[str, ...], *said: str) -> None:
         raise ValueError(f"claim: proved={claim.proved!r} is not allowed: a number from 0, or infinity")
     if claim.unit not in units:
         raise ValueError(f"claim: unit={claim.unit!r} is not allowed: one of {', '.join(units)}")
-    for name in said:
+    for name in required:
         if not getattr(claim, name).strip():
             raise ValueError(f"claim: {name} is empty: a claim says what its numbers rest on")
 
 
 def claim_as_json(claim: PrivacyClaim | None) -> dict[str, Any] | None:
-    """Return a claim as strict JSON; ``about`` says which of the two kinds it is."""
+    """Return a claim as strict JSON; ``about`` is ``release`` or ``training``."""
     if claim is None:
         return None
-    about = next(name for name, kind in KINDS.items() if isinstance(claim, kind))
+    about = next(name for name, claim_type in CLAIM_TYPES.items() if isinstance(claim, claim_type))
     return {"about": about, **finite(dataclasses.asdict(claim))}
 
 
 def claim_from_json(content: Mapping[str, Any] | None) -> PrivacyClaim | None:
-    """Return what `claim_as_json` was given."""
+    """Return the claim that `claim_as_json` was given."""
     if content is None:
         return None
-    return KINDS[content["about"]](**{key: value for key, value in numbers(content).items() if key != "about"})
+    fields = numbers(content)
+    return CLAIM_TYPES[fields.pop("about")](**fields)

@@ -1,4 +1,4 @@
-"""What a dataset supplies: texts with a task label and secrets, in splits. A part of the contract (`interfaces`)."""
+"""Define a corpus: texts with a task label and secrets, in splits. It is part of the contract (`interfaces`)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Strings = NDArray[np.str_]
 
 SecretKind = Literal["attribute", "entity"]
 POSTERIOR = "posterior:"
-"""Prefix of the columns with the exact probability of each value of a secret given the text, where it is known."""
+"""Prefix of the columns with the exact probability of each value of a secret given the text, if it is known."""
 
 
 @dataclass(frozen=True)
 class Secret:
-    """A private variable of a text: an attribute (gender), or an entity, whose values are absent and present."""
+    """A private variable of a text: an attribute (gender), or an entity with the values absent and present."""
 
     name: str
     values: tuple[str, ...]
@@ -33,7 +33,7 @@ class Secret:
 
 
 class Texts(list[str]):
-    """Texts in order, with the number of the source row and the id of each (``None`` where there is none)."""
+    """Texts in order, with the number of each text's source row and its id (``None``: not known)."""
 
     def __init__(self, texts: Sequence[str], rows: Integers | None = None, ids: Sequence[str] | None = None):
         super().__init__(texts)
@@ -42,24 +42,28 @@ class Texts(list[str]):
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Texts with a task label and secrets, in splits that no text crosses unless ``checks`` says so.
+    """Texts with a task label and secrets. No text is in two splits, unless ``checks`` reports it.
 
-    ``splits`` maps train, dev and test, or those that a stage may see, to columns ``row`` (int64, place in the source),
-    ``text``, ``label`` (ClassLabel), ``id`` and ``user`` (each optional), one ClassLabel column a secret, one float64
-    column a numeric target, and where it is known ``posterior:<secret>``: the probability of each value given the text.
+    ``splits`` maps train, dev and test, or those that a stage may see, to tables with these columns:
+
+    - ``row``: number of the row in the source (int64);
+    - ``text``, ``label`` (ClassLabel), ``id`` and ``user``: each optional;
+    - the name of a secret: its value (ClassLabel);
+    - the name of a numeric target: its value (float64);
+    - ``posterior:<secret>``, if it is known: the probability of each value given the text.
     """
 
     name: str
     secrets: tuple[Secret, ...]
     splits: DatasetDict
     checks: Mapping[str, float] = field(default_factory=dict)
-    """Counts and shares found when the corpus was loaded: copies across splits, conflicting labels, dropped rows."""
+    """Counts and shares from loading the corpus: copies across splits, conflicting labels, dropped rows."""
     numeric_targets: tuple[str, ...] = ()
-    """Columns that a regression may predict, as scores of personality; of a user, the same in all of its rows."""
+    """Columns that a regression may predict, such as scores of personality; all rows of a user have the same value."""
     _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     def texts(self, split: str) -> Texts:
-        """Return the texts of a split with their source rows and ids; empty texts where the corpus has none."""
+        """Return the texts of a split with their source rows and ids; without texts, empty ones."""
         if (key := f"texts of {split}") not in self._kept:
             part = self.splits[split]
             texts, ids = (part[name][:] if name in part.column_names else None for name in ("text", "id"))
@@ -74,36 +78,35 @@ class Corpus:
         return self._kept[key].copy()  # type: ignore[no-any-return]
 
     def values(self, name: str) -> tuple[str, ...]:
-        """Return the class names of a ClassLabel column (empty when the corpus has no such column)."""
+        """Return the class names of a ClassLabel column; empty: there is no such column."""
         train = self.splits["train"]
         return tuple(train.features[name].names) if name in train.column_names else ()
 
     @property
     def has_texts(self) -> bool:
-        """Whether the texts are known, and not their vectors alone."""
+        """Whether the texts are known, and not only their vectors."""
         return all("text" in part.column_names for part in self.splits.values())
 
     @property
     def has_labels(self) -> bool:
-        """Whether the texts carry a task label."""
+        """Whether the texts have a task label."""
         return "label" in self.splits["train"].column_names
 
     @property
     def has_users(self) -> bool:
-        """Whether the corpus says who wrote each text."""
+        """Whether the author of each text is known."""
         return "user" in self.splits["train"].column_names
 
     def only(self, *names: str) -> Corpus:
-        """Return the corpus with just these splits, and without the posteriors, which only scoring may see."""
+        """Return the corpus with these splits only, without the posteriors, which only the scoring may see."""
         if names not in self._kept:
             parts = type(self.splits)({name: self.splits[name] for name in names})
             hidden = {c for part in parts.values() for c in part.column_names if c.startswith(POSTERIOR)}
             self._kept[names] = parts.remove_columns(sorted(hidden))
-        return dataclasses.replace(
-            self, splits=type(self.splits)({n: copy.copy(p) for n, p in self._kept[names].items()})
-        )
+        parts = type(self.splits)({name: copy.copy(part) for name, part in self._kept[names].items()})
+        return dataclasses.replace(self, splits=parts)
 
     def with_rows(self, split: str, rows: Sequence[int]) -> Corpus:
-        """Return the corpus with just these rows of a split."""
+        """Return the corpus with only these rows of a split."""
         parts = type(self.splits)({**self.splits, split: self.splits[split].select(rows)})
         return dataclasses.replace(self, splits=parts)

@@ -1,4 +1,4 @@
-"""Errors that a user can cause, each reported in one line, and the nearest valid name."""
+"""Define the errors that a user can cause, each reported in one line with the nearest valid name."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any
 
 
 class RequestError(ValueError):
-    """The request itself is wrong: a suite, an option, a name, a data file. Exit status 2, no traceback."""
+    """The request is wrong: a suite, an option, a name, a data file. Exit status 2, no traceback."""
 
 
 class NotApplicable(RequestError):
-    """An attack does not apply to what a victim published; its cell is skipped, with this reason."""
+    """An attack does not apply to a victim's publications; its cell is skipped, with this reason."""
 
 
 class StopRun(RequestError):
-    """The run as a whole cannot go on; what was finished is kept."""
+    """The whole run must stop; finished cells are kept."""
 
 
 class StorageError(StopRun):
@@ -27,7 +27,7 @@ class StorageError(StopRun):
 
 
 class DataError(StopRun):
-    """A dataset, or somebody's own vectors, cannot be read as the suite asks: a column is missing, rows are bad."""
+    """A dataset or the user's own vectors cannot be read as the suite asks: a column is missing, rows are bad."""
 
 
 def nearest(name: object, allowed: Iterable[str]) -> str:
@@ -37,11 +37,11 @@ def nearest(name: object, allowed: Iterable[str]) -> str:
 
 
 LONGEST = 2_000
-"""Characters of a text that others wrote, which are kept and shown."""
+"""Longest text of a plugin or of data that is kept and shown (characters)."""
 
 
 def plain(text: str, longest: int = LONGEST) -> str:
-    """Return a text of a plugin or of data as it can be kept and shown: no control characters, not too long.
+    """Cut a text of a plugin or of data, and replace its control characters and lone surrogates.
 
     Escape codes would reach the reader's terminal; a lone surrogate can be written to no file.
     """
@@ -50,7 +50,7 @@ def plain(text: str, longest: int = LONGEST) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """Return an exception as one line: its type, unless the request was at fault, and its message."""
+    """Return an exception as one line: type and message, or for a RequestError the message only."""
     message = " ".join(plain(str(error)).split()) or "no message"
     return message if isinstance(error, RequestError) else f"{type(error).__name__}: {message}"
 
@@ -58,21 +58,21 @@ def one_line(error: BaseException) -> str:
 def failure_line(error: BaseException, file: str = "") -> str:
     """Return an exception as one line with its place in a plugin, as in ``ValueError: odd data (mine.py:42)``.
 
-    A request that is wrong has no such place: its message is about what the user wrote.
+    A RequestError is shown without a place: its message is about what the user wrote.
     """
-    place = "" if isinstance(error, RequestError) else plugin_line(error, file)
-    return f"{one_line(error)} ({place})" if place else one_line(error)
+    location = "" if isinstance(error, RequestError) else plugin_line(error, file)
+    return f"{one_line(error)} ({location})" if location else one_line(error)
 
 
 def plugin_line(error: BaseException, file: str = "") -> str:
-    """Return file and line, as in ``mine.py:42``, of the innermost frame of an error that lies in a plugin's own file.
+    """Return file and line, as in ``mine.py:42``, of the innermost frame of an error in a plugin's file.
 
     Args:
         error: with its traceback.
-        file: of a plugin that cannot be imported; any other file is a plugin's if it declares a plugin's class.
+        file: of a plugin that cannot be imported. Any other file is a plugin's if it declares a plugin's class.
 
     Returns:
-        An empty string where no frame lies in such a file.
+        An empty string if no frame is in such a file.
     """
     frames = [
         (frame.f_code.co_filename, line)

@@ -1,10 +1,14 @@
-"""The contract of datasets, victims and attacks. Read this file first, then the threats in `leakboard.threats`.
+"""Define what a dataset, a victim and an attack must do. Read this file first, then the threats in `leakboard.threats`.
 
-A *dataset* loads a `Corpus`: texts with a task label and secrets. A *victim* is fitted on it and publishes vectors. An
-*attack* sees the view that its threat allows, never a test text or a test secret, and guesses. LeakBoard scores.
+LeakBoard calls a plugin's methods in this order:
 
-A plugin is one class decorated with ``dataset``, ``victim`` or ``attack`` of `leakboard.suite.options`; its fields
-are its options. The learner and the learned are two types: ``fit`` returns something frozen.
+1. ``Dataset.load`` returns a `Corpus`: texts with a task label and secrets, in the splits train, dev and test.
+2. ``Victim.fit`` trains on train and dev, and returns a `FittedVictim`, which publishes vectors of texts or of words.
+3. ``Attack.fit`` learns from the view that its threat grants, which holds no test text and no test secret.
+4. The fitted attack guesses from the published vectors, for instance the secrets of the test texts. LeakBoard scores.
+
+A plugin is one class, decorated with ``dataset``, ``victim`` or ``attack`` of `leakboard.suite.options`. Its fields are
+its options. ``fit`` changes neither the plugin nor its inputs: it returns what it learned as another, frozen object.
 """
 
 from __future__ import annotations
@@ -32,39 +36,44 @@ from leakboard.mechanism import ReleaseMechanism
 from leakboard.store import load_fields, save_fields
 
 Publication = Literal["documents", "words", "releases"]
-"""What a victim publishes: one vector a text, one vector a word, or private releases of any vector that it is given."""
+"""What a victim publishes: a vector of each text, a vector of each word, or private releases of any given vector."""
 AuxiliaryRegime = Literal["within", "overlap", "disjoint"]
-"""How the attacker's own texts overlap with the victim's, where both come from one corpus."""
+"""How the attacker's own texts overlap with the victim's, if both come from one corpus."""
 
 
 @dataclass(frozen=True)
 class PublishedWords:
-    """Word vectors as published: a static table with one row a word, or contextual vectors, one row an occurrence."""
+    """Published word vectors: one row for each word, or for contextual vectors one row for each occurrence."""
 
     words: list[str]
     vectors: Floats
     """float32 (V, d)."""
     text_index: Integers | None = None
-    """int64 (V,), which of the given texts each row comes from, in reading order; None for a static table."""
+    """Index of the text that each row comes from, int64 (V,), in reading order; None: the vectors have no context."""
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """Shares of texts, in [0, 1], that a victim cuts, or of which it knows no word; None where that cannot be."""
+    """Shares of texts, in [0, 1], that a victim cannot read in full; None: this cannot happen."""
 
     cut: float | None = None
+    """Texts that are longer than the victim reads."""
     unknown: float | None = None
+    """Texts of which the victim knows no word."""
 
 
 class Plugin(ABC):  # noqa: B024 (its members have defaults)
-    """What datasets, victims and attacks have in common."""
+    """The common base of datasets, victims and attacks."""
 
     threads: ClassVar[int | None] = None
-    """Threads of a victim's fit and publication, or of an attack: a part of their identity; None: the suite's."""
-    uses_gpu: ClassVar[bool | None] = None
-    """Whether those stages place tensors on `leakboard.execution.devices.device()`, and wait for a free GPU.
+    """Threads of the victim's fit and publication, or of the attack; None: the suite's. They are part of its identity.
 
-    None means no; for an attack it means what its victim says, since the attack may ask it to encode or train.
+    Sums in another order give other bits.
+    """
+    uses_gpu: ClassVar[bool | None] = None
+    """Whether these stages compute on `leakboard.execution.devices.device()`, and so wait for a free GPU.
+
+    None means no. An attack with None takes its victim's value, since it may ask the victim to encode or to train.
     """
 
     @classmethod
@@ -74,11 +83,15 @@ class Plugin(ABC):  # noqa: B024 (its members have defaults)
 
     @classmethod
     def example(cls, folder: Path) -> Self:
-        """Return a small instance for the conformance suite; files that it reads are written into ``folder``."""
+        """Return a small instance for the conformance suite; write the files that it reads into ``folder``."""
         return cls()
 
     def fingerprint(self) -> str:
-        """Identify the bytes that it reads (a checksum, a version) or raise RequestError; empty where it reads none."""
+        """Identify the files that the plugin reads, by checksum or version; empty: it reads none.
+
+        Raises:
+            RequestError: a file is missing.
+        """
         return ""
 
 
@@ -87,93 +100,98 @@ class Dataset(Plugin):
 
     @abstractmethod
     def load(self) -> Corpus:
-        """Build the corpus, the same each time; a RequestError names file and rows of missing or malformed data."""
+        """Build the corpus, the same at each call.
+
+        Raises:
+            RequestError: data are missing or malformed; the message names the file and the rows.
+        """
 
 
 class FittedVictim:
-    """A trained encoder, ready to publish: a frozen dataclass, saved as it is where its fields are arrays or plain.
+    """A trained encoder, ready to publish: a frozen dataclass.
 
-    A victim whose fields are other than arrays, numbers, text, lists or None has ``save`` and `Victim.load` of its own.
+    It is saved field by field if its fields are arrays, numbers, text, lists of these, or None. For other fields
+    override ``save`` and `Victim.load`.
     """
 
     @property
     def claim(self) -> PrivacyClaim | None:
-        """The author's privacy claim, or None where none is made."""
+        """The author's privacy claim; None: there is none."""
         return None
 
     @property
     def mechanism(self) -> ReleaseMechanism | None:
-        """The last step of a victim that publishes ``releases``; None where it adds no noise."""
+        """The mechanism that adds the noise, for a victim that publishes ``releases``; None: it adds no noise."""
         return None
 
     def inputs(self, texts: Texts) -> Floats | None:
-        """Return what the mechanism is given for these texts, float (n, d); None where that is random."""
+        """Return the vectors that the mechanism gets for these texts, float (n, d); None: they are random."""
         return None
 
     def publish_documents(self, texts: Texts, rng: Generator) -> Floats:
-        """Return float32 (n, d): exactly what an eavesdropper sees, noise included."""
+        """Return one vector for each text, float32 (n, d): exactly what an eavesdropper sees, noise included."""
         raise RequestError(f"{type(self).__name__} publishes no documents")
 
     def publish_words(self, texts: Texts, rng: Generator) -> PublishedWords:
-        """Return the published words: the whole table, or for contextual encoders the words of ``texts``."""
+        """Return the whole table of words, or for a contextual encoder the words of ``texts``."""
         raise RequestError(f"{type(self).__name__} publishes no words")
 
     def predict(self, vectors: Floats) -> Integers | None:
-        """Return its own task labels of published vectors, int64 (n,); None: the engine trains a classifier."""
+        """Return task labels of published vectors, int64 (n,); None: LeakBoard trains a classifier."""
         return None
 
     def coverage(self, texts: Texts) -> Coverage:
-        """Return which shares of the texts are treated otherwise than a reader would expect."""
+        """Return the shares of the texts that the victim cuts or does not know."""
         return Coverage()
 
     def save(self, folder: Path) -> None:
-        """Write everything needed to publish again into an empty folder: safetensors, NumPy or JSON, no pickle."""
+        """Write into an empty folder all that is needed to publish again: safetensors, NumPy or JSON, no pickle."""
         save_fields(self, folder)
 
 
 class Victim(Plugin):
-    """A recipe for an encoder; its fields are the options."""
+    """A recipe for an encoder."""
 
     publishes: ClassVar[tuple[Publication, ...]] = ("documents",)
     encodes_texts: ClassVar[bool] = True
-    """Whether its vectors are made of texts; otherwise they come from outside, one a row of the dataset."""
+    """Whether vectors are computed from texts; False: they come from a file, one for each row of the dataset."""
     trainable: ClassVar[bool] = True
-    """Whether there is a recipe that attackers may train on texts of their own."""
+    """Whether attackers may train the recipe on texts of their own."""
     streams_of: ClassVar[str] = ""
-    """The victim whose random streams it draws from, as a variant does to be compared; empty: its own."""
+    """The victim whose random streams this one uses, so that both can be compared; empty: its own."""
 
     @classmethod
     def example_corpus(cls) -> Corpus | None:
-        """Return what the example is fitted on; None: any texts, with words, users, labels and secrets."""
+        """Return a corpus to fit the example on; None: it can be fitted on any texts with users, labels and secrets."""
         return None
 
     @abstractmethod
     def fit(self, corpus: Corpus, seed: int) -> FittedVictim:
-        """Train on the train split and select on the dev split; the corpus holds no test split."""
+        """Train on the train split and choose by the dev split; the corpus has no test split."""
 
     def load(self, folder: Path) -> FittedVictim:
-        """Return what `FittedVictim.save` wrote; the type is the one that ``fit`` is annotated to return."""
+        """Return what `FittedVictim.save` wrote, as the type that ``fit`` is annotated to return."""
         return load_fields(get_type_hints(type(self).fit)["return"], folder)
 
     def why_not_applicable(self, corpus: Corpus) -> str:
-        """Return why the victim cannot be trained on a corpus (it names no users); empty where it can."""
+        """Return why the victim cannot be trained on a corpus, for instance: it names no users; empty: it can."""
         return ""
 
     def training_config(self) -> Victim:
-        """Return the recipe without the options that act at publication alone: victims that share it share one fit."""
+        """Return the recipe without the options that act only at publication; equal recipes share one fit."""
         return self
 
     def non_private(self) -> Victim:
-        """Return the recipe without what protects its training data: an attacker's own texts need no protection."""
+        """Return the recipe without the protection of its training data, for an attacker's own texts."""
         return self
 
 
 class Attack(Plugin):
-    """A recipe for an attacker; its fields are the options. Each threat has a base class of its own for its attacks."""
+    """A recipe for an attacker. Each threat has its own base class of attacks."""
 
     threat: ClassVar[Any]
     """The `leakboard.threats.threat.Threat`: what the attacker sees, what it answers, how the answer is scored."""
 
     @abstractmethod
     def fit(self, view: Any, seed: int) -> Any:
-        """Learn from the threat's view, and return what answers; the threat says what that is."""
+        """Learn from the threat's view, and return the fitted attacker in the form that the threat describes."""

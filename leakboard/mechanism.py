@@ -1,4 +1,8 @@
-"""The contract of mechanisms: what releases a vector under noise, and what audits may ask of it."""
+"""Define what a mechanism must do: it releases a vector under noise, and answers the questions of audits.
+
+A mechanism inherits from `MechanismDefaults` and has the members of `Mechanism`, or of `ReleaseMechanism` if it is the
+last step of a victim.
+"""
 
 from __future__ import annotations
 
@@ -9,58 +13,55 @@ from numpy.typing import NDArray
 
 
 class MechanismDefaults:
-    """What audits may ask of a mechanism beyond its releases, with the answers of one that knows nothing more.
-
-    A mechanism inherits it and overrides what it knows better.
-    """
+    """Default answers to an audit's questions, for a mechanism that has no better ones."""
 
     def log_ratio(self, outputs: NDArray[Any], first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any] | None:
-        """Return ln p(output | first) - ln p(output | second) of each row of ``outputs``, float64 (n,); None: unknown.
+        """Return ln p(output | first) - ln p(output | second) of each row of ``outputs``, float64 (n,).
 
-        The inputs are vectors, float (d,), the outputs float (n, d). Infinite where one of them cannot give the
-        output; NaN, where neither can, counts as 0.
+        Args:
+            outputs: float (n, d).
+            first: an input, float (d,).
+            second: another input, float (d,).
+
+        Returns:
+            None if the ratio is not known. A value is infinite if only one of the inputs can give the output. It is
+            NaN if neither can; audits count it as 0.
         """
         return None
 
     def vector_of(self, values: NDArray[Any]) -> NDArray[Any] | None:
-        """Return the vector, float (d,), that an input becomes before noise: the input itself, unless it is a text.
-
-        None where that is random.
-        """
+        """Return the vector before noise, float (d,): the input itself, unless the input is a text; None: random."""
         return values
 
 
 class Mechanism(Protocol):
-    """Anything that releases vectors and claims a privacy for it.
-
-    `MechanismDefaults` has what a mechanism need not know.
-    """
+    """Any method that releases vectors and claims an epsilon for each release."""
 
     @property
     def epsilon(self) -> float:
-        """What is claimed for one release."""
+        """Claimed for one release, with ``delta``."""
 
     @property
     def delta(self) -> float:
-        """What is claimed for one release."""
+        """Claimed for one release, with ``epsilon``."""
 
     def release(self, values: NDArray[Any], generator: Generator) -> NDArray[Any]:
-        """Release every row of ``values`` by itself."""
+        """Release each row of ``values``, independently of the other rows."""
 
     def log_ratio(self, outputs: NDArray[Any], first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any] | None:
-        """Return how much likelier each output is for the first input; `MechanismDefaults` does not know."""
+        """Return how much likelier each output is for the first input: see `MechanismDefaults.log_ratio`."""
 
     def vector_of(self, values: NDArray[Any]) -> NDArray[Any] | None:
-        """Return the vector that an input becomes before noise; of `MechanismDefaults` the input itself."""
+        """Return the vector before noise: see `MechanismDefaults.vector_of`."""
 
 
 class ReleaseMechanism(Mechanism, Protocol):
-    """The last step of a private victim: a vector of the unit cube goes in, a noisy vector comes out.
+    """The last step of a private victim: it maps a vector of the unit cube to a noisy vector.
 
-    Its epsilon must hold for every two vectors of the cube (for a claim about one coordinate: every two that differ in
-    one), since audits try corners. Several threads draw its releases at once.
+    Its epsilon must hold for every two vectors of the cube, since audits try its corners. For a claim about one
+    coordinate it must hold for every two that differ in one. Several threads call ``release`` at once.
     """
 
     @property
     def dimension(self) -> int:
-        """Width d of the vectors, whose coordinates lie in [0, 1]."""
+        """Width d of the vectors; their coordinates are in [0, 1]."""

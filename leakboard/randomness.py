@@ -1,4 +1,4 @@
-"""Random streams derived from names, not from order: adding a victim changes nobody else's numbers."""
+"""Derive random streams from names, not from order: adding a victim does not change the others' numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def derived_seed(*names: object) -> int:
-    """Return a seed in [0, 2**31) from names such as ``(seed, dataset, victim, "fit")``; stable across processes."""
+    """Return a seed in [0, 2**31) for names such as ``(seed, dataset, victim, "fit")``; the same in every process."""
     text = "\x1f".join(map(str, names)).encode()
     return int.from_bytes(hashlib.sha256(text).digest()[:4], "big") >> 1
 
@@ -27,14 +27,14 @@ def stream(*names: object) -> np.random.Generator:
 
 @dataclass(frozen=True)
 class Streams:
-    """What the random streams of a cell are named after."""
+    """The names from which the random streams of a cell are derived."""
 
     seed: int
     dataset: str
     victim: str
     attack: str = ""
     label: str = ""
-    """The cell with all options: names the draws of the scoring, so that no two cells share them."""
+    """The cell with all options: it names the draws of the scoring, so that no two cells share them."""
 
     def stream(self, purpose: str) -> np.random.Generator:
         """Return the generator for a purpose."""
@@ -46,7 +46,7 @@ class Streams:
 
 
 def seed_libraries(seed: int) -> None:
-    """Seed the global generators, for libraries that take none. Only the runner calls this."""
+    """Seed the global generators, for libraries that accept no other. Only the runner calls this."""
     import random
 
     import numpy as np
@@ -58,7 +58,7 @@ def seed_libraries(seed: int) -> None:
 
 
 def cards_in_use() -> list[int]:
-    """Return the CUDA device whose random state there is to keep; none where CUDA was not initialised by now."""
+    """Return the CUDA device with a random state to keep; empty: CUDA is not initialised yet."""
     import torch
 
     return [torch.cuda.current_device()] if torch.cuda.is_initialized() else []
@@ -66,7 +66,7 @@ def cards_in_use() -> list[int]:
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Give torch's global generator a seed for a while, and its state back: layers and dropout take no generator."""
+    """Seed torch's global generator for a block, then restore its state: layers and dropout accept no generator."""
     import torch
 
     with torch.random.fork_rng(devices=cards_in_use()):

@@ -1,7 +1,6 @@
-"""Artefacts on disk: a folder that is whole or not there, and whose files are checked where they were touched.
+"""Store artefacts on disk: corpora, fitted victims, publications. Each is a folder that is complete or absent.
 
-An artefact (a corpus, a fitted victim, publications) is written into a temporary folder, its checksums last, and
-renamed into place. A crash leaves only a temporary folder; an altered or truncated file is found by its checksum.
+An artefact is written into a temporary folder, its checksums last; then this folder is renamed. A crash leaves only a temporary folder. A file that was touched later is compared with its checksum before it is used.
 """
 
 from __future__ import annotations
@@ -28,17 +27,15 @@ from leakboard.errors import RequestError, StorageError
 T = TypeVar("T")
 
 SCHEMA = 2
-"""Version of everything the engine writes; part of every identity."""
-
-INFINITE = "Infinity"  # as it is written in strict JSON
-
+"""Version of all formats that the engine writes; part of every identity."""
+INFINITE = "Infinity"
+"""Infinity in strict JSON."""
 SETTLED = 5.0
-"""Age (seconds) from which a file's time of change tells whether it changed: clocks of file systems are coarse."""
-
+"""Age (seconds) from which a file's time of change is reliable: clocks of file systems are coarse."""
 ARRAYS = "arrays"
-"""Kind of the artefacts that are large, and soon computed again."""
+"""Kind of the artefacts that are large but quickly computed again."""
 CHECKSUMS = "checksums.json"
-"""Of an artefact's files, beside them."""
+"""File with the checksums of an artefact's other files."""
 
 
 def digest(identity: Mapping[str, Any]) -> str:
@@ -48,7 +45,7 @@ def digest(identity: Mapping[str, Any]) -> str:
 
 
 def finite(value: Any) -> Any:
-    """Replace what strict JSON has not: NaN by null, infinity by its name."""
+    """Replace the numbers that strict JSON lacks: NaN by null, infinity by its name."""
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else INFINITE if value > 0 else f"-{INFINITE}"
     if isinstance(value, Mapping):
@@ -57,22 +54,22 @@ def finite(value: Any) -> Any:
 
 
 def numbers(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a metric's or a claim's fields with infinity as a number again."""
+    """Turn the names of infinity in a metric's or a claim's fields back into numbers."""
     names = {INFINITE: math.inf, f"-{INFINITE}": -math.inf}
     return {key: names.get(value, value) if isinstance(value, str) else value for key, value in content.items()}
 
 
 def folder_name(readable: str, key: str) -> str:
-    """Return a readable slug plus 8 hex digits."""
+    """Return a readable name for a folder, with 8 hexadecimal digits of its key."""
     slug = re.sub(r"[^A-Za-z0-9.=]+", "-", readable).strip("-.")[:80]
     return f"{slug}-{key[:8]}"
 
 
 def file_checksum(path: Path) -> str:
-    """Return the SHA-256 of a file; one that has not changed for a while is read once.
+    """Return the SHA-256 of a file; a file that has not changed for `SETTLED` seconds is read once.
 
     Raises:
-        RequestError: it cannot be read.
+        RequestError: the file cannot be read.
     """
     try:
         status = path.stat()
@@ -93,12 +90,12 @@ def _checksum(path: Path) -> str:
 
 
 def write_file(path: Path, content: str | bytes) -> None:
-    """Write a file through a temporary one, so that a reader sees the old bytes or the new, never half.
+    """Write a file through a temporary one, so that a reader sees the old content or the new, never a part.
 
     Raises:
         StorageError: the folder cannot be written, or the disk is full.
     """
-    temporary, content = _beside(path), content.encode() if isinstance(content, str) else content
+    temporary, content = _temporary(path), content.encode() if isinstance(content, str) else content
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("wb") as stream:
@@ -113,10 +110,10 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 
 def save_fields(instance: Any, folder: Path) -> None:
-    """Write a dataclass into an empty folder: arrays as NumPy, numbers, text, lists of these and None as JSON.
+    """Write a dataclass into an empty folder: arrays as NumPy; numbers, text, lists of these and None as JSON.
 
     Raises:
-        TypeError: a field is none of these.
+        TypeError: a field has another type.
     """
     import numpy as np
 
@@ -152,12 +149,12 @@ def load_fields(cls: type[T], folder: Path) -> T:
 
 @dataclass(frozen=True)
 class Store:
-    """A folder of artefacts, found by identity."""
+    """A folder of artefacts, each found by its key, the digest of its identity."""
 
     root: Path
 
     def path(self, kind: str, readable: str, key: str) -> Path:
-        """Return where an artefact is or would be."""
+        """Return the folder of an artefact, whether or not it exists."""
         return self.root / kind / folder_name(readable, key)
 
     def obtain(
@@ -169,9 +166,15 @@ class Store:
         report: Callable[[str], None],
         code: Mapping[str, str] = MappingProxyType({}),
     ) -> Path:
-        """Return the folder of an artefact, made by ``make(folder)`` if it is not there or not intact.
+        """Return the folder of an artefact, made by ``make(folder)`` if it is missing or damaged.
 
-        ``code`` says what code makes it: no part of its identity, but noted with it (`made_by`).
+        Args:
+            kind: of the artefact, such as ``corpora``.
+            readable: the readable part of the folder's name.
+            key: digest of the artefact's identity.
+            make: writes the artefact into an empty folder.
+            report: is called with one line if the artefact is damaged.
+            code: digests of the code that makes it, recorded for `made_by`; not part of its identity.
 
         Raises:
             StorageError: the store cannot be written, or the disk is full.
@@ -182,7 +185,7 @@ class Store:
                 return path
             report(f"{path.name}: {fault}; computed again")
             self.discard(path)
-        temporary = _beside(path)
+        temporary = _temporary(path)
         try:
             temporary.mkdir(parents=True)
             make(temporary)
@@ -190,11 +193,12 @@ class Store:
             if cut := [name for name, f in files.items() if f.suffix == ".npy" and is_cut_short(f)]:
                 raise StorageError(f"{path}: cannot be written ({', '.join(cut)} lacks its end: the disk is full)")
             sums = {name: _checksum(f) for name, f in files.items()}
-            noted = {"key": key, "files": sums, "stats": {n: _stat(f) for n, f in files.items()}, "code": dict(code)}
-            write_file(temporary / CHECKSUMS, json.dumps(noted, indent=1, sort_keys=True))
+            stats = {name: _stat(f) for name, f in files.items()}
+            content = {"key": key, "files": sums, "stats": stats, "code": dict(code)}
+            write_file(temporary / CHECKSUMS, json.dumps(content, indent=1, sort_keys=True))
             _move(temporary, path)
         except OSError as error:
-            if not cannot_be_written(self.root, error):  # the maker's: network, missing file, a disk of its own
+            if not cannot_be_written(self.root, error):  # an error of ``make``: network, missing file, another disk
                 raise
             raise StorageError(f"{path}: cannot be written ({error.strerror or error})") from error
         finally:
@@ -202,60 +206,61 @@ class Store:
         return path
 
     def discard(self, path: Path) -> None:
-        """Remove an artefact; no harm where another process was faster, even to its successor."""
-        doomed = _beside(path)
+        """Remove an artefact; harmless if another process has removed or replaced it."""
+        renamed = _temporary(path)
         with contextlib.suppress(FileNotFoundError):
-            os.rename(path, doomed)
-        shutil.rmtree(doomed, ignore_errors=True)
+            os.rename(path, renamed)
+        shutil.rmtree(renamed, ignore_errors=True)
 
     def unfinished(self, readable: str, key: str) -> Path:
-        """Return where the state of unfinished work is kept; `discard` removes it."""
+        """Return the folder for the state of unfinished work; `discard` removes it."""
         return self.root / "unfinished" / folder_name(readable, key)
 
     def sweep(self, age: float = 7 * 86_400.0) -> None:
-        """Remove what interrupted runs left half written or unfinished, and what nobody has used, for ``age`` seconds.
+        """Remove files that were not touched for ``age`` seconds: leftovers of interrupted runs, and large arrays.
 
-        Of what is used, that is done with large arrays alone, which can be computed again.
+        Other finished artefacts are kept.
         """
-        swept = ("*/.*", "unfinished/*", "reservations/*", f"{ARRAYS}/*")
-        for path in [path for pattern in swept for path in self.root.glob(pattern)]:
+        patterns = ("*/.*", "unfinished/*", "reservations/*", f"{ARRAYS}/*")
+        for path in [path for pattern in patterns for path in self.root.glob(pattern)]:
             with contextlib.suppress(OSError):
                 if time.time() - path.stat().st_mtime > age:
                     self.discard(path) if path.is_dir() else path.unlink()
 
     def has(self, kind: str, readable: str, key: str, since: float = 0.0) -> bool:
-        """Return whether an artefact is there, made at this time or later (its bytes are checked when it is read)."""
+        """Return whether an artefact exists that was made at this time or later; `obtain` checks its files."""
         try:
             return (self.path(kind, readable, key) / CHECKSUMS).stat().st_mtime >= since
         except OSError:
             return False
 
     def made_by(self, kind: str, readable: str, key: str) -> dict[str, str]:
-        """Return what code an artefact was made by; empty where it is not there or does not tell."""
+        """Return the digests of the code that made an artefact; empty: not known."""
         try:
-            noted = json.loads((self.path(kind, readable, key) / CHECKSUMS).read_text("utf-8"))
-            return dict(noted["code"]) if noted["key"] == key else {}
+            content = json.loads((self.path(kind, readable, key) / CHECKSUMS).read_text("utf-8"))
+            return dict(content["code"]) if content["key"] == key else {}
         except (OSError, ValueError, KeyError, TypeError):
             return {}
 
     @staticmethod
     def _fault(path: Path, key: str) -> str:
+        """Return why an artefact is damaged; empty: it is intact."""
         try:
-            noted = json.loads((path / CHECKSUMS).read_text("utf-8"))
-            if noted["key"] != key:
+            content = json.loads((path / CHECKSUMS).read_text("utf-8"))
+            sums, stats = content["files"], content.get("stats", {})
+            if content["key"] != key:
                 return "belongs to another identity"
-            present = {str(f.relative_to(path)) for f in _files(path)}
-            if present != set(noted["files"]):
+            if {str(f.relative_to(path)) for f in _files(path)} != set(sums):
                 return "files are missing or added"
-            touched = [name for name in noted["files"] if _stat(path / name) != noted.get("stats", {}).get(name)]
-            altered = [name for name in touched if _checksum(path / name) != noted["files"][name]]
+            touched = [name for name in sums if _stat(path / name) != stats.get(name)]
+            altered = [name for name in touched if _checksum(path / name) != sums[name]]
             return f"checksum mismatch in {', '.join(altered)}" if altered else ""
         except (OSError, ValueError, KeyError, TypeError, RequestError):
             return "its checksums cannot be read"
 
 
-def _beside(path: Path) -> Path:
-    """Return a new hidden name in the same folder."""
+def _temporary(path: Path) -> Path:
+    """Return an unused hidden name in the same folder."""
     return path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
 
 
@@ -264,12 +269,12 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _stat(path: Path) -> list[int]:
-    """Return a file's size and its time of change: where both are as written, the bytes are taken to be so too."""
+    """Return a file's size and time of change; if neither has changed, the content is assumed unchanged."""
     return [(status := path.stat()).st_size, status.st_mtime_ns]
 
 
 def _move(source: Path, target: Path) -> None:
-    """Rename a finished folder into place; where another process was faster, keep its equal one."""
+    """Rename a finished folder into place; if another process was faster, keep its equal folder."""
     try:
         os.rename(source, target)
     except OSError:

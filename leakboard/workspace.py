@@ -1,6 +1,6 @@
-"""What running work keeps outside itself: the state of what is unfinished, and arrays that other work needs too.
+"""Give running work access to its kept state, and to arrays that other work shares.
 
-The stages of a run say where. Elsewhere (a notebook's own fit, an attacker's models) nobody keeps anything.
+The stages of a run set both. Outside a run, for instance in a notebook, nothing is kept.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Sharing:
-    """How arrays that are made of the run's texts are shared."""
+    """How arrays that are computed from the run's texts are shared."""
 
     keep: Callable[[str, Mapping[str, Any], Make], NDArray[np.float32]]
-    """Given a kind, an identity and what makes the array, returns the array that is kept."""
+    """Returns the kept array, given its kind, its identity and the function that computes it."""
     texts: Callable[[], frozenset[str]]
-    """Digests of the texts that are worth it: those of whole splits, which others take too."""
+    """Returns the digests of the texts of whole splits: only their arrays are shared, since other work needs them."""
 
 
 _unfinished: ContextVar[Path | None] = ContextVar("state of unfinished work", default=None)
@@ -39,7 +39,7 @@ _sharing: ContextVar[Sharing | None] = ContextVar("arrays that other work needs 
 
 @contextmanager
 def in_force(variable: ContextVar[T], value: T) -> Iterator[None]:
-    """Give a variable a value for the work inside."""
+    """Set a variable to a value for a block."""
     token = variable.set(value)
     try:
         yield
@@ -48,14 +48,14 @@ def in_force(variable: ContextVar[T], value: T) -> Iterator[None]:
 
 
 def resumable(folder: Path) -> AbstractContextManager[None]:
-    """Let the work inside keep its state in ``folder``, which is made when it is first asked for."""
+    """Let the work in a block keep its state in ``folder``, which is made at the first call of `resume_dir`."""
     return in_force(_unfinished, folder)
 
 
 def resume_dir() -> Path | None:
-    """Return where the running work may keep its state; None where nobody keeps it (tests, an attacker's own models).
+    """Return the folder for the state of the running work; None: no state is kept (tests, an attacker's own models).
 
-    What is found there was left by the same work: same code, options, data and seed.
+    Files in it were left by the same work: same code, options, data and seed.
     """
     if folder := _unfinished.get():
         folder.mkdir(parents=True, exist_ok=True)
@@ -63,24 +63,23 @@ def resume_dir() -> Path | None:
 
 
 def sharing(how: Sharing) -> AbstractContextManager[None]:
-    """Let the work inside share arrays."""
+    """Let the work in a block share arrays."""
     return in_force(_sharing, how)
 
 
 def shared_array(
     kind: str, identity: Mapping[str, Any], texts: Sequence[str], make: Make
 ) -> NDArray[np.float32] | None:
-    """Return an array that ``make()`` computes of texts, memory-mapped, whoever computed it first.
+    """Return an array that is computed from texts, memory-mapped; it is computed only if no other work did so.
 
     Args:
-        kind: what it is, as ``states``.
-        identity: whatever else it depends on, beside the texts: JSON values.
-        texts: that it is made of; a text that stands there twice counts once.
-        make: computes it, float32; always the same for the same identity and texts.
+        kind: of the array, as ``states``.
+        identity: all that it depends on, except the texts: JSON values.
+        texts: that it is computed from; a repeated text counts once.
+        make: computes the array, float32; the same for the same identity and texts.
 
     Returns:
-        None where nothing is shared, or not what is made of these texts: they are met once, such as texts with words
-        hidden at random.
+        None if nothing is shared, or no array of these texts: texts with words hidden at random occur only once.
     """
     if (how := _sharing.get()) is None or (name := digest_of_texts(texts)) not in how.texts():
         return None

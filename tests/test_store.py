@@ -212,7 +212,7 @@ def test_a_maker_without_room_is_stopped_by_a_full_disk(make, fault, obtain, mon
     obtain()
     usage = shutil.disk_usage(tmp_path)
     if fault == "little is free":
-        monkeypatch.setattr(disk.shutil, "disk_usage", lambda _: usage._replace(free=disk.LEAST - 1))
+        monkeypatch.setattr(disk.shutil, "disk_usage", lambda _: usage._replace(free=disk.MIN_FREE - 1))
     else:
         monkeypatch.setattr(disk.os, "fsync", no_room)
     with pytest.raises(StorageError, match=r"cannot be written"):
