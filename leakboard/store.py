@@ -1,6 +1,7 @@
 """Store artefacts on disk: corpora, fitted victims, publications. Each is a folder that is complete or absent.
 
-An artefact is written into a temporary folder, its checksums last; then this folder is renamed. A crash leaves only a temporary folder. A file that was touched later is compared with its checksum before it is used.
+An artefact is written into a temporary folder, its checksums last; then this folder is renamed. A crash leaves only a
+temporary folder. A file that was touched later is compared with its checksum before it is used.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Corpora and their splits, tables, downloads, archives, and the words of a text."""
+"""Build corpora and their splits, fetch public files, and split texts into words."""

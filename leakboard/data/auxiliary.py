@@ -1,8 +1,12 @@
-"""What the attacker collected: how its texts overlap with those that the victim was trained on.
+"""Draw the attacker's own texts from the victim's corpus, in one of three regimes.
 
-The three regimes of the word2vec study (Zouhri and Abecidan 2021) are ``overlap`` (two independent halves of one
-corpus), ``disjoint`` (two halves without a common text) and another dataset altogether; ``within`` leaves the victim
-all of train and gives the attacker a random half of it.
+| regime | victim | attacker |
+|---|---|---|
+| ``within`` | all of train | a random half |
+| ``overlap`` | a random half | another random half, drawn independently |
+| ``disjoint`` | a random half | the other half |
+
+The word2vec study (Zouhri and Abecidan 2021) has ``overlap``, ``disjoint`` and a third setting: another dataset.
 """
 
 from __future__ import annotations
@@ -15,13 +19,13 @@ import numpy as np
 from leakboard.interfaces import AuxiliaryRegime, Corpus
 
 VICTIMS_SHARE: dict[str, float] = {"within": 1.0, "overlap": 0.5, "disjoint": 0.5}
-"""Share of the distinct texts of train that the victim has."""
+"""Share of the distinct texts of train that the victim gets."""
 
 
 def divide(corpus: Corpus, regime: AuxiliaryRegime, rng: np.random.Generator) -> tuple[Corpus, Corpus]:
     """Return the victim's corpus and the attacker's; dev and test are the same in both.
 
-    Texts are drawn by distinct text, so that copies stay together; by row where the corpus has no texts.
+    Distinct texts are drawn, so that copies stay together. Without texts, rows are drawn.
     """
     distinct = _distinct(corpus, "train")
     half = len(distinct) // 2
@@ -34,7 +38,7 @@ def divide(corpus: Corpus, regime: AuxiliaryRegime, rng: np.random.Generator) ->
 
 
 def thinned(corpus: Corpus, split: str, share: float, rng: np.random.Generator) -> Corpus:
-    """Return a corpus with a share of the distinct texts of a split, drawn as `divide` draws the victim's."""
+    """Return a corpus with a random share of the distinct texts of a split, drawn as in `divide`."""
     distinct = _distinct(corpus, split)
     return _keep(corpus, split, rng.permutation(distinct)[: int(share * len(distinct))])
 
@@ -44,7 +48,7 @@ def _distinct(corpus: Corpus, split: str) -> np.ndarray:
 
 
 def _units(corpus: Corpus, split: str) -> Sequence[Any]:
-    """Return what is drawn as one: the text of each row, or the row where the corpus has no texts."""
+    """Return what is drawn: the text of each row, or its number if the corpus has no texts."""
     texts = corpus.texts(split)
     return texts if corpus.has_texts or texts.rows is None else texts.rows.tolist()
 

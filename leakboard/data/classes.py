@@ -1,4 +1,4 @@
-"""Classes of a column: names in order, numbers put into bins, and secrets that cannot be guessed refused."""
+"""Turn the values of a column into classes, put numbers into bins, and refuse columns that cannot be secrets."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SEPARATOR = "; "
-"""What tables write between the names of secrets."""
+"""Separator between the names of secrets in the published tables."""
 MAX_CLASSES = 1_000
 MAX_NUMBERS = 20
-"""A secret with more values than this, most of them numbers, is a measurement: it is refused unless it has bins."""
+"""A secret with more values, most of them numbers, is a measurement: it needs bins."""
 
 
 def encode(frame: pd.DataFrame, column: str, source: str) -> tuple[str, ...]:
-    """Replace class names by their numbers and return the names, numbers in numeric order.
+    """Replace class names by their numbers and return the names: whole numbers first, in numeric order.
 
     Raises:
-        RequestError: there are more than a thousand; names ``source``.
+        RequestError: there are more than `MAX_CLASSES`; the message names ``source``.
     """
     values = sorted(frame[column].unique(), key=_class_order)
     if len(values) > MAX_CLASSES:
@@ -38,13 +38,15 @@ def encode(frame: pd.DataFrame, column: str, source: str) -> tuple[str, ...]:
 
 
 def encode_bins(frame: pd.DataFrame, column: str, bins: int | Sequence[float]) -> tuple[str, ...]:
-    """Replace numbers by the numbers of their bins and return the names of the bins, lowest first.
+    """Replace values by the numbers of their bins, and return the names of the bins, lowest first.
+
+    Bins without rows are left out.
 
     Args:
-        frame: holds the column of finite numbers.
-        column: its name.
-        bins: how many bins of as equal size as the values allow (quantiles of all rows), or the numbers at which a
-            new bin begins; below the first and from the last on lies a bin too.
+        frame: has the column.
+        column: of finite numbers.
+        bins: the number of bins, of sizes as equal as the values allow (quantiles of all rows). Or a list of numbers at
+            which a new bin begins; the values below the first number and from the last on are bins too.
     """
     values = frame[column].to_numpy(np.float64)
     is_whole = bool((values == np.floor(values)).all())
@@ -65,7 +67,7 @@ def encode_bins(frame: pd.DataFrame, column: str, bins: int | Sequence[float]) -
 
 
 def _bin_names(edges: NDArray[np.float64], ends: tuple[float | None, float | None], is_whole: bool) -> list[str]:
-    """Return the names of the bins between ends and edges, as in "18-29"; None is an open end."""
+    """Return the names of the bins, such as "18-29", from the lower end, the edges and the upper end; None: no end."""
     limits = [ends[0], *edges.tolist(), ends[1]]
     spelt = _spelt([limit for limit in limits if limit is not None])
 
@@ -83,10 +85,10 @@ def _bin_names(edges: NDArray[np.float64], ends: tuple[float | None, float | Non
 
 
 def _spelt(numbers: Sequence[float]) -> dict[float | None, str]:
-    """Return numbers as they are written: whole ones in full, others with six digits, or as many as tell them apart."""
+    """Return numbers as text: whole ones in full, others with six digits, or with more if they would look equal."""
     numbers = sorted({*numbers})
-    fewest = max(6, len(f"{max(map(abs, numbers)):.0f}"))  # no part of a number before its point is rounded
-    for digits in range(fewest, fewest + 18):
+    min_digits = max(6, len(f"{max(map(abs, numbers)):.0f}"))  # all digits before the decimal point are shown
+    for digits in range(min_digits, min_digits + 18):
         spelt = [f"{number:.0f}" if number.is_integer() else f"{number:.{digits}g}" for number in numbers]
         if len({*map(float, spelt)}) == len(numbers):
             break
@@ -94,15 +96,15 @@ def _spelt(numbers: Sequence[float]) -> dict[float | None, str]:
 
 
 def check_secret(values: Sequence[str], column: str, source: str) -> None:
-    """Refuse a secret that has one value only, or so many numbers for values that it is a measurement.
+    """Refuse a secret that has only one value, or that is a measurement.
 
     Args:
         values: the classes that occur.
-        column: the secret's.
-        source: the file or glob.
+        column: of the secret.
+        source: the file or glob, for the message.
 
     Raises:
-        RequestError: names file, column and value, and offers bins.
+        RequestError: the secret is refused; for a measurement the message offers bins.
     """
     if len(values) == 1:
         raise RequestError(f"{source}: the secret {column!r} has one value only, {values[0]!r}: nothing can be guessed")
@@ -115,15 +117,15 @@ def check_secret(values: Sequence[str], column: str, source: str) -> None:
 
 
 def is_measurement(values: Sequence[str]) -> bool:
-    """Return whether the values of a secret are so many, most of them numbers, that they are no classes."""
+    """Return whether a secret has more than `MAX_NUMBERS` values, most of them numbers."""
     return len(values) > MAX_NUMBERS and sum(map(_is_number, values)) > len(values) / 2
 
 
 def check_names(names: Iterable[str], source: str) -> None:
-    """Refuse names of secrets that tables and files of the corpus could not hold.
+    """Refuse names of secrets that would be ambiguous in tables or in the files of a corpus.
 
     Raises:
-        RequestError: names ``source`` and the first such name.
+        RequestError: a name is refused; the message has ``source`` and the name.
     """
     for name in names:
         if not name.strip() or name.startswith(POSTERIOR) or SEPARATOR in name:

@@ -1,7 +1,7 @@
-"""Building, checking, dividing and storing corpora.
+"""Build, check, divide and store corpora.
 
-Every corpus is checked as it is built. A test text that also stands in train helps any attack that memorises, so a
-corpus with copies across splits is reported wherever it is scored.
+Every corpus is checked when it is built. Test texts that are also in train help attacks that memorise, so copies across
+splits are reported with every score.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ SPLITS = ("train", "dev", "test")
 
 
 def with_texts(corpus: Corpus, units: Sequence[Texts], present: Sequence[bool] | NDArray[np.bool_]) -> Corpus:
-    """Return train and dev of a corpus with the texts of more units in train, each unit a user of its own.
+    """Return train and dev of a corpus with more texts in train.
 
-    Where a unit is not ``present`` it has empty texts: it is there, and contributes nothing. Of what is known of the
-    other texts, users and numeric targets are kept; a new unit takes the numbers of another row.
+    Each unit of texts is a user of its own. A unit that is not ``present`` gets empty texts, which contribute nothing.
+    Users and numeric targets are kept; a new unit gets the numeric targets of another row. Labels and secrets are not.
     """
     from datasets import DatasetDict, concatenate_datasets
 
@@ -39,25 +39,23 @@ def with_texts(corpus: Corpus, units: Sequence[Texts], present: Sequence[bool] |
     kept = [name for name in ("text", "row", "user", *corpus.numeric_targets) if name in features]
     parts = {split: corpus.splits[split].select_columns(kept) for split in ("train", "dev")}
     texts = [text if is_present else "" for unit, is_present in zip(units, present, strict=True) for text in unit]
-    users = [f"added {number}" for number, unit in enumerate(units) for _ in unit]
-    columns: dict[str, Any] = {"text": texts, "row": [-1] * len(texts), "user": users}
-    for target in corpus.numeric_targets:  # each unit takes the value of another row
+    numbers = [number for number, unit in enumerate(units) for _ in unit]
+    columns: dict[str, Any] = {"text": texts, "row": [-1] * len(texts), "user": [f"added {n}" for n in numbers]}
+    for target in corpus.numeric_targets:
         values = parts["train"][target][:]
-        columns[target] = [values[number % len(values)] for number, unit in enumerate(units) for _ in unit]
+        columns[target] = [values[number % len(values)] for number in numbers]
     added = type(parts["train"]).from_dict({name: columns[name] for name in kept}, features=parts["train"].features)
     parts["train"] = concatenate_datasets([parts["train"], added])
     return dataclasses.replace(corpus, splits=DatasetDict(parts), secrets=())
 
 
 def one_user_a_text(corpus: Corpus) -> Corpus:
-    """Return a corpus that names no users with each text by a user of its own."""
-    from datasets import DatasetDict
-
+    """Return a corpus without users with a user of its own for each text."""
     parts = {
         split: part.add_column("user", [f"author {row}" for row in range(len(part))])
         for split, part in corpus.splits.items()
     }
-    return dataclasses.replace(corpus, splits=DatasetDict(parts))
+    return dataclasses.replace(corpus, splits=type(corpus.splits)(parts))
 
 
 def build_corpus(
@@ -69,27 +67,27 @@ def build_corpus(
     show_secrets: bool = False,
     numeric_targets: Sequence[str] = (),
 ) -> Corpus:
-    """Build a corpus from one frame a split.
+    """Build a corpus from one frame for each split.
 
     Args:
         name: of the corpus.
-        splits: train, dev, test; columns ``row``, one integer column a secret, ``label`` (integer) when ``labels`` are
-            given, optionally ``text``, ``id``, ``user`` and ``posterior:<secret>`` (a list of probabilities).
+        splits: train, dev, test. Columns: ``row``, each secret (number of the value), ``label`` (number, with
+            ``labels``); optional: ``text``, ``id``, ``user`` and ``posterior:<secret>`` (a list of probabilities).
         secrets: their values name the numbers in their columns.
-        labels: names of the task's classes, None without a task.
-        checks: what the loader counted itself (dropped rows), added to the checks made here.
+        labels: names of the task's classes; None: no task.
+        checks: the loader's own counts (dropped rows), to be added to those of `check`.
         show_secrets: put a word for each secret in front of every text (+DEMO of Coavoux et al. 2018).
         numeric_targets: columns of finite numbers to keep.
 
     Raises:
-        RequestError: a split is empty, or a numeric target is not a finite number.
+        RequestError: a split is empty, a number is no class, or a numeric target is not a finite number.
     """
     from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 
     classes = {secret.name: secret.values for secret in secrets} | ({"label": tuple(labels)} if labels else {})
-    kinds: dict[str, Any] = {name: Value("string") for name in ("text", "id", "user")} | {"row": Value("int64")}
-    kinds |= {column: Value("float64") for column in numeric_targets}
-    kinds |= {column: ClassLabel(names=list(values)) for column, values in classes.items()}
+    types: dict[str, Any] = {column: Value("string") for column in ("text", "id", "user")} | {"row": Value("int64")}
+    types |= {column: Value("float64") for column in numeric_targets}
+    types |= {column: ClassLabel(names=list(values)) for column, values in classes.items()}
     parts = {}
     for split in SPLITS:
         frame = splits[split]
@@ -99,24 +97,20 @@ def build_corpus(
             raise RequestError(f"{name}: {wrong[0]} is not a finite number for every text of {split}")
         for column, values in classes.items():
             _check_codes(frame[column], len(values), f"{name}: {column} of {split}")
-        columns = [c for c in frame.columns if c in kinds or c.startswith(POSTERIOR)]
-        features = Features({c: kinds.get(c, List(Value("float64"))) for c in columns})
+        columns = [c for c in frame.columns if c in types or c.startswith(POSTERIOR)]
+        features = Features({c: types.get(c, List(Value("float64"))) for c in columns})
         parts[split] = Dataset.from_dict({c: frame[c].tolist() for c in columns}, features=features)
     corpus = Corpus(name, tuple(secrets), DatasetDict(parts), numeric_targets=tuple(numeric_targets))
     corpus = dataclasses.replace(corpus, checks={**(checks or {}), **check(corpus)})
     return _showing_secrets(corpus) if show_secrets else corpus
 
 
-def _check_codes(codes: pd.Series[Any], classes: int, what: str) -> None:
-    """Refuse numbers of classes that are none.
-
-    Raises:
-        RequestError: one is missing, fractional or out of range.
-    """
+def _check_codes(codes: pd.Series[Any], classes: int, place: str) -> None:
+    """Raise a RequestError if the number of a class is missing, fractional or out of range."""
     numbers = codes.to_numpy(np.float64)
     wrong = ~((numbers >= 0) & (numbers < classes) & (numbers == np.floor(numbers)))
     if wrong.any():
-        raise RequestError(f"{what}: {codes.iloc[int(wrong.argmax())]} is not one of the {classes} classes, from 0 on")
+        raise RequestError(f"{place}: {codes.iloc[int(wrong.argmax())]} is not one of the {classes} classes, from 0 on")
 
 
 def _showing_secrets(corpus: Corpus) -> Corpus:
@@ -139,44 +133,42 @@ def _showing_secrets(corpus: Corpus) -> Corpus:
 def check(corpus: Corpus) -> dict[str, float]:
     """Return what a reader must know about a corpus before believing its scores.
 
-    ``dev_copies``, ``test_copies``: share of the split's texts that occur verbatim in train; ``conflicting_labels``:
-    number of distinct texts that occur with more than one label; ``empty_texts``: number of texts without a word;
-    ``dev_users``, ``test_users``: share of the split's texts whose author also wrote texts of train. Where the corpus
-    has no texts there are no copies to count.
+    | name | meaning |
+    |---|---|
+    | ``dev_copies``, ``test_copies`` | share of the split's texts that are also in train, verbatim |
+    | ``empty_texts`` | number of texts without a word |
+    | ``conflicting_labels`` | number of distinct texts with more than one label |
+    | ``dev_users``, ``test_users`` | share of the split's texts by authors who also wrote texts of train |
+
+    A count is left out if the corpus lacks the texts, labels or users that it needs.
     """
-    counts = _check_texts(corpus) if corpus.has_texts else {}
-    if "user" in corpus.splits["train"].features:
-        authors = set(corpus.splits["train"]["user"][:])
-        counts |= {
-            f"{split}_users": float(np.mean([user in authors for user in corpus.splits[split]["user"][:]]))
-            for split in corpus.splits
-            if split != "train"
-        }
+    counts: dict[str, float] = {}
+    if corpus.has_texts:
+        texts = {split: part["text"][:] for split, part in corpus.splits.items()}  # row by row is ten times slower
+        counts |= {f"{split}_copies": share for split, share in _shares_in_train(texts).items()}
+        counts["empty_texts"] = sum(not text.strip() for split in texts.values() for text in split)
+        if corpus.has_labels:
+            labels_of: dict[str, set[int]] = {}
+            for split, part in corpus.splits.items():
+                for text, label in zip(texts[split], part["label"][:], strict=True):
+                    labels_of.setdefault(text, set()).add(label)
+            counts["conflicting_labels"] = sum(len(labels) > 1 for labels in labels_of.values())
+    if corpus.has_users:
+        users = {split: part["user"][:] for split, part in corpus.splits.items()}
+        counts |= {f"{split}_users": share for split, share in _shares_in_train(users).items()}
     return counts
 
 
-def _check_texts(corpus: Corpus) -> dict[str, float]:
-    texts = {split: corpus.splits[split]["text"][:] for split in corpus.splits}  # row by row takes ten times as long
-    train_texts = set(texts["train"])
-    counts: dict[str, float] = {
-        f"{split}_copies": float(np.mean([text in train_texts for text in texts[split]]))
-        for split in corpus.splits
-        if split != "train"
-    }
-    counts["empty_texts"] = sum(not text.strip() for split in texts.values() for text in split)
-    if corpus.has_labels:
-        labels_of: dict[str, set[int]] = {}
-        for split in corpus.splits:
-            for text, label in zip(texts[split], corpus.splits[split]["label"][:], strict=True):
-                labels_of.setdefault(text, set()).add(label)
-        counts["conflicting_labels"] = sum(len(labels) > 1 for labels in labels_of.values())
-    return counts
+def _shares_in_train(values: Mapping[str, Sequence[str]]) -> dict[str, float]:
+    """Return for dev and test the share of values that are also in train."""
+    known = set(values["train"])
+    return {split: float(np.mean([v in known for v in values[split]])) for split in values if split != "train"}
 
 
 def drop_copies(splits: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Keep every distinct text in one split only: test keeps all of its rows, then dev, then train.
+    """Keep every distinct text in one split only: test keeps all its rows, then dev, then train.
 
-    The test split stays as its authors made it, so scores with and without copies are over the same texts. Rows
+    The test split stays as its authors made it, so that scores with and without copies are about the same texts. Rows
     without texts are all kept.
     """
     if "text" not in splits["train"]:
@@ -188,10 +180,10 @@ def drop_copies(splits: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
 
 
 def divide(frame: pd.DataFrame, dev_share: float, test_share: float, seed: int) -> dict[str, pd.DataFrame]:
-    """Divide rows into splits at random, by user where there is one, else by distinct text, else by row.
+    """Divide rows into splits at random: by user, without users by distinct text, without texts by row.
 
-    No user and no text is in two splits: where users of two splits wrote the same text, its rows stay in one split
-    only and are left out of the other (`drop_copies`).
+    No user and no text is in two splits. If users of two splits wrote the same text, only one split keeps its rows
+    (`drop_copies`).
     """
     group = frame[next(name for name in ("user", "text", "row") if name in frame)]
     names = group.drop_duplicates()
@@ -202,6 +194,12 @@ def divide(frame: pd.DataFrame, dev_share: float, test_share: float, seed: int) 
     split_of[order[n_test : n_test + n_dev]] = "dev"
     split = group.map(dict(zip(names, split_of, strict=True)))
     return drop_copies({name: frame[split == name] for name in SPLITS})
+
+
+def draw_from_train(splits: Mapping[str, pd.DataFrame], split: str, share: float, seed: int) -> dict[str, pd.DataFrame]:
+    """Return the splits with a random share of train moved to another split, drawn as in `divide`."""
+    drawn = divide(splits["train"], share, share, seed)[split]
+    return {**splits, "train": splits["train"].drop(drawn.index), split: drawn}
 
 
 def save_corpus(corpus: Corpus, folder: Path) -> None:
@@ -217,14 +215,14 @@ def save_corpus(corpus: Corpus, folder: Path) -> None:
 
 
 def load_corpus(folder: Path) -> Corpus:
-    """Return what `save_corpus` wrote; a process keeps the last two, since every stage of a cell asks for them."""
-    written = (folder / "corpus.json").stat()
-    return _loaded(folder, written.st_ino, written.st_mtime_ns)
+    """Return what `save_corpus` wrote; a process keeps the last two corpora, since all stages of a cell need them."""
+    status = (folder / "corpus.json").stat()
+    return _loaded(folder, status.st_ino, status.st_mtime_ns)
 
 
 @lru_cache(maxsize=2)
-def _loaded(folder: Path, inode: int, changed: int) -> Corpus:
-    """Return the corpus of a folder; one that was written anew has another inode or time of change."""
+def _loaded(folder: Path, inode: int, modified: int) -> Corpus:
+    """Return the corpus of a folder; a rewritten one has another inode or time of change."""
     from datasets import DatasetDict
 
     about = json.loads((folder / "corpus.json").read_text("utf-8"))
@@ -234,7 +232,7 @@ def _loaded(folder: Path, inode: int, changed: int) -> Corpus:
 
 
 def detached(corpus: Corpus) -> Corpus:
-    """Return a copy of a corpus in memory, which names no files: beside those of its splits lie the other splits'."""
+    """Return a copy of a corpus in memory that names no files: the other splits' files are next to those of its own."""
     from datasets import Dataset, DatasetInfo
 
     parts = {
@@ -245,7 +243,7 @@ def detached(corpus: Corpus) -> Corpus:
 
 
 def posterior(corpus: Corpus, split: str, secret: str) -> np.ndarray | None:
-    """Return the exact probabilities of a secret's values given each text, float64 (n, values), where known."""
+    """Return the exact probabilities of a secret's values given each text, float64 (n, values); None: not known."""
     part = corpus.splits[split]
     name = POSTERIOR + secret
     return np.asarray(part[name], dtype=np.float64) if name in part.features else None

@@ -1,11 +1,11 @@
-"""Fetching a public file with its checksum, or finding it in the folder that ``LEAKBOARD_DATA`` names."""
+"""Find a public file in the folder that ``LEAKBOARD_DATA`` names, or fetch it, and compare its checksum."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -16,45 +16,41 @@ import platformdirs
 
 from leakboard.errors import RequestError, one_line
 from leakboard.store import file_checksum
+from leakboard.workspace import in_force
 
 _network = ContextVar("network", default=True)
 
 
-@contextmanager
-def without_network() -> Iterator[None]:
-    """Fetch nothing in this block: for what only looks at what is there."""
-    token = _network.set(False)
-    try:
-        yield
-    finally:
-        _network.reset(token)
+def without_network() -> AbstractContextManager[None]:
+    """Fetch nothing in a block, for commands that only show a suite."""
+    return in_force(_network, False)
 
 
 def data_paths(folder: str, name: str) -> list[Path]:
-    """Return where ``LEAKBOARD_DATA`` may hold something: in the folder of that name, or beside it."""
+    """Return the two paths in ``LEAKBOARD_DATA`` where a file or folder may be: inside ``folder``, or next to it."""
     root = os.environ.get("LEAKBOARD_DATA")
     return [Path(root, folder, name), Path(root, name)] if root else []
 
 
 @dataclass(frozen=True)
 class PublicFile:
-    """A file that others publish, pinned by its checksum where that is known."""
+    """A file of another publisher, with its checksum if that is known."""
 
     folder: str
     """Folder under ``LEAKBOARD_DATA`` and in the download cache."""
     name: str
     url: str
-    """Where it is published; a page where it cannot be fetched without an account or a form."""
+    """Address of the file, or of a page if the file needs an account or a form."""
     checksum: str = ""
     """``sha256:...``, or ``git:...`` for the id of a git blob (SHA-1 of its header and content).
 
-    Empty where the publisher changes the file: what is found is taken, and its own checksum is what identifies it.
+    Empty if the publisher may change the file: then every file is accepted, and identified by its own checksum.
     """
     by_hand: bool = False
-    """Whether somebody must fetch it: it is behind a form, or no longer published."""
+    """Whether users must fetch the file themselves: it is behind a form, or no longer published."""
 
     def local_path(self) -> Path | None:
-        """Return the file in ``LEAKBOARD_DATA`` or in the download cache, if it is there; nothing is checked."""
+        """Return the file in ``LEAKBOARD_DATA`` or in the download cache, unchecked; None: it is in neither."""
         cached = self._cache / self.name
         return self._supplied() or (cached if cached.is_file() else None)
 
@@ -62,10 +58,10 @@ class PublicFile:
         return next((path for path in data_paths(self.folder, self.name) if path.is_file()), None)
 
     def fetch(self) -> Path:
-        """Return the verified local file, downloaded if need be; a damaged one in the cache is fetched anew.
+        """Return the local file with the right checksum; fetch it if it is missing, or damaged in the cache.
 
         Raises:
-            RequestError: the file cannot be reached, or its checksum is another.
+            RequestError: the file cannot be fetched, or has another checksum.
         """
         supplied = self._supplied()
         path = supplied or self._download()
@@ -76,10 +72,10 @@ class PublicFile:
         return path
 
     def identity(self) -> str:
-        """Return the checksum of the published file, or of the file that is found where none is pinned.
+        """Return the published checksum, or that of the local file if none is published.
 
         Raises:
-            RequestError: none is pinned, and the file cannot be reached.
+            RequestError: none is published, and the file cannot be fetched.
         """
         if self.checksum:
             return self.checksum
@@ -89,7 +85,7 @@ class PublicFile:
 
     @property
     def how(self) -> str:
-        """How to get it, as part of a sentence."""
+        """How to get the file, as part of a sentence."""
         instruction = f"put the file at {self.folder}/{self.name} in a folder and set LEAKBOARD_DATA to that folder"
         return f"get it from {self.url} and {instruction}" if self.by_hand else instruction
 
@@ -126,7 +122,7 @@ def _identity(path: Path, modified: int, size: int) -> str:
 
 
 def availability(files: Sequence[PublicFile]) -> str:
-    """Return one line for ``list``: which files are there, and how to get those that are not."""
+    """Return one line for ``list``: ``there``, or the missing files and how to get them."""
     missing = [file for file in files if not file.local_path()]
     if not missing:
         return "there"

@@ -1,4 +1,4 @@
-"""Words of a text as the word2vec study cleans them (Zouhri and Abecidan 2021, algorithm A1, step 1)."""
+"""Split a text into words as the word2vec study does (Zouhri and Abecidan 2021, algorithm A1, step 1)."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ _DELETED = str.maketrans("", "", string.punctuation)
 
 
 def words(text: str) -> list[str]:
-    """Return lower-cased words, ASCII punctuation deleted, split on white space."""
+    """Return the words of a text in lower case, without ASCII punctuation, split on white space."""
     return text.lower().translate(_DELETED).split()

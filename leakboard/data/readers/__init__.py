@@ -1,1 +1,1 @@
-"""Readers of users' files and of vector databases."""
+"""Read tables, lines and vectors from users' files, archives and vector databases."""

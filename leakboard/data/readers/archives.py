@@ -1,7 +1,7 @@
-"""Reading a file as it is, or through a zip, gzip, bzip2 or xz archive: nothing is ever unpacked to disk.
+"""Read a file as it is, or through a zip, gzip, bzip2 or xz archive, without unpacking anything to disk.
 
-Python's own readers are used as they are. fsspec stands on the same ones and would save no line: it has no name for
-``.bz``, cannot open a member whose name begins with a slash, and reports no encrypted or damaged one.
+Python's own readers do this. fsspec uses the same readers but does not know ``.bz``, cannot open a member whose name
+begins with a slash, and reports no encrypted or damaged archive.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from leakboard.errors import RequestError, one_line
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".bz": bz2.open, ".xz": lzma.open}
 _BROKEN = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, NotImplementedError)
-"""What a truncated or unknown archive raises, when it is opened or anywhere later."""
+"""Errors of a truncated or unknown archive, when it is opened or read."""
 
 
 @contextmanager
 def open_bytes(path: Path, member: str = "") -> Iterator[IO[bytes]]:
-    """Open a file for reading, through its archive where it is one.
+    """Open a file for reading; a compressed file is decompressed while it is read.
 
     Args:
-        path: the file; ``.zip``, ``.gz``, ``.bz2`` (also ``.bz``) and ``.xz`` are read through.
-        member: of a zip, the file in it; may be left out where there is but one.
+        path: the file, or an archive: ``.zip``, ``.gz``, ``.bz2`` (also ``.bz``) or ``.xz``.
+        member: the file to read in a zip; empty: its only file.
 
     Raises:
-        RequestError: no such file or member, the archive is truncated or damaged (raised while reading, too), or the
-            file in a zip would expand to more than memory holds (`check_expanded`).
+        RequestError: there is no such file or member, the archive is truncated or damaged (also raised while reading),
+            or the member would expand to more than memory holds (`check_expanded`).
     """
     try:
         if path.suffix.lower() == ".zip":
             with zipfile.ZipFile(path) as archive:
-                name = _member(path, _plain(path, archive), member)
-                _check(path, archive.getinfo(name))
-                with archive.open(name) as stream:
+                entry = archive.getinfo(_member(path, _entries(path, archive), member))
+                check_expanded(path, entry.file_size, entry.compress_size)
+                with archive.open(entry) as stream:
                     yield stream
         else:
             with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as stream:
@@ -71,47 +71,43 @@ def members(path: Path, suffix: str) -> list[str]:
 
 
 def read_members(path: Path, suffix: str) -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of every file of a zip or of a folder whose name ends in ``suffix``, sorted by name.
+    """Yield name and content of every file of a zip or folder whose name ends in ``suffix``, sorted by name.
 
-    Hidden files, and those that a Macintosh adds to a zip, are passed over.
+    Hidden files are left out, also those that a Macintosh adds to a zip.
 
     Raises:
-        RequestError: the archive is truncated or damaged, holds no such file, or one that would expand to more than
-            memory holds (raised while reading).
+        RequestError: the archive is truncated or damaged, holds no such file, or a file would expand to more than
+            memory holds. It may be raised while reading.
     """
     try:
         if path.is_dir():
             files = {str(file.relative_to(path).as_posix()): file for file in path.rglob(f"*{suffix}")}
-            names = _shown(files)
+            names = _visible(files)
             yield from ((name, files[name].read_bytes()) for name in names)
         else:
             with zipfile.ZipFile(path) as archive:
-                names = _shown(name for name in _plain(path, archive) if name.endswith(suffix))
-                for name in names:
-                    _check(path, archive.getinfo(name))
-                    yield name, archive.read(name)
+                names = _visible(name for name in _entries(path, archive) if name.endswith(suffix))
+                for entry in map(archive.getinfo, names):
+                    check_expanded(path, entry.file_size, entry.compress_size)
+                    yield entry.filename, archive.read(entry)
     except _BROKEN as error:
         raise _damaged(path, error) from None
     if not names:
         raise RequestError(f"{path}: no file in it ends in {suffix}")
 
 
-def _check(path: Path, entry: zipfile.ZipInfo) -> None:
-    check_expanded(path, entry.file_size, entry.compress_size)
-
-
 def _damaged(path: Path, error: Exception) -> RequestError:
     return RequestError(f"{path}: truncated or damaged ({one_line(error)[:120]})")
 
 
-def _shown(names: Iterable[str]) -> list[str]:
+def _visible(names: Iterable[str]) -> list[str]:
     return sorted(name for name in names if not PurePosixPath(name).name.startswith("."))
 
 
-def _plain(path: Path, archive: zipfile.ZipFile) -> list[str]:
-    """Return the names of an archive's entries, all of which can be read without a password."""
+def _entries(path: Path, archive: zipfile.ZipFile) -> list[str]:
+    """Return the names of an archive's entries, or refuse it if one needs a password."""
     if any(entry.flag_bits & 1 for entry in archive.infolist()):
-        raise RequestError(f"{path}: encrypted; allowed are archives without a password")
+        raise RequestError(f"{path}: encrypted; allowed: archives without a password")
     return archive.namelist()
 
 

@@ -1,4 +1,4 @@
-"""Read rows and vectors that Python has in memory, as if they were a collection of a vector store."""
+"""Read rows and vectors in memory as if they were a collection of a vector database."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from leakboard.data.readers.vector_databases import Row, StoreAddress
+from leakboard.data.readers.vector_databases import Row, CollectionAddress
 
 
 @dataclass(frozen=True, eq=False)
-class InMemory(StoreAddress):
+class InMemory(CollectionAddress):
     """A frame of rows, or an array of vectors, float32 (n, d)."""
 
     content: Any
 
     @classmethod
     def of(cls, name: str, content: Any) -> InMemory:
-        """Return a frame or an array under the name that messages use."""
+        """Return the source of a frame or an array, with a name for messages."""
         return cls("memory", "", name, content)
 
     def __str__(self) -> str:

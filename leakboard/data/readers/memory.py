@@ -1,4 +1,4 @@
-"""What a file may take of this machine's memory once it is expanded: asked before anything of it is."""
+"""Refuse files that would not fit into memory, before they are expanded."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from leakboard.errors import RequestError
 
 GIB = 2**30
 RATIO = 500
-"""How often deflate shortens what may be large: vectors hardly, with 1 % of numbers that are not zero 100 times."""
+"""Largest compression ratio of an accepted file above 1 GiB.
+
+Vectors hardly compress; with 99 % zeros, deflate shortens them 100 times.
+"""
 LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-"""Where Linux tells how much memory a container may take (bytes); only one that is limited has such a file."""
+"""Files in which Linux states the memory limit of a container (bytes)."""
 
 
 def free_memory() -> int:
-    """Return the memory that may still be taken (bytes); where the system does not tell, all that the machine has."""
+    """Return the free memory (bytes); if the system does not report it, all memory of the machine."""
     known = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     with suppress(OSError, StopIteration):
         lines = Path("/proc/meminfo").read_text().splitlines()
@@ -28,16 +31,17 @@ def free_memory() -> int:
 
 
 def check_expanded(path: Path, size: int, packed: int | None = None, free: int | None = None) -> None:
-    """Refuse what does not fit into memory, or is compressed as only a file is that should do harm.
+    """Refuse data that do not fit into memory, or that are compressed so strongly that they must be a zip bomb.
 
     Args:
-        path: named in the error.
-        size: expanded (bytes).
-        packed: size in the file (bytes), where that is known.
-        free: memory that there is (bytes); None: what is free now.
+        path: for the message.
+        size: of the expanded data (bytes).
+        packed: size in the file (bytes); None: not known.
+        free: free memory (bytes); None: as measured now.
 
     Raises:
-        RequestError: it is larger than what is free, or larger than 1 GiB and ``RATIO`` times what is in the file.
+        RequestError: the data are larger than the free memory, or larger than both 1 GiB and ``RATIO`` times
+            ``packed``.
     """
     free = free_memory() if free is None else free
     if size > free:

@@ -1,4 +1,4 @@
-"""The one reader of tables and plain lines: rows in, good rows and the bad ones' reasons out."""
+"""Read tables and plain lines into clean rows; refuse bad rows with their reasons, or drop and count them."""
 
 from __future__ import annotations
 
@@ -10,40 +10,39 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from leakboard.data.readers.archives import open_bytes
 from leakboard.data.readers.formats import Row, open_rows
-from leakboard.data.readers.vector_databases import Source, store_address
+from leakboard.data.readers.vector_databases import Source, collection_address
 from leakboard.errors import RequestError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["OnBadRows", "Row", "Rows", "clean_category", "clean_text", "expand", "read_lines", "read_rows"]
-
 Cleaner = Callable[[Row], Row]
-"""Turns a raw row into a clean one; raises ValueError with the reason where it cannot."""
+"""Turns a raw row into a clean one; raises ValueError with the reason if the row is bad."""
 
 OnBadRows = Literal["error", "drop"]
 
 
 @dataclass
 class Rows:
-    """The good rows of one or several files, each with its place among all rows."""
+    """The good rows of one or several files, each with its number among all rows."""
 
     rows: list[Row] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
-    """Place of each good row, counted over all files from 0."""
+    """Number of each good row, counted over all files from 0."""
     dropped: int = 0
+    """Number of bad rows that were dropped."""
     files: list[tuple[int, Source]] = field(default_factory=list)
-    """Place of the first row of each file, and the file."""
+    """Number of the first row of each file, and the file."""
 
     def location(self, number: int) -> str:
-        """Return file and row, counted from 1, of a place among all rows."""
+        """Return the file of a row, and its number in the file, counted from 1."""
         first, path = [entry for entry in self.files if entry[0] <= number][-1]
         return f"{path}: row {number - first + 1}"
 
     def frame(self, first: int = 0, columns: list[str] | None = None) -> pd.DataFrame:
-        """Return the good rows as a frame, with their places, counted from ``first``, in the column ``row`` (int64).
+        """Return the good rows as a frame, with their numbers, counted from ``first``, in the column ``row`` (int64).
 
-        ``columns``: those of the frame, where not every row has all; None: those of the rows.
+        ``columns`` are those of the frame; None: those of the rows.
         """
         import pandas as pd
 
@@ -51,14 +50,14 @@ class Rows:
 
 
 def expand(pattern: str | Source) -> Sequence[Source]:
-    """Return the files of a path or glob, sorted, or the one collection of a vector store.
+    """Return the files of a path or glob, sorted, or the one collection of a vector database or in memory.
 
     Raises:
-        RequestError: there are none.
+        RequestError: there is no such file.
     """
     if not isinstance(pattern, str):
         return [pattern]
-    if address := store_address(pattern):
+    if address := collection_address(pattern):
         return [address]
     paths = [Path(p) for p in sorted(glob.glob(pattern, recursive=True))] or [Path(pattern)]
     if not all(path.is_file() for path in paths):
@@ -72,13 +71,13 @@ def read_rows(
     """Read all rows of the files that match ``pattern``.
 
     Args:
-        pattern: a path or glob, the address of a vector store (`leakboard.data.readers.vector_databases`), or rows in
+        pattern: a path or glob, the address of a collection (`leakboard.data.readers.vector_databases`), or rows in
             memory.
-        columns: names that must be columns of every file, with dots for nested ones.
+        columns: that every file must have, with dots for nested ones.
         clean: applied to every row.
         on_bad_rows: ``error`` refuses the file and names its first bad rows, counted from 1 after the header;
-            ``drop`` counts and leaves them out.
-        delimiter: of CSV files, where it is not what the file's name says (a comma; of TSV files a tab).
+            ``drop`` drops and counts them.
+        delimiter: of CSV files; None: a comma, in TSV files a tab.
 
     Raises:
         RequestError: no file, unknown format, missing column, malformed file, or bad rows.
@@ -92,14 +91,14 @@ def read_rows(
 
 
 def read_lines(path: Path, clean: Callable[[str], Row], on_bad_rows: OnBadRows | None, member: str = "") -> Rows:
-    """Read all lines of a UTF-8 file, through its archive where it is one.
+    """Read all lines of a UTF-8 file, also of a compressed one.
 
     Args:
-        path: the file.
+        path: the file or archive.
         clean: applied to every line, without its line break.
-        on_bad_rows: ``error`` refuses the file and names its first bad lines, counted from 1; ``drop`` counts and
-            leaves them out; None refuses the file where a user has no such choice.
-        member: of a zip, the file in it.
+        on_bad_rows: ``error`` refuses the file and names its first bad lines, counted from 1; ``drop`` drops and counts
+            them; None refuses the file without mentioning the option.
+        member: the file to read in a zip.
 
     Raises:
         RequestError: no file, damaged archive, bad lines, or no good one.
@@ -122,7 +121,7 @@ def _line(line: bytes) -> Row | str:
 def _take(
     result: Rows, path: Source, noun: str, rows: Iterable[Row | str], clean: Cleaner, on_bad_rows: OnBadRows | None
 ) -> None:
-    """Add a file's good rows to the result; a row that is a string is the reason why there is none."""
+    """Add a file's good rows to the result; a row that is a string is the reason why it is bad."""
     first = len(result.rows) + result.dropped
     result.files.append((first, path))
     faults: list[tuple[int, str]] = []
@@ -143,10 +142,10 @@ def _take(
 
 
 def clean_text(value: Any, column: str) -> str:
-    """Return a text that has at least one character that is not blank.
+    """Return a text with at least one character that is not blank.
 
     Raises:
-        ValueError: it is missing, of another type, or holds undecodable bytes.
+        ValueError: the text is missing or blank, of another type, or has undecodable bytes.
     """
     if value is None:
         raise ValueError(f"{column} is missing")
@@ -163,7 +162,7 @@ def clean_category(value: Any, column: str) -> str:
     """Return a class name: text, whole number or truth value, as text.
 
     Raises:
-        ValueError: it is missing or of another type.
+        ValueError: the value is missing or of another type.
     """
     if isinstance(value, bool | int):
         return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,72 +1,70 @@
-"""Which columns of a file hold its vectors and its ids: those that are named, or the only ones there are."""
+"""Find the columns of a file that hold its vectors and its ids: the named ones, or the only possible ones."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 from leakboard.data.readers.vector_databases import Source
 from leakboard.errors import RequestError, nearest
 
 Kind = Literal["vector", "number", "other"]
-"""What a column holds."""
+"""Content of a column."""
 
 DIMENSION = re.compile(r"(.*?)(\d+)")
-"""The name of a column that holds one dimension: a prefix and a number."""
+"""Name of a column that holds one dimension: a prefix and a number."""
 ID = "id"
-"""The column of ids, unless another one is named."""
+"""Default name of the column of ids."""
 
 
-def id_column(path: Source, names: Sequence[str] | Mapping[str, Any], id: str | None) -> str | None:
-    """Return the column of ids: the one that is asked for, else the one called ``id``, if there is one."""
-    if id is None:
-        return ID if ID in names else None
-    if id not in names:
-        raise RequestError(f"{path}: id {id!r} is not one of {_listed(names)}{nearest(id, names)}")
-    return id
+def find_columns(
+    path: Source, kinds: Mapping[str, Kind], column: str | None, id: str | None
+) -> tuple[list[str], str | None]:
+    """Return the columns of the vectors and the column of the ids.
 
+    Args:
+        path: of the file, for messages.
+        kinds: content of each column.
+        column: the column of lists, or the prefix of columns of one dimension each; None: the only possible one.
+        id: the column of ids; None: the column ``id``, if there is one.
 
-def vector_columns(path: Source, kinds: Mapping[str, Kind], column: str | None, id: str | None) -> list[str]:
-    """Return the columns that hold the vectors: one of lists, or one a dimension in the order of their numbers."""
+    Returns:
+        One column of lists, or one column for each dimension in the order of their numbers. Then the column of ids.
+
+    Raises:
+        RequestError: a column is missing or holds no vectors, or several may hold them.
+    """
+    if id is not None and id not in kinds:
+        raise RequestError(f"{path}: id {id!r} is not one of {_listed(kinds)}{nearest(id, kinds)}")
+    id = ID if id is None and ID in kinds else id
     names = [name for name in kinds if name != id]
     choices = _families([name for name in names if kinds[name] == "number"])
     choices |= {name: [name] for name in names if kinds[name] == "vector"}
-    if column in choices:
-        return choices[column]
     if column is None and len(choices) == 1:
-        return next(iter(choices.values()))
-    if column in kinds:
+        return next(iter(choices.values())), id
+    if column in choices:
+        return choices[column], id
+    if column in names:
         raise RequestError(f"{path}: column {column!r} holds no vector in row 1; allowed: a list of numbers")
-    taken = {name for family in choices.values() for name in family}
-    raise no_column(path, column, [*(name for name in names if name not in taken), *choices], list(choices))
+    members = {name for family in choices.values() for name in family}
+    names = [*(name for name in names if name not in members), *choices]
+    if column is not None:
+        raise RequestError(f"{path}: column {column!r} is not one of {_listed(names)}{nearest(column, names)}")
+    if choices:
+        raise RequestError(f"{path}: several columns may hold vectors: {_listed(choices)}; name one by `column`")
+    raise RequestError(f"{path}: no column holds vectors" + (f" (there are {_listed(names)})" if names else ""))
 
 
 def _families(names: Sequence[str]) -> dict[str, list[str]]:
-    """Return the names that share a prefix and end in a number, two or more, by their prefix."""
+    """Return by their prefix the names, two or more, that share it and end in a number."""
     families: dict[str, list[tuple[int, str]]] = {}
     for name in names:
         if match := DIMENSION.fullmatch(name):
             families.setdefault(match[1], []).append((int(match[2]), name))
-    return {prefix: [name for _, name in sorted(found)] for prefix, found in families.items() if len(found) > 1}
+    return {prefix: [name for _, name in sorted(family)] for prefix, family in families.items() if len(family) > 1}
 
 
-def no_column(path: Source, column: str | None, names: Sequence[str], choices: Sequence[str]) -> RequestError:
-    """Return the error of a column that is none, or of none that was named.
-
-    Args:
-        path: where it is looked for.
-        column: that is asked for.
-        names: that there are.
-        choices: those of them that hold vectors.
-    """
-    if column is not None:
-        return RequestError(f"{path}: column {column!r} is not one of {_listed(names)}{nearest(column, names)}")
-    if choices:
-        return RequestError(f"{path}: several columns may hold vectors: {_listed(choices)}; name one by `column`")
-    return RequestError(f"{path}: no column holds vectors" + (f" (there are {_listed(names)})" if names else ""))
-
-
-def _listed(names: Any) -> str:
-    shown = [str(name) for name in names]
+def _listed(names: Iterable[str]) -> str:
+    shown = list(names)
     return ", ".join(shown[:20]) + (f" and {len(shown) - 20} more" if len(shown) > 20 else "")

@@ -1,15 +1,17 @@
-"""Vector stores, read through their own clients: each row a point with its id, its vector and what is stored with it.
+"""Read collections of vector databases through their own clients: each row is a point with its id, vector and fields.
 
-A store is written like the address of a page, ``STORE:LOCATION#COLLECTION``:
+The address of a collection is ``DATABASE:LOCATION#COLLECTION``:
 
-- ``qdrant:path/to/folder#reviews`` or ``qdrant:http://localhost:6333#reviews``; rows have ``id``, ``vector`` (named
-  vectors: ``vector.NAME``) and ``payload.FIELD``;
-- ``chroma:path/to/folder#reviews``; rows have ``id``, ``vector``, ``document`` and ``metadata.FIELD``;
-- ``lancedb:path/to/folder#reviews``; rows have the table's own columns;
-- ``pgvector:postgresql://user@host/database#reviews``; rows have the table's own columns, ordered by the first.
+| example | columns of the rows |
+|---|---|
+| ``qdrant:path/to/folder#reviews`` | ``id``, ``vector`` (named vectors: ``vector.NAME``), ``payload.FIELD`` |
+| ``qdrant:http://localhost:6333#reviews`` | the same |
+| ``chroma:path/to/folder#reviews`` | ``id``, ``vector``, ``document``, ``metadata.FIELD`` |
+| ``lancedb:path/to/folder#reviews`` | those of the table |
+| ``pgvector:postgresql://user@host/database#reviews`` | those of the table; the rows are ordered by the first |
 
-An address is published with the results, so it may hold no password; PostgreSQL's clients look for one in the variable
-``PGPASSWORD`` and in ``~/.pgpass``. The clients are the extra ``leakboard[stores]``.
+An address is published with the results, so passwords are refused. PostgreSQL's clients read the password from the
+variable ``PGPASSWORD`` or from ``~/.pgpass``. The clients are the extra ``leakboard[stores]``.
 """
 
 from __future__ import annotations
@@ -29,47 +31,46 @@ from leakboard.store import file_checksum
 
 Row = dict[str, Any]
 BATCH = 1_000
-"""Rows that are asked for at once."""
+"""Rows in one request."""
 WITH_SERVERS = ("qdrant", "lancedb", "pgvector")
-"""Stores whose location may be a server's address."""
-PATIENCE = 60.0
-"""How long another process may keep a folder that only one may open (seconds)."""
+"""Databases whose location may be the address of a server."""
+LOCK_SECONDS = 60.0
+"""Longest time to wait for a folder that another process has open (seconds)."""
 PASSWORDS = re.compile(
     r"(://[^/@]*:)(?!\d{1,5}(?:/[^#@]*)?#[^#]*$)[^@]*(?=@)"  # user:password@, but no port before a collection with an @
     r"|((?:password|passwd|api_?key)\s*=\s*)(?:'[^']*'|[^&#\s]+)",
     re.IGNORECASE,
 )
-"""Passwords in an address, as in ``postgresql://user:password@host`` and in ``password=...``; what precedes one is a
-group."""
+"""Passwords in an address: ``postgresql://user:password@host``, ``password=...``. A group has the part before."""
 
 
 @dataclass(frozen=True)
-class StoreAddress:
-    """A collection of a vector store."""
+class CollectionAddress:
+    """The address of a collection in a vector database."""
 
-    store: str
+    database: str
     location: str
     """A folder, or the address of a server."""
     collection: str
 
     def __str__(self) -> str:
-        return _without_passwords(f"{self.store}:{self.location}#{self.collection}")
+        return _without_passwords(f"{self.database}:{self.location}#{self.collection}")
 
     def rows(self) -> Iterator[Row]:
-        """Return the rows, always in the same order.
+        """Yield the rows, always in the same order.
 
         Raises:
-            RequestError: the client is not installed, or the store or the collection cannot be read.
+            RequestError: the client is not installed, or the database or the collection cannot be read.
         """
-        if not ("://" in self.location and self.store in WITH_SERVERS) and not Path(self.location).is_dir():
+        if not ("://" in self.location and self.database in WITH_SERVERS) and not Path(self.location).is_dir():
             raise RequestError(f"{self}: no such folder")
         try:
-            yield from READERS[self.store](self.location, self.collection)
+            yield from READERS[self.database](self.location, self.collection)
         except ImportError as error:
             raise RequestError(f"{self}: needs {error.name}: pip install 'leakboard[stores]'") from None
         except RequestError:
             raise
-        except Exception as error:  # each client has errors of its own
+        except Exception as error:  # each client has its own errors
             raise RequestError(f"{self}: cannot be read ({one_line(error)})") from None
 
     def checksum(self) -> str:
@@ -80,36 +81,36 @@ class StoreAddress:
         return hashed.hexdigest()
 
 
-Source = Path | StoreAddress
-"""Where rows are read: a file, or a collection of a vector store."""
+Source = Path | CollectionAddress
+"""A file, or a collection of a vector database."""
 
 
 def source(text: str | Source) -> Source:
-    """Return the file or the collection that a text names, and one that is known already as it is."""
+    """Return the file or the collection that a text names; return a source as it is."""
     if not isinstance(text, str):
         return text
-    return store_address(text) or Path(text)
+    return collection_address(text) or Path(text)
 
 
 def source_checksum(source: Source) -> str:
     """Return the SHA-256 of a file's bytes, or of a collection's rows.
 
     Raises:
-        RequestError: it is missing, or cannot be read.
+        RequestError: the source is missing, or cannot be read.
     """
     if isinstance(source, Path) and not source.exists():
         raise RequestError(f"{source}: no such file")
     return file_checksum(source) if isinstance(source, Path) else source.checksum()
 
 
-def store_address(text: str) -> StoreAddress | None:
-    """Return the address of a vector store, or None where the text does not begin with the name of one.
+def collection_address(text: str) -> CollectionAddress | None:
+    """Return the address of a collection; None: the text does not begin with the name of a vector database.
 
     Raises:
-        RequestError: it names no collection, or holds a password.
+        RequestError: the address names no collection, or holds a password.
     """
-    store, colon, rest = text.partition(":")
-    if not colon or store not in READERS:
+    database, colon, rest = text.partition(":")
+    if not colon or database not in READERS:
         return None
     if PASSWORDS.search(text):
         raise RequestError(
@@ -118,8 +119,8 @@ def store_address(text: str) -> StoreAddress | None:
         )
     location, _, collection = rest.rpartition("#")
     if not location or not collection:
-        raise RequestError(f"{text}: names no collection; a store is written {store}:LOCATION#COLLECTION")
-    return StoreAddress(store, location, collection)
+        raise RequestError(f"{text}: names no collection; allowed: {database}:LOCATION#COLLECTION")
+    return CollectionAddress(database, location, collection)
 
 
 def _without_passwords(address: str) -> str:
@@ -137,17 +138,17 @@ def _qdrant(location: str, collection: str) -> Iterator[Row]:
 
 
 def _qdrant_client(location: str) -> Any:
-    """Return a client; a folder can be opened by one process at a time, so others are waited for."""
+    """Return a client; wait if another process has the folder open, since only one may."""
     from qdrant_client import QdrantClient
 
     if "://" in location:
         return QdrantClient(url=location)
-    until = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + LOCK_SECONDS
     while True:
         try:
             return QdrantClient(path=location)
         except RuntimeError as error:
-            if "already accessed" not in str(error) or time.monotonic() > until:
+            if "already accessed" not in str(error) or time.monotonic() > deadline:
                 raise
             time.sleep(0.2)
 
@@ -188,4 +189,4 @@ READERS: Mapping[str, Callable[[str, str], Iterator[Row]]] = {
     "lancedb": _lancedb,
     "pgvector": _pgvector,
 }
-"""What yields the rows of a collection, given the store's location and the collection's name."""
+"""The reader of each database: it yields the rows, given the location and the collection's name."""

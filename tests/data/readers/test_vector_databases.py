@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 
-from leakboard.data.readers.vector_databases import StoreAddress, store_address
+from leakboard.data.readers.vector_databases import CollectionAddress, collection_address
 from leakboard.datasets.table import Table
 from leakboard.errors import RequestError
 from leakboard.victims.precomputed import Precomputed
@@ -84,13 +84,13 @@ def test_an_embedded_store_is_table_and_vectors_at_once(tmp_path, fill):
 
 
 def test_an_address_names_store_location_and_collection():
-    address = store_address("qdrant:http://localhost:6333#a")
-    assert (address.store, address.location, address.collection) == ("qdrant", "http://localhost:6333", "a")
+    address = collection_address("qdrant:http://localhost:6333#a")
+    assert (address.database, address.location, address.collection) == ("qdrant", "http://localhost:6333", "a")
     assert str(address) == "qdrant:http://localhost:6333#a"
     for file in ("a.csv", "C:/a.csv", "folder/qdrant.npy"):
-        assert store_address(file) is None
-    with pytest.raises(RequestError, match="qdrant:folder: names no collection; a store is written qdrant:LOCATION#"):
-        store_address("qdrant:folder")
+        assert collection_address(file) is None
+    with pytest.raises(RequestError, match="qdrant:folder: names no collection; allowed: qdrant:LOCATION#"):
+        collection_address("qdrant:folder")
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_password_in_an_address_is_refused_and_never_shown(address, shown):
             use()
         assert str(caught.value).startswith(f"{shown}: holds a password")
         assert "secret" not in str(caught.value)
-    assert "secret" not in str(StoreAddress("pgvector", address.partition(":")[2], "t"))
+    assert "secret" not in str(CollectionAddress("pgvector", address.partition(":")[2], "t"))
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_a_password_in_an_address_is_refused_and_never_shown(address, shown):
     ],
 )
 def test_an_address_without_a_password_is_read_as_it_is(address):
-    assert str(store_address(address)) == address
+    assert str(collection_address(address)) == address
 
 
 @pytest.mark.parametrize("store", ["qdrant", "chroma", "lancedb"])
