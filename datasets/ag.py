@@ -1,7 +1,8 @@
 """AG news texts that mention one of five politicians, as preprocessed for DPNR (Lyu, He and Li 2020).
 
-Task: topic (4 classes). Secrets: presence of five person entities. 11,657 / 1,457 / 1,457 texts, of which a third of
-dev and test occur verbatim in train; ``duplicates`` decides. The corpus is for non-commercial research.
+Task: topic (4 classes). Secrets: presence of five persons. 11,657 / 1,457 / 1,457 texts in train, dev and test. A third
+of the texts of dev and test are also in train, verbatim; the option ``duplicates`` decides whether they stay there. The
+corpus is for non-commercial research.
 """
 
 from typing import Literal
@@ -19,11 +20,11 @@ TOPICS = ("World", "Entertainment", "Sports", "Business")
 @dataset(revision=1)
 class Ag(Dataset):
     duplicates: Literal["drop", "keep"] = "drop"
-    """``drop``: texts of dev and test are taken out of train; ``keep``: the papers' file as it is."""
+    """``drop``: remove texts of dev and test from train; ``keep``: leave the papers' file as it is."""
 
     @classmethod
     def availability(cls) -> str:
-        """Return whether the file is here."""
+        """Return whether the file is present."""
         return availability([FILE])
 
     def fingerprint(self) -> str:
@@ -31,6 +32,6 @@ class Ag(Dataset):
         return FILE.checksum
 
     def load(self) -> Corpus:
-        """Fetch (or find in ``LEAKBOARD_DATA``) and parse the file."""
+        """Read the file, fetched or found in ``LEAKBOARD_DATA``."""
         secrets = [Secret(name, ("absent", "present"), "entity") for name in ENTITIES]
         return load("ag", FILE.fetch(), secrets, TOPICS, self.duplicates)

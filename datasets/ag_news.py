@@ -1,9 +1,11 @@
 """AG News: titles and first sentences of news, one of four topics (Zhang, Zhao and LeCun 2015).
 
-Task: topic (4 classes). No secrets: for utility and for attacks on words and texts; attacks on attributes are skipped.
-120,000 / 7,600 texts as published on the Hugging Face hub. The re-test of DPNR by Zouhri and Abecidan (2021) takes the
-first 30,000 training rows, 28,500 for train and 1,500 for validation, and the whole test file: ``train_rows: 30000``.
-The corpus is for research and other non-commercial use. It is not the file of ``ag``, which DPNR's authors made.
+Task: topic (4 classes). No secrets: the corpus serves for utility and for attacks on words and texts; attacks on
+attributes are skipped. 120,000 / 7,600 texts in train and test, as published on the Hugging Face hub.
+
+The re-test of DPNR by Zouhri and Abecidan (2021) has the first 30,000 training rows, 28,500 for train and 1,500 for
+validation, and the whole test file: ``train_rows: 30000``. The corpus is for research and other non-commercial use. It
+is not the file of ``ag``, which DPNR's authors made.
 """
 
 from leakboard.data.downloads import availability
@@ -28,7 +30,7 @@ TOPICS = ("World", "Sports", "Business", "Sci/Tech")
 class AgNews(HubOptions):
     @classmethod
     def availability(cls) -> str:
-        """Return whether the files are here."""
+        """Return whether the files are present."""
         return availability(list(FILES.values()))
 
     def fingerprint(self) -> str:
@@ -36,5 +38,5 @@ class AgNews(HubOptions):
         return ",".join(file.identity() for file in FILES.values())
 
     def load(self) -> Corpus:
-        """Fetch (or find in ``LEAKBOARD_DATA``) and read the files."""
+        """Read the files, fetched or found in ``LEAKBOARD_DATA``."""
         return load("ag_news", FILES, TOPICS, self)

@@ -1,16 +1,18 @@
 """AG news texts that mention one of a few persons, made from the news corpus itself, as by Coavoux et al. (2018).
 
-The corpus is A. Gulli's, gathered by ComeToMyHead since 2004, for research and other non-commercial use: one XML file,
-a flat sequence of ``source``, ``url``, ``title``, ``image``, ``category``, ``description``, ``rank`` and ``pubdate``,
-item after item. Task: one of four of its categories. Secrets: presence of the most frequent persons (`_persons`). The
-text is title, blank and description, backslashes replaced by blanks, and XML unescaped once more, as the corpus is
+The corpus is A. Gulli's, gathered by ComeToMyHead since 2004, for research and other non-commercial use. It is one XML
+file, in which the fields of all items follow each other: ``source``, ``url``, ``title``, ``image``, ``category``,
+``description``, ``rank`` and ``pubdate``.
+
+Task: one of four categories. Secrets: presence of the most frequent persons (`_preparation.persons`). The text is title
+and description, separated by a blank. Backslashes become blanks. XML is unescaped once more, since the corpus is
 escaped twice.
 
-The distinct texts are divided at random, a tenth each for dev and test. Unlike in the paper no text stands in two
-splits, and the persons are counted on train. `ag` is the file that DPNR published, which took every step as the paper
-did. NLTK takes one text after the other: building the corpus takes long, and is done once.
+The distinct texts are divided at random, a tenth each for dev and test. Unlike in the paper, no text is in two splits,
+and the persons are counted on train. `ag` is the file that DPNR published; it follows the paper in every step. NLTK
+reads one text at a time, so building the corpus takes long; this is done once.
 
-The tab-separated dump newsSpace.bz2 of the same page is another form of the corpus, and is not read.
+The tab-separated dump newsSpace.bz2 of the same page is another form of the corpus, which is not read.
 """
 
 from collections.abc import Iterator
@@ -25,6 +27,7 @@ from leakboard.data.corpora import build_corpus, divide
 from leakboard.data.downloads import PublicFile, availability
 from leakboard.data.readers.archives import open_bytes
 from leakboard.datasets._preparation.persons import choose_and_keep, identity, tagger, with_persons
+from leakboard.datasets._preparation.sampling import UnderHalf
 from leakboard.datasets._published.files import first_present
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Dataset
@@ -38,25 +41,23 @@ FIRST = "source"
 FIELDS = (FIRST, "url", "title", "image", "category", "description", "rank", "pubdate", "video")
 NEEDED = ("title", "category", "description")
 
-Share = Annotated[float, Field(gt=0, lt=0.5)]
-
 
 @dataset(revision=1)
 class AgNewsspace(Dataset):
     entities: Annotated[int, Field(ge=1, le=100)] = 5
-    """How many persons are secrets: the most frequent."""
+    """Number of persons, the most frequent, that are secrets."""
     entities_from: Literal["train", "all"] = "train"
-    """Texts whose mentions are counted; ``all`` is the paper's way, in which dev and test have a say in the choice."""
-    dev_share: Share = 0.1
+    """Texts whose mentions are counted; ``all``, as in the paper, lets dev and test influence the choice."""
+    dev_share: UnderHalf = 0.1
     """Share of the distinct texts drawn for dev."""
-    test_share: Share = 0.1
+    test_share: UnderHalf = 0.1
     """Share of the distinct texts drawn for test."""
     split_seed: Annotated[int, Field(ge=0)] = 10
     """Seed of the drawn split."""
 
     @classmethod
     def availability(cls) -> str:
-        """Return whether the file is here, and NLTK with its models."""
+        """Return whether the file, NLTK and its models are present."""
         return with_persons(availability([_file()]))
 
     def fingerprint(self) -> str:
@@ -65,10 +66,10 @@ class AgNewsspace(Dataset):
         return f"{_file().identity()},{tagged}"
 
     def load(self) -> Corpus:
-        """Fetch (or find in ``LEAKBOARD_DATA``) and read the file, and find the persons.
+        """Read the file, fetched or found in ``LEAKBOARD_DATA``, and find the persons.
 
         Raises:
-            RequestError: the file cannot be fetched, is malformed, or NLTK or one of its models is missing.
+            RequestError: the file cannot be fetched or is malformed, or NLTK or one of its models is missing.
         """
         import pandas as pd
 
@@ -104,10 +105,10 @@ def clean(title: str, description: str) -> str:
 
 
 def read_items(path: Path) -> Iterator[dict[str, str]]:
-    """Yield the items of the file one by one, as a mapping of field to text; nothing but the item at hand is held.
+    """Yield the items of the file one by one, each as a mapping of field to text.
 
     Raises:
-        RequestError: the file is no XML, declares entities or a document type, or an item has not the fields it should.
+        RequestError: the file is no XML or declares a document type, or an item has missing or unknown fields.
     """
     items = _Items()
     parser = expat.ParserCreate()
@@ -116,17 +117,17 @@ def read_items(path: Path) -> Iterator[dict[str, str]]:
     parser.EndElementHandler = items.end
     parser.CharacterDataHandler = items.text
     parser.StartDoctypeDeclHandler = items.doctype
-    done = 0
+    logged = 0
     try:
         with open_bytes(path) as stream:
             while chunk := stream.read(2**20):
                 parser.Parse(chunk, False)
                 yield from items.take()
-                if items.number // 100_000 > done:
-                    done = items.number // 100_000
+                if items.number // 100_000 > logged:
+                    logged = items.number // 100_000
                     log_progress(f"{items.number:,} items read")
         parser.Parse(b"", True)
-    except (expat.ExpatError, LookupError) as error:  # LookupError: an encoding that nobody knows
+    except (expat.ExpatError, LookupError) as error:  # LookupError: an unknown encoding
         raise RequestError(f"{path}: not XML ({error})") from None
     except ValueError as error:
         if isinstance(error, RequestError):
@@ -137,19 +138,19 @@ def read_items(path: Path) -> Iterator[dict[str, str]]:
 
 
 class _Items:
-    """Puts the flat sequence of fields together: an item begins with each ``source``."""
+    """Groups the fields into items: each ``source`` begins an item."""
 
     def __init__(self) -> None:
         self.number = 0
-        """Items that are whole."""
-        self._whole: list[dict[str, str]] = []
+        """Number of complete items."""
+        self._complete: list[dict[str, str]] = []
         self._item: dict[str, str] = {}
         self._open: list[str] = []
 
     def take(self) -> list[dict[str, str]]:
-        """Return the items that became whole since the last call."""
-        whole, self._whole = self._whole, []
-        return whole
+        """Return the items that were completed since the last call."""
+        complete, self._complete = self._complete, []
+        return complete
 
     def doctype(self, *_: object) -> None:
         raise ValueError("declares a document type, which the corpus does not; entities could fill the memory")
@@ -179,6 +180,6 @@ class _Items:
         if self._item:
             if absent := [field for field in NEEDED if field not in self._item]:
                 raise ValueError(f"{absent[0]} is missing")
-            self._whole.append(self._item)
+            self._complete.append(self._item)
             self.number += 1
         self._item = {}

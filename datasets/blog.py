@@ -1,7 +1,7 @@
 """Blog posts with LDA topics, as preprocessed for DPNR (Lyu, He and Li 2020).
 
-Task: LDA topic. Secrets: age group (under 20, over 30) and gender, in this order: Coavoux et al. (2018) number the
-two the other way round than for Trustpilot.
+Task: LDA topic. Secrets: age group (under 20, over 30) and gender, in this order: Coavoux et al. (2018) number the two
+in the opposite order for Trustpilot.
 """
 
 from typing import Literal
@@ -18,11 +18,11 @@ SECRETS = (Secret("age", ("over 30", "under 20"), "attribute"), Secret("gender",
 @dataset(revision=1)
 class Blog(Dataset):
     duplicates: Literal["drop", "keep"] = "drop"
-    """``drop``: texts of dev and test are taken out of train; ``keep``: the published file as it is."""
+    """``drop``: remove texts of dev and test from train; ``keep``: leave the published file as it is."""
 
     @classmethod
     def availability(cls) -> str:
-        """Return whether the file is here."""
+        """Return whether the file is present."""
         return availability([FILE])
 
     def fingerprint(self) -> str:
@@ -30,5 +30,5 @@ class Blog(Dataset):
         return FILE.checksum
 
     def load(self) -> Corpus:
-        """Fetch (or find in ``LEAKBOARD_DATA``) and parse the file."""
+        """Read the file, fetched or found in ``LEAKBOARD_DATA``."""
         return load("blog", FILE.fetch(), SECRETS, None, self.duplicates)

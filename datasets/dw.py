@@ -1,14 +1,15 @@
 """English news of Deutsche Welle that mention one of a few persons, as read by Coavoux et al. (2018); not public.
 
-The corpus of the SUMMA project went to its partners only: a folder ``en_corpora_sets``, or a zip of it, with
-``train/json``, ``dev/json`` and ``test/json``, and in each one JSON file an article, an object with ``text`` and
-``categoryName`` (and more that is not read). Task: the most frequent categories of train. Secrets: presence of the
-most frequent persons (`_persons`).
+Only the partners of the SUMMA project have the corpus: a folder ``en_corpora_sets``, or a zip of it. It has the folders
+``train/json``, ``dev/json`` and ``test/json``, with one JSON file for each article. An article is an object with
+``text`` and ``categoryName``; other fields are not read.
 
-The splits are the given ones; texts of dev and test are taken out of train. Articles without text or category, of
-another category, and without one of the persons are left out in every split and counted. Unlike the paper's the
-persons are counted on train unless asked for, and no label stands for categories that train has not: those articles
-are left out. That its sizes (5,435, 1,772 and 1,830 articles) come out could not be tried.
+Task: the most frequent categories of train. Secrets: presence of the most frequent persons (`_preparation.persons`).
+
+The splits are the given ones; texts of dev and test are removed from train. Three kinds of articles are left out of
+every split and counted: without text or category, of another category, and without one of the persons. Unlike in the
+paper, persons are counted on train by default, and articles of categories that are not in train are left out. Whether
+the paper's sizes result (5,435, 1,772 and 1,830 articles) could not be tried.
 """
 
 import json
@@ -18,53 +19,51 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from leakboard.data.corpora import SPLITS, build_corpus, drop_copies
-from leakboard.data.downloads import PublicFile, availability
+from leakboard.data.corpora import SPLITS, build_corpus, count_rows, drop_copies
+from leakboard.data.downloads import PublicFile
 from leakboard.data.readers.archives import read_members
 from leakboard.data.readers.tabular import clean_text
 from leakboard.datasets._preparation.persons import choose_and_keep, identity, tagger, with_persons
-from leakboard.datasets._published.files import folder_checksum, unpacked
+from leakboard.datasets._published.files import ZipOrFolder
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Dataset
 from leakboard.suite.options import dataset
 
 PARTNERS = "the partners of the SUMMA project (http://summa-project.eu)"
-FILE = PublicFile("dw", "en_corpora_sets.zip", PARTNERS, by_hand=True)
-FOLDER = "en_corpora_sets"
+CORPUS = ZipOrFolder(PublicFile("dw", "en_corpora_sets.zip", PARTNERS, by_hand=True), "en_corpora_sets", ".json")
 
 
 @dataset(revision=1)
 class Dw(Dataset):
     categories: Annotated[int, Field(ge=2, le=1000)] = 20
-    """How many categories are classes of the task: the most frequent of train."""
+    """Number of categories, the most frequent of train, that are classes of the task."""
     entities: Annotated[int, Field(ge=1, le=100)] = 5
-    """How many persons are secrets: the most frequent."""
+    """Number of persons, the most frequent, that are secrets."""
     entities_from: Literal["train", "all"] = "train"
-    """Texts whose mentions are counted; ``all`` is the paper's way, in which dev and test have a say in the choice."""
+    """Texts whose mentions are counted; ``all``, as in the paper, lets dev and test influence the choice."""
     duplicates: Literal["drop", "keep"] = "drop"
-    """``drop``: texts of dev and test are taken out of train; ``keep``: the given splits as they are."""
+    """``drop``: remove texts of dev and test from train; ``keep``: leave the given splits as they are."""
 
     @classmethod
     def availability(cls) -> str:
-        """Return whether the corpus is here, and NLTK with its models."""
-        return with_persons("there" if unpacked(FILE, FOLDER) else availability([FILE]))
+        """Return whether the corpus, NLTK and its models are present."""
+        return with_persons(CORPUS.availability())
 
     def fingerprint(self) -> str:
         """Return the checksums of the corpus and of NLTK's models."""
-        tagged, folder = identity(), unpacked(FILE, FOLDER)
-        corpus = folder_checksum(folder, ".json") if folder else FILE.identity()
-        return f"{corpus},{tagged}"
+        tagged = identity()  # first, so that a missing NLTK is reported before the corpus
+        return f"{CORPUS.identity()},{tagged}"
 
     def load(self) -> Corpus:
-        """Find the corpus in ``LEAKBOARD_DATA``, read it, and find the persons.
+        """Read the corpus, found in ``LEAKBOARD_DATA``, and find the persons.
 
         Raises:
-            RequestError: it is not there, an article is malformed, or NLTK or one of its models is missing.
+            RequestError: the corpus is missing, an article is malformed, or NLTK or one of its models is missing.
         """
         import pandas as pd
 
         tag = tagger()
-        path = unpacked(FILE, FOLDER) or FILE.fetch()
+        path = CORPUS.fetch()
         articles = pd.DataFrame(_read(path), columns=["split", "text", "category", "row"])
         kept = articles[articles["text"].ne("") & articles["category"].ne("")]
         counts = Counter(kept.loc[kept["split"] == "train", "category"])
@@ -76,7 +75,7 @@ class Dw(Dataset):
         splits = {split: labelled[labelled["split"] == split] for split in SPLITS}
         if self.duplicates == "drop":
             splits = drop_copies(splits)
-        copies = len(labelled) - sum(map(len, splits.values()))
+        copies = len(labelled) - count_rows(splits)
         splits, secrets, without = choose_and_keep(splits, tag, self.entities, self.entities_from)
         checks = {
             "source_rows": len(articles),
@@ -89,7 +88,7 @@ class Dw(Dataset):
 
 
 def _read(path: Path) -> list[dict[str, Any]]:
-    """Return the articles of the three splits; text or category is empty where the article has none."""
+    """Return the articles of the three splits; a missing text or category is empty."""
     rows: list[dict[str, Any]] = []
     for name, content in read_members(path, ".json"):
         parts = PurePosixPath(name).parts

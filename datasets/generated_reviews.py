@@ -1,32 +1,38 @@
 r"""Reviews written by LeakBoard's own generator from an explicit model, so that the best possible attacker is known.
 
-Task: sentiment (2 classes) or topic (5). Secrets: gender and age of the user who wrote the text, and the presence of
-five invented persons. Every number of the model is in `_review_model`, every word in `_review_words`.
+Task: sentiment (2 classes) or topic (5). Secrets: gender and age of the author, and the presence of five invented
+persons. All numbers of the model are in `_generated_reviews.model`, all words in `_generated_reviews.words`.
 
-The model, with leak strength λ = ``leak``. Gender g and age a are drawn once a user; sentiment s, topic t and the
-presence e_j of each person are drawn once a text; all are independent, all uniform but P(e_j = present) = q_j.
+The model, with leak strength λ = ``leak``. Gender g and age a are drawn once for each user. Sentiment s, topic t and
+the presence e_j of each person j are drawn once for each text. All are independent and uniform, except that
+P(e_j = present) = q_j.
 
-- A text is three sentences, one for each person mentioned, then three more. The template and the words w_k of a
-  sentence's slots are independent given (g, a, s, t).
-- Words that may show a secret: P(w | g, a) = (1 - λ) b(w) + λ b(w) r(w, g, a) / Σ_v b(v) r(v, g, a), with b(w) the
-  base rate (its i-th word from 0: proportional to 1 / √(1 + ⌊i / 4⌋)) and r = 4 to the number of those attributes
-  shown by the slot (g, a or both) whose value prefers w.
-- Words of sentiment and of topic: with fixed shares one of the own words, of those for any, or (sentiment) of the
-  opposite ones; within a group all are equally likely. Templates and the words of a person's sentence are uniform.
-- P(person j mentioned | present) = q_j + λ (1 - q_j), P(mentioned | absent) = (1 - λ) q_j. A share q_j of the texts
-  mentions j whatever λ is; at λ = 1, and only there, "present" means "mentioned".
+- A text has three sentences, then one for each mentioned person, then three more. Given (g, a, s, t), the template of a
+  sentence and the words w_k of its slots are independent.
+- Words that may show a secret: P(w | g, a) = (1 - λ) b(w) + λ b(w) r(w, g, a) / Σ_v b(v) r(v, g, a). The base rate b of
+  the i-th word, from 0, is proportional to 1 / √(1 + ⌊i / 4⌋), and Σ_v b(v) = 1. The factor r is 4 to the power of the
+  number of attributes that the slot shows (g, a or both) and whose value prefers w.
+- Words of sentiment and topic: with fixed shares the word is one for the text's own value, one for any value, or (only
+  sentiment) one for the opposite value. Within each group all words are equally likely.
+- Templates and the words of a person's sentence are uniform.
+- P(person j mentioned | present) = q_j + λ (1 - q_j), P(mentioned | absent) = (1 - λ) q_j. At every λ, a share q_j of
+  the texts mentions j. At λ = 1, and only there, "present" means "mentioned".
 
-So at λ = 0 the text is independent of every secret. The posterior columns are Bayes' rule with nothing approximated:
+So at λ = 0 the text is independent of every secret. The posterior columns are Bayes' rule without approximation:
 
-    P(g | text) = Σ_{a,s,t} Π_k P(w_k | g, a, s, t) / Σ_{g,a,s,t} Π_k P(w_k | g, a, s, t),
+    P(g | text) = Σ_{a,s,t} Π_k P(w_k | g, a, s, t) / Σ_{g,a,s,t} Π_k P(w_k | g, a, s, t).
 
-likewise for age, and person by person P(e_j | m_j) ∝ P(m_j | e_j) P(e_j), as m_j depends on e_j alone. They are exact
-because a text determines its choices, thus p(text | state) = p(choices | state): a sentence ends at its only full stop
-or exclamation mark (and bracket), the kinds come in a fixed order, the optional ones carry a name that occurs nowhere
-else, and within a kind no two choices are written alike (a test enumerates them).
+The same holds for age. For each person, P(e_j | m_j) ∝ P(m_j | e_j) P(e_j), since the mention m_j depends on e_j only.
 
-The posterior is that of an attacker who knows the model and reads each text alone: one who pools the texts of a user
-can know more about gender and age. The texts say nothing about how any group of people really writes.
+The posteriors are exact because a text determines its choices, so that p(text | state) = p(choices | state):
+
+- A sentence ends at its only full stop or exclamation mark (and bracket).
+- The kinds of sentences come in a fixed order.
+- The optional sentences have a name that occurs nowhere else.
+- Within a kind, different choices give different sentences; a test enumerates them.
+
+The posterior is that of an attacker who knows the model and reads each text alone. An attacker who pools the texts of a
+user can know more about gender and age. The texts say nothing about how any group of people really writes.
 """
 
 from __future__ import annotations
@@ -49,7 +55,7 @@ if TYPE_CHECKING:
 
 NAME = "generated_reviews"
 VERSION = "generated-1"
-"""Raised whenever the same options give other texts."""
+"""Raised when the same options give other texts."""
 
 SECRETS = (
     Secret("gender", GENDERS, "attribute"),
@@ -66,11 +72,11 @@ class GeneratedReviews(Dataset):
     users: Annotated[int, Field(ge=10)] = 300
     """Number of users; none is in two splits."""
     texts_per_user: Annotated[int, Field(ge=1)] = 5
-    """Number of texts each user writes."""
+    """Number of texts of each user."""
     leak: Annotated[float, Field(ge=0, le=1)] = 0.7
-    """How strongly each secret shows in the words: 0 not at all, 1 as strongly as the model can. Changes words only."""
+    """How strongly each secret shows in the words: 0 not at all, 1 as strongly as possible. It changes only words."""
     task: Literal["sentiment", "topic"] = "sentiment"
-    """Which hidden variable is the task label."""
+    """Hidden variable that is the task label."""
     dev_share: Share = 0.15
     """Share of the users in dev."""
     test_share: Share = 0.2
@@ -80,11 +86,11 @@ class GeneratedReviews(Dataset):
 
     @classmethod
     def example(cls, folder: Path) -> Self:
-        """Return 120 texts."""
+        """Return an instance with 120 texts."""
         return cls(users=40, texts_per_user=3)
 
     def fingerprint(self) -> str:
-        """Return the generator's version: beside it the options determine everything."""
+        """Return the generator's version; it and the options determine the corpus."""
         return VERSION
 
     def load(self) -> Corpus:

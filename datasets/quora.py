@@ -1,17 +1,17 @@
 """Quora question pairs, one column at a time (Iyer, Dandekar and Csernai 2017).
 
-No task and no secrets: for attacks on words and texts. In the word2vec study of Zouhri and Abecidan (2021) the user's
-corpus is 40 % of the first questions and the attacker's is 70 % of the second (the study's setting 2), or the user's
-is 70 % of the first and the attacker's are tweets (its setting 3). As a suite says it:
+No task and no secrets: for attacks on words and texts. The word2vec study of Zouhri and Abecidan (2021) has two
+settings with it. In setting 2 the user's corpus is 40 % of the first questions, the attacker's 70 % of the second. In
+setting 3 the user's corpus is 70 % of the first questions, and the attacker's are tweets. In a suite:
 
     datasets:
       - quora: {column: question1, share: 0.4, auxiliary: {quora: {column: question2, share: 0.7}}}
       - quora: {column: question1, share: 0.7, auxiliary: {tweets: {max_words: 10, share: 0.3}}}
 
-The share is drawn from the rows of the file (161,716 and 283,003 of 404,290); rows of it without a question are
-dropped and counted (``blank_rows``). The study trains on all of its share; here dev and test are drawn from it. A
-question that occurs in several pairs stays as often as it occurs; whether a pair means the same is not read. The data
-are under Quora's terms of service: non-commercial use.
+The share is drawn from the rows of the file (161,716 and 283,003 of 404,290). Drawn rows without a question are dropped
+and counted (``blank_rows``). The study trains on its whole share; here dev and test are drawn from it. A question that
+occurs in several pairs is kept as often as it occurs. Whether a pair means the same is not read. The data are under
+Quora's terms of service: non-commercial use.
 """
 
 from typing import Literal
@@ -43,13 +43,13 @@ class Quora(DrawnSplits):
     sample_seed: Seed = 0
     """Seed of the drawn share."""
     file: Literal["quora_duplicate_questions.tsv", "train.csv", "questions.csv"] = "quora_duplicate_questions.tsv"
-    """Quora's own file, or one of the two of Kaggle, which need an account."""
+    """Quora's own file, or one of Kaggle's two, which need an account."""
     on_bad_rows: OnBadRows = "error"
-    """Bad rows (too few fields, undecodable bytes): refuse the file, or count and leave them out."""
+    """Bad rows (too few fields, undecodable bytes): refuse the file, or drop and count them."""
 
     @classmethod
     def availability(cls) -> str:
-        """Return whether Quora's own file is here, and which of Kaggle's are."""
+        """Return whether Quora's own file is present, and which of Kaggle's are."""
         first, *others = FILES.values()
         present = [f"file: {file.name} is there" for file in others if file.local_path()]
         return "; ".join([availability([first]), *present])
@@ -59,7 +59,7 @@ class Quora(DrawnSplits):
         return FILES[self.file].identity()
 
     def load(self) -> Corpus:
-        """Fetch (or find in ``LEAKBOARD_DATA``) and read the file, and draw the share.
+        """Read the file, fetched or found in ``LEAKBOARD_DATA``, and draw the share.
 
         Raises:
             RequestError: the file cannot be fetched, is not the published one, or has bad rows.
@@ -70,7 +70,7 @@ class Quora(DrawnSplits):
         frame = drawn[drawn["text"] != ""]
         splits = self.divide(frame)
         checks = {
-            "source_rows": len(read.rows) + read.dropped,
+            "source_rows": read.total,
             "sampled_rows": len(drawn),
             "dropped_rows": read.dropped,
             "blank_rows": len(drawn) - len(frame),
@@ -78,6 +78,6 @@ class Quora(DrawnSplits):
         return build_corpus("quora", splits, (), None, checks)
 
     def _clean(self, row: Row) -> Row:
-        """Return the question; an empty one is left empty, to be counted and left out."""
+        """Return the question; a blank one becomes empty, to be counted and left out later."""
         question = row[self.column]
         return {"text": clean_text(question, self.column) if question.strip() else ""}

@@ -1,8 +1,8 @@
 """Your own data: any CSV, TSV, Parquet, Arrow or JSON Lines file or glob, with columns for text, label and secrets.
 
-Without given splits the rows are divided at random, by user where there is one, else by distinct text, so that
-neither crosses splits. It does not guess what is secret: name the columns. A name with dots (``payload.gender``) is
-looked up in nested objects. Where only vectors are known (the victim ``precomputed``), no text is needed.
+Without given splits, the rows are divided at random: by user, or without users by distinct text, so that no user and no
+text is in two splits. Name the columns of the secrets; they are not guessed. A name with dots (``payload.gender``) is
+looked up in nested objects. If only vectors are known (the victim ``precomputed``), no text is needed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 from pydantic import Field
 
 from leakboard.data.classes import check_names, check_secret, encode, encode_bins
-from leakboard.data.corpora import SPLITS, build_corpus, divide, drop_copies
+from leakboard.data.corpora import SPLITS, build_corpus, count_rows, divide, draw_from_train, drop_copies
 from leakboard.data.readers.tabular import Row, Rows, clean_category, clean_text, expand, read_rows
 from leakboard.data.readers.vector_databases import source_checksum
 from leakboard.errors import RequestError, nearest
@@ -37,27 +37,27 @@ Bins = Annotated[int, Field(ge=2)] | Annotated[list[float], Field(min_length=1)]
 @dataset(revision=1)
 class Table(Dataset):
     path: File
-    """File or glob (csv, tsv, parquet, arrow, feather, jsonl), relative to the suite; all, or just train's.
+    """File or glob (csv, tsv, parquet, arrow, feather, jsonl), relative to the suite: of all rows, or of train.
 
     Or a collection of a vector database, as in ``qdrant:path/to/folder#reviews``."""
     text: Annotated[str, Field(min_length=1)] | None = "text"
-    """Column of the texts; null where they are not known: then nothing that reads or encodes texts applies."""
+    """Column of the texts; null: not known, and victims or attacks that need texts do not apply."""
     id: str | None = None
-    """Column with an id of its own for every row, by which vectors with ids are joined, whatever their order."""
+    """Column with a different id in every row, to join vectors that have ids, in any order."""
     label: str | None = None
-    """Column of the task label; without one there is no task to score."""
+    """Column of the task label; null: there is no task to score."""
     secrets: Strings = ()
-    """Columns of the attribute secrets (gender, age group): one of several values a text."""
+    """Columns of the attribute secrets (gender, age group): each text has one of several values."""
     bins: Mapping[str, Bins] | None = None
-    """Secrets that are numbers (age): how many bins of equal size, or a list of the numbers at which one begins."""
+    """For secrets that are numbers (age): the number of bins of equal size, or the numbers at which bins begin."""
     entities: Strings = ()
     """Columns of the entity secrets: 0/1, true/false, no/yes or absent/present."""
     numbers: Strings = ()
-    """Columns of finite numbers, of a user the same in all rows: predicted by regression, or a victim's budgets."""
+    """Columns of finite numbers, equal in all rows of a user: targets of a regression, or a victim's budgets."""
     user: str | None = None
-    """Column that says who wrote the text; drawn splits share no user, in given ones those shared are counted."""
+    """Column of the author; drawn splits share no user, and users shared by given splits are counted."""
     split: str | None = None
-    """Column that says train, dev or test; without one, and without files for them, the split is drawn."""
+    """Column with train, dev or test; without it, and without files of dev and test, the splits are drawn."""
     dev: File | None = None
     """File or glob of the dev split."""
     test: File | None = None
@@ -69,13 +69,13 @@ class Table(Dataset):
     split_seed: Annotated[int, Field(ge=0)] = 0
     """Seed of the drawn split."""
     duplicates: Literal["drop", "keep"] = "drop"
-    """Given splits: whether texts of dev and test are taken out of train."""
+    """For given splits: ``drop`` removes texts of dev and test from train, ``keep`` leaves them there."""
     on_bad_rows: Literal["error", "drop"] = "error"
-    """Bad rows (text or label missing, wrong type, undecodable bytes): refuse the file, or count and leave them out."""
+    """Bad rows (text or label missing, wrong type, undecodable bytes): refuse the file, or drop and count them."""
 
     @classmethod
     def example(cls, folder: Path) -> Self:
-        """Return a table of forty rows, which is written into the folder."""
+        """Write a table of forty rows into the folder, and return an instance that reads it."""
         import pandas as pd
 
         rows = {"text": [f"row {i} of a table" for i in range(40)], "label": ["yes", "no"] * 20}
@@ -84,7 +84,7 @@ class Table(Dataset):
         return cls(path=FileName(folder / "table.csv"), label="label", secrets=("age",), entities=("person",))
 
     def fingerprint(self) -> str:
-        """Identify the bytes of all files."""
+        """Return a digest of the contents of all files."""
         patterns = [p for p in (self.path, self.dev, self.test) if p]
         return digest({p: [source_checksum(f) for f in expand(p.located)] for p in patterns})
 
@@ -92,8 +92,8 @@ class Table(Dataset):
         """Read, check and divide the rows.
 
         Raises:
-            RequestError: a file or column is missing, rows are bad, ids are not unique, or a secret has one value, or
-                many numbers and no bins.
+            RequestError: a file or column is missing, rows are bad, ids are repeated, or a secret has one value only or
+                many numbers without bins.
         """
         import pandas as pd
 
@@ -111,7 +111,7 @@ class Table(Dataset):
                 read = read_rows(pattern.located, self._columns(), self._clean, self.on_bad_rows)
                 frames[name] = read.frame(first_row)
                 sources[first_row] = read
-                first_row += len(read.rows) + read.dropped
+                first_row += read.total
                 dropped += read.dropped
         whole = pd.concat(frames, names=["file"]).reset_index("file").reset_index(drop=True)
         if self.id:
@@ -122,7 +122,7 @@ class Table(Dataset):
             check_secret([secrets[-1].values[code] for code in whole[entity].unique()], entity, self.path)
         labels = encode(whole, "label", self.path) if self.label else None
         splits = self._splits(whole)
-        copies = len(whole) - sum(map(len, splits.values()))
+        copies = len(whole) - count_rows(splits)
         checks = {"source_rows": first_row, "dropped_rows": dropped, "dropped_copies": copies}
         return build_corpus("table", splits, secrets, labels, checks, numeric_targets=self.numbers)
 
@@ -165,7 +165,7 @@ class Table(Dataset):
         return clean
 
     def _encode_secret(self, frame: pd.DataFrame, column: str) -> tuple[str, ...]:
-        """Replace the values of a secret by the numbers of its classes, and return their names."""
+        """Replace the values of a secret by the numbers of its classes, and return the names of the classes."""
         bins = (self.bins or {}).get(column)
         values = encode(frame, column, self.path) if bins is None else encode_bins(frame, column, bins)
         check_secret(values, column, self.path)
@@ -178,22 +178,20 @@ class Table(Dataset):
         splits = {name: frame[split_of == name] for name in SPLITS}
         for name, share in (("test", self.test_share), ("dev", self.dev_share)):
             if splits[name].empty:
-                drawn = divide(splits["train"], share, share, self.split_seed)
-                splits[name] = drawn[name]
-                splits["train"] = splits["train"].drop(drawn[name].index)
+                splits = draw_from_train(splits, name, share, self.split_seed)
         return drop_copies(splits) if self.duplicates == "drop" else splits
 
 
 def _check_ids(frame: pd.DataFrame, column: str, sources: Mapping[int, Rows]) -> None:
-    """Refuse ids of which one belongs to two rows.
+    """Refuse repeated ids.
 
     Args:
         frame: all rows.
-        column: of the ids, as the user calls it.
-        sources: what was read, by the place of its first row.
+        column: of the ids, in the user's file.
+        sources: the rows of each file or glob, by the number of their first row.
 
     Raises:
-        RequestError: names the id and both rows.
+        RequestError: an id is repeated; the message has the id and both rows.
     """
 
     def location(row: int) -> str:

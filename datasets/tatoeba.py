@@ -1,12 +1,15 @@
 """English or French sentences of Tatoeba, from the pairs that manythings.org makes for the Anki flash cards.
 
-No task and no secrets: for attacks on words and texts. The easiest setting of the word2vec study (Zouhri and
-Abecidan 2021): the user's and the attacker's corpora are two independent halves of the sentences of one language, which
-is a suite's ``tatoeba: {language: french, auxiliary: overlap}``. Lines are ``English TAB French TAB attribution``;
-older files are without the attribution. A sentence that stands in several pairs is kept once, and ``dropped_copies``
-counts the others: as in the study, sentences are alike when they have the same words, whatever their case and
-punctuation. The file grows month by month (the study's had 179,903 pairs), so what identifies it is the checksum of
-what is found. Sentences are under CC BY 2.0 France, with the attributions in the file.
+No task and no secrets: for attacks on words and texts. In the easiest setting of the word2vec study (Zouhri and
+Abecidan 2021), the user's and the attacker's corpora are two independent halves of the sentences of one language. In a
+suite: ``tatoeba: {language: french, auxiliary: overlap}``.
+
+Lines are ``English TAB French TAB attribution``; older files have no attribution. A sentence that occurs in several
+pairs is kept once; ``dropped_copies`` counts the others. As in the study, sentences are equal if they have the same
+words, whatever their case and punctuation.
+
+The file grows month by month (the study's had 179,903 pairs), so the corpus is identified by the local file's checksum.
+Sentences are under CC BY 2.0 France, with the attributions in the file.
 """
 
 from typing import Literal
@@ -29,19 +32,19 @@ class Tatoeba(DrawnSplits):
     language: Literal["english", "french"] = "english"
     """Which sentence of each pair."""
     on_bad_rows: OnBadRows = "error"
-    """Bad lines (not two or three fields, no sentence, undecodable bytes): refuse the file, or count and leave out."""
+    """Bad lines (not two or three fields, no sentence, undecodable bytes): refuse the file, or drop and count them."""
 
     @classmethod
     def availability(cls) -> str:
-        """Return whether the file is here."""
+        """Return whether the file is present."""
         return availability([FILE])
 
     def fingerprint(self) -> str:
-        """Return the checksum of the file that is found."""
+        """Return the checksum of the local file."""
         return FILE.identity()
 
     def load(self) -> Corpus:
-        """Fetch (or find in ``LEAKBOARD_DATA``) and read the file.
+        """Read the file, fetched or found in ``LEAKBOARD_DATA``.
 
         Raises:
             RequestError: the file cannot be fetched, is damaged, or has bad lines.
@@ -50,7 +53,7 @@ class Tatoeba(DrawnSplits):
         whole = read.frame()
         frame = whole[~whole["text"].map(lambda text: " ".join(words(text))).duplicated()]
         checks = {
-            "source_rows": len(whole) + read.dropped,
+            "source_rows": read.total,
             "dropped_rows": read.dropped,
             "dropped_copies": len(whole) - len(frame),
         }

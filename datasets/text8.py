@@ -1,10 +1,9 @@
 """Text8: the first 100 million characters of cleaned English Wikipedia of 2006 (Mahoney).
 
 No task and no secrets: for attacks on words and texts, and as the public corpus of the gold model of DPUGC (Vu, Tran
-and Jiang 2019). The file is one line of 17,005,207 words of the letters a to z; it is cut into texts of
-``words_per_text`` words in reading order (the last may be shorter), which are divided at random. Where one article ends
-and the next begins is not in the file, so neighbouring texts may be of one article. Wikipedia's text is under
-CC BY-SA and the GFDL.
+and Jiang 2019). The file is one line of 17,005,207 words of the letters a to z. It is cut into texts of
+``words_per_text`` words in reading order (the last may be shorter), which are divided at random. The file does not mark
+the ends of articles, so neighbouring texts may belong to one article. Wikipedia's text is under CC BY-SA and the GFDL.
 """
 
 import string
@@ -32,7 +31,7 @@ FILE = PublicFile(
 MEMBER = "text8"
 ALLOWED = string.ascii_lowercase.encode() + b" \n"
 BLOCK = 2**20
-"""Bytes read at a time: as objects of their own, all words would take more than a gigabyte."""
+"""Bytes to read at a time: all words together, as Python objects, would take more than a gigabyte."""
 
 
 @dataset(revision=1)
@@ -40,11 +39,11 @@ class Text8(DrawnSplits):
     words_per_text: Annotated[int, Field(ge=1)] = 1000
     """Length of a text (words)."""
     words: Annotated[int, Field(ge=1)] | None = None
-    """Only the first so many words; null takes all."""
+    """Number of words to read from the start; null: all."""
 
     @classmethod
     def availability(cls) -> str:
-        """Return whether the file is here."""
+        """Return whether the file is present."""
         return availability([FILE])
 
     def fingerprint(self) -> str:
@@ -52,10 +51,10 @@ class Text8(DrawnSplits):
         return FILE.identity()
 
     def load(self) -> Corpus:
-        """Fetch (or find in ``LEAKBOARD_DATA``) and cut the file.
+        """Read the file, fetched or found in ``LEAKBOARD_DATA``, and cut it into texts.
 
         Raises:
-            RequestError: the file cannot be fetched, is not the published one, or holds fewer words than are asked for.
+            RequestError: the file cannot be fetched, is not the published one, or has fewer words than ``words``.
         """
         import pandas as pd
 
@@ -82,7 +81,7 @@ class Text8(DrawnSplits):
 
 
 def _words(path: Path) -> Iterator[list[str]]:
-    """Return the words of the file, some at a time.
+    """Yield the words of the file, some at a time.
 
     Raises:
         RequestError: a character is not allowed.

@@ -1,9 +1,11 @@
 """Trustpilot reviews with gender and age of their authors (Hovy, Johannsen and Søgaard 2015).
 
-The public release of Bianchi, Nozza and Hovy, "Language Invariant Properties in NLP" (2022), English or German.
-Secrets: gender, and age under 35 or over 45; ages between are left out, as in Coavoux et al. (2018), and so are the
-few reviews without a word (``dropped_rows`` counts both). This release has no rating, so the task is a topic found by
-LDA on the train split. The published test file is the test split; dev is drawn from the published train file.
+The files are the public release of Bianchi, Nozza and Hovy, "Language Invariant Properties in NLP" (2022), in English
+or German. Secrets: gender, and age (under 35 or over 45). Ages in between are left out, as in Coavoux et al. (2018),
+and so are the few reviews without a word; ``dropped_rows`` counts both.
+
+This release has no rating, so the task is a topic found by LDA on the train split. The published test file is the test
+split; dev is drawn from the published train file.
 """
 
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
-from leakboard.data.corpora import build_corpus, divide, drop_copies
+from leakboard.data.corpora import build_corpus, count_rows, draw_from_train, drop_copies
 from leakboard.data.downloads import PublicFile, availability
 from leakboard.data.readers.tabular import Row, clean_category, clean_text, read_rows
 from leakboard.datasets._preparation.topics import TopicModel
@@ -33,7 +35,7 @@ CHECKSUMS = {
 GENDERS = {"M": 0, "F": 1}
 SECRETS = (Secret("gender", ("male", "female"), "attribute"), Secret("age", ("over 45", "under 35"), "attribute"))
 DEV_SHARE = 0.1
-"""Of the distinct texts of the published train file."""
+"""Share of the distinct texts of the published train file that is drawn for dev."""
 SPLIT_SEED = 0
 
 
@@ -48,18 +50,18 @@ class Trustpilot(Dataset):
     topic_seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     """Seed of LDA."""
     duplicates: Literal["drop", "keep"] = "drop"
-    """``drop``: texts of the test file are taken out of train and dev; ``keep``: the published files as they are."""
+    """``drop``: remove texts of the test file from train and dev; ``keep``: leave the published files as they are."""
     show_secrets: bool = False
     """Put a word for each secret in front of every text (Coavoux et al. 2018, +DEMO); text classifiers read it too."""
 
     @classmethod
     def availability(cls) -> str:
-        """Return whether the files of both languages are here."""
+        """Return whether the files of both languages are present."""
         return availability([_file(language, split) for language in CHECKSUMS for split in ("train", "test")])
 
     @classmethod
     def example(cls, folder: Path) -> Self:
-        """Return two topics, found in one pass."""
+        """Return an instance with two topics and one pass."""
         return cls(topics=2, passes=1)
 
     def fingerprint(self) -> str:
@@ -67,10 +69,10 @@ class Trustpilot(Dataset):
         return ",".join(CHECKSUMS[self.language].values())
 
     def load(self) -> Corpus:
-        """Fetch (or find in ``LEAKBOARD_DATA``) and read the files, and label the reviews with topics.
+        """Read the files, fetched or found in ``LEAKBOARD_DATA``, and label the reviews with topics.
 
         Raises:
-            RequestError: a file cannot be fetched, or is not the published one.
+            RequestError: a file cannot be fetched or is not the published one.
         """
         frames, rows = {}, 0
         for split in ("train", "test"):
@@ -79,12 +81,11 @@ class Trustpilot(Dataset):
             frames[split] = read.frame(rows)
             rows += len(read.rows)
         kept = {split: frame[frame["kept"]] for split, frame in frames.items()}
-        dropped = rows - sum(map(len, kept.values()))
-        dev = divide(kept["train"], DEV_SHARE, DEV_SHARE, SPLIT_SEED)["dev"]
-        splits = {"train": kept["train"].drop(dev.index), "dev": dev, "test": kept["test"]}
+        dropped = rows - count_rows(kept)
+        splits = draw_from_train(kept, "dev", DEV_SHARE, SPLIT_SEED)
         if self.duplicates == "drop":
             splits = drop_copies(splits)
-        copies = rows - dropped - sum(map(len, splits.values()))
+        copies = rows - dropped - count_rows(splits)
         model = TopicModel.fit(splits["train"]["text"].tolist(), self.topics, self.passes, self.topic_seed)
         splits = {split: frame.assign(label=model.label(frame["text"].tolist())) for split, frame in splits.items()}
         names = [f"topic {i}" for i in range(self.topics)]

@@ -1,15 +1,18 @@
 r"""Trustpilot reviews of one country with gender and age of their authors, as Coavoux et al. (2018) read them.
 
 The corpus is that of Hovy, Johannsen and Søgaard, "User Review Sites as a Resource for Large-Scale Sociolinguistic
-Studies" (2015), published without a licence. A line is a user: a Python literal, or a JSON object, with ``user_id``,
-``gender`` (M or F; the authors filled in some from the first name), ``birth_year`` and ``reviews``; a review has
-``date``, ``rating``, ``title`` and ``text`` (a list of paragraphs). Task: 1 to 5 stars. Secrets: gender, and age in the
-year of the review, under 35 or over 45.
+Studies" (2015), published without a licence. A line is a user, as a Python literal or a JSON object:
 
-Kept are users with gender and birth year, outside 35 to 45, and of each the first review only. Its text is the title
-and the paragraphs with blanks between; their code puts the words STOP START between paragraphs. The texts are divided
-at random, a tenth each for dev and test, so that no text stands in two splits; theirs are divided whatever the text.
-The language of a review is not looked at, nor are the groups balanced: their later code does both, the paper neither.
+- ``user_id``, ``birth_year``, and ``gender`` (M or F; the authors filled in some from the first name);
+- ``reviews``, each with ``date``, ``rating``, ``title`` and ``text`` (a list of paragraphs).
+
+Task: 1 to 5 stars. Secrets: gender, and age in the year of the review (under 35 or over 45).
+
+Users without gender or birth year are left out, and users aged 35 to 45. Only the first review of each user is kept.
+Its text is the title and the paragraphs, joined by blanks; the paper's code puts the words STOP START between
+paragraphs. The distinct texts are divided at random, a tenth each for dev and test, so that no text is in two splits.
+The paper divides reviews, so that copies can be in two splits. Reviews are not filtered by language, and the groups are
+not balanced, as in the paper; its later code does both.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from leakboard.data.corpora import build_corpus, divide
 from leakboard.data.downloads import PublicFile, availability
 from leakboard.data.readers.archives import members
 from leakboard.data.readers.tabular import OnBadRows, Row, clean_category, clean_text, read_lines
+from leakboard.datasets._preparation.sampling import UnderHalf
 from leakboard.datasets._published.files import first_present
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Dataset, Secret
@@ -43,13 +47,13 @@ STEMS = {
     "us": "united_states.auto-adjusted_gender.geocoded",
 }
 FORMS = [f".jsonl{part}{packed}" for part in (".tmp", "") for packed in ("", ".gz", ".bz2", ".xz")]
-"""How the file may be named once it is unpacked from the published zip, or packed anew."""
+"""Ends of the file's name when it is unpacked from the published zip, or packed again."""
 GENDERS = {"M": 0, "F": 1}
 COLUMNS = ["text", "label", "gender", "age", "user", "implausible", "dropped"]
 STARS = ("1", "2", "3", "4", "5")
 SECRETS = (Secret("gender", ("male", "female"), "attribute"), Secret("age", ("over 45", "under 35"), "attribute"))
 LONGEST_LINE = 16 * 2**20
-"""Characters of the longest line that is parsed: a literal takes a hundred times its length in memory."""
+"""Longest line that is parsed (characters): parsing takes a hundred times its length in memory."""
 REASONS = (
     "blank_lines",
     "dropped_without_demographics",
@@ -57,31 +61,29 @@ REASONS = (
     "dropped_between_ages",
     "dropped_repeated_users",
 )
-"""Why a user is no part of the corpus, as the checks count them."""
+"""Reasons to leave a user out, as named in the checks."""
 PLAUSIBLE = range(10, 101)
-"""Ages in years; users outside it are kept as in the paper, but counted."""
-
-Share = Annotated[float, Field(gt=0, lt=0.5)]
+"""Plausible ages (years); other users are kept, as in the paper, but counted."""
 
 
 @dataset(revision=1)
 class TrustpilotCountry(Dataset):
     country: Literal["denmark", "france", "germany", "uk", "us"] = "us"
-    """Country of the users; each has a file of its own."""
+    """Country of the users; each has its own file."""
     show_secrets: bool = False
     """Put a word for each secret in front of every text (Coavoux et al. 2018, +DEMO); text classifiers read it too."""
-    dev_share: Share = 0.1
+    dev_share: UnderHalf = 0.1
     """Share of the distinct texts drawn for dev."""
-    test_share: Share = 0.1
+    test_share: UnderHalf = 0.1
     """Share of the distinct texts drawn for test."""
     split_seed: Annotated[int, Field(ge=0)] = 10
     """Seed of the drawn split."""
     on_bad_rows: OnBadRows = "error"
-    """Malformed lines (no literal, a wrong type, undecodable bytes): refuse the file, or count and leave them out."""
+    """Malformed lines (no literal, a wrong type, undecodable bytes): refuse the file, or drop and count them."""
 
     @classmethod
     def availability(cls) -> str:
-        """Return whether the files of the five countries are here."""
+        """Return whether the files of the five countries are present."""
         return availability([_file(country) for country in STEMS])
 
     def fingerprint(self) -> str:
@@ -89,10 +91,10 @@ class TrustpilotCountry(Dataset):
         return _file(self.country).identity()
 
     def load(self) -> Corpus:
-        """Fetch (or find in ``LEAKBOARD_DATA``) and read the file.
+        """Read the file, fetched or found in ``LEAKBOARD_DATA``.
 
         Raises:
-            RequestError: the file cannot be fetched or read, or holds malformed lines.
+            RequestError: the file cannot be fetched or read, or has malformed lines.
         """
         path = _file(self.country).fetch()
         read = read_lines(path, _read, self.on_bad_rows, _member(path, STEMS[self.country]))
@@ -106,7 +108,7 @@ class TrustpilotCountry(Dataset):
         splits = {name: frame.loc[part.index] for name, part in parts.items()}
         checks = {reason: int(users["dropped"].eq(reason).sum()) for reason in REASONS}
         checks |= {
-            "source_rows": len(users) + read.dropped,
+            "source_rows": read.total,
             "dropped_rows": read.dropped,
             "implausible_ages": int(frame["implausible"].sum()),
         }
@@ -120,7 +122,7 @@ def _file(country: str) -> PublicFile:
 
 
 def _member(path: Path, stem: str) -> str:
-    """Return the country's file in a zip, beside those that a Macintosh adds; empty where there is no zip."""
+    """Return the name of the country's file in a zip, which may also have files of a Macintosh; empty: no zip."""
     if path.suffix != ".zip":
         return ""
     names = [name for name in members(path, "") if PurePosixPath(name).name.startswith(stem)]
@@ -130,7 +132,7 @@ def _member(path: Path, stem: str) -> str:
 
 
 def _repeated(users: pd.DataFrame) -> pd.Series:
-    """Return which users of those that are kept stood there before."""
+    """Return for each user whether an earlier line that is kept has the same user."""
     kept = users.loc[users["dropped"].eq(""), "user"]
     return kept.duplicated().reindex(users.index, fill_value=False)
 
@@ -138,7 +140,7 @@ def _repeated(users: pd.DataFrame) -> pd.Series:
 def _read(line: str) -> Row:
     """Return a user's first review: text, label, gender, age group, user, and whether the age is implausible.
 
-    Of a user who is no part of the corpus ``dropped`` says why; it is empty otherwise.
+    ``dropped`` is the reason to leave the user out; empty: the user is kept.
 
     Raises:
         ValueError: the line is malformed.
@@ -203,7 +205,7 @@ def _parse(line: str) -> dict[str, Any]:
 
 
 def _text(review: dict[str, Any]) -> str:
-    """Return title and paragraphs of a review with blanks between; empty where the review has no text."""
+    """Return title and paragraphs of a review, joined by blanks; empty: the review has no text."""
     title, body = review.get("title"), review.get("text")
     if body is None:
         return ""

@@ -1,7 +1,7 @@
 """Trustpilot reviews from the United States or the United Kingdom, as preprocessed for DPNR (Lyu, He and Li 2020).
 
-Task: rating (5 classes). Secrets: gender and age group; the private variables present are numbered 0 female, 1 young,
-as in the reader of Coavoux et al. (2018).
+Task: rating (5 classes). Secrets: gender and age group. In the file, variable 0 means female and variable 1 means
+young, as in the reader of Coavoux et al. (2018).
 """
 
 from typing import Literal
@@ -21,15 +21,15 @@ SECRETS = (Secret("gender", ("male", "female"), "attribute"), Secret("age", ("ov
 @dataset(revision=1)
 class TrustpilotDpnr(Dataset):
     country: Literal["uk", "us"] = "us"
-    """Country of the reviews; each has a file of its own."""
+    """Country of the reviews; each has its own file."""
     duplicates: Literal["drop", "keep"] = "drop"
-    """``drop``: texts of dev and test are taken out of train; ``keep``: the published file as it is."""
+    """``drop``: remove texts of dev and test from train; ``keep``: leave the published file as it is."""
     show_secrets: bool = False
     """Put a word for each secret in front of every text (Coavoux et al. 2018, +DEMO); text classifiers read it too."""
 
     @classmethod
     def availability(cls) -> str:
-        """Return whether the files of the two countries are here."""
+        """Return whether the files of the two countries are present."""
         return availability(list(FILES.values()))
 
     def fingerprint(self) -> str:
@@ -37,6 +37,6 @@ class TrustpilotDpnr(Dataset):
         return FILES[self.country].checksum
 
     def load(self) -> Corpus:
-        """Fetch (or find in ``LEAKBOARD_DATA``) and parse the file."""
+        """Read the file, fetched or found in ``LEAKBOARD_DATA``."""
         path = FILES[self.country].fetch()
         return load("trustpilot_dpnr", path, SECRETS, None, self.duplicates, self.show_secrets)

@@ -1,7 +1,7 @@
 """Two vectors, all zeros and all ones: the neighbours of the sanity check (Habernal 2022), for auditing mechanisms.
 
-A text spells a vector, its numbers separated by blanks, so that what is made for texts serves for vectors too; the
-secret is which of the two it is. Nothing is to be learned from it: every split holds both, once in dev and test.
+A text spells a vector as numbers separated by blanks, so that the pipeline for texts can carry it. The secret is which
+of the two vectors it is. Each split has both texts once; nothing is to be learned from them.
 """
 
 from typing import Annotated
@@ -16,14 +16,14 @@ from leakboard.suite.options import dataset
 @dataset(revision=1)
 class ZerosAndOnes(Dataset):
     dimension: Annotated[int, Field(ge=1)] = 1
-    """Numbers a vector."""
+    """Numbers in a vector."""
 
     def fingerprint(self) -> str:
-        """Nothing is read."""
+        """Return no fingerprint: no file is read."""
         return ""
 
     def load(self) -> Corpus:
-        """Spell the two vectors."""
+        """Return both vectors as texts, in every split."""
         import pandas as pd
 
         texts = [" ".join([digit] * self.dimension) for digit in "01"]

@@ -1,7 +1,7 @@
-"""The probability model of the generated reviews: drawing choices, writing them out, and Bayes' rule.
+"""Draw the choices of generated reviews, write them as texts, and compute posteriors by Bayes' rule.
 
-`generated_reviews` states the formulas. A *state* is one combination of the hidden gender, age, sentiment and topic;
-a *slot* is a place in a sentence that takes one of several words, and a sentence's template counts as a slot too.
+`generated_reviews` states the formulas. A *state* is a combination of the hidden gender, age, sentiment and topic. A
+*slot* is a place in a sentence for one of several words; the choice of the sentence's template counts as a slot too.
 """
 
 from collections.abc import Sequence
@@ -32,12 +32,12 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 PREFERENCE = 4.0
-"""At leak 1 a group uses a word that it prefers this many times as often as an equally common one that it does not."""
+"""At leak 1, a group uses its preferred words this many times as often as equally common other words."""
 SENTIMENT_SHARES = {"own": 0.8, ANY: 0.15, "opposite": 0.05}
 TOPIC_SHARES = {"own": 0.7, ANY: 0.3}
 
 SHAPE = {"gender": len(GENDERS), "age": len(AGES), "sentiment": len(SENTIMENTS), "topic": len(TOPICS)}
-"""The hidden variables; all combinations are equally likely."""
+"""Number of values of each hidden variable; all combinations are equally likely."""
 STATES: dict[str, Integers] = dict(zip(SHAPE, np.indices(tuple(SHAPE.values())).reshape(len(SHAPE), -1), strict=True))
 """The value of each hidden variable in each of the states, int64 (states,)."""
 SENTENCES = OPENING + (PERSON,) * len(ENTITIES) + CLOSING
@@ -45,7 +45,7 @@ SENTENCES = OPENING + (PERSON,) * len(ENTITIES) + CLOSING
 
 @cache
 def words_of(slot: str) -> tuple[str, ...]:
-    """Return the words that a slot may take, in the order of the columns of its table."""
+    """Return the possible words of a slot, in the order of the columns of its table."""
     if slot in PREFERRED:
         return PREFERRED[slot][1]
     groups = SENTIMENTAL.get(slot) or TOPICAL.get(slot)
@@ -53,7 +53,7 @@ def words_of(slot: str) -> tuple[str, ...]:
 
 
 def word_table(slot: str, leak: float) -> Floats:
-    """Return P(word | state), float64 (states, words), rows summing to 1."""
+    """Return P(word | state), float64 (states, words); each row sums to 1."""
     if slot in PREFERRED:
         shown, words = PREFERRED[slot]
         return _preferences(shown, words, leak)
@@ -69,6 +69,7 @@ def _uniform(n: int) -> Floats:
 
 
 def _preferences(shown: Sequence[str], words: Sequence[str], leak: float) -> Floats:
+    """Return the table of a slot whose words show these attributes."""
     rank = np.arange(len(words))
     prefers = {"gender": rank % 2, "age": rank // 2 % 2}
     base = 1 / np.sqrt(1 + rank // 4)
@@ -80,6 +81,7 @@ def _preferences(shown: Sequence[str], words: Sequence[str], leak: float) -> Flo
 def _groups(
     groups: dict[str, tuple[str, ...]], names: Sequence[str], classes: Integers, shares: dict[str, float]
 ) -> Floats:
+    """Return the table of a slot with a group of words for each class, given the class of each state."""
     columns = []
     for name, words in groups.items():
         if name == ANY:
@@ -92,10 +94,10 @@ def _groups(
 
 @dataclass(frozen=True)
 class Choices:
-    """Everything that determines the texts."""
+    """All choices that determine the texts."""
 
     slots: list[list[Integers]]
-    """For each of `SENTENCES` the template and then each of its slots, int64 (n,). A person's count if mentioned."""
+    """For each of `SENTENCES`: the template, then each slot, int64 (n,). A person's count only if it is mentioned."""
     mentioned: NDArray[np.bool_]
     """bool (n, persons)."""
 
@@ -113,13 +115,13 @@ def mention_probability(leak: float) -> Floats:
 def draw(state: Integers, present: Integers, leak: float, rng: np.random.Generator) -> Choices:
     """Draw the choices of texts with these states, int64 (n,), and presences, 0/1 (n, persons)."""
 
-    def pick(table: Floats) -> Integers:
+    def draw_words(table: Floats) -> Integers:
         cumulative = np.cumsum(table, axis=1)
         cumulative /= cumulative[:, -1:]
         return (cumulative[state] <= rng.random(len(state))[:, None]).sum(axis=1)
 
     mentioned = rng.random(present.shape) < mention_probability(leak)[np.arange(present.shape[1]), present]
-    return Choices([[pick(table) for table in _tables(sentence, leak)] for sentence in SENTENCES], mentioned)
+    return Choices([[draw_words(table) for table in _tables(sentence, leak)] for sentence in SENTENCES], mentioned)
 
 
 def write(sentence: Sentence, template: int, words: Sequence[int], name: str = "") -> str:
@@ -131,7 +133,7 @@ def write(sentence: Sentence, template: int, words: Sequence[int], name: str = "
 
 
 def write_texts(choices: Choices) -> list[str]:
-    """Write out the texts; the map from choices to texts is injective."""
+    """Write the texts; different choices give different texts."""
     n, persons = choices.mentioned.shape
     names = [None] * len(OPENING) + list(ENTITIES) + [None] * len(CLOSING)
     shown = np.ones((len(SENTENCES), n), dtype=bool)
@@ -146,14 +148,14 @@ def write_texts(choices: Choices) -> list[str]:
 def state_posterior(choices: Choices, leak: float) -> Floats:
     """Return P(state | text), float64 (n, states).
 
-    The persons' sentences are left out: given who is mentioned their words depend on nothing hidden.
+    The persons' sentences are left out: given the mentioned persons, their words depend on nothing hidden.
     """
     log_likelihood = np.zeros((len(choices.mentioned), len(STATES["gender"])))
     for sentence, slots in zip(SENTENCES, choices.slots, strict=True):
         if sentence is PERSON:
             continue
         for table, choice in zip(_tables(sentence, leak), slots, strict=True):
-            with np.errstate(divide="ignore"):  # a word of another topic: probability 0
+            with np.errstate(divide="ignore"):  # a word of another topic has probability 0
                 log_likelihood += np.log(table).T[choice]
     likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
     return likelihood / likelihood.sum(axis=1, keepdims=True)

@@ -1,8 +1,14 @@
-"""The words and sentences of the generated reviews: data only, all of it written for LeakBoard.
+"""List the words and sentences of the generated reviews, all written for LeakBoard.
 
-Each list's order is part of the model. In `PREFERRED` a word's place alone says who prefers it (even places: the first
-gender, odd ones the second; places 0, 1 of every four: the first age group, 2, 3 the second) and how common it is
-(earlier fours are commoner). So the preferences are arbitrary: they say nothing about how people write.
+The order of each list is part of the model. In `PREFERRED` the position i of a word, from 0, decides everything:
+
+| position | meaning |
+|---|---|
+| i even, odd | preferred by the first, the second gender |
+| i mod 4 is 0 or 1, 2 or 3 | preferred by the first, the second age group |
+| smaller i // 4 | more common |
+
+So the preferences are arbitrary: they say nothing about how people write.
 """
 
 from typing import NamedTuple
@@ -18,10 +24,10 @@ ENTITIES = {
     "Ilan Quist": 0.1,
     "Noor Pelletier": 0.1,
 }
-"""Each person's prevalence: the share of texts in which the person is present."""
+"""The prevalence of each person: the share of texts in which the person is present."""
 
 ANY = "any"
-"""Key of the words that every topic, or either sentiment, may use."""
+"""Key of the words for every topic, or for both sentiments."""
 
 
 def _phrases(text: str) -> tuple[str, ...]:
@@ -29,7 +35,7 @@ def _phrases(text: str) -> tuple[str, ...]:
 
 
 PREFERRED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    # slot: (attributes it shows, words)
+    # slot: (attributes that its words show, words)
     "time": (
         ("age",),
         _phrases("""last weekend | two weeks ago | this spring | earlier this month | on a quiet Monday
@@ -146,7 +152,7 @@ FREE: dict[str, tuple[str, ...]] = {
 
 
 class Sentence(NamedTuple):
-    """A kind of sentence: every template names every slot once, so that no choice stays hidden."""
+    """A kind of sentence: every template has every slot once, so that the text shows all choices."""
 
     slots: tuple[str, ...]
     templates: tuple[str, ...]
@@ -181,7 +187,7 @@ OPENING = (
         "then {aspect}: {intensifier} {adjective}.",
     ),
 )
-"""The sentences before the persons."""
+"""The sentences before those about persons."""
 
 PERSON = Sentence(
     ("whereabouts", "deed"),
@@ -192,7 +198,7 @@ PERSON = Sentence(
         "we also met {name} {whereabouts}, who {deed}.",
     ),
 )
-"""One such sentence for each person mentioned, in the order of `ENTITIES`."""
+"""The sentence about a mentioned person; there is one for each, in the order of `ENTITIES`."""
 
 CLOSING = (
     Sentence(
@@ -206,4 +212,4 @@ CLOSING = (
     Sentence(("hedge", "verdict"), ("{hedge}, {verdict}.", "{verdict}, {hedge}!", "so, {hedge}, {verdict}.")),
     Sentence(("written", "situation"), ("{written} {situation}.", "({written} {situation}.)")),
 )
-"""The sentences after the persons."""
+"""The sentences after those about persons."""

@@ -1,11 +1,12 @@
-"""Persons that a text mentions, found with NLTK, as secrets: the recipe of Coavoux et al. (2018) for AG and DW news.
+"""Find the persons that texts mention, and make the most frequent ones secrets: the recipe of Coavoux et al. (2018).
 
-A text is tokenised, its tokens are tagged and chunked (``word_tokenize``, ``pos_tag``, ``ne_chunk``), and every chunk
-labelled PERSON is a mention, its name the tokens with blanks between; four surnames stand for the full name. The most
-frequent persons become the secrets, and texts that mention none of them are left out. Unlike them the persons are
-counted on the train split, unless asked for: to choose them with test in sight lets test decide what is measured.
+NLTK splits a text into tokens, tags them and groups them into chunks (``word_tokenize``, ``pos_tag``, ``ne_chunk``).
+Each chunk with the label PERSON is a mention; its name is the tokens joined by blanks. Four surnames are replaced by
+the full name. The most frequent persons become the secrets. Texts that mention none of them are left out.
 
-NLTK from 3.9 on keeps its models as tables and JSON, not as pickles; an older one is not used.
+Unlike in the paper, persons are counted on train by default: if test counted too, it would decide what is measured.
+
+NLTK before 3.9 is refused: it reads its models from pickles, later versions from tables and JSON.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from leakboard.data.corpora import count_rows
 from leakboard.errors import RequestError
 from leakboard.interfaces import Secret
 from leakboard.logs import log_progress
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Tagger = Callable[[str], list[str]]
-"""Returns the names of the persons that a text mentions, one a mention."""
+"""Returns the names of the persons that a text mentions, one for each mention."""
 
 ALIASES = {
     "Bush": "George W. Bush",
@@ -36,7 +38,7 @@ ALIASES = {
     "Arafat": "Yasser Arafat",
     "Merkel": "Angela Merkel",
 }
-OLDEST = (3, 9)
+MIN_VERSION = (3, 9)
 MODELS = {
     "punkt_tab": [
         f"tokenizers/punkt_tab/english/{name}"
@@ -56,27 +58,27 @@ MODELS = {
 
 
 def missing(has_file: Callable[[str], bool] | None = None) -> str:
-    """Return how to get NLTK or those of its models that are not here, as part of a sentence; empty where none is.
+    """Return how to get NLTK or its missing models, as part of a sentence; empty: nothing is missing.
 
     Args:
-        has_file: whether a file of `MODELS` is here; None: whether it is where NLTK looks. NLTK itself, whose import
-            takes seconds, is asked only by what goes on to use it.
+        has_file: returns whether a file of `MODELS` is present; None: look into NLTK's folders without importing NLTK,
+            which takes seconds.
     """
     if importlib.util.find_spec("nltk") is None:
         return f"persons need NLTK: pip install nltk, then python -m nltk.downloader {' '.join(MODELS)}"
     try:
         version = importlib.metadata.version("nltk")
-    except importlib.metadata.PackageNotFoundError:  # it lies on the path, and was not installed
-        return "NLTK tells no version: pip install 'nltk>=3.9'"
-    if tuple(map(int, re.findall(r"\d+", version)[:2])) < OLDEST:
+    except importlib.metadata.PackageNotFoundError:  # it is on the path but not installed
+        return "NLTK has no version: pip install 'nltk>=3.9'"
+    if tuple(map(int, re.findall(r"\d+", version)[:2])) < MIN_VERSION:
         return f"NLTK {version} reads its models as pickles: pip install 'nltk>=3.9'"
-    absent = [package for package, files in MODELS.items() if not all(map(has_file or _is_there, files))]
+    absent = [package for package, files in MODELS.items() if not all(map(has_file or _is_present, files))]
     return f"persons need models of NLTK: python -m nltk.downloader {' '.join(absent)}" if absent else ""
 
 
-def with_persons(state: str) -> str:
-    """Return a dataset's state with what its tagger still needs."""
-    return "; ".join(part for part in (state, missing()) if part)
+def with_persons(availability: str) -> str:
+    """Add the tagger's missing parts to a dataset's line for ``list``."""
+    return "; ".join(part for part in (availability, missing()) if part)
 
 
 def identity() -> str:
@@ -97,7 +99,7 @@ def identity() -> str:
 
 
 def tagger() -> Tagger:
-    """Return NLTK's tagger, its models loaded once.
+    """Return NLTK's tagger, with its models loaded.
 
     Raises:
         RequestError: NLTK or a model is missing.
@@ -115,7 +117,7 @@ def tagger() -> Tagger:
 
 
 def names(tree: Iterable[Any]) -> list[str]:
-    """Return the persons of a chunked text: its PERSON subtrees, their tokens joined by blanks."""
+    """Return the persons of a chunked text: its PERSON subtrees, with their tokens joined by blanks."""
     chunks = [chunk for chunk in tree if hasattr(chunk, "label") and chunk.label() == "PERSON"]
     return [" ".join(token for token, _ in chunk) for chunk in chunks]
 
@@ -123,20 +125,20 @@ def names(tree: Iterable[Any]) -> list[str]:
 def choose_and_keep(
     splits: Mapping[str, pd.DataFrame], tag: Tagger, count: int, counted: Literal["train", "all"]
 ) -> tuple[dict[str, pd.DataFrame], list[Secret], int]:
-    """Choose the most frequent persons, mark which of them each text mentions, and keep the texts that mention one.
+    """Choose the most frequent persons, mark them in each text, and keep the texts that mention one of them.
 
     Args:
         splits: with a column ``text``.
         tag: finds the persons of a text.
-        count: how many persons to choose; of two as frequent the first in the alphabet.
-        counted: the texts whose mentions are counted.
+        count: number of persons to choose; equally frequent ones are taken in the order of the alphabet.
+        counted: the splits in which mentions are counted.
 
     Returns:
-        The splits with one 0/1 column a person, the persons as secrets, most frequent first, and how many texts were
-        left out.
+        The splits with a 0/1 column for each person; the persons as secrets, most frequent first; and the number of
+        texts that were left out.
 
     Raises:
-        RequestError: fewer persons are mentioned.
+        RequestError: the texts mention too few persons.
     """
     persons_of = _mentions([text for frame in splits.values() for text in frame["text"]], tag)
     counted_splits = splits if counted == "all" else {"train": splits["train"]}
@@ -148,12 +150,12 @@ def choose_and_keep(
     for split, frame in splits.items():
         marked = frame.assign(**{name: [int(name in persons_of[text]) for text in frame["text"]] for name in persons})
         kept[split] = marked[marked[persons].any(axis=1)]
-    dropped = sum(map(len, splits.values())) - sum(map(len, kept.values()))
-    return kept, [Secret(name, ("absent", "present"), "entity") for name in persons], dropped
+    secrets = [Secret(name, ("absent", "present"), "entity") for name in persons]
+    return kept, secrets, count_rows(splits) - count_rows(kept)
 
 
 def _mentions(texts: Sequence[str], tag: Tagger) -> dict[str, list[str]]:
-    """Return the persons of every distinct text, one a mention, surnames replaced by full names."""
+    """Return the persons of every distinct text, one for each mention, with surnames replaced by full names."""
     persons_of: dict[str, list[str]] = {}
     for text in dict.fromkeys(texts):
         persons_of[text] = [ALIASES.get(name, name) for name in tag(text)]
@@ -163,21 +165,21 @@ def _mentions(texts: Sequence[str], tag: Tagger) -> dict[str, list[str]]:
 
 
 def folders() -> list[str]:
-    """Return where NLTK looks for its models: `nltk.data.path` on Linux and macOS."""
+    """Return the folders in which NLTK looks for its models: `nltk.data.path` on Linux and macOS."""
     named = [os.path.expanduser(folder) for folder in os.environ.get("NLTK_DATA", "").split(os.pathsep) if folder]
     inside = [os.path.join(sys.prefix, *parts, "nltk_data") for parts in ((), ("share",), ("lib",))]
     shared = [f"{root}/{part}/nltk_data" for part in ("share", "lib") for root in ("/usr", "/usr/local")]
     return [*named, os.path.expanduser("~/nltk_data"), *inside, *shared]
 
 
-def _is_there(file: str) -> bool:
-    """Return whether a file of a package is in one of the folders, or the package as a ZIP archive."""
+def _is_present(file: str) -> bool:
+    """Return whether a file of a package, or the package as a ZIP archive, is in one of the folders."""
     archive = "/".join(file.split("/")[:2]) + ".zip"
     return any(os.path.exists(os.path.join(folder, part)) for folder in folders() for part in (file, archive))
 
 
 def _is_found(file: str) -> bool:
-    """Return whether NLTK finds a file, which it reads only from folders that nobody else can write to."""
+    """Return whether NLTK finds a file; it skips folders that other users can write to."""
     import nltk
 
     try:

@@ -1,4 +1,4 @@
-"""Random shares of a corpus and random splits, for corpora that come without splits of their own."""
+"""Draw random splits and random shares of a corpus that comes without splits."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SplitShare = Annotated[float, Field(gt=0, lt=1)]
+UnderHalf = Annotated[float, Field(gt=0, lt=0.5)]
 SampleShare = Annotated[float, Field(gt=0, le=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 
 
 @shared
 class DrawnSplits(Dataset):
-    """How dev and test are drawn: by user where the texts have one, else by distinct text."""
+    """How dev and test are drawn: by user, or by distinct text if there are no users."""
 
     dev_share: SplitShare = 0.05
-    """Share of the distinct texts (of the users where there are users) that is drawn for dev."""
+    """Share of the users that is drawn for dev, or of the distinct texts if there are no users."""
     test_share: SplitShare = 0.05
-    """Share of the distinct texts (of the users where there are users) that is drawn for test."""
+    """Share of the users that is drawn for test, or of the distinct texts if there are no users."""
     split_seed: Seed = 0
     """Seed of the drawn splits."""
 
@@ -36,7 +37,7 @@ class DrawnSplits(Dataset):
 
 
 def sample(frame: pd.DataFrame, share: float, seed: int) -> pd.DataFrame:
-    """Return a random share of the rows, at least one, each at most once, in the order of the source."""
+    """Return a random share of the rows, at least one, without repetition, in the order of the source."""
     count = max(1, round(share * len(frame)))
     chosen = np.random.default_rng(seed).choice(len(frame), size=count, replace=False)
     return frame.iloc[np.sort(chosen)]

@@ -1,8 +1,10 @@
-r"""Topics as task labels, for corpora that come without one: latent Dirichlet allocation fitted on the train split.
+r"""Label texts with topics: latent Dirichlet allocation fitted on the train split.
 
-The recipe of Coavoux et al. (2018) for blogs: tokens ``\w+`` lower-cased, without those in fewer than 2 or more than
-half of the documents, no stop list; the label is the most probable topic. Unlike them it keeps the documents whose
-most probable topic stays below 0.8 (`blog_authorship` drops them), and it never fits on dev or test.
+The recipe is that of Coavoux et al. (2018) for blogs. Tokens are ``\w+`` in lower case. Tokens in fewer than 2 or more
+than half of the documents are left out; there is no stop list. The label is the most probable topic.
+
+Two things differ. The model is never fitted on dev or test. Documents are kept even if their most probable topic has a
+share below 0.8; `blog_authorship` drops them.
 """
 
 import re
@@ -23,7 +25,7 @@ def _tokens(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class TopicModel:
-    """A topic model, fitted; a text's topic depends on that text alone."""
+    """A fitted topic model; the topic of a text depends on that text only."""
 
     dictionary: Any
     model: Any
@@ -55,11 +57,11 @@ class TopicModel:
         return self.dominating(texts)[0]
 
     def dominating(self, texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the most probable topic of every text, int64 (n,), and its share of the text, float64 (n,) in 0..1."""
+        """Return each text's most probable topic, int64 (n,), and the share of the text that it has, float64 (n,)."""
         labels, shares = np.zeros(len(texts), dtype=np.int64), np.zeros(len(texts))
         with threadpool_limits(1):
             for i, text in enumerate(texts):
-                # Inference starts from random numbers of the model: the same for every text, whatever came before.
+                # Inference draws random numbers from the model: the same ones for every text, whatever came before.
                 self.model.random_state = np.random.RandomState(self.seed)
                 gamma, _ = self.model.inference([self.dictionary.doc2bow(_tokens(text))])
                 labels[i] = gamma[0].argmax()

@@ -1,7 +1,7 @@
-"""The text format of the DPNR release (Lyu, He and Li 2020) and its parser; ``ag``, ``blog``, ``trustpilot_dpnr``.
+"""Read the text format of the DPNR release (Lyu, He and Li 2020), for ``ag``, ``blog`` and ``trustpilot_dpnr``.
 
-UTF-8 lines ``label TAB text TAB numbers``, where the numbers, separated by blanks, are the private variables that are
-present; the field may be empty. A line of twenty ``=`` ends each of train, dev and test, in this order.
+A line is ``label TAB text TAB numbers``, in UTF-8. The numbers, separated by blanks, are those of the private variables
+that are present; there may be none. A line of twenty ``=`` ends each of train, dev and test, in this order.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from leakboard.data.corpora import SPLITS, build_corpus, drop_copies
+from leakboard.data.corpora import SPLITS, build_corpus, count_rows, drop_copies
 from leakboard.data.downloads import PublicFile
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Secret
@@ -23,7 +23,7 @@ SEPARATOR = "=" * 20
 
 
 def public_file(folder: str, name: str, checksum: str) -> PublicFile:
-    """Return a file of the released repository, pinned."""
+    """Return a file of the released repository at a pinned commit."""
     url = f"https://raw.githubusercontent.com/xlhex/dpnlp/{COMMIT}/data/{name}"
     return PublicFile(folder, name, url, checksum)
 
@@ -41,16 +41,16 @@ def load(
     Args:
         name: of the corpus.
         path: of the published file.
-        secrets: in the order in which the file numbers them.
-        labels: names of labels 0, 1, ...; None numbers the labels that occur.
-        duplicates: ``drop`` keeps every distinct text in one split, ``keep`` is the published file.
+        secrets: in the order of their numbers in the file.
+        labels: names of labels 0, 1, ...; None: the numbers.
+        duplicates: ``drop`` keeps every distinct text in one split, ``keep`` leaves the file as it is.
         show_secrets: put a word for each secret in front of every text.
 
     Raises:
         RequestError: a line is malformed; the message names it.
     """
     splits = _parse(path, [secret.name for secret in secrets])
-    rows = sum(map(len, splits.values()))
+    rows = count_rows(splits)
     count = len(labels) if labels else 1 + max(int(frame["label"].max()) for frame in splits.values())
     for frame in splits.values():
         wrong = frame[frame["label"] >= count]
@@ -58,7 +58,7 @@ def load(
             raise RequestError(f"{path}: label {wrong['label'].iloc[0]} is not one of 0 to {count - 1}")
     if duplicates == "drop":
         splits = drop_copies(splits)
-    copies = rows - sum(map(len, splits.values()))
+    copies = rows - count_rows(splits)
     names = labels or [str(i) for i in range(count)]
     return build_corpus(name, splits, secrets, names, {"dropped_copies": copies}, show_secrets)
 

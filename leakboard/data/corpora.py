@@ -165,6 +165,11 @@ def _shares_in_train(values: Mapping[str, Sequence[str]]) -> dict[str, float]:
     return {split: float(np.mean([v in known for v in values[split]])) for split in values if split != "train"}
 
 
+def count_rows(splits: Mapping[str, pd.DataFrame]) -> int:
+    """Return the number of rows in all splits."""
+    return sum(map(len, splits.values()))
+
+
 def drop_copies(splits: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """Keep every distinct text in one split only: test keeps all its rows, then dev, then train.
 

@@ -136,6 +136,10 @@ class TestBlogAuthorship:
         assert corpus.checks["test_copies"] == 0
 
     def test_the_zip_is_the_published_one_or_refused(self, data, write_blogs, monkeypatch):
+        def pin(checksum):
+            file = dataclasses.replace(blog_authorship.CORPUS.file, checksum=checksum)
+            monkeypatch.setattr(blog_authorship, "CORPUS", dataclasses.replace(blog_authorship.CORPUS, file=file))
+
         folder = write_blogs(blogs())
         whole = everything(load_blogs().load())
         assert BlogAuthorship.availability() == "there"
@@ -146,13 +150,13 @@ class TestBlogAuthorship:
                 archive.write(file, f"blogs/{file.name}")
             archive.writestr("__MACOSX/blogs/._100.male.15.indUnk.Leo.xml", b"\0")
         folder.rename(data / "elsewhere")
-        assert load_blogs().fingerprint() == blog_authorship.FILE.checksum
+        assert load_blogs().fingerprint() == blog_authorship.CORPUS.file.checksum
         assert f"{path}: checksum sha256:" in refused(load_blogs().load)
         checksum = "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
-        monkeypatch.setattr(blog_authorship, "FILE", dataclasses.replace(blog_authorship.FILE, checksum=checksum))
+        pin(checksum)
         assert everything(load_blogs().load()) == whole
         path.write_bytes(path.read_bytes()[:2000])
-        monkeypatch.setattr(blog_authorship, "FILE", dataclasses.replace(blog_authorship.FILE, checksum=""))
+        pin("")
         assert f"{path}: truncated or damaged" in refused(load_blogs().load)
 
     @pytest.mark.parametrize(

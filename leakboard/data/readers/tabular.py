@@ -34,6 +34,11 @@ class Rows:
     files: list[tuple[int, Source]] = field(default_factory=list)
     """Number of the first row of each file, and the file."""
 
+    @property
+    def total(self) -> int:
+        """Number of rows that were read, good and bad."""
+        return len(self.rows) + self.dropped
+
     def location(self, number: int) -> str:
         """Return the file of a row, and its number in the file, counted from 1."""
         first, path = [entry for entry in self.files if entry[0] <= number][-1]
@@ -122,7 +127,7 @@ def _take(
     result: Rows, path: Source, noun: str, rows: Iterable[Row | str], clean: Cleaner, on_bad_rows: OnBadRows | None
 ) -> None:
     """Add a file's good rows to the result; a row that is a string is the reason why it is bad."""
-    first = len(result.rows) + result.dropped
+    first = result.total
     result.files.append((first, path))
     faults: list[tuple[int, str]] = []
     for in_file, row in enumerate(rows):
