@@ -1,4 +1,4 @@
-"""What tests of loaders share: the one line of a refusal, and a corpus as plain rows."""
+"""Helpers for tests of loaders: the message of a refusal, and a corpus as plain rows."""
 
 import re
 
@@ -9,7 +9,7 @@ from leakboard.errors import RequestError
 
 
 def refused(load):
-    """Return the one line that a load is refused with."""
+    """Return the message of the RequestError that a call raises; it must be one line."""
     with pytest.raises(RequestError) as caught:
         load()
     assert "\n" not in str(caught.value)
@@ -21,7 +21,7 @@ def everything(corpus):
 
 
 def rows_of(corpus):
-    """Return all rows of a corpus as one frame, by their place in the source."""
+    """Return all rows of a corpus as one frame, by their number in the source."""
     parts = [part.to_pandas().assign(split=split) for split, part in corpus.splits.items()]
     return pd.concat(parts).set_index("row").sort_index()
 
@@ -32,12 +32,9 @@ def sizes(corpus):
 
 def by_row(corpus, column="text"):
     """Return a column of all splits, in the order of the source."""
-    found = {}
-    for split in corpus.splits.values():
-        found |= dict(zip(split["row"], split[column], strict=True))
-    return {row: found[row] for row in sorted(found)}
+    return rows_of(corpus)[column].to_dict()
 
 
-def fake(text: str) -> list[str]:
-    """Tag the persons that the tests use."""
+def fake_tagger(text: str) -> list[str]:
+    """Return the persons of the tests that a text mentions."""
     return re.findall(r"\b(?:Ann Lee|Bob|Cyd|Bush|Merkel|Rare)\b", text)

@@ -1,4 +1,4 @@
-"""Classes of a column: bins that hold equally many, named by their edges, and secrets that nobody could guess."""
+"""Bins have equal sizes and are named by their edges; columns that cannot be secrets are refused."""
 
 import numpy as np
 import pandas as pd
@@ -17,18 +17,18 @@ def binned(values, bins):
 
 
 def test_bins_of_equal_size():
-    found, names = binned(AGES, 4)
+    binned_rows, names = binned(AGES, 4)
     assert names == ("18-32", "33-47", "48-62", "63-77")
-    assert [found.count(name) for name in names] == [75] * 4
-    for age, name in zip(AGES, found, strict=True):
+    assert [binned_rows.count(name) for name in names] == [75] * 4
+    for age, name in zip(AGES, binned_rows, strict=True):
         low, high = map(int, name.split("-"))
         assert low <= age <= high
 
 
 def test_bins_begin_at_given_numbers():
-    found, names = binned([17, 18, 29, 30, 44, 45, 90], [18, 30, 45])
+    binned_rows, names = binned([17, 18, 29, 30, 44, 45, 90], [18, 30, 45])
     assert names == ("below 18", "18-29", "30-44", "45 and above")
-    assert found == ["below 18", "18-29", "18-29", "30-44", "30-44", "45 and above", "45 and above"]
+    assert binned_rows == ["below 18", "18-29", "18-29", "30-44", "30-44", "45 and above", "45 and above"]
     assert binned([20, 50], [18, 30, 45])[1] == ("18-29", "45 and above")  # no bin without rows
 
 
@@ -48,7 +48,7 @@ def test_large_numbers_are_written_in_full():
     )
 
 
-def test_names_of_fractions_have_as_many_digits_as_tell_them_apart():
+def test_fractions_have_enough_digits_to_differ():
     names = binned([1.0, 2.00000012, 2.00000034, 3.5], [2.00000012, 2.00000034])[1]
     assert names == ("below 2.0000001", "2.0000001 to under 2.0000003", "2.0000003 and above")
     assert binned([0.0, 1 / 3, 1.0], [1 / 3])[1] == ("below 0.333333", "0.333333 and above")
@@ -58,9 +58,9 @@ def test_names_of_fractions_have_as_many_digits_as_tell_them_apart():
 
 
 def test_many_rows_of_one_number_share_a_bin():
-    found, names = binned([0] * 80 + list(range(1, 21)), 6)
+    binned_rows, names = binned([0] * 80 + list(range(1, 21)), 6)
     assert names == ("0-3", "4-20")
-    assert [found.count(name) for name in names] == [83, 17]
+    assert [binned_rows.count(name) for name in names] == [83, 17]
 
 
 def test_a_secret_of_one_value_is_refused():

@@ -8,10 +8,6 @@ from leakboard.data import corpora
 from leakboard.errors import RequestError
 from leakboard.interfaces import Secret
 
-SECRETS = [Secret("first", ("absent", "present"), "entity"), Secret("second", ("absent", "present"), "entity")]
-END = "=" * 20
-GOOD = ["0\tone\t0 1", "1\ttwo\t", END, "1\tthree\t1", "0\tone\t0 1", END, "0\tfour\t0", END, ""]
-
 
 def frame(texts, labels=None, **columns):
     labels = labels or [0] * len(texts)

@@ -1,14 +1,14 @@
-"""What tests of corpora whose secrets are persons share."""
+"""Fixtures for corpora with persons as secrets."""
 
 import pytest
-from loading import fake
+from loading import fake_tagger
 
 from leakboard.datasets import ag_newsspace, dw
 
 
 @pytest.fixture
 def tagged(monkeypatch):
-    """Put a tagger in the place of NLTK's."""
+    """Replace NLTK's tagger by a fake."""
     for module in (ag_newsspace, dw):
-        monkeypatch.setattr(module, "tagger", lambda: fake)
+        monkeypatch.setattr(module, "tagger", lambda: fake_tagger)
         monkeypatch.setattr(module, "identity", lambda: "nltk 0")

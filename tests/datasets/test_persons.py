@@ -7,7 +7,7 @@ import shutil
 
 import pandas as pd
 import pytest
-from loading import fake, refused
+from loading import fake_tagger, refused
 
 from leakboard.datasets._preparation import persons
 from leakboard.datasets.ag_newsspace import AgNewsspace
@@ -70,7 +70,7 @@ class TestPersons:
     }
 
     def test_the_most_frequent_of_train_are_the_secrets(self):
-        kept, secrets, dropped = persons.choose_and_keep(self.SPLITS, fake, 2, "train")
+        kept, secrets, dropped = persons.choose_and_keep(self.SPLITS, fake_tagger, 2, "train")
         # Mentions in train: Ann Lee 2, Bob 2, George W. Bush 2 (an alias, twice in one text); the alphabet decides.
         assert [(s.name, s.values, s.kind) for s in secrets] == [
             ("Ann Lee", ("absent", "present"), "entity"),
@@ -85,25 +85,25 @@ class TestPersons:
         assert dropped == 10 - 4
 
     def test_the_papers_way_counts_all_splits(self):
-        kept, secrets, dropped = persons.choose_and_keep(self.SPLITS, fake, 2, "all")
+        kept, secrets, dropped = persons.choose_and_keep(self.SPLITS, fake_tagger, 2, "all")
         assert [secret.name for secret in secrets] == ["Cyd", "Bob"]  # 5 and 3 mentions
         assert {split: len(frame) for split, frame in kept.items()} == {"train": 2, "dev": 1, "test": 3}
         assert dropped == 4
 
     def test_aliases_stand_for_the_full_name(self):
-        _, secrets, _ = persons.choose_and_keep(self.SPLITS, fake, 5, "all")
+        _, secrets, _ = persons.choose_and_keep(self.SPLITS, fake_tagger, 5, "all")
         assert {"George W. Bush", "Angela Merkel"} <= {secret.name for secret in secrets}
         assert not {"Bush", "Merkel"} & {secret.name for secret in secrets}
 
     def test_every_distinct_text_is_tagged_once(self):
         seen = []
         splits = {name: pd.DataFrame({"text": ["Bob", "Bob", "Bob"]}) for name in ("train", "dev", "test")}
-        kept, _, _ = persons.choose_and_keep(splits, lambda text: seen.append(text) or fake(text), 1, "train")
+        kept, _, _ = persons.choose_and_keep(splits, lambda text: seen.append(text) or fake_tagger(text), 1, "train")
         assert seen == ["Bob"]
         assert len(kept["test"]) == 3
 
     def test_too_few_persons(self):
-        message = refused(lambda: persons.choose_and_keep(self.SPLITS, fake, 4, "train"))
+        message = refused(lambda: persons.choose_and_keep(self.SPLITS, fake_tagger, 4, "train"))
         assert message == "entities: 4 asked for, but the texts mention only 3 persons"
 
     def test_without_nltk_one_line_says_what_to_install(self, monkeypatch):
