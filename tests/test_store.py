@@ -1,4 +1,4 @@
-"""The store: an artefact is whole or absent, and no damaged byte is ever believed."""
+"""An artefact is complete or absent, and damaged bytes are never used."""
 
 import errno
 import json
@@ -19,13 +19,13 @@ KEY = digest({"name": "x"})
 
 
 class Maker:
-    """Writes an artefact of two files, and counts how often."""
+    """Writes an artefact of two files, and counts the calls."""
 
     def __init__(self):
-        self.times, self.reports = 0, []
+        self.calls, self.reports = 0, []
 
     def __call__(self, folder):
-        self.times += 1
+        self.calls += 1
         (folder / "inner").mkdir()
         (folder / "inner" / "data.bin").write_bytes(bytes(range(200)))
         (folder / "about.txt").write_text("about")
@@ -55,7 +55,7 @@ def test_an_artefact_is_made_once(obtain, maker, tmp_path):
     assert path == tmp_path / "store" / "things" / f"a-thing-{KEY[:8]}"
     assert everything(path) == ["about.txt", "checksums.json", "inner", "inner/data.bin"]
     assert obtain() == path
-    assert (maker.times, maker.reports) == (1, [])
+    assert (maker.calls, maker.reports) == (1, [])
     assert Store(tmp_path / "store").has("things", "a thing", KEY)
 
 
@@ -93,32 +93,32 @@ def test_a_damaged_artefact_is_reported_and_made_again(fault, obtain, maker):
     sums = json.loads((path / "checksums.json").read_text())["files"]
     damage(path)
     assert obtain() == path
-    assert maker.times == 2
+    assert maker.calls == 2
     assert maker.reports == [f"{path.name}: {reason}; computed again"]
     assert everything(path) == ["about.txt", "checksums.json", "inner", "inner/data.bin"]
     assert {name: (path / name).read_bytes() for name in whole} == whole
     assert json.loads((path / "checksums.json").read_text())["files"] == sums
 
 
-def test_the_bytes_of_an_artefact_are_read_again_only_where_a_file_was_touched(obtain, maker, monkeypatch):
+def test_only_touched_files_are_read_again(obtain, maker, monkeypatch):
     path, read, checksum = obtain(), [], store._checksum
     monkeypatch.setattr(store, "_checksum", lambda path: read.append(path.name) or checksum(path))
     obtain()
     assert read == []
     os.utime(path / "about.txt", (0, 0))
     obtain()
-    assert (read, maker.times) == (["about.txt"], 1)
+    assert (read, maker.calls) == (["about.txt"], 1)
 
 
-def test_an_artefact_of_an_older_store_is_read_whole(obtain, maker):
-    """Its checksums do not tell when its files were written."""
+def test_an_artefact_without_times_of_change_is_read_again(obtain, maker):
+    """Older stores did not record when files were written."""
     path = obtain()
-    noted = json.loads((path / "checksums.json").read_text())
-    del noted["stats"]
-    (path / "checksums.json").write_text(json.dumps(noted))
-    assert (obtain(), maker.times) == (path, 1)
+    content = json.loads((path / "checksums.json").read_text())
+    del content["stats"]
+    (path / "checksums.json").write_text(json.dumps(content))
+    assert (obtain(), maker.calls) == (path, 1)
     alter(path)
-    assert (obtain(), maker.times) == (path, 2)
+    assert (obtain(), maker.calls) == (path, 2)
 
 
 @pytest.mark.parametrize("error", [ValueError("odd data"), FileNotFoundError(2, "No such file", "/data/weights.bin")])
@@ -129,13 +129,13 @@ def test_a_maker_that_raises_leaves_nothing(error, obtain, maker, tmp_path):
 
     with pytest.raises(type(error)) as raised:
         obtain(make)
-    assert raised.value is error  # no StorageError: the maker is at fault, and fails alone
+    assert raised.value is error  # no StorageError: only this artefact fails
     assert everything(tmp_path / "store" / "things") == []
     assert everything(obtain()) == ["about.txt", "checksums.json", "inner", "inner/data.bin"]
 
 
 LIMIT = 2**14
-"""Bytes of the largest file that may be written where files are limited."""
+"""Size of the largest file that `limited_files` allows (bytes)."""
 
 
 def save_array(folder):
@@ -143,8 +143,8 @@ def save_array(folder):
 
 
 def save_slightly_too_much(folder):
-    """Write an array whose end is still in the C library's buffer when NumPy closes the file: it hears of no error."""
-    np.save(folder / "array.npy", np.zeros(LIMIT - 96, np.uint8))  # and 128 bytes before it
+    """Write an array whose end is still in the C library's buffer when NumPy closes the file: NumPy sees no error."""
+    np.save(folder / "array.npy", np.zeros(LIMIT - 96, np.uint8))  # after a header of 128 bytes
 
 
 def save_text(folder):
@@ -152,7 +152,7 @@ def save_text(folder):
 
 
 def keep_state(folder):
-    """Write the state of unfinished work, whose folder is the store's too."""
+    """Write the state of unfinished work, which is also in the store."""
     with resumable(folder.parent.parent / "unfinished" / "x"):
         save_array(resume_dir())
 
@@ -167,7 +167,7 @@ def name_no_room(folder):
 
 @pytest.fixture
 def limited_files():
-    """Let nobody write large files, which is what one sees of a full disk."""
+    """Forbid large files, which fails like a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT, hard))
     yield
@@ -182,7 +182,7 @@ def test_a_full_disk_keeps_earlier_artefacts(make, obtain, maker, tmp_path, limi
     assert everything(tmp_path / "store" / "things") == everything(path.parent)
     assert [p.name for p in path.parent.iterdir()] == [path.name]
     assert obtain() == path
-    assert (maker.times, maker.reports) == (1, [])
+    assert (maker.calls, maker.reports) == (1, [])
 
 
 def no_room(folder):
@@ -190,25 +190,25 @@ def no_room(folder):
 
 
 def short_write(folder):
-    raise OSError("24 requested and 0 written")  # what np.save says
+    raise OSError("24 requested and 0 written")  # message of np.save
 
 
 def no_write(folder):
-    raise OSError(f"Not enough free space to write {2**60} bytes")  # what np.save says of large arrays
+    raise OSError(f"Not enough free space to write {2**60} bytes")  # message of np.save for large arrays
 
 
 NO_ROOM = [no_room, short_write]
 
 
-def test_an_array_larger_than_what_is_free_is_stopped_by_it(obtain):
+def test_an_array_larger_than_the_free_space_stops_the_run(obtain):
     with pytest.raises(StorageError, match=r"cannot be written \(Not enough free space"):
         obtain(no_write)
 
 
 @pytest.mark.parametrize("make", NO_ROOM)
 @pytest.mark.parametrize("fault", ["little is free", "no write"])
-def test_a_maker_without_room_is_stopped_by_a_full_disk(make, fault, obtain, monkeypatch, tmp_path):
-    """Of errors that name no file: they are the store's where the store itself cannot be written."""
+def test_a_full_disk_stops_the_run(make, fault, obtain, monkeypatch, tmp_path):
+    """Errors that name no file are the store's if the store cannot be written."""
     obtain()
     usage = shutil.disk_usage(tmp_path)
     if fault == "little is free":
@@ -219,7 +219,7 @@ def test_a_maker_without_room_is_stopped_by_a_full_disk(make, fault, obtain, mon
         obtain(make, digest({"name": "y"}))
 
 
-def other_disk(folder):
+def write_elsewhere(folder):
     with open("/dev/full", "w") as stream:
         stream.write("x")
 
@@ -232,14 +232,14 @@ def name_locked(folder):
     raise PermissionError(errno.EACCES, "Permission denied", "/scratch/model.bin")
 
 
-@pytest.mark.parametrize("make", [*NO_ROOM, other_disk, name_another, name_locked])
-def test_a_maker_without_room_elsewhere_fails_alone(make, obtain, tmp_path):
+@pytest.mark.parametrize("make", [*NO_ROOM, write_elsewhere, name_another, name_locked])
+def test_a_full_disk_elsewhere_fails_only_the_artefact(make, obtain, tmp_path):
     with pytest.raises(OSError, match=r"space|written|denied"):
         obtain(make)
     assert everything(tmp_path / "store" / "things") == []
 
 
-def test_a_disk_that_fills_up_with_the_checksums_leaves_nothing(obtain, monkeypatch, tmp_path):
+def test_a_full_disk_while_writing_checksums_leaves_nothing(obtain, monkeypatch, tmp_path):
     def full(_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -253,13 +253,13 @@ def test_a_store_below_a_file_cannot_be_written(tmp_path, maker):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(StorageError, match=r"cannot be written \(Not a directory\)"):
         Store(tmp_path / "file" / "store").obtain("things", "a thing", KEY, maker, maker.reports.append)
-    assert maker.times == 0
+    assert maker.calls == 0
 
 
-def test_where_another_process_was_faster_its_artefact_stands(obtain, maker):
+def test_the_artefact_of_a_faster_process_is_kept(obtain, maker):
     def late(folder):
         maker(folder)
-        obtain()  # what the other process did meanwhile
+        obtain()  # as another process does meanwhile
 
     path = obtain(late)
     assert everything(path) == ["about.txt", "checksums.json", "inner", "inner/data.bin"]
@@ -307,20 +307,20 @@ def test_a_folder_name_is_readable_and_safe():
     assert len(folder_name("x" * 500, KEY)) == 89
 
 
-def test_another_process_may_mend_a_damaged_artefact_first(tmp_path):
+def test_another_process_may_replace_a_damaged_artefact_first(tmp_path):
     store_, maker = Store(tmp_path), Maker()
     path = store_.obtain("things", "thing", KEY, maker, maker.reports.append)
     (path / "about.txt").write_text("damaged")
 
-    def told(message):
+    def report(message):
         shutil.rmtree(path)  # as the other process does
 
-    assert store_.obtain("things", "thing", KEY, maker, told) == path
+    assert store_.obtain("things", "thing", KEY, maker, report) == path
     assert not store_._fault(path, KEY)
     assert not list(path.parent.glob(".*"))
 
 
-def test_arrays_that_nobody_has_used_for_a_week_are_swept_up(tmp_path, maker):
+def test_unused_arrays_are_swept_after_a_week(tmp_path, maker):
     store_, week = Store(tmp_path), 7 * 86_400
     paths = {kind: store_.obtain(kind, "a thing", KEY, maker, maker.reports.append) for kind in ("arrays", "victims")}
     for age, is_kept in ((week - 600, True), (week + 600, False)):
@@ -330,45 +330,40 @@ def test_arrays_that_nobody_has_used_for_a_week_are_swept_up(tmp_path, maker):
         assert (paths["arrays"].exists(), paths["victims"].exists()) == (is_kept, True)
 
 
-def test_what_interrupted_runs_left_is_swept_up_when_it_is_old(tmp_path):
-    store_, maker = Store(tmp_path), Maker()
-    path = store_.obtain("things", "thing", KEY, maker, maker.reports.append)
+def test_old_leftovers_and_reservations_are_swept(tmp_path, maker):
+    path = Store(tmp_path).obtain("things", "thing", KEY, maker, maker.reports.append)
     old, new = (path.with_name(f".{path.name}.{name}") for name in ("old", "new"))
     for folder in (old, new):
         shutil.copytree(path, folder)
-    os.utime(old, (0, 0))
-    store_.sweep()
-    assert (old.exists(), new.exists(), path.exists()) == (False, True, True)
-
-
-def test_reservations_that_nobody_touches_are_swept(tmp_path):
-    old, new = (tmp_path / "reservations" / name for name in ("old", "new"))
-    old.parent.mkdir()
-    old.touch()
-    new.touch()
-    os.utime(old, (0, 0))
+    old_reservation, new_reservation = (tmp_path / "reservations" / name for name in ("old", "new"))
+    old_reservation.parent.mkdir()
+    old_reservation.touch()
+    new_reservation.touch()
+    for leftover in (old, old_reservation):
+        os.utime(leftover, (0, 0))
     Store(tmp_path).sweep()
-    assert list(old.parent.iterdir()) == [new]
+    assert set(path.parent.iterdir()) == {new, path}
+    assert list(old_reservation.parent.iterdir()) == [new_reservation]
 
 
-def test_an_artefact_tells_what_code_made_it(tmp_path, maker):
+def test_an_artefact_has_the_digests_of_its_code(tmp_path, maker):
     made = Store(tmp_path)
     made.obtain("kind", "readable", KEY, maker, maker.reports.append, {"victims/v": "0f"})
     made.obtain("kind", "readable", KEY, maker, maker.reports.append, {"victims/v": "1e"})
-    assert (maker.times, made.made_by("kind", "readable", KEY)) == (1, {"victims/v": "0f"})
+    assert (maker.calls, made.made_by("kind", "readable", KEY)) == (1, {"victims/v": "0f"})
     assert made.made_by("kind", "another", KEY) == {}
 
 
 @pytest.mark.parametrize(("age", "times"), [(store.SETTLED + 60, 2), (0, 4)])
 def test_a_file_that_has_settled_is_read_once(age, times, tmp_path, monkeypatch):
-    """Of two contents; one that was written this moment might change again within its clock's tick."""
-    read, checksum, found = [], store._checksum, []
+    """A file that was just written might change again within the same tick of the clock."""
+    read, checksum, sums = [], store._checksum, []
     monkeypatch.setattr(store, "_checksum", lambda path: read.append(path) or checksum(path))
     for number, content in enumerate(("one", "two")):
         path = tmp_path / "file"
         path.write_text(content)
         time_of = path.stat().st_mtime - age + number
         os.utime(path, (time_of, time_of))
-        found += [store.file_checksum(path), store.file_checksum(path)]
-    assert found[0] == found[1] != found[2] == found[3]
+        sums += [store.file_checksum(path), store.file_checksum(path)]
+    assert sums[0] == sums[1] != sums[2] == sums[3]
     assert len(read) == times

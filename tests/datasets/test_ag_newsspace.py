@@ -5,7 +5,7 @@ import gzip
 import hashlib
 
 import pytest
-from loading import everything, refused, rows_of
+from loading import everything, refused, rows_of, sizes
 
 from leakboard.datasets.ag_newsspace import AgNewsspace, read_items
 
@@ -69,19 +69,19 @@ class TestAgNewsspace:
         assert rows_of(corpus).loc[0, "text"] == "A <b> B AT&T Bob &quot;"
         assert corpus.checks["dropped_empty"] == 1
 
-    def test_no_text_stands_in_two_splits(self, write_news):
+    def test_no_text_is_in_two_splits(self, write_news):
         copies = [item(n % 10, self.TOPICS[n % 4]) for n in range(60)]
         write_news(copies)
         corpus = AgNewsspace(entities=1).load()
         assert corpus.checks["dev_copies"] == corpus.checks["test_copies"] == 0
-        assert {split: len(part) for split, part in corpus.splits.items()} == {"train": 48, "dev": 6, "test": 6}
+        assert sizes(corpus) == {"train": 48, "dev": 6, "test": 6}
         assert corpus.checks["conflicting_labels"] == 10
 
-    def test_dev_and_test_have_no_say_in_the_choice_unless_asked(self, write_news):
+    def test_dev_and_test_influence_the_choice_only_on_request(self, write_news):
         write_news(self.ITEMS)
         test = AgNewsspace(entities=1).load().splits["test"]["row"]
         items = [entry | {"image": "x"} for entry in self.ITEMS]
-        # The split depends on the order of the texts alone: where the test texts name Rare often, train does not.
+        # The split depends only on the order of the texts, so now only test texts name Rare often.
         for row in test:
             items[row] = items[row] | {"description": "Rare " * 50 + "Bob"}
         write_news(items)
@@ -96,7 +96,7 @@ class TestAgNewsspace:
             ("newsspace200.xml.gz", gzip.compress),
         ],
     )
-    def test_packed_files_read_alike(self, write_news, name, pack):
+    def test_packed_files_give_the_same_corpus(self, write_news, name, pack):
         path = write_news(self.ITEMS)
         whole = everything(AgNewsspace(entities=1).load())
         path.unlink()
@@ -121,7 +121,7 @@ class TestAgNewsspace:
             (news([item(0, "Sci/Tech")]), "no item of the categories World, Entertainment, Sports, Business"),
         ],
     )
-    def test_a_file_that_is_not_as_it_should_be(self, write_news, content, reason):
+    def test_a_malformed_file(self, write_news, content, reason):
         path = write_news(content)
         message = refused(AgNewsspace().load)
         assert message.startswith(f"{path}: ")

@@ -1,4 +1,4 @@
-"""The blog corpus: whose lines they are, topics that dominate, balanced groups; all sentences are invented."""
+"""The blog corpus: authors of lines, dominating topics, balanced groups; all sentences are invented."""
 
 import dataclasses
 import hashlib
@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from loading import everything, refused, rows_of
+from loading import everything, refused, rows_of, sizes
 
 from leakboard.datasets import blog_authorship
 from leakboard.datasets._preparation.topics import TopicModel
@@ -67,7 +67,7 @@ class TestBlogAuthorship:
         assert corpus.checks["dropped_bloggers_in_twenties"] == 1
         assert corpus.checks["lines_read_as_latin1"] == 0
         assert len(rows) == 120
-        assert rows["split"].value_counts().to_dict() == {"train": 72, "dev": 24, "test": 24}
+        assert sizes(corpus) == {"train": 72, "dev": 24, "test": 24}
         assert corpus.checks["dev_users"] == corpus.checks["test_users"] == 0
         assert [(s.name, s.values) for s in corpus.secrets] == [
             ("age", ("over 30", "under 20")),
@@ -89,11 +89,11 @@ class TestBlogAuthorship:
         whole, cut = load_blogs(balanced=False).load(), load_blogs().load()
         dropped = 0
         for split in cut.splits:
-            sizes = Counter(zip(whole.column(split, "age"), whole.column(split, "gender"), strict=True))
+            groups = Counter(zip(whole.column(split, "age"), whole.column(split, "gender"), strict=True))
             left = Counter(zip(cut.column(split, "age"), cut.column(split, "gender"), strict=True))
-            assert left == dict.fromkeys(sizes, min(sizes.values()))
+            assert left == dict.fromkeys(groups, min(groups.values()))
             assert len(left) == 4
-            dropped += sum(sizes.values()) - 4 * min(sizes.values())
+            dropped += sum(groups.values()) - 4 * min(groups.values())
             assert set(cut.splits[split]["text"]) <= set(whole.splits[split]["text"])
         assert cut.checks["dropped_for_balance"] == dropped > 0
         assert everything(load_blogs().load()) == everything(cut)
@@ -132,7 +132,7 @@ class TestBlogAuthorship:
         rows = rows_of(corpus)
         same = rows[rows["text"] == "same words"]
         assert set(same["split"]) == {"test"}
-        assert corpus.checks["dropped_copies"] == 40 - 8  # those of 24 + 8 bloggers; 8 are of test
+        assert corpus.checks["dropped_copies"] == 40 - 8  # 24 + 8 bloggers lose theirs; those of the 8 in test are kept
         assert corpus.checks["test_copies"] == 0
 
     def test_the_zip_is_the_published_one_or_refused(self, data, write_blogs, monkeypatch):
@@ -172,7 +172,7 @@ class TestBlogAuthorship:
             ({"readme.txt": b"x"}, "no file in it ends in .xml"),
         ],
     )
-    def test_what_is_not_of_the_corpus(self, write_blogs, files, reason):
+    def test_files_of_another_corpus(self, write_blogs, files, reason):
         folder = write_blogs(files)
         message = refused(load_blogs().load)
         assert message.startswith(f"{folder}: ")
@@ -197,5 +197,5 @@ def test_the_share_of_the_dominating_topic():
     assert labels.tolist() == model.label([*texts[:2], f"{COLOURS} {ANIMALS}", "unheard"]).tolist()
     assert shares[:2].min() > 0.9
     assert 0.5 <= shares[2] < 0.6
-    assert shares[3] == 0.5  # a text without a known word is of both topics alike
+    assert shares[3] == 0.5  # a text without a known word has equal shares
     np.testing.assert_array_equal(labels[:2], model.label(texts[:2]))

@@ -6,7 +6,7 @@ import zipfile
 from collections import Counter
 
 import pytest
-from loading import everything, refused, rows_of
+from loading import everything, refused, rows_of, sizes
 
 from leakboard.datasets.dw import Dw
 
@@ -69,7 +69,7 @@ class TestDw:
             "dropped_without_entity": 1,
         }
 
-    def test_a_zip_reads_as_its_folder(self, write_articles, data):
+    def test_a_zip_gives_the_same_corpus_as_its_folder(self, write_articles, data):
         folder = write_articles(self.SPLITS)
         whole, before = everything(Dw(entities=1).load()), Dw().fingerprint()
         assert Dw.availability().startswith("there")
@@ -86,10 +86,10 @@ class TestDw:
     def test_copies_leave_train_unless_kept(self, write_articles):
         write_articles(self.SPLITS | {"test": [*self.SPLITS["test"], article(0), article(20)]})
         dropped, kept = Dw(entities=1).load(), Dw(entities=1, duplicates="keep").load()
-        assert {split: len(part) for split, part in dropped.splits.items()} == {"train": 11, "dev": 3, "test": 6}
+        assert sizes(dropped) == {"train": 11, "dev": 3, "test": 6}
         assert dropped.checks["dropped_copies"] == 2
         assert dropped.checks["test_copies"] == 0
-        assert {split: len(part) for split, part in kept.splits.items()} == {"train": 12, "dev": 4, "test": 6}
+        assert sizes(kept) == {"train": 12, "dev": 4, "test": 6}
         assert kept.checks["test_copies"] == pytest.approx(1 / 6)
 
     @pytest.mark.parametrize(

@@ -1,3 +1,6 @@
+"""The generated reviews: exact posteriors, readable choices, and a leak that does what it says."""
+
+import ast
 import itertools
 import math
 import re
@@ -14,7 +17,7 @@ from leakboard.datasets._generated_reviews import words as words
 from leakboard.datasets.generated_reviews import SECRETS, GeneratedReviews
 
 LONERS = 4000
-"""Users with one text each: their texts are independent, so plain binomial errors hold."""
+"""Number of users with one text each: independent texts have binomial errors."""
 
 
 @cache
@@ -26,12 +29,12 @@ def gold(corpus, column):
     return np.concatenate([corpus.column(split, column) for split in SPLITS])
 
 
-def test_the_posteriors_are_for_scoring_alone():
+def test_only_the_scoring_sees_the_posteriors():
     corpus = GeneratedReviews(users=20).load()
     assert posterior(corpus, "train", "gender") is not None
-    handed = corpus.only("train", "dev")
-    assert not [name for part in handed.splits.values() for name in part.column_names if ":" in name]
-    assert [secret.name for secret in handed.secrets] == [secret.name for secret in corpus.secrets]
+    visible = corpus.only("train", "dev")
+    assert not [name for part in visible.splits.values() for name in part.column_names if ":" in name]
+    assert [secret.name for secret in visible.secrets] == [secret.name for secret in corpus.secrets]
 
 
 def posterior_of(corpus, secret):
@@ -48,15 +51,15 @@ def prior(secret):
 
 
 def enumerate_sentence(sentence, name=""):
-    places = [range(len(sentence.templates)), *(range(len(model.words_of(slot))) for slot in sentence.slots)]
-    return [model.write(sentence, template, chosen, name) for template, *chosen in itertools.product(*places)]
+    choices = [range(len(sentence.templates)), *(range(len(model.words_of(slot))) for slot in sentence.slots)]
+    return [model.write(sentence, template, chosen, name) for template, *chosen in itertools.product(*choices)]
 
 
-# A second, slow implementation: it reads the words back from the text and follows the module docstring's formulas.
+# A second, slow implementation: it reads the words back from the text and applies the docstring's formulas.
 
 
 def read(sentence, text, name=""):
-    """Return the words of a sentence's slots, or None if it is of another kind."""
+    """Return the words of a sentence's slots; None: it is of another kind."""
     for template in sentence.templates:
         pattern = re.escape(template).replace(r"\{name\}", name)
         for slot in sentence.slots:
@@ -97,13 +100,13 @@ def word_probability(slot, word, state, leak):
         i = listed.index(word)
         return (1 - leak) * base[i] / sum(base) + leak * group[i] / sum(group)
     if slot in words.SENTIMENTAL:
-        groups, own, other = words.SENTIMENTAL[slot], words.SENTIMENTS[sentiment], 0.05
-        share = {own: 0.8, words.ANY: 0.15}
+        groups, opposite = words.SENTIMENTAL[slot], 0.05
+        shares = {words.SENTIMENTS[sentiment]: 0.8, words.ANY: 0.15}
     else:
-        groups, own, other = words.TOPICAL[slot], words.TOPICS[topic], 0.0
-        share = {own: 0.7, words.ANY: 0.3}
+        groups, opposite = words.TOPICAL[slot], 0.0
+        shares = {words.TOPICS[topic]: 0.7, words.ANY: 0.3}
     group = next(name for name, members in groups.items() if word in members)
-    return share.get(group, other) / len(groups[group])
+    return shares.get(group, opposite) / len(groups[group])
 
 
 def brute_force(text, leak):
@@ -159,10 +162,10 @@ def test_words_are_distinct_and_preferences_balanced():
 
 def test_same_options_give_the_same_corpus_and_leak_changes_words_only():
     first, again = GeneratedReviews(users=40).load(), GeneratedReviews(users=40).load()
-    other, leakier = GeneratedReviews(users=40, seed=1).load(), GeneratedReviews(users=40, leak=1.0).load()
+    reseeded, leakier = GeneratedReviews(users=40, seed=1).load(), GeneratedReviews(users=40, leak=1.0).load()
     for split in SPLITS:
         assert first.splits[split].to_dict() == again.splits[split].to_dict()
-        assert first.texts(split) != other.texts(split)
+        assert first.texts(split) != reseeded.texts(split)
         assert first.texts(split) != leakier.texts(split)
         for column in ("label", "gender", "age", "Selma Varga", "row"):
             assert first.splits[split][column] == leakier.splits[split][column]
@@ -176,7 +179,7 @@ def test_without_leak_the_posterior_is_the_prior_for_every_text():
 
 
 def word_secret_z_scores(leak, secret):
-    """z of the correlation of each common word's presence with a secret, about standard normal if independent."""
+    """Return the z score of each common word's correlation with a secret: standard normal if independent."""
     corpus = loners(leak)
     bag = CountVectorizer(binary=True, min_df=40).fit_transform(texts_of(corpus)).toarray().astype(float)
     bag = bag[:, bag.std(axis=0) > 0]
@@ -186,12 +189,12 @@ def word_secret_z_scores(leak, secret):
 
 
 @pytest.mark.parametrize("secret", [s.name for s in SECRETS])
-def test_words_tell_of_a_secret_exactly_when_there_is_a_leak(secret):
+def test_words_show_a_secret_exactly_if_there_is_a_leak(secret):
     assert np.abs(word_secret_z_scores(0.0, secret)).max() < 5  # 7 secrets x 500 words: exceeded by chance 1 in 500
     assert np.abs(word_secret_z_scores(0.7, secret)).max() > 8
 
 
-def test_at_full_leak_a_mention_is_the_presence():
+def test_at_full_leak_persons_are_mentioned_exactly_if_present():
     corpus = loners(1.0)
     for name in words.ENTITIES:
         present = gold(corpus, name)
@@ -268,17 +271,17 @@ def test_texts_are_short_varied_reviews():
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("option", "value"),
     [
-        {"leak": 1.5},
-        {"leak": -0.1},
-        {"users": 0},
-        {"texts_per_user": 0},
-        {"task": "gender"},
-        {"test_share": 1.0},
-        {"seed": -1},
+        ("leak", 1.5),
+        ("leak", -0.1),
+        ("users", 0),
+        ("texts_per_user", 0),
+        ("task", ""),
+        ("test_share", 1.0),
+        ("seed", -1),
     ],
 )
-def test_options_out_of_range_are_refused(options):
+def test_options_out_of_range_are_refused(option, value):
     with pytest.raises(ValidationError):
-        GeneratedReviews(**options)
+        GeneratedReviews(**{option: value})

@@ -56,14 +56,14 @@ class TestHub:
         assert corpus.checks["dropped_rows"] == corpus.checks["blank_rows"] == corpus.checks["dropped_copies"] == 0
         assert cls.availability() == "there"
 
-    def test_the_first_rows_alone_as_in_the_study(self, case):
+    def test_only_the_first_rows_as_in_the_study(self, case):
         cls, _, write = case
         write(self.TRAIN, self.TEST)
         corpus = cls(train_rows=20).load()
         assert sizes(corpus) == {"train": 19, "dev": 1, "test": 6}
         assert list(by_row(corpus)) == [*range(20), *range(40, 46)]
-        other = cls(train_rows=20, split_seed=1).load()
-        assert other.texts("dev").rows.tolist() != corpus.texts("dev").rows.tolist()
+        reseeded = cls(train_rows=20, split_seed=1).load()
+        assert reseeded.texts("dev").rows.tolist() != corpus.texts("dev").rows.tolist()
         assert sizes(cls(train_rows=40, dev_share=0.25).load()) == {"train": 30, "dev": 10, "test": 6}
         assert refused(cls(train_rows=41).load).endswith("40 rows; train_rows=41 is not allowed")
 
@@ -96,14 +96,14 @@ class TestHub:
     def test_bad_rows(self, case, row, reason):
         cls, _, write = case
         folder = write([*self.TRAIN, row], self.TEST)
-        told = refused(cls().load)
-        assert reason in told
-        assert str(folder) in told
+        message = refused(cls().load)
+        assert reason in message
+        assert str(folder) in message
         corpus = cls(on_bad_rows="drop").load()
         assert corpus.checks["dropped_rows"] == 1
         assert sum(sizes(corpus).values()) == 46
 
-    def test_files_that_are_none(self, case):
+    def test_broken_files(self, case):
         cls, _, write = case
         folder = write(self.TRAIN, self.TEST)
         (path,) = folder.glob("*_train.parquet")

@@ -1,4 +1,4 @@
-"""Finding the persons that a text names, and choosing those that are secrets; all sentences are invented."""
+"""Persons are found in texts, and the most frequent become secrets; all sentences are invented."""
 
 import importlib.metadata
 import importlib.util
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("data")
 
 
 class Tree(list):
-    """What NLTK makes of a chunk."""
+    """A chunk, in NLTK's form."""
 
     def __init__(self, label, tokens):
         super().__init__(tokens)
@@ -48,8 +48,8 @@ def toy_models(folder):
         (folder / path).write_text(content)
 
 
-def looked_for_in(folder, monkeypatch):
-    """Let NLTK, and whoever looks for its models without it, look in this new folder alone."""
+def only_folder(folder, monkeypatch):
+    """Let NLTK, and the check that does without it, look for models only in this new folder."""
     nltk = pytest.importorskip("nltk")
     folder.mkdir(mode=0o700)
     monkeypatch.setattr(nltk.data, "path", [str(folder)])
@@ -84,13 +84,13 @@ class TestPersons:
         assert kept["train"][["Ann Lee", "Bob"]].to_numpy().tolist() == [[1, 0], [1, 1], [0, 1]]
         assert dropped == 10 - 4
 
-    def test_the_papers_way_counts_all_splits(self):
+    def test_all_splits_are_counted_as_in_the_paper(self):
         kept, secrets, dropped = persons.choose_and_keep(self.SPLITS, fake_tagger, 2, "all")
         assert [secret.name for secret in secrets] == ["Cyd", "Bob"]  # 5 and 3 mentions
         assert {split: len(frame) for split, frame in kept.items()} == {"train": 2, "dev": 1, "test": 3}
         assert dropped == 4
 
-    def test_aliases_stand_for_the_full_name(self):
+    def test_surnames_are_replaced_by_full_names(self):
         _, secrets, _ = persons.choose_and_keep(self.SPLITS, fake_tagger, 5, "all")
         assert {"George W. Bush", "Angela Merkel"} <= {secret.name for secret in secrets}
         assert not {"Bush", "Merkel"} & {secret.name for secret in secrets}
@@ -113,7 +113,7 @@ class TestPersons:
         assert refused(persons.identity).startswith(line)
         assert AgNewsspace.availability().endswith(persons.missing())
         assert Dw.availability().endswith(persons.missing())
-        for made in (AgNewsspace(), Dw()):  # before a corpus is fetched that could not be used
+        for made in (AgNewsspace(), Dw()):  # before the corpus is fetched
             assert refused(made.fingerprint) == refused(made.load) == persons.missing()
 
     def test_an_old_nltk_is_not_used(self, monkeypatch):
@@ -122,7 +122,7 @@ class TestPersons:
         assert refused(persons.tagger) == "NLTK 3.8.1 reads its models as pickles: pip install 'nltk>=3.9'"
 
     def test_models_that_are_missing_are_named(self, tmp_path, monkeypatch):
-        looked_for_in(tmp_path / "models", monkeypatch)
+        only_folder(tmp_path / "models", monkeypatch)
         everything = " ".join(persons.MODELS)
         assert persons.missing() == f"persons need models of NLTK: python -m nltk.downloader {everything}"
         assert refused(persons.tagger) == persons.missing()
@@ -131,8 +131,8 @@ class TestPersons:
         assert persons.missing() == f"persons need models of NLTK: python -m nltk.downloader {everything[:-6]}"
         assert refused(persons.tagger) == persons.missing()
 
-    def test_models_in_an_archive_are_there(self, tmp_path, monkeypatch):
-        looked_for_in(tmp_path / "models", monkeypatch)
+    def test_models_in_an_archive_are_found(self, tmp_path, monkeypatch):
+        only_folder(tmp_path / "models", monkeypatch)
         toy_models(tmp_path / "unpacked")
         for package in sorted((tmp_path / "unpacked").glob("*/*")):
             folder = tmp_path / "models" / package.parent.name
@@ -145,15 +145,15 @@ class TestPersons:
         assert persons.folders() == nltk.data.path
 
     def test_models_that_nltk_refuses_to_read_are_not_used(self, tmp_path, monkeypatch):
-        looked_for_in(tmp_path / "models", monkeypatch)
+        only_folder(tmp_path / "models", monkeypatch)
         toy_models(tmp_path / "models")
         (tmp_path / "models/corpora").chmod(0o777)
         with pytest.warns(RuntimeWarning, match="writable by"):
             message = refused(persons.tagger)
         assert message == "persons need models of NLTK: python -m nltk.downloader words"
 
-    def test_nltk_itself_with_models_of_seven_words(self, tmp_path, monkeypatch):
-        looked_for_in(tmp_path / "models", monkeypatch)
+    def test_nltk_with_models_of_seven_words(self, tmp_path, monkeypatch):
+        only_folder(tmp_path / "models", monkeypatch)
         toy_models(tmp_path / "models")
         assert persons.missing() == ""
         before = persons.identity()

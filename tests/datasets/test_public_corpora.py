@@ -1,4 +1,4 @@
-"""Public corpora: the DPNR text format, checksums, and the published numbers."""
+"""The DPNR text format, checksums, and the published numbers of AG and Trustpilot."""
 
 import dataclasses
 import hashlib
@@ -6,6 +6,7 @@ import hashlib
 import numpy as np
 import pandas as pd
 import pytest
+from loading import refused, sizes
 
 from leakboard.datasets import trustpilot, trustpilot_dpnr
 from leakboard.datasets._preparation.topics import TopicModel
@@ -79,11 +80,9 @@ class TestFormat:
         ],
     )
     def test_a_bad_line_is_named(self, tmp_path, number, line, reason):
-        with pytest.raises(RequestError) as caught:
-            load(tmp_path, [*GOOD[: number - 1], line, *GOOD[number:]])
-        assert reason in str(caught.value)
-        assert "invented.txt" in str(caught.value)
-        assert "\n" not in str(caught.value)
+        message = refused(lambda: load(tmp_path, [*GOOD[: number - 1], line, *GOOD[number:]]))
+        assert reason in message
+        assert "invented.txt" in message
 
     def test_texts_after_the_last_separator_are_refused(self, tmp_path):
         with pytest.raises(RequestError, match="the format ends each of train, dev, test with one"):
@@ -122,7 +121,7 @@ class TestAg:
     """REFERENCE.md, sections 2c and 8, item 8."""
 
     def test_sizes(self, ag):
-        assert {s: len(part) for s, part in ag["keep"].splits.items()} == {"train": 11_657, "dev": 1_457, "test": 1_457}
+        assert sizes(ag["keep"]) == {"train": 11_657, "dev": 1_457, "test": 1_457}
         assert len({text for split in ag["keep"].splits for text in ag["keep"].splits[split]["text"]}) == 11_274
 
     @pytest.mark.parametrize(
@@ -165,12 +164,12 @@ class TestTopics:
 
     TEXTS = ("red green blue red", "dog cat mouse dog", "blue green red", "cat mouse dog") * 10
 
-    def test_topics_separate_what_shares_no_word(self):
+    def test_topics_separate_texts_without_a_common_word(self):
         labels = TopicModel.fit(self.TEXTS, 2, 20, 0).label(self.TEXTS)
         assert labels.tolist() == [labels[0], labels[1]] * 20
         assert labels[0] != labels[1]
 
-    def test_a_label_depends_on_its_own_text_alone(self):
+    def test_a_label_depends_only_on_its_own_text(self):
         model = TopicModel.fit(self.TEXTS, 2, 2, 0)
         texts = ["red dog", "unknown words", "cat blue mouse", ""]
         assert model.label(texts[::-1]).tolist() == model.label(texts).tolist()[::-1]
@@ -200,7 +199,7 @@ class TestTrustpilot:
     @pytest.mark.parametrize(("language", "blank"), [("english", 8), ("german", 0)])
     def test_rows_and_secrets(self, real_data, language, blank):
         corpus = Trustpilot(language=language, passes=1, topics=3).load()
-        assert {split: len(part) for split, part in corpus.splits.items()} == GROUPS[language]
+        assert sizes(corpus) == GROUPS[language]
         assert [(s.name, s.values, s.kind) for s in corpus.secrets] == [
             ("gender", ("male", "female"), "attribute"),
             ("age", ("over 45", "under 35"), "attribute"),
@@ -223,7 +222,7 @@ class TestTrustpilot:
         ):
             assert text.startswith(f"gender{('male', 'female')[gender]} age{('over45', 'under35')[age]} ")
 
-    def test_the_topics_know_nothing_of_the_test_file(self, english, real_data, tmp_path, monkeypatch):
+    def test_the_topics_do_not_depend_on_the_test_file(self, english, real_data, tmp_path, monkeypatch):
         (tmp_path / "trustpilot").mkdir()
         for part in ("train", "test"):
             frame = pd.read_csv(real_data / "trustpilot" / f"english_{part}.csv", keep_default_na=False)

@@ -53,9 +53,9 @@ class TestQuora:
         assert sizes(first) == {"train": 36, "dev": 2, "test": 2}
         assert first.secrets == ()
         assert not first.has_labels
-        own = name == "quora_duplicate_questions.tsv"
-        assert (Quora.availability() == "there") is own
-        assert Quora.availability().endswith("there" if own else f"; file: {name} is there")
+        is_own = name == "quora_duplicate_questions.tsv"
+        assert (Quora.availability() == "there") is is_own
+        assert Quora.availability().endswith("there" if is_own else f"; file: {name} is there")
 
     def test_a_random_share_of_the_rows(self, folder):
         self.write(folder / "quora_duplicate_questions.tsv")
@@ -148,8 +148,7 @@ class TestTatoeba:
     )
     def test_bad_lines(self, data, line, reason):
         self.write(data, "\n".join([*self.LINES, ""]).encode() + line)
-        told = refused(Tatoeba().load)
-        assert f"fra-eng.zip: 1 bad lines ({reason}" in told
+        assert f"fra-eng.zip: 1 bad lines ({reason}" in refused(Tatoeba().load)
         corpus = Tatoeba(on_bad_rows="drop").load()
         assert (corpus.checks["source_rows"], corpus.checks["dropped_rows"]) == (41, 1)
         assert len(by_row(corpus)) == 39

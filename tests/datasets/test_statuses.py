@@ -1,4 +1,4 @@
-"""Statuses with scores of personality: the file's own codes, users, and numeric targets; all sentences are invented."""
+"""Statuses with scores of personality: codes, users and numeric targets; all sentences are invented."""
 
 import csv
 
@@ -26,7 +26,7 @@ def author(number, text=None, scores=None, classes=None):
 
 
 class TestStatuses:
-    """One row an author."""
+    """One row for each author."""
 
     HEADER = ("", "AUTHID", "STATUS", *("s" + e for e in NO), *("c" + e for e in NO), "DATE", "NETWORKSIZE")
     HEADER += ("BETWEENNESS", "NBETWEENNESS", "DENSITY", "BROKERAGE", "NBROKERAGE", "TRANSITIVITY", "Linear")
@@ -91,12 +91,11 @@ class TestStatuses:
         text = "good line\n\nglued line\t3.2\t3.6\tn\ty\nuser10\tsecond remains\r\nlast line\n "
         self.write(data, [*(author(i) for i in range(10)), author(10, text)])
         corpus = Statuses().load()
-        found = {row: line for row, line in by_row(corpus).items() if row >= 20}
-        assert found == {20: "good line", 24: "last line"}
+        assert {row: line for row, line in by_row(corpus).items() if row >= 20} == {20: "good line", 24: "last line"}
         assert (corpus.checks["glued_lines"], corpus.checks["blank_lines"]) == (2, 2)
         assert by_row(Statuses(unit="user").load())[20] == "good line\nlast line"
 
-    def test_a_status_of_users_in_two_splits_is_left_out_of_one(self, data):
+    def test_a_status_of_users_in_two_splits_stays_in_one(self, data):
         self.write(data, [author(i, f"same words\nown words {i}") for i in range(10)])
         corpus = Statuses().load()
         assert [part["text"][:].count("same words") for part in corpus.splits.values()] == [0, 0, 2]

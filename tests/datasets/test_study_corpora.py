@@ -1,4 +1,4 @@
-"""Corpora of the word2vec study and of DPUGC: without network, with other files, and in small samples."""
+"""Corpora of the word2vec study and of DPUGC: without network, with wrong files, and in small samples."""
 
 import dataclasses
 import gzip
@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from loading import by_row, refused, sizes
 
-from leakboard.data.readers.tabular import read_lines, read_rows
 from leakboard.datasets import ag_news, quora, text8
 from leakboard.datasets._preparation.sampling import sample
 from leakboard.datasets.ag_news import AgNews
@@ -42,34 +41,34 @@ CORPORA = {
 
 
 @pytest.mark.parametrize("name", CORPORA)
-def test_without_network_one_line_says_what_to_get_and_where_to_put_it(name):
-    dataset, address, place = CORPORA[name]
-    told = refused(dataset.load)
-    assert "cannot be fetched" in told
-    assert address in told
-    assert f"put the file at {place} in a folder and set LEAKBOARD_DATA to that folder" in told
+def test_without_network_the_message_says_what_to_get_and_where_to_put_it(name):
+    dataset, address, location = CORPORA[name]
+    message = refused(dataset.load)
+    assert "cannot be fetched" in message
+    assert address in message
+    assert f"put the file at {location} in a folder and set LEAKBOARD_DATA to that folder" in message
     assert type(dataset).availability().startswith(("missing", "2 of 2 files missing"))
 
 
 @pytest.mark.parametrize("name", ["ag_news", "quora", "text8"])
 def test_a_file_that_is_not_the_published_one_is_refused(name, data):
-    dataset, _, place = CORPORA[name]
-    path = data / place
+    dataset, _, location = CORPORA[name]
+    path = data / location
     path.parent.mkdir()
     path.write_text("forged")
     assert refused(dataset.load).endswith("not the published file")
 
 
 @pytest.mark.parametrize("name", ["yelp_polarity", "tatoeba", "tweets", "tweets_big", "statuses", "quora_kaggle"])
-def test_a_file_without_a_known_checksum_is_identified_by_its_own(name, data):
-    dataset, _, place = CORPORA[name]
-    path = data / place
+def test_a_file_without_a_published_checksum_is_identified_by_its_own(name, data):
+    dataset, _, location = CORPORA[name]
+    path = data / location
     path.parent.mkdir()
     path.write_text("anything")
     if name == "yelp_polarity":
         path.with_name("yelp_polarity_test.parquet").write_text("anything")
-    found = "sha256:" + hashlib.sha256(b"anything").hexdigest()
-    assert dataset.fingerprint() == (f"{found},{found}" if name == "yelp_polarity" else found)
+    checksum = "sha256:" + hashlib.sha256(b"anything").hexdigest()
+    assert dataset.fingerprint() == (f"{checksum},{checksum}" if name == "yelp_polarity" else checksum)
 
 
 def test_a_known_checksum_identifies_a_corpus_without_its_file():
@@ -95,7 +94,7 @@ def test_a_known_checksum_identifies_a_corpus_without_its_file():
         (Statuses, {"users": 3}, "unknown name 'users'"),
     ],
 )
-def test_a_wrong_option_is_told(cls, options, reason):
+def test_a_wrong_option_is_refused(cls, options, reason):
     assert reason in refused(lambda: build(cls, options, "suite"))
 
 
@@ -115,7 +114,7 @@ class TestSample:
 
 
 class TestTweets:
-    """One tweet a line."""
+    """One tweet in each line."""
 
     LINES = tuple(f"tweet {i}  about the old mill @user{i} and {i} more words of no use #mill" for i in range(40))
 
@@ -125,14 +124,14 @@ class TestTweets:
         path.write_bytes(gzip.compress(content))
         return path
 
-    def test_tweets_are_as_they_are_or_cut(self, data):
+    def test_tweets_are_kept_or_cut(self, data):
         self.write(data, "\n".join(self.LINES).encode())
         assert by_row(Tweets().load()) == dict(enumerate(self.LINES))
         cut = by_row(Tweets(max_words=10).load())
         assert cut[3] == "tweet 3 about the old mill @user3 and 3 more"
         assert by_row(Tweets(max_words=99).load())[3] == " ".join(self.LINES[3].split())
 
-    def test_the_study_takes_a_share(self, data):
+    def test_a_share_as_in_the_study(self, data):
         self.write(data, "\n".join(self.LINES).encode(), "twitter_en_big.txt.gz")
         corpus = Tweets(size="big", share=0.3, max_words=10).load()
         assert corpus.checks["sampled_rows"] == sum(sizes(corpus).values()) == 12
@@ -144,8 +143,8 @@ class TestTweets:
         corpus = Tweets().load()
         assert by_row(corpus) == {0: "first"} | {i + 3: line for i, line in enumerate(self.LINES)}
         assert (corpus.checks["source_rows"], corpus.checks["dropped_rows"]) == (43, 2)
-        told = refused(Tweets(on_bad_rows="error").load)
-        assert "2 bad lines (line 2: tweet is empty; line 3: bytes that are not UTF-8)" in told
+        message = "2 bad lines (line 2: tweet is empty; line 3: bytes that are not UTF-8)"
+        assert message in refused(Tweets(on_bad_rows="error").load)
 
     def test_broken_archives(self, data):
         path = self.write(data, "\n".join(self.LINES).encode())
@@ -187,7 +186,7 @@ class TestText8:
 
     @pytest.mark.parametrize("block", [5, 2**20])
     @pytest.mark.parametrize("words", [29, 30, 100])
-    def test_the_first_words_alone(self, data, monkeypatch, block, words):
+    def test_only_the_first_words(self, data, monkeypatch, block, words):
         monkeypatch.setattr(text8, "BLOCK", block)
         self.write(data, " " + " ".join(self.WORDS))
         texts = by_row(Text8(words_per_text=10, words=words).load())
@@ -204,22 +203,6 @@ class TestText8:
         path = self.write(data, " ".join(self.WORDS) * 50)
         path.write_bytes(path.read_bytes()[:100])
         assert "truncated or damaged" in refused(Text8().load)
-
-
-class TestReading:
-    """What the one reader learned for these corpora."""
-
-    def test_a_delimiter_of_its_own(self, tmp_path):
-        (tmp_path / "a.csv").write_text('text;label\n"one; two";1\nthree, four;0\n')
-        found = read_rows(str(tmp_path / "a.csv"), ("text", "label"), dict, "error", delimiter=";")
-        assert found.rows == [{"text": "one; two", "label": "1"}, {"text": "three, four", "label": "0"}]
-
-    def test_lines_end_at_line_breaks_alone(self, tmp_path):
-        path = tmp_path / "a.txt"
-        path.write_bytes("\ufeffone\u2028half\x0bmore\r\ntwo\nthree".encode())
-        found = read_lines(path, lambda line: {"text": line}, "error")
-        assert [row["text"] for row in found.rows] == ["one\u2028half\x0bmore", "two", "three"]
-        assert found.numbers == [0, 1, 2]
 
 
 def test_attacks_on_attributes_are_skipped_where_there_are_no_secrets(data, bench, command_line):

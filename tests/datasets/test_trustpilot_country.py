@@ -1,4 +1,4 @@
-"""Trustpilot by country: users become reviews, and nobody is left out in silence; all sentences are invented."""
+"""Trustpilot by country: users become reviews, and users left out are counted; all sentences are invented."""
 
 import bz2
 import gzip
@@ -8,7 +8,7 @@ import re
 import zipfile
 
 import pytest
-from loading import everything, refused, rows_of
+from loading import everything, refused, rows_of, sizes
 
 from leakboard.datasets.trustpilot_country import TrustpilotCountry
 from leakboard.suite.options import build
@@ -67,7 +67,7 @@ class TestTrustpilot:
             ("gender", ("male", "female")),
             ("age", ("over 45", "under 35")),
         ]
-        assert rows["split"].value_counts().to_dict() == {"train": 32, "dev": 4, "test": 4}
+        assert sizes(corpus) == {"train": 32, "dev": 4, "test": 4}
         assert {name: count for name, count in corpus.checks.items() if count} == {"source_rows": 40}
 
     def test_only_the_first_review_counts_and_a_missing_title_is_no_text(self, data):
@@ -88,7 +88,7 @@ class TestTrustpilot:
         assert (rows.loc[40, "age"] if 40 in rows.index else None) == group
         assert corpus.checks["dropped_between_ages"] == (group is None)
 
-    def test_what_is_left_out_is_counted(self, data):
+    def test_users_left_out_are_counted(self, data):
         others = [
             user(40, gender=None),
             user(41, birth_year=""),
@@ -111,11 +111,11 @@ class TestTrustpilot:
         assert checks["implausible_ages"] == 2  # 213 years and -2: kept, as in the paper
         assert sum(map(len, denmark().splits.values())) == 42
 
-    def test_no_text_stands_in_two_splits(self, data):
+    def test_no_text_is_in_two_splits(self, data):
         same = [user(number, review={"title": "Super", "text": [f"copy {number % 20}"]}) for number in range(60)]
         write_users(data, same)
         corpus = denmark()
-        assert {split: len(part) for split, part in corpus.splits.items()} == {"train": 48, "dev": 6, "test": 6}
+        assert sizes(corpus) == {"train": 48, "dev": 6, "test": 6}
         assert corpus.checks["dev_copies"] == corpus.checks["test_copies"] == 0
         assert corpus.checks["dev_users"] == corpus.checks["test_users"] == 0
         assert everything(denmark()) == everything(corpus)
@@ -169,7 +169,7 @@ class TestTrustpilot:
         assert corpus.checks["dropped_rows"] == 1
         assert len(rows_of(corpus)) == 40
 
-    def test_too_long_a_line_is_not_parsed(self, data, monkeypatch):
+    def test_a_very_long_line_is_not_parsed(self, data, monkeypatch):
         monkeypatch.setattr("leakboard.datasets.trustpilot_country.LONGEST_LINE", 1000)
         write_users(data, [*USERS, user(41, profile_text="x" * 1000)])
         assert re.search(r"line 41: 1,\d\d\d characters; allowed: 1,000", refused(denmark))
@@ -191,7 +191,7 @@ class TestTrustpilot:
         archived.write_bytes(b"PK")
         assert f"{archived}: truncated or damaged" in refused(denmark)
 
-    def test_a_missing_file_and_what_is_there(self, data):
+    def test_missing_and_present_files(self, data):
         assert TrustpilotCountry.availability().startswith(
             "missing denmark.auto-adjusted_gender.NUTS-regions.jsonl.zip, france"
         )

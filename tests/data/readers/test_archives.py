@@ -1,4 +1,4 @@
-"""Reading through archives: whole ones, broken ones, and ones that would write elsewhere."""
+"""Files are read through archives: intact ones, broken ones, and ones that name other folders."""
 
 import bz2
 import gzip
@@ -24,7 +24,7 @@ def zipped(path, **files):
 @pytest.mark.parametrize(
     ("suffix", "pack"), [("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)]
 )
-def test_a_file_and_its_compressed_forms_read_alike(tmp_path, suffix, pack):
+def test_a_file_and_its_compressed_forms_have_the_same_content(tmp_path, suffix, pack):
     path = tmp_path / f"a.txt{suffix}"
     path.write_bytes(pack(TEXT.encode()))
     with open_bytes(path) as stream:
@@ -66,7 +66,7 @@ def test_a_truncated_archive_is_one_clear_line(tmp_path, suffix, share):
         path.write_bytes({".gz": gzip, ".bz2": bz2, ".xz": lzma}[suffix].compress(content))
     path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
     if share == 0 and suffix == ".gz":
-        pytest.skip("an empty gzip file is a whole one without content")
+        pytest.skip("an empty gzip file is a valid one without content")
     with pytest.raises(RequestError) as caught, open_bytes(path) as stream:
         stream.read()
     assert str(caught.value).startswith(f"{path}: truncated or damaged")
@@ -96,7 +96,7 @@ def test_an_encrypted_zip_is_refused(tmp_path):
         list(read_members(path, ""))
 
 
-def test_members_of_a_folder_and_of_a_zip_read_alike(tmp_path):
+def test_members_of_a_folder_and_of_a_zip_are_the_same(tmp_path):
     (tmp_path / "tree/sub").mkdir(parents=True)
     for name, content in {"b.txt": b"2", "sub/a.txt": b"1", ".hidden.txt": b"x", "c.xml": b"3"}.items():
         (tmp_path / "tree" / name).write_bytes(content)
@@ -112,7 +112,7 @@ def test_members_of_a_folder_and_of_a_zip_read_alike(tmp_path):
             list(read_members(tmp_path / name, ".csv"))
 
 
-def test_a_zip_whose_file_would_not_fit_into_memory_is_refused_unread(tmp_path, monkeypatch):
+def test_a_zip_larger_than_memory_is_refused_unread(tmp_path, monkeypatch):
     path = zipped(tmp_path / "a.zip", **{"a.txt": TEXT * 1000})
     monkeypatch.setattr(memory, "free_memory", lambda: 5000)
     monkeypatch.setattr(zipfile.ZipExtFile, "read", None)

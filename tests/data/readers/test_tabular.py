@@ -1,4 +1,4 @@
-"""The reader: four formats say the same, and a bad file is refused in one line that names file, row and reason."""
+"""All formats give the same rows, and a bad file is refused in one line with file, row and reason."""
 
 import json
 
@@ -6,8 +6,9 @@ import pandas as pd
 import pyarrow
 import pyarrow.parquet
 import pytest
+from loading import refused
 
-from leakboard.data.readers.tabular import clean_category, clean_text, expand, read_rows
+from leakboard.data.readers.tabular import clean_category, clean_text, expand, read_lines, read_rows
 from leakboard.errors import RequestError
 
 ROWS = [
@@ -38,10 +39,10 @@ def write(path, rows):
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "A.TSV", "a.jsonl", "a.parquet"])
 def test_every_format_gives_the_same_rows(tmp_path, name):
-    found = read(write(tmp_path / name, ROWS))
-    assert found.rows == ROWS
-    assert found.numbers == [0, 1, 2]
-    assert found.dropped == 0
+    result = read(write(tmp_path / name, ROWS))
+    assert result.rows == ROWS
+    assert result.numbers == [0, 1, 2]
+    assert result.dropped == 0
 
 
 def test_numbers_and_truth_values_become_class_names(tmp_path):
@@ -63,9 +64,9 @@ def test_a_glob_reads_its_files_in_order_and_counts_rows_over_all(tmp_path):
     write(tmp_path / "part2.csv", ROWS[1:])
     write(tmp_path / "part1.jsonl", ROWS[:1])
     assert [path.name for path in expand(str(tmp_path / "part*"))] == ["part1.jsonl", "part2.csv"]
-    found = read(tmp_path / "part*")
-    assert found.rows == ROWS
-    assert found.numbers == [0, 1, 2]
+    result = read(tmp_path / "part*")
+    assert result.rows == ROWS
+    assert result.numbers == [0, 1, 2]
 
 
 BAD = {
@@ -111,12 +112,9 @@ BAD = {
 def test_a_bad_file_is_refused_in_one_line(tmp_path, name):
     content, reason = BAD[name]
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(RequestError) as caught:
-        read(tmp_path / name)
-    message = str(caught.value)
+    message = refused(lambda: read(tmp_path / name))
     assert reason in message
     assert str(tmp_path / name) in message
-    assert "\n" not in message
 
 
 def test_a_truncated_parquet_file_is_refused(tmp_path):
@@ -132,8 +130,8 @@ def test_undecodable_bytes_in_parquet_are_a_bad_row(tmp_path):
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet", use_dictionary=False)
     with pytest.raises(RequestError, match="row 2: bytes that are not UTF-8"):
         read(tmp_path / "a.parquet")
-    found = read(tmp_path / "a.parquet", "drop")
-    assert (found.numbers, found.dropped) == ([0, 2], 1)
+    result = read(tmp_path / "a.parquet", "drop")
+    assert (result.numbers, result.dropped) == ([0, 2], 1)
 
 
 def test_a_missing_file_is_named(tmp_path):
@@ -154,7 +152,21 @@ def test_many_bad_rows_are_counted_and_the_first_three_shown(tmp_path):
 def test_dropped_rows_are_counted_and_leave_gaps_in_the_numbers(tmp_path):
     (tmp_path / "a.csv").write_text("text,label\nx,1\n,1\ny,0\nz\n")
     (tmp_path / "b.csv").write_text("text,label\na,b,c\nw,1\n")
-    found = read(tmp_path / "*.csv", "drop")
-    assert [row["text"] for row in found.rows] == ["x", "y", "w"]
-    assert found.numbers == [0, 2, 5]
-    assert found.dropped == 3
+    result = read(tmp_path / "*.csv", "drop")
+    assert [row["text"] for row in result.rows] == ["x", "y", "w"]
+    assert result.numbers == [0, 2, 5]
+    assert result.dropped == 3
+
+
+def test_another_delimiter(tmp_path):
+    (tmp_path / "a.csv").write_text('text;label\n"one; two";1\nthree, four;0\n')
+    result = read_rows(str(tmp_path / "a.csv"), ("text", "label"), dict, "error", delimiter=";")
+    assert result.rows == [{"text": "one; two", "label": "1"}, {"text": "three, four", "label": "0"}]
+
+
+def test_lines_end_only_at_line_breaks(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes("\ufeffone\u2028half\x0bmore\r\ntwo\nthree".encode())
+    result = read_lines(path, lambda line: {"text": line}, "error")
+    assert [row["text"] for row in result.rows] == ["one\u2028half\x0bmore", "two", "three"]
+    assert result.numbers == [0, 1, 2]

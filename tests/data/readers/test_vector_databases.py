@@ -1,10 +1,12 @@
-"""Vector stores through their own clients: each embedded one gives its points, as tables and as vectors."""
+"""Collections of embedded vector databases can be read as tables and as vectors."""
 
 import json
 import os
+import sys
 
 import numpy as np
 import pytest
+from loading import refused
 
 from leakboard.data.readers.vector_databases import CollectionAddress, collection_address
 from leakboard.datasets.table import Table
@@ -24,11 +26,11 @@ def qdrant(folder):
     client = pytest.importorskip("qdrant_client")
     from qdrant_client import models
 
-    store = client.QdrantClient(path=str(folder))
-    store.create_collection("reviews", models.VectorParams(size=4, distance=models.Distance.DOT))
+    database = client.QdrantClient(path=str(folder))
+    database.create_collection("reviews", models.VectorParams(size=4, distance=models.Distance.DOT))
     points = [models.PointStruct(id=1000 + int(i), vector=VECTORS[i].tolist(), payload=payload(i)) for i in ORDER]
-    store.upsert("reviews", points)
-    store.close()
+    database.upsert("reviews", points)
+    database.close()
     return f"qdrant:{folder}#reviews", "payload"
 
 
@@ -61,8 +63,8 @@ def pgvector(folder):
 
 
 @pytest.mark.parametrize("fill", [qdrant, chroma, lancedb, pgvector])
-def test_an_embedded_store_is_table_and_vectors_at_once(tmp_path, fill):
-    folder = tmp_path / "store"
+def test_a_collection_is_a_table_and_vectors(tmp_path, fill):
+    folder = tmp_path / "database"
     folder.mkdir()
     address, prefix = fill(folder)
     names = {"text": f"{prefix}.text", "secrets": (f"{prefix}.gender",), "id": "id"}
@@ -78,12 +80,10 @@ def test_an_embedded_store_is_table_and_vectors_at_once(tmp_path, fill):
     assert table.fingerprint() == Table(path=address).fingerprint()
     assert len(victim.fingerprint()) == 64
     missing = address.replace("#reviews", "#reviewz")
-    with pytest.raises(RequestError) as caught:
-        Precomputed(vectors=missing).fingerprint()
-    assert str(caught.value).startswith(f"{missing}: cannot be read (")
+    assert refused(Precomputed(vectors=missing).fingerprint).startswith(f"{missing}: cannot be read (")
 
 
-def test_an_address_names_store_location_and_collection():
+def test_an_address_has_database_location_and_collection():
     address = collection_address("qdrant:http://localhost:6333#a")
     assert (address.database, address.location, address.collection) == ("qdrant", "http://localhost:6333", "a")
     assert str(address) == "qdrant:http://localhost:6333#a"
@@ -106,10 +106,10 @@ def test_an_address_names_store_location_and_collection():
 )
 def test_a_password_in_an_address_is_refused_and_never_shown(address, shown):
     for use in (Precomputed(vectors=address).fingerprint, Table(path=address).fingerprint, Table(path=address).load):
-        with pytest.raises(RequestError, match=r"PGPASSWORD or in the file ~/\.pgpass") as caught:
-            use()
-        assert str(caught.value).startswith(f"{shown}: holds a password")
-        assert "secret" not in str(caught.value)
+        message = refused(use)
+        assert message.startswith(f"{shown}: holds a password")
+        assert message.endswith("in the variable PGPASSWORD or in the file ~/.pgpass")
+        assert "secret" not in message
     assert "secret" not in str(CollectionAddress("pgvector", address.partition(":")[2], "t"))
 
 
@@ -122,20 +122,18 @@ def test_a_password_in_an_address_is_refused_and_never_shown(address, shown):
         "lancedb:a:b@c/passwords#t",
     ],
 )
-def test_an_address_without_a_password_is_read_as_it_is(address):
+def test_an_address_without_a_password_is_not_changed(address):
     assert str(collection_address(address)) == address
 
 
-@pytest.mark.parametrize("store", ["qdrant", "chroma", "lancedb"])
-def test_a_missing_folder_is_told_and_not_made(tmp_path, store):
+@pytest.mark.parametrize("database", ["qdrant", "chroma", "lancedb"])
+def test_a_missing_folder_is_refused_and_not_made(tmp_path, database):
     with pytest.raises(RequestError, match="no such folder"):
-        Table(path=f"{store}:{tmp_path / 'none'}#a").load()
+        Table(path=f"{database}:{tmp_path / 'none'}#a").load()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_missing_client_is_told_with_the_extra_that_has_it(tmp_path, monkeypatch):
-    import sys
-
+def test_the_extra_with_a_missing_client_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "lancedb", None)
     with pytest.raises(RequestError, match=r"needs lancedb: pip install 'leakboard\[stores\]'"):
         Table(path=f"lancedb:{tmp_path}#a").load()
