@@ -1,6 +1,5 @@
 """The generated reviews: exact posteriors, readable choices, and a leak that does what it says."""
 
-import ast
 import itertools
 import math
 import re

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from leakboard.data.readers.vector_databases import Row, CollectionAddress
+from leakboard.data.readers.vector_databases import CollectionAddress, Row
 
 
 @dataclass(frozen=True, eq=False)

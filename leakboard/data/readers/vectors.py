@@ -35,7 +35,8 @@ def read_vectors(path: Source, column: str | None = None, id: str | None = None)
     """Return the ids of a file's vectors, as they are in the file, and the vectors, float32 (n, d).
 
     Args:
-        path: npy, npz, Parquet, Arrow, Feather, CSV, TSV or JSON Lines, or a collection of a vector database.
+        path: npy, npz, Parquet, Arrow, Feather, CSV, TSV or JSON Lines, a collection of a vector database, or an array
+            in memory.
         column: array of an npz, column of lists, or prefix of columns of one dimension each; None: the only possible
             one.
         id: column or array of the ids; None: the one called ``id``, or no ids if there is none.
@@ -78,12 +79,13 @@ def column_names(path: Source) -> Sequence[str]:
     Raises:
         RequestError: the format is unknown, or the vector database cannot be read.
     """
-    suffix = path.suffix.lower() if isinstance(path, Path) else ""
+    if isinstance(path, Path) and path.suffix.lower() == ".npy":
+        return ()
     try:
-        if suffix == ".npz":
+        if isinstance(path, Path) and path.suffix.lower() == ".npz":
             with np.load(path, allow_pickle=False) as file:
                 return list(file.files)
-        first = None if suffix == ".npy" else next(open_rows(path, None), None)
+        first = next(open_rows(path, None), None)
     except (OSError, ValueError, EOFError, BadZipFile):
         return ()
     return list(flattened(first)) if isinstance(first, dict) else ()
