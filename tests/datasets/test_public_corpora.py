@@ -180,7 +180,7 @@ class TestTopics:
 def english(real_data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LEAKBOARD_DATA", str(real_data))
-        return Trustpilot(passes=1).load()
+        return Trustpilot(passes=1, topics=3).load()
 
 
 GROUPS = {  # rows with an author under 35 or over 45 and a text that is not blank
@@ -197,8 +197,8 @@ class TestTrustpilot:
         monkeypatch.setenv("LEAKBOARD_DATA", str(real_data))
 
     @pytest.mark.parametrize(("language", "blank"), [("english", 8), ("german", 0)])
-    def test_rows_and_secrets(self, real_data, language, blank):
-        corpus = Trustpilot(language=language, passes=1, topics=3).load()
+    def test_rows_and_secrets(self, english, real_data, language, blank):
+        corpus = english if language == "english" else Trustpilot(language=language, passes=1, topics=3).load()
         assert sizes(corpus) == GROUPS[language]
         assert [(s.name, s.values, s.kind) for s in corpus.secrets] == [
             ("gender", ("male", "female"), "attribute"),
@@ -234,7 +234,7 @@ class TestTrustpilot:
         }
         monkeypatch.setenv("LEAKBOARD_DATA", str(tmp_path))
         monkeypatch.setitem(trustpilot.CHECKSUMS, "english", sums)
-        smaller = Trustpilot(passes=1).load()
+        smaller = Trustpilot(passes=1, topics=3).load()
         assert smaller.splits["train"]["label"][:] == english.splits["train"]["label"][:]
         assert smaller.splits["dev"]["label"][:] == english.splits["dev"]["label"][:]
         whole = dict(zip(english.splits["test"]["text"], english.splits["test"]["label"], strict=True))
