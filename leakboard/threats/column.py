@@ -33,7 +33,7 @@ class Column:
     part: str = "value"
     """The part of the metric: ``value``, ``low``, ``high``, or ``sd`` for the standard deviation over seeds."""
     per_secret: bool = False
-    """Whether the row of one secret has a mean of its own."""
+    """Whether a row about one secret has its own mean of the metric."""
     gate: Literal["", "attack", "victim", "release"] = ""
     """Whether a gate may limit it: in every row of an attack, of a victim, or for one release of a victim."""
     since: str = "0.1.0"
@@ -46,21 +46,8 @@ class Column:
 
     @property
     def is_number(self) -> bool:
-        """Return whether its cells are set to the right."""
+        """Return whether its cells hold numbers; tables set them to the right."""
         return self.kind not in TEXT_KINDS
 
 
 TEXT_KINDS = frozenset(("text", "name", "verdict", "mark", "metric"))
-
-
-@dataclass(frozen=True)
-class MetricEntry:
-    """A metric of ``cells.csv``: what it measures, and how pages call it."""
-
-    meaning: str
-    title: str = ""
-    """What pages call it; its name, if left out."""
-    since: str = "0.1.0"
-    """The first version whose records can have it."""
-    per_release: bool = True
-    """Whether tables of the vectors may show it, when it is the same for every attack."""
