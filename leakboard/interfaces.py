@@ -71,9 +71,9 @@ class Plugin(ABC):  # noqa: B024 (its members have defaults)
     Sums in another order give other bits.
     """
     uses_gpu: ClassVar[bool | None] = None
-    """Whether these stages compute on `leakboard.execution.devices.device()`, and so wait for a free GPU.
+    """Whether the victim's fit and publication, or the attack, use the GPU of `leakboard.execution.devices.device()`.
 
-    None means no. An attack with None takes its victim's value, since it may ask the victim to encode or to train.
+    None means no; for an attack it means its victim's value.
     """
 
     @classmethod
@@ -108,10 +108,10 @@ class Dataset(Plugin):
 
 
 class FittedVictim:
-    """A trained encoder, ready to publish: a frozen dataclass.
+    """A trained encoder, as a frozen dataclass.
 
-    It is saved field by field if its fields are arrays, numbers, text, lists of these, or None. For other fields
-    override ``save`` and `Victim.load`.
+    Fields that are arrays, numbers, text, lists of these, or None are saved automatically. For other fields override
+    ``save`` and `Victim.load`.
     """
 
     @property
@@ -158,7 +158,7 @@ class Victim(Plugin):
     trainable: ClassVar[bool] = True
     """Whether attackers may train the recipe on texts of their own."""
     streams_of: ClassVar[str] = ""
-    """The victim whose random streams this one uses, so that both can be compared; empty: its own."""
+    """Victim whose random streams this variant reuses, so that both differ only in what is compared; empty: none."""
 
     @classmethod
     def example_corpus(cls) -> Corpus | None:

@@ -23,7 +23,7 @@ from leakboard.errors import RequestError
 from leakboard.interfaces import Attack, Corpus, PublishedWords, Texts
 from leakboard.logs import log_progress
 from leakboard.metrics.audits import canary_metrics
-from leakboard.threats.candidates import training_unit, why_no_unit
+from leakboard.threats.candidates import training_unit, why_no_candidates
 from leakboard.threats.oracle import Oracle
 from leakboard.threats.published import Publications
 from leakboard.threats.threat import AttackResult, Audited, AuditThreat, VictimSide, attacker_corpus, expect
@@ -63,7 +63,7 @@ class CanariesThreat(AuditThreat["CanaryAttack"]):
 
     def why_not_applicable(self, attack: CanaryAttack, corpus: Corpus, published: Publications | None) -> str:
         """Say whether the corpus names no users, words depend on context, or the claim is about something else."""
-        if reason := why_no_unit(attack.unit, corpus, published):
+        if reason := why_no_candidates(attack.unit, corpus, published):
             return reason
         if published is None or published.claim is None:
             return ""
@@ -88,7 +88,7 @@ class CanariesThreat(AuditThreat["CanaryAttack"]):
         if not canaries.units:
             raise RequestError("the attack chose no canaries")
         units = tuple(Texts(unit_texts) for unit_texts in canaries.units)
-        group = max(units_in(canary, unit) for canary in units)
+        group = max(privacy_units_in(canary, unit) for canary in units)
         rng = side.streams.stream(f"canaries {side.streams.label}")
         planted = rng.random(len(units)) < 0.5
         log_progress(f"training with {planted.sum()} of {len(planted)} canaries")
@@ -125,7 +125,7 @@ class CanaryAttack(Attack):
         """
 
 
-def units_in(canary: Texts, unit: TrainingUnit) -> int:
+def privacy_units_in(canary: Texts, unit: TrainingUnit) -> int:
     """Return the largest number of units of a claim in a canary: ordered pairs at any distance, texts, or one user."""
     if unit == "pair":
         return sum(n * (n - 1) for n in (len(words(text)) for text in canary))

@@ -36,17 +36,17 @@ class Candidates:
         return np.array([number[author] for author in self.authors], np.int64)
 
 
-def why_no_unit(unit: TrainingUnit | None, corpus: Corpus, published: Publications | None) -> str:
-    """Return why there is no unit of the training data to attack; empty if there is one."""
+def why_no_candidates(unit: TrainingUnit | None, corpus: Corpus, published: Publications | None) -> str:
+    """Return why no candidates can be attacked; empty if they can."""
     if unit == "user" and not corpus.has_users:
         return f"{corpus.name} names no users"
     if published and published.words is not None and published.words.text_index is not None:
-        return "it reads static word tables; this victim's words depend on their context"
+        return "needs a static word table; this victim's word vectors depend on context"
     return ""
 
 
 def training_unit(requested: TrainingUnit | None, claim: PrivacyClaim | None, corpus: Corpus) -> TrainingUnit:
-    """Return the attacked unit: the requested one, else the claim's, else users if the corpus names any.
+    """Return the attacked unit: the requested one, else the claim's, else users if there are any, else documents.
 
     Raises:
         NotApplicable: users are requested, and the corpus names none.
@@ -63,7 +63,7 @@ def draw_candidates(
 ) -> Candidates:
     """Draw as many units of train as of test, by the same rule on both sides.
 
-    - Documents are distinct texts of one of the splits alone.
+    - Documents are the distinct texts that occur in exactly one of train and test.
     - Users have a text that is not in the other split.
     - Pairs are two words that are next to each other once in both splits together.
 
@@ -90,7 +90,7 @@ def draw_candidates(
     return Candidates(unit, [chosen[i][1] for i in order], order < half, [chosen[i][0] for i in order])
 
 
-def _by_author(corpus: Corpus, split: str) -> list[tuple[str, str]]:
+def _authors_and_texts(corpus: Corpus, split: str) -> list[tuple[str, str]]:
     """Return author and text of each row; without users, the text is its own author."""
     texts = corpus.texts(split)
     return list(zip(corpus.splits[split]["user"][:] if corpus.has_users else texts, texts, strict=True))
@@ -99,7 +99,7 @@ def _by_author(corpus: Corpus, split: str) -> list[tuple[str, str]]:
 def _pairs_once(corpus: Corpus) -> list[list[tuple[str, Texts]]]:
     """Return author and words of the pairs of train and of test that occur once in both together."""
     sides = [
-        [(author, pair) for author, text in _by_author(corpus, split) for pair in _pairs(text)]
+        [(author, pair) for author, text in _authors_and_texts(corpus, split) for pair in _pairs(text)]
         for split in ("train", "test")
     ]
     both = Counter(pair for side in sides for _, pair in side)
@@ -113,7 +113,7 @@ def _pairs(text: str) -> list[str]:
 def _units(corpus: Corpus, split: str, unit: TrainingUnit) -> list[tuple[str, Texts]]:
     """Return author and texts of the units of a split that are not in the other split."""
     other = set(corpus.texts("test" if split == "train" else "train"))
-    texts = _by_author(corpus, split)
+    texts = _authors_and_texts(corpus, split)
     if unit == "document":
         return [
             (user, Texts([text])) for text, user in {text: user for user, text in texts}.items() if text not in other
@@ -127,8 +127,8 @@ def _units(corpus: Corpus, split: str, unit: TrainingUnit) -> list[tuple[str, Te
 def without_candidates(corpus: Corpus, candidates: Candidates, external: bool = False) -> Corpus:
     """Return an attacker's corpus without the candidates.
 
-    It lacks the texts of the candidates, and every text with a candidate pair. It also lacks all other texts of
-    candidate users: otherwise the attacker could have texts of members alone.
+    Texts of the candidates are removed, and every text with a candidate pair. All texts of candidate users are removed:
+    the attacker could otherwise hold texts of members but none of non-members.
 
     Args:
         corpus: the attacker's.
@@ -138,7 +138,7 @@ def without_candidates(corpus: Corpus, candidates: Candidates, external: bool = 
     hidden = {text for unit in candidates.units for text in unit}
     users = set(candidates.authors) if candidates.unit == "user" and not external else set()
     for split in corpus.splits:
-        rows = list(enumerate(_by_author(corpus, split)))
+        rows = list(enumerate(_authors_and_texts(corpus, split)))
         if candidates.unit == "pair":
             kept = [row for row, (_, text) in rows if hidden.isdisjoint(_pairs(text))]
         else:

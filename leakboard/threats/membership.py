@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from leakboard.claims import TrainingUnit
 from leakboard.interfaces import Attack, Corpus, PublishedWords, Texts
 from leakboard.metrics.member_scores import membership_metrics
-from leakboard.threats.candidates import draw_candidates, training_unit, why_no_unit, without_candidates
+from leakboard.threats.candidates import draw_candidates, training_unit, why_no_candidates, without_candidates
 from leakboard.threats.oracle import Oracle
 from leakboard.threats.published import Publications
 from leakboard.threats.threat import AttackResult, Threat, VictimSide, attacker_corpus, expect
@@ -62,7 +62,7 @@ class MembershipThreat(Threat["MembershipAttack"]):
 
     def why_not_applicable(self, attack: MembershipAttack, corpus: Corpus, published: Publications | None) -> str:
         """Say whether the corpus names no users, or the words depend on their context."""
-        return why_no_unit(attack.unit, corpus, published)
+        return why_no_candidates(attack.unit, corpus, published)
 
     def evaluate(self, attack: MembershipAttack, side: VictimSide) -> AttackResult:
         """Draw candidates, hide them from the attacker's own texts, and score the answer."""
@@ -74,8 +74,8 @@ class MembershipThreat(Threat["MembershipAttack"]):
         collected = attacker_corpus(side)
         auxiliary = without_candidates(collected, drawn, side.external_auxiliary)
         view = MembershipView(auxiliary, unit, drawn.units, Oracle(side, auxiliary))
-        score = attack.fit(view, side.streams.seed_for("attack"))
-        scores = score(PublishedWords(list(published.words), published.vectors.copy()))
+        scorer = attack.fit(view, side.streams.seed_for("attack"))
+        scores = scorer(PublishedWords(list(published.words), published.vectors.copy()))
         expect(scores, np.ndarray, "membership")
         left, all_texts = len(auxiliary.splits["train"]), len(collected.splits["train"])
         return AttackResult(

@@ -24,7 +24,7 @@ class Oracle:
 
     def __init__(self, side: VictimSide, auxiliary: Corpus):
         self._side, self._auxiliary = side, auxiliary
-        self._publish, self._stream = side.publish, side.streams.stream("query")
+        self._publish, self._stream = side.new_publisher(), side.streams.stream("query")
         self._queried: frozenset[str] = frozenset()
 
     @property
@@ -54,7 +54,7 @@ class Oracle:
         Args:
             seed: of the training.
             corpus: to train on; None: the attacker's own.
-            private: whether to keep the protection of the training data; the attacker's own texts need none.
+            private: whether to keep the privacy protection of the training; False trains the non-private variant.
 
         Raises:
             NotApplicable: the victim has no recipe to train.
@@ -62,7 +62,7 @@ class Oracle:
         if not self._side.victim.trainable:
             raise NotApplicable("the victim's vectors come from no recipe that could be trained on other texts")
         recipe = self._side.victim if private else self._side.victim.non_private()
-        train = self._side.train if corpus is None else fit_recipe
+        train = self._side.train if corpus is None else fit_recipe  # an attack's own corpus is not shared
         corpus = corpus or self._auxiliary
         lacks_users = self._side.corpus.has_users and not corpus.has_users
         return train(recipe, one_user_a_text(corpus) if lacks_users else corpus, seed)

@@ -42,7 +42,7 @@ class Publisher:
     victim: Victim
     fitted: Callable[[], FittedVictim]
     identity: Callable[[], str] = str
-    """Returns the identity of the fitted victim."""
+    """Returns the identity of the fitted victim; by default an empty text."""
     kept: dict[tuple[str, ...], NDArray[Any] | None] = field(default_factory=dict)
 
     def __call__(self, texts: Texts, rng: np.random.Generator) -> Floats:

@@ -115,7 +115,7 @@ class ReleasesThreat(AuditThreat["ReleaseAudit"]):
             metrics = _of_calls(event, oracle.mechanism, claim, rng)
             return _result(metrics + _sanity(event.repeats, oracle, claim, rng), event.calls, event.details, claim)
         expect(event, Distinguisher, "releases")
-        metrics = _of_rows(event, *_released(event, oracle.mechanism, side.publish, claim.unit), claim, rng)
+        metrics = _of_rows(event, *_released(event, oracle.mechanism, side.new_publisher(), claim.unit), claim, rng)
         metrics += _sanity(event.repeats, oracle, claim, rng)
         return _result(metrics, event.draws, event.details, claim)
 

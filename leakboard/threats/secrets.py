@@ -41,7 +41,7 @@ class KnownTexts:
     vectors: Floats
     """float32 (n, d)."""
     values: Mapping[str, Integers]
-    """int64 (n,) a secret: indices into its values."""
+    """Indices of values for each secret, int64 (n,)."""
 
     @classmethod
     def joined(cls, parts: Sequence[KnownTexts]) -> KnownTexts:
@@ -71,7 +71,7 @@ class SecretsView:
 
     @property
     def values(self) -> Mapping[str, Integers]:
-        """Secrets of train, int64 (n,) each."""
+        """Indices of values for each secret in train, int64 (n,)."""
         return self.train.values
 
 
@@ -85,8 +85,8 @@ class SecretGuesses:
     on_dev: Mapping[str, Floats] = field(default_factory=dict)
     """The same for the view's dev texts, in their order, from before the attack learned from them.
 
-    Their score chooses the strongest of several attacks. An attack that chose many numbers on dev looks a little too
-    strong. Empty if the attack gives none.
+    Their score chooses the strongest of several attacks. It overstates an attack that chose many numbers on dev. Empty
+    if the attack gives none.
     """
 
 
@@ -117,9 +117,9 @@ class SecretsThreat(Threat["SecretsAttack"]):
             side.published.claim,
             Oracle(side, attacker_corpus(side)),
         )
-        guess = attack.fit(view, side.streams.seed_for("attack"))
+        guesser = attack.fit(view, side.streams.seed_for("attack"))
         vectors, order = shuffled(observe(side, attack.observations), side.streams.stream("shuffle"))
-        answer = guess(vectors)
+        answer = guesser(vectors)
         guesses = SecretGuesses(answer) if isinstance(answer, Mapping) else answer
         expect(guesses, SecretGuesses, "secrets")
         if masked := [name for name, values in guesses.scores.items() if np.ma.is_masked(values)]:

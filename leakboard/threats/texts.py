@@ -73,9 +73,9 @@ class TextsThreat(Threat["TextsAttack"]):
         view = TextsView(
             known_texts(side, "train", ()), known_texts(side, "dev", ()), Oracle(side, attacker_corpus(side))
         )
-        read = attack.fit(view, side.streams.seed_for("attack"))
+        reader = attack.fit(view, side.streams.seed_for("attack"))
         vectors, order = shuffled(observe(side, 1), side.streams.stream("shuffle"))
-        guesses = read(vectors)
+        guesses = reader(vectors)
         expect(guesses, TextGuesses, "texts")
         if len(guesses.texts) != len(order):
             raise RequestError(f"the attack wrote {len(guesses.texts)} texts of {len(order)} vectors")

@@ -60,18 +60,17 @@ class VictimSide:
     streams: Streams
     """Random streams of the cell."""
     identity: Callable[[], str] = str
-    """Returns the identity of the fitted victim, for results that attacks on it share."""
+    """Returns the identity of the fitted victim, for results that attacks on it share; by default an empty text."""
     train: Callable[[Victim, Corpus, int], FittedVictim] = fit_recipe
     """Trains a recipe on the attacker's corpus with a seed; attacks of a run share the result."""
     victim_share: float = 1.0
-    """Share of the distinct texts of train that the victim was given; the attacker may have the rest."""
+    """Share of the dataset's distinct train texts that ``corpus`` holds; 1 unless the regime divides them."""
     external_auxiliary: bool = False
     """Whether the attacker's texts come from another dataset."""
     text_guesses: Callable[[SecretKind], Integers] | None = None
     """Returns the guesses of classifiers trained on the text, int64 (n, secrets of the kind); None: not wanted."""
 
-    @property
-    def publish(self) -> Publisher:
+    def new_publisher(self) -> Publisher:
         """Return a publisher of texts with fresh noise."""
         return Publisher(self.victim, self.fitted, self.identity)
 
@@ -98,7 +97,10 @@ class AttackResult:
     sentences: Sequence[RecoveredSentence] = ()
     """Texts that the attack recovered, for people to look at; never published."""
     claim: PrivacyClaim | None = None
-    """The victim's claim, for as many publications of a text as the attack saw; None if it is about something else."""
+    """The victim's claim, composed over the publications of a text that the attack saw; None if there is none.
+
+    Words are published once, so attacks on them give the claim as it is, whether it is about releases or training.
+    """
     audited: Audited | None = None
     """The subject of an audit; None for other attacks."""
 
@@ -145,14 +147,14 @@ class Threat(ABC, Generic[A]):
     @classmethod
     def sentence(cls, row: Mapping[str, Any]) -> str:
         """Return what a leaderboard's row of the strongest attack shows, or that it shows nothing."""
-        what, score, left = secrets_of(row), percent(row["attack_score"]), row.get("privacy_best_constant")
-        if not is_number(left):
+        what, score, constant_privacy = secrets_of(row), percent(row["attack_score"]), row.get("privacy_best_constant")
+        if not is_number(constant_privacy):
             return f"{what}: the {row['attack_metric']} of the strongest attack is {score}"
-        words = {"what": what, "score": score, "constant": percent(1 - left)}
+        words = {"what": what, "score": score, "constant": percent(1 - constant_privacy)}
         if not beats_constant(row):
             return f"{cls.nothing_found.format(**words)}; {NO_PROOF}"
         high = row.get("empirical_privacy_high")
-        doubt = f" ({CHANCE})" if is_number(high) and high >= left - ROUNDING else ""
+        doubt = f" ({CHANCE})" if is_number(high) and high >= constant_privacy - ROUNDING else ""
         return cls.found.format(**words) + doubt
 
     def why_not_applicable(self, attack: A, corpus: Corpus, published: Publications | None) -> str:
@@ -251,7 +253,7 @@ def observe(side: VictimSide, times: int) -> Floats:
     first = side.published.documents["test"]
     if times == 1:
         return first
-    texts, rng, publish = side.corpus.texts("test"), side.streams.stream("observe"), side.publish
+    texts, rng, publish = side.corpus.texts("test"), side.streams.stream("observe"), side.new_publisher()
     return np.stack([first, *(publish(texts, rng) for _ in range(times - 1))], axis=1)
 
 
@@ -274,7 +276,7 @@ def release_claim(side: VictimSide, times: int) -> ReleaseClaim | None:
 
 def attacker_corpus(side: VictimSide) -> Corpus:
     """Return train and dev of the attacker's own corpus, in memory, without columns that only scoring may see."""
-    return _detached(side.auxiliary).only("train", "dev")
+    return _detached(side.auxiliary).only("train", "dev")  # each attack gets its own copy
 
 
 @lru_cache(maxsize=2)

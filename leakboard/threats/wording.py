@@ -34,8 +34,8 @@ def percent(share: float) -> str:
 
 def beats_constant(row: Mapping[str, Any]) -> bool:
     """Return whether an attack scores better than the best constant guess; True where that guess is unknown."""
-    left = row.get("privacy_best_constant")
-    return not is_number(left) or row["attack_score"] > 1 - left + ROUNDING
+    constant_privacy = row.get("privacy_best_constant")
+    return not is_number(constant_privacy) or row["attack_score"] > 1 - constant_privacy + ROUNDING
 
 
 def secrets_of(row: Mapping[str, Any]) -> str:

@@ -75,12 +75,12 @@ class WordsThreat(Threat["WordsAttack"]):
         published = published_words(side)
         auxiliary = attacker_corpus(side)
         view = WordsView(auxiliary, published.text_index is not None, side.published.claim, Oracle(side, auxiliary))
-        name = attack.fit(view, side.streams.seed_for("attack"))
+        namer = attack.fit(view, side.streams.seed_for("attack"))
         queried = view.oracle.queried if published.text_index is None else frozenset()
         kept = np.array([row for row, word in enumerate(published.words) if word not in queried], np.int64)
         vectors, order = shuffled(published.vectors[kept], side.streams.stream("shuffle"))
         rows = kept[order]
-        guesses = name(vectors)
+        guesses = namer(vectors)
         expect(guesses, WordGuesses, "words")
         if published.text_index is None and view.oracle.queried != queried:
             raise RequestError("an attack on words asks the victim before it sees the table, not afterwards")

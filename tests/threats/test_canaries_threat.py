@@ -13,7 +13,7 @@ from leakboard.data.corpora import build_corpus, one_user_a_text, with_texts
 from leakboard.errors import NotApplicable
 from leakboard.interfaces import Texts
 from leakboard.pipeline.attacking import evaluate_attack
-from leakboard.threats.canaries import Canaries, CanaryAttack, units_in
+from leakboard.threats.canaries import Canaries, CanaryAttack, privacy_units_in
 from leakboard.threats.threat import Audited
 from leakboard.victims.word2vec import Word2Vec
 
@@ -75,8 +75,8 @@ class TestUnit:
         assert trained == []
 
     def test_units_of_a_canary_by_hand(self):
-        assert [units_in(Texts(["a b"]), unit) for unit in ("pair", "document", "user")] == [2, 1, 1]
-        assert [units_in(Texts(["a b a", "c"]), unit) for unit in ("pair", "document", "user")] == [6, 2, 1]
+        assert [privacy_units_in(Texts(["a b"]), unit) for unit in ("pair", "document", "user")] == [2, 1, 1]
+        assert [privacy_units_in(Texts(["a b a", "c"]), unit) for unit in ("pair", "document", "user")] == [6, 2, 1]
 
     def test_an_attack_cannot_shrink_its_canaries_after_planting(self, plain):
         """The bound counts the planted units of a canary: fewer units would make the bound too large."""

@@ -16,7 +16,7 @@ from leakboard.datasets.generated_reviews import GeneratedReviews
 from leakboard.errors import NotApplicable
 from leakboard.interfaces import AuxiliaryRegime, PublishedWords
 from leakboard.pipeline.publications import victim_and_attacker_corpus
-from leakboard.threats.candidates import draw_candidates, training_unit, why_no_unit, without_candidates
+from leakboard.threats.candidates import draw_candidates, training_unit, why_no_candidates, without_candidates
 from leakboard.threats.published import Publications
 
 
@@ -164,14 +164,14 @@ class TestUnit:
                 training_unit(unit, claim, nameless)
 
     def test_users_are_no_unit_of_a_corpus_without_users(self, reviews, nameless):
-        assert why_no_unit("user", nameless, None) == "made names no users"
+        assert why_no_candidates("user", nameless, None) == "made names no users"
         for unit, corpus in (("user", reviews), ("document", nameless), (None, nameless)):
-            assert why_no_unit(unit, corpus, None) == why_no_unit(unit, corpus, published()) == ""
+            assert why_no_candidates(unit, corpus, None) == why_no_candidates(unit, corpus, published()) == ""
 
     def test_words_in_context_are_no_table(self, reviews):
         for unit in (None, "document"):
-            assert "depend on their context" in why_no_unit(unit, reviews, published(words=CONTEXTUAL))
-            assert why_no_unit(unit, reviews, published(words=None)) == ""
+            assert "word vectors depend on context" in why_no_candidates(unit, reviews, published(words=CONTEXTUAL))
+            assert why_no_candidates(unit, reviews, published(words=None)) == ""
 
     @pytest.mark.parametrize("attack", [MembershipInference, CanaryAudit])
     def test_both_threats_to_training_data_give_these_reasons(self, attack, reviews, nameless):
@@ -179,7 +179,7 @@ class TestUnit:
             return attack.threat.why_not_applicable(attack(unit=unit), corpus, publications)
 
         assert why("user", nameless, None) == "made names no users"
-        assert "depend on their context" in why(None, reviews, published(words=CONTEXTUAL))
+        assert "word vectors depend on context" in why(None, reviews, published(words=CONTEXTUAL))
         assert why(None, reviews, published(USER)) == why("user", reviews, published()) == ""
 
     def test_only_audits_are_restricted_to_the_claims_unit_and_kind(self, reviews):
