@@ -160,25 +160,25 @@ class EntitiesThreat(SecretsThreat):
     found: ClassVar = "{what}: an attack finds who is mentioned with an F1 of {score}; without the vectors, {constant}"
 
 
-THREATS: Mapping[SecretKind, SecretsThreat] = {"attribute": AttributesThreat(), "entity": EntitiesThreat()}
+THREAT_OF_KIND: Mapping[SecretKind, SecretsThreat] = {"attribute": AttributesThreat(), "entity": EntitiesThreat()}
 """The threat by the kind of the secrets."""
 
 
 class SecretsAttack(Attack):
     """An attack on secrets of documents."""
 
-    threat: ClassVar[SecretsThreat] = THREATS["attribute"]
-    """Chosen by ``kind``."""
+    threat: ClassVar[SecretsThreat] = THREAT_OF_KIND["attribute"]
+    """Chosen by ``kind``, unless the attack or a base of it names one."""
     kind: ClassVar[SecretKind] = "attribute"
     """Which secrets of a corpus are attacked."""
     observations: int = 1
     """How many publications of each test text the attack sees; the claim in its row is for as many."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Choose the threat by the kind of the secrets, unless the attack names one."""
+        """Choose the threat by the kind of the secrets, unless the attack or a base of it names one."""
         super().__init_subclass__(**options)
-        if "threat" not in vars(cls):
-            cls.threat = THREATS[cls.kind]
+        if "threat" not in vars(cls) and cls.threat in THREAT_OF_KIND.values():
+            cls.threat = THREAT_OF_KIND[cls.kind]
 
     @abstractmethod
     def fit(self, view: SecretsView, seed: int) -> Guesser:

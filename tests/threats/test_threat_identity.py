@@ -26,4 +26,21 @@ def test_the_kind_of_secrets_decides_the_threat():
     class OnEntities(SecretsAttack):
         kind = "entity"
 
-    assert (SecretsAttack.threat.name, OnEntities.threat.name) == ("attributes", "entities")
+    class OnAttributes(OnEntities):
+        kind = "attribute"
+
+    names = [attack.threat.name for attack in (SecretsAttack, OnEntities, OnAttributes)]
+    assert names == ["attributes", "entities", "attributes"]
+
+
+def test_subclasses_of_an_attack_that_names_its_threat_keep_it():
+    class Rarer(AttributesThreat):
+        pass
+
+    class OnRarer(SecretsAttack):
+        threat = Rarer()
+
+    class OnEntities(OnRarer):
+        kind = "entity"
+
+    assert OnEntities.threat is OnRarer.threat
