@@ -77,8 +77,7 @@ class CanariesThreat(AuditThreat["CanaryAttack"]):
         """Flip the coins, train with the chosen canaries, and return the bound that the scores prove.
 
         Raises:
-            RequestError: there is no canary.
-            ValueError: the scores are not one finite number a canary.
+            RequestError: there is no canary, or the scores are not one finite number for each.
         """
         claim, auxiliary = side.published.claim, attacker_corpus(side)
         unit = training_unit(attack.unit, claim, side.corpus)
@@ -96,7 +95,7 @@ class CanariesThreat(AuditThreat["CanaryAttack"]):
         fitted = side.victim.fit(corpus, side.streams.seed_for("canaries"))
         scores = np.asarray(canaries.score(fitted.publish_words(Texts([]), rng)), np.float64)
         if scores.shape != planted.shape or not np.isfinite(scores).all():
-            raise ValueError(
+            raise RequestError(
                 f"scores of shape {scores.shape} are not one finite number for each of {len(planted)} canaries"
             )
         delta = claim.delta if claim else canaries.delta

@@ -18,13 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakboard.claims import ReleaseClaim, ReleaseUnit, TrainingClaim
+from leakboard.errors import RequestError
 from leakboard.interfaces import Attack, Corpus, Texts
 from leakboard.mechanism import ReleaseMechanism
 from leakboard.metrics.audits import ERROR, bound_metrics, canary_metrics, curve_metrics, sanity_metric
 from leakboard.metrics.measures import Metric
 from leakboard.privacy.auditing.calls import CallsStatistic, run_calls
 from leakboard.privacy.auditing.curve import ScoreCurve
-from leakboard.privacy.auditing.trials import answers_by_input, one_answer_each
+from leakboard.privacy.auditing.trials import Release, answers_by_input, one_answer_each
 from leakboard.threats.oracle import Oracle
 from leakboard.threats.published import Publications, Publisher
 from leakboard.threats.threat import AttackResult, Audited, AuditThreat, VictimSide, attacker_corpus, expect
@@ -47,7 +48,7 @@ class ReleasesView:
 
 @dataclass(frozen=True)
 class Distinguisher:
-    """A test of one release for which of two neighbouring inputs it came from, fixed before the draws that count.
+    """Decides from one release which of two neighbouring inputs it came from; chosen before the draws that count.
 
     LeakBoard releases twice as many rows as ``draws``. A fair coin decides the input of each row. LeakBoard counts how
     often ``holds`` is true. If the claim's delta is 0, the bound holds even if the rows of a call depend on each other.
@@ -69,7 +70,7 @@ class Distinguisher:
 
 @dataclass(frozen=True)
 class CallsDistinguisher:
-    """A test of calls of the mechanism: which input had one row of each call, if the other rows have the first input.
+    """Guesses which of two inputs one row of each call had; all other rows have the first input.
 
     LeakBoard flips the coins, makes the calls, and counts the right guesses (`leakboard.privacy.auditing.calls`).
     """
@@ -103,21 +104,29 @@ class ReleasesThreat(AuditThreat["ReleaseAudit"]):
         """Release both inputs afresh, and return the bound that the frequencies of the event prove.
 
         Raises:
-            ValueError: the inputs are not neighbours, the event is not one bool a release, or a release is not finite.
+            RequestError: the inputs are not neighbours.
+            ValueError: the event is not one bool for each release, or a release is not finite.
         """
         claim = side.published.claim
         assert isinstance(claim, ReleaseClaim), "audits of releases meet only victims that claim something about them"
         auxiliary = attacker_corpus(side)
         oracle = Oracle(side, auxiliary)
-        event = attack.fit(ReleasesView(claim, auxiliary, oracle), side.streams.seed_for("attack"))
+        distinguisher = attack.fit(ReleasesView(claim, auxiliary, oracle), side.streams.seed_for("attack"))
         rng = side.streams.stream(f"audit {_published_label(side.streams.label)}")
-        if isinstance(event, CallsDistinguisher):
-            metrics = _of_calls(event, oracle.mechanism, claim, rng)
-            return _result(metrics + _sanity(event.repeats, oracle, claim, rng), event.calls, event.details, claim)
-        expect(event, Distinguisher, "releases")
-        metrics = _of_rows(event, *_released(event, oracle.mechanism, side.new_publisher(), claim.unit), claim, rng)
-        metrics += _sanity(event.repeats, oracle, claim, rng)
-        return _result(metrics, event.draws, event.details, claim)
+        if isinstance(distinguisher, CallsDistinguisher):
+            metrics, tested = _of_calls(distinguisher, oracle.mechanism, claim, rng), distinguisher.calls
+        else:
+            expect(distinguisher, Distinguisher, "releases")
+            inputs, release = _released(distinguisher, oracle.mechanism, side.new_publisher(), claim.unit)
+            metrics, tested = _of_rows(distinguisher, inputs, release, claim, rng), distinguisher.draws
+        return AttackResult(
+            secrets=("claim",),
+            test_size=tested,
+            metrics=metrics + _sanity(distinguisher.repeats, oracle, claim, rng),
+            details=distinguisher.details,
+            claim=claim,
+            audited=Audited(claim.unit, claim.delta),
+        )
 
 
 def _published_label(label: str) -> str:
@@ -126,17 +135,6 @@ def _published_label(label: str) -> str:
     The option ``calls`` of ``dp_audit`` was called ``batches``. This function can go when boards are computed again.
     """
     return re.sub(r"\(budget=(\d+), calls=4000", r"(batches=true, budget=\1", label)
-
-
-def _result(metrics: list[Metric], tested: int, details: str, claim: ReleaseClaim) -> AttackResult:
-    return AttackResult(
-        secrets=("claim",),
-        test_size=tested,
-        metrics=metrics,
-        details=details,
-        claim=claim,
-        audited=Audited(claim.unit, claim.delta),
-    )
 
 
 def _of_rows(
@@ -158,16 +156,17 @@ def _of_rows(
 
 
 def _of_calls(
-    event: CallsDistinguisher, mechanism: ReleaseMechanism, claim: ReleaseClaim, rng: np.random.Generator
+    distinguisher: CallsDistinguisher, mechanism: ReleaseMechanism, claim: ReleaseClaim, rng: np.random.Generator
 ) -> list[Metric]:
     """Return the bound that guesses of coins prove; a call counts like a canary in an audit of training."""
-    _checked_vectors(event.test.pair.first, event.test.pair.second, mechanism.dimension, claim.unit)
-    calls, coins = run_calls(mechanism, event.test.pair, event.calls, rng)
-    return canary_metrics(event.test.score(calls), coins, claim.delta, group=1)
+    _checked_vectors(distinguisher.test.pair.first, distinguisher.test.pair.second, mechanism.dimension, claim.unit)
+    calls, coins = run_calls(mechanism, distinguisher.test.pair, distinguisher.calls, rng)
+    return canary_metrics(distinguisher.test.score(calls), coins, claim.delta, group=1)
 
 
 def _sanity(repeats: int, oracle: Oracle, claim: ReleaseClaim, rng: np.random.Generator) -> list[Metric]:
-    if not repeats or claim.unit == "coordinate":  # zeros and ones differ in all coordinates
+    # claims about one coordinate: all zeros and all ones are no neighbours
+    if not repeats or claim.unit == "coordinate":
         return []
     return [sanity_metric(oracle.mechanism, repeats, rng)]
 
@@ -180,9 +179,6 @@ class ReleaseAudit(Attack):
     @abstractmethod
     def fit(self, view: ReleasesView, seed: int) -> Distinguisher | CallsDistinguisher:
         """Choose neighbouring inputs and an event that tells them apart."""
-
-
-Release = Callable[[NDArray[Any], np.random.Generator], NDArray[Any]]
 
 
 def _released(
@@ -203,14 +199,14 @@ def _check_texts(first: str, second: str, unit: ReleaseUnit) -> None:
     """Check that the claim calls two texts neighbours.
 
     Raises:
-        ValueError: it does not; the message says in how many words they differ.
+        RequestError: it does not; the message says in how many words they differ.
     """
     if unit == "document":
         return
     words = first.split(), second.split()
     differing = sum(a != b for a, b in zip(*words, strict=False)) + abs(len(words[0]) - len(words[1]))
     if unit != "word" or differing != 1:
-        raise ValueError(f"the audited texts differ in {differing} words; the claim is about one {unit}")
+        raise RequestError(f"the audited texts differ in {differing} words; the claim is about one {unit}")
 
 
 def _checked_vectors(
@@ -219,12 +215,12 @@ def _checked_vectors(
     """Return two vectors that the claim calls neighbours.
 
     Raises:
-        ValueError: they are of another width, outside the cube, or differ in more than the claim allows.
+        RequestError: they are of another width, outside the cube, or differ in more than the claim allows.
     """
     first, second = np.array(one), np.array(other)
     for vector in (first, second):
         if vector.shape != (dimension,) or not ((vector >= 0) & (vector <= 1)).all():
-            raise ValueError(f"an audited vector of shape {vector.shape} is not one of [0, 1]^{dimension}")
+            raise RequestError(f"an audited vector of shape {vector.shape} is not one of [0, 1]^{dimension}")
     if unit == "coordinate" and np.count_nonzero(first != second) > 1:
-        raise ValueError("the audited vectors differ in more than the one coordinate that the claim is about")
+        raise RequestError("the audited vectors differ in more than the one coordinate that the claim is about")
     return first, second

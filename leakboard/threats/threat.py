@@ -174,6 +174,7 @@ class Threat(ABC, Generic[A]):
         Raises:
             NotApplicable: the attack does not apply; its cell is skipped with this reason.
             RequestError: the answer has not the form that the threat asks for.
+            ValueError: a release is not finite, or the answer to it has another form.
         """
 
 

@@ -10,7 +10,7 @@ from answers import answering, values_of
 
 from leakboard.claims import ReleaseClaim, TrainingClaim
 from leakboard.data.corpora import build_corpus, one_user_a_text, with_texts
-from leakboard.errors import NotApplicable
+from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Texts
 from leakboard.pipeline.attacking import evaluate_attack
 from leakboard.threats.canaries import Canaries, CanaryAttack, privacy_units_in
@@ -93,7 +93,7 @@ class TestUnit:
 
 @pytest.mark.parametrize("scores", [np.zeros(11), np.zeros((12, 1)), 0.0, np.full(12, math.nan), np.full(12, math.inf)])
 def test_scores_are_one_finite_number_for_each_canary(scores, plain):
-    with pytest.raises(ValueError, match="are not one finite number for each of 12 canaries"):
+    with pytest.raises(RequestError, match="are not one finite number for each of 12 canaries"):
         evaluate_attack(planting(lambda table: scores), plain)
 
 

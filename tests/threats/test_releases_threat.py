@@ -10,7 +10,7 @@ from majority_vote import exact_loss, laplace_chances
 from scipy import stats
 
 from leakboard.claims import ReleaseClaim, TrainingClaim
-from leakboard.errors import NotApplicable
+from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import FittedVictim, PublishedWords, Victim
 from leakboard.metrics.audits import bound_metrics
 from leakboard.pipeline.attacking import evaluate_attack
@@ -152,7 +152,7 @@ def test_texts_are_published_whole(evaluated):
 def test_only_neighbours_of_the_claims_unit_are_released(first, second, unit, complaint, evaluated):
     event, claim = Distinguisher(first, second, lambda o: o[:, 0] > 0, 100), dataclasses.replace(CLAIM, unit=unit)
     if complaint:
-        with pytest.raises(ValueError, match=complaint):
+        with pytest.raises(RequestError, match=complaint):
             evaluated(event, CubeRelease(2, 1.0), claim)
     else:
         assert evaluated(event, CubeRelease(2, 1.0), claim)[0].audited == Audited(unit, 0.0)
