@@ -97,7 +97,7 @@ class AttackResult:
     sentences: Sequence[RecoveredSentence] = ()
     """Texts that the attack recovered, for people to look at; never published."""
     claim: PrivacyClaim | None = None
-    """The victim's claim, composed over the publications of a text that the attack saw; None if there is none.
+    """The victim's claim, composed over the publications of a text that the attack saw; None if no claim covers them.
 
     Words are published once, so attacks on them give the claim as it is, whether it is about releases or training.
     """
