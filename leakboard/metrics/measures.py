@@ -18,6 +18,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Integers
 
 RESAMPLES = 2_000
@@ -89,7 +90,13 @@ def authors(corpus: Corpus, split: str) -> Integers | None:
 
 
 def accuracy(guessed: Integers, truth: Integers, units: Integers | None = None) -> Ratio:
-    """Return the share of right guesses; two-dimensional arrays (n, secrets) are averaged over secrets."""
+    """Return the share of right guesses; two-dimensional arrays (n, secrets) are averaged over secrets.
+
+    Raises:
+        RequestError: the guesses have another shape than the truth.
+    """
+    if np.shape(guessed) != np.shape(truth):
+        raise RequestError(f"guesses of shape {np.shape(guessed)} are not allowed; allowed: {np.shape(truth)}")
     right = np.asarray(guessed == truth, dtype=np.float64)
     right = right.mean(1) if right.ndim == 2 else right
     return Ratio(right, np.ones(len(right)), units)

@@ -139,9 +139,14 @@ class Threat(ABC, Generic[A]):
     """Whether the attacker or the scores need texts; otherwise vectors are enough."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Make the threat known by its name."""
+        """Make the threat known by its name.
+
+        Raises:
+            RequestError: a member is missing, a sentence has an unknown placeholder, or LeakBoard has the name itself.
+        """
         super().__init_subclass__(**options)
         if "name" in vars(cls):
+            _check(cls)
             _THREATS[cls.name] = cls
 
     @classmethod
@@ -180,6 +185,24 @@ class Threat(ABC, Generic[A]):
 
 _THREATS: dict[str, type[Threat[Any]]] = {}
 """The threats that are known, by name."""
+
+
+def _check(threat: type[Threat[Any]]) -> None:
+    """Refuse a threat that could not be shown, or that would replace one of LeakBoard's own."""
+    place, own = threat.__qualname__, f"{__package__}."
+    if missing := [member for member in ("headline", "needs", "revision") if not hasattr(threat, member)]:
+        raise RequestError(f"{place}: {', '.join(missing)} missing; a threat has name, headline, needs and revision")
+    for member in ("found", "nothing_found"):
+        try:
+            getattr(threat, member).format(what="", score="", constant="")
+        except (LookupError, ValueError) as error:
+            allowed = "{what}, {score}, {constant}"
+            raise RequestError(f"{place}.{member}: {error!r} in its placeholders; allowed: {allowed}") from None
+    if not threat.__module__.startswith(own):
+        known_threats()
+        known = _THREATS.get(threat.name)
+        if known and known.__module__.startswith(own):
+            raise RequestError(f"{place}: name = {threat.name!r} is the name of {known.__qualname__}; choose another")
 
 
 class UnknownThreat(Threat[Attack]):

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 from sklearn.metrics import accuracy_score, f1_score
 
+from leakboard.errors import RequestError
 from leakboard.metrics.measures import Ratio, accuracy, best_offset, bootstrap, micro_f1, remaining_privacy
 
 
@@ -40,6 +41,10 @@ class TestScores:
         expected = np.mean([accuracy_score(truth[:, c], guessed[:, c]) for c in range(2)])
         assert accuracy(guessed, truth).value == pytest.approx(expected, abs=1e-12)
         assert accuracy(guessed[:, 0], truth[:, 0]).value == accuracy_score(truth[:, 0], guessed[:, 0])
+
+    def test_guesses_of_another_length_are_refused(self):
+        with pytest.raises(RequestError, match=r"guesses of shape \(1,\) are not allowed; allowed: \(3,\)"):
+            accuracy(np.array([1]), np.array([1, 0, 1]))
 
 
 class TestIntervals:
