@@ -25,7 +25,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +95,6 @@ class Reservation:
                 "process": os.getpid(),
                 "seen_by": _observers(file),
                 "run": self.run,
-                "since": datetime.now(UTC).isoformat(timespec="seconds"),
                 "is_locked": _lock(file, fcntl.LOCK_EX),  # before the content is there, which others read first
             }
             try:
