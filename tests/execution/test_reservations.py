@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -133,7 +134,10 @@ def test_one_that_a_lost_worker_of_the_run_left_is_abandoned(tmp_path):
 def test_the_clock_is_the_file_systems(tmp_path, monkeypatch):
     live = left_behind(tmp_path / "live")
     monkeypatch.setattr(time, "time", lambda: 2**33)
+    folders, create = [], tempfile.TemporaryFile
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda dir: folders.append(dir) or create(dir=dir))
     assert live.holder() == "far, process 1"
+    assert folders == [tmp_path]
 
 
 HOLD = """

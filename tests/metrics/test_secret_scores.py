@@ -154,6 +154,7 @@ def test_a_single_class_has_no_area(make_corpus):
     assert metrics["attack_auc/s"].status == "one class only"
     absent = metrics["attack_accuracy/s/absent"]
     assert (absent.value, absent.n, absent.status) == (None, 0, "no test text in this group")
+    assert metrics["attack_accuracy/s/present"].n == 6
     assert metrics["empirical_privacy"].value == 0
 
 

@@ -37,11 +37,13 @@ def test_precision_recall_and_f1_with_unequal_counts():
 
 
 def test_tokens_are_pooled_over_texts():
+    authors = np.array([0, 0, 1])
     precision, recall, f1 = overlap(
-        [Counter("ab"), Counter("x"), Counter()], [Counter("abcd"), Counter("y"), Counter("z")]
+        [Counter("ab"), Counter("x"), Counter()], [Counter("abcd"), Counter("y"), Counter("z")], authors
     )
     assert (precision.value, recall.value) == (2 / 3, 2 / 6)
     assert f1.value == pytest.approx(4 / 9)
+    assert all(score.units is authors for score in (precision, recall, f1))
 
 
 def test_characters_count_at_their_position_only():

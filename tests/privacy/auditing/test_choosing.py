@@ -9,7 +9,7 @@ from scipy import linalg, special
 from leakboard.privacy.auditing import choosing
 from leakboard.privacy.auditing.choosing import best_threshold
 from leakboard.privacy.auditing.events import corners
-from leakboard.privacy.auditing.scores import fisher, learned_scores
+from leakboard.privacy.auditing.scores import fisher, learned_scores, scores_of
 
 N = 20_000
 
@@ -31,6 +31,14 @@ def mechanism(noise, log_ratio=lambda *arguments: None):
         log_ratio=log_ratio,
         vector_of=lambda values: values,
     )
+
+
+def test_a_score_is_rounded_by_its_own_spread():
+    first, second = np.random.default_rng(0).normal(loc=[0, 1e6], size=(2, 1000, 2))
+    silent = mechanism(lambda rng, shape: np.zeros(shape))
+    score = scores_of(silent, corners(2)[0], first, second, digits=1)["smallest coordinate"]
+    np.testing.assert_allclose(score(first), first.min(1), atol=0.1)  # spread 1, rounded up to at most 2
+    assert len(np.unique(score(first))) < 100
 
 
 class TestLearnedScores:
