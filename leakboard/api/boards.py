@@ -31,7 +31,7 @@ def open_board(name: str | Path) -> Report:
         RequestError: there is no such leaderboard; the message offers the nearest name.
     """
     from leakboard.api.report import Report
-    from leakboard.board.reference import read_reference
+    from leakboard.board.published_numbers import read_reference
     from leakboard.pipeline.records import PUBLISHED, published_entries
     from leakboard.suite.names import Names
     from leakboard.suite.suites import suite_folder

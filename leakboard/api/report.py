@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from leakboard.api.compared import compare_releases, draw_releases
-from leakboard.board.reference import compare
-from leakboard.board.schema import Row, columns, names
+from leakboard.board.published_numbers import compare
+from leakboard.board.schema import Row, column_names, columns
 from leakboard.board.summary import corpus_warnings, summarise
 from leakboard.board.tables import table_rows, write_tables
 from leakboard.pipeline.records import Record
@@ -45,7 +45,7 @@ class Report:
     stage_costs: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     """By a record's key, the costs of each stage of its cell."""
     reference: Sequence[dict[str, Any]] = ()
-    """Published numbers to compare with (`leakboard.board.reference`)."""
+    """Published numbers to compare with (`leakboard.board.published_numbers`)."""
     names: Names = Names()  # noqa: RUF009 (it is frozen)
     """Names of datasets, victims and attacks."""
     notes: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ class Report:
     def comparison(self) -> pd.DataFrame:
         """One row a published number, with ours next to it; empty where the suite has none."""
         rows = [self.names.row(row) for row in self._compared]
-        return pd.DataFrame(rows, columns=names("comparison.csv"))
+        return pd.DataFrame(rows, columns=column_names("comparison.csv"))
 
     @property
     def sentences(self) -> list[str]:
@@ -154,7 +154,7 @@ class Report:
         return compare(self.records, self.reference)
 
     def _frame(self, file: str) -> pd.DataFrame:
-        return pd.DataFrame(self._tables[file], columns=names(file, self._threats))
+        return pd.DataFrame(self._tables[file], columns=column_names(file, self._threats))
 
     def _warnings(self) -> list[str]:
         failed = sum(record.status == "failed" for record in self.records)

@@ -78,7 +78,7 @@ def compute(
 ) -> Report:
     """Compute cells of a suite that was read, write the run's files, and return the report."""
     from leakboard.api.report import Report
-    from leakboard.board.reference import read_reference
+    from leakboard.board.published_numbers import read_reference
     from leakboard.board.run_files import write_files
     from leakboard.execution.engines import InProcess
     from leakboard.execution.local import Local

@@ -135,7 +135,7 @@ def least_false_negatives(epsilon: float, delta: float, false_positives: np.ndar
 
     A test takes a release for one of the first input. For an (epsilon, delta)-private mechanism its false negative rate
     is at least max(0, 1 - delta - e**epsilon a, e**-epsilon (1 - delta - a)), with a its false positive rate (Wasserman
-    and Zhou 2010; Kairouz, Oh and Viswanath 2015, theorem 2.1).
+    and Zhou 2010; Kairouz, Oh and Viswanath 2015, theorem 2.1). `approximate_curve` of audits in one run is 1 minus it.
     """
     rates = np.asarray(false_positives, np.float64)
     above = 1 - delta - np.exp(min(epsilon, 700.0)) * rates
@@ -156,8 +156,8 @@ def trade_off(
     Args:
         claim: epsilon and delta; None or an infinite epsilon draws no curve.
         events: the counted shares of false positives and of false negatives of each test, with what it is.
-        curves: bounds that audits prove: a name, false positive rates, and the false negative rates that the
-            mechanism's own curve does not exceed there.
+        curves: proved upper bounds on the mechanism's trade-off curve: name, false positive rates, false negative
+            rates.
     """
     import plotly.graph_objects as go
 

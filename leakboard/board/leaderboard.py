@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import Any, NamedTuple
 
 from leakboard.board.means import deviation, grouped, mean
-from leakboard.board.schema import Row, means
+from leakboard.board.schema import Row, mean_columns
 from leakboard.metrics.audits import corrected_bound, verdict, verdict_error
 from leakboard.pipeline.records import Record
 from leakboard.suite.names import KINDS
@@ -46,13 +47,13 @@ def leaderboard(records: Sequence[Record]) -> list[Row]:
       the rows of its audits alone, for their unit and delta.
     - ``epsilon_audited`` and the verdict are about one release at its own delta. In rows of an attack that sees several
       releases (``observations``), the claimed and proved epsilons and the delta are the sums.
-    - A bound at 95 % confidence exceeds up to one in twenty of the claims that hold. Boards have hundreds of claims, so
-      the verdict rests on bounds at a higher confidence (`verdict_error`).
+    - One of twenty true claims is expected above a 95 % bound, so verdicts use bounds at a higher confidence
+      (`verdict_error`).
     """
     rows = []
     for of_victim in grouped(records, lambda r: (r.dataset, r.victim)):
-        audits = grouped([record for record in of_victim if threat_named(record.threat).bounds_epsilon], _audited)
-        bounds = {_audited(group[0]): AuditBounds.by(group) for group in audits}
+        audits = grouped([record for record in of_victim if threat_named(record.threat).bounds_epsilon], _audit_subject)
+        bounds = {_audit_subject(group[0]): AuditBounds.by(group) for group in audits}
         for group in grouped(of_victim, lambda r: r.attack):
             if not _is_skipped(group):
                 rows += _leaderboard_rows(group, bounds)
@@ -70,7 +71,7 @@ def _is_skipped(records: Sequence[Record]) -> bool:
     return all(record.status == "skipped" for record in records)
 
 
-def _audited(record: Record) -> tuple[str, float | None]:
+def _audit_subject(record: Record) -> tuple[str, float | None]:
     """Return the subject of an audit: the victim's claim or, without a claim, the audit's unit and delta."""
     if record.claim:
         return "claim", None
@@ -92,20 +93,20 @@ def _leaderboard_rows(records: Sequence[Record], bounds: Mapping[tuple[str, floa
         "test_copies": first.checks.get("test_copies"),
     }
     row |= _means(done)
-    audited = bounds.get(_audited(first), AuditBounds())
+    audit_bounds = bounds.get(_audit_subject(first), AuditBounds())
     if first.claim:
         row |= {
             "epsilon_claimed": first.claim["epsilon"],
             "epsilon_proved": first.claim["proved"],
             "delta": first.claim["delta"],
             "privacy_unit": first.claim["unit"],
-            "verdict": _verdict(first.claim, audited.beyond_doubt),
+            "verdict": _verdict(first.claim, audit_bounds.beyond_doubt),
             "observations": first.claim.get("observations", 1),
         }
-    elif audited.bound is not None:
-        unit, delta = _audited(first)
+    elif audit_bounds.bound is not None:
+        unit, delta = _audit_subject(first)
         row |= {"delta": delta, "privacy_unit": unit}
-    row["epsilon_audited"] = audited.bound
+    row["epsilon_audited"] = audit_bounds.bound
     row["fairness_gap"], row["fairness_variable"] = _widest_gap(done)
     row["status"] = _status(records, done, row)
     return [row, *(_secret_row(row, records, done, secret) for secret in _scored_secrets(first))]
@@ -117,20 +118,26 @@ def _means(done: Sequence[Record], secret: str = "") -> Row:
         column.name: deviation(done, column.metric, secret)
         if column.part == "sd"
         else mean(done, column.metric, column.part, secret)
-        for column in means("leaderboard.csv", [done[0].threat], bool(secret))
+        for column in mean_columns("leaderboard.csv", [done[0].threat], bool(secret))
     }
 
 
 def _scored_secrets(record: Record) -> list[str]:
-    """Return the secrets that have a row each: those of several secrets that are scored one by one."""
-    scored = [secret for secret in record.secrets if record.value("empirical_privacy", secret)]
+    """Return the secrets that have a row each: if there are several, those that are scored one by one."""
+    scored = [secret for secret in record.secrets if any(map(record.value, _headlines(record), repeat(secret)))]
     return scored if len(record.secrets) > 1 else []
+
+
+def _headlines(record: Record) -> tuple[str, str]:
+    """Return the names that the headline of one secret may have."""
+    return f"attack_{record.attack_metric}", "attack_score"
 
 
 def _secret_row(row: Row, records: Sequence[Record], done: Sequence[Record], secret: str) -> Row:
     """Return the row of one secret; its columns about the victim are those of the row about all secrets."""
     of_secret = {**row, "secret": secret, "secrets": secret} | _means(done, secret)
-    of_secret["attack_score"] = mean(done, f"attack_{row['attack_metric']}", "value", secret)
+    scores = (mean(done, name, "value", secret) for name in _headlines(done[0]))
+    of_secret["attack_score"] = next((score for score in scores if score is not None), None)
     of_secret["fairness_gap"], of_secret["fairness_variable"] = _widest_gap(done, secret)
     of_secret["status"] = _status(records, done, of_secret)
     return of_secret
@@ -147,7 +154,7 @@ def _status(records: Sequence[Record], done: Sequence[Record], row: Row) -> str:
     if not done:
         assert other, "a group has at least one record"
         return f"{other.status}: {other.reason}"
-    parts = [f"{len(records) - len(done)} of {len(records)} seeds failed: {other.reason}"] if other else []
+    parts = [f"{len(records) - len(done)} of {len(records)} seeds {other.status}: {other.reason}"] if other else []
     caveat = (done[0].claim or {}).get("caveat", "")
     parts += [f"claim: {caveat}"] if caveat else []
     unmatched = (m.status for record in done for m in record.metrics if m.name == "rows_match" and m.value == 0)

@@ -18,7 +18,7 @@ from leakboard.pipeline.publications import load_publications
 from leakboard.pipeline.runner import Run
 from leakboard.suite.plan import Job
 
-FILE = "projections.csv"
+PROJECTIONS_FILE = "projections.csv"
 TEXTS = 500
 PERPLEXITY = 30.0
 STEPS = 1_000
@@ -85,9 +85,9 @@ def read_projections(folder: Path) -> dict[tuple[str, str], list[Row]]:
     import pandas as pd
 
     rows: dict[tuple[str, str], list[Row]] = {}
-    if (folder / FILE).is_file():
+    if (folder / PROJECTIONS_FILE).is_file():
         texts = dict.fromkeys(("dataset", "victim", "secret", "value"), str)
-        for row in pd.read_csv(folder / FILE, dtype=texts, keep_default_na=False).to_dict("records"):
+        for row in pd.read_csv(folder / PROJECTIONS_FILE, dtype=texts, keep_default_na=False).to_dict("records"):
             entry = {str(name): value for name, value in row.items()}
             rows.setdefault((entry["dataset"], entry["victim"]), []).append(entry)
     return rows

@@ -11,7 +11,7 @@ import numpy as np
 from packaging.version import Version
 
 from leakboard.board.run_files import write_files
-from leakboard.board.submissions import forget_verified, is_submission, record_verified
+from leakboard.board.submissions import forget_verified, is_submission, record_verified, require_revisions
 from leakboard.errors import RequestError
 from leakboard.execution.local import Local, usable_cores
 from leakboard.metrics.entries import METRICS
@@ -52,12 +52,7 @@ def publish(run: Run) -> list[Path]:
     records = run.records()
     keys = {record.key for record in records}
     published = [job for job in (*run.jobs, *run.others) if job.key in keys]
-    if undeclared := {name for job in published for name in job.undeclared}:
-        name = min(undeclared)
-        raise RequestError(
-            f"{run.suite.name}: {name} declares no revision, so its results are not published; "
-            f"write @{name.partition('/')[0][:-1]}(revision=1) above its class and run it"
-        )
+    require_revisions(run.suite, published)
     if lost := _published_rows(run) - {(r.dataset, r.victim, r.attack) for r in records if r.status != "failed"}:
         raise RequestError(
             f"{run.suite.name}: {len(lost)} published rows that the suite asks for have no result of the present code "
@@ -75,7 +70,7 @@ def publish(run: Run) -> list[Path]:
 
 def _published_rows(run: Run) -> set[tuple[str, str, str]]:
     """Return the rows of the published leaderboard that the suite still asks for."""
-    wanted = {_cell_key(job)[:3] for job in (*run.jobs, *run.others)}
+    wanted = {_labels(job) for job in (*run.jobs, *run.others)}
     return {(r.dataset, r.victim, r.attack) for r in published_records(run.suite.home)} & wanted
 
 
@@ -108,8 +103,9 @@ def verify(run: Run, display: runner.Display, count: int, tolerance: float, seed
         elif not good:
             forget_verified(run.suite.home)
         if good and len(whole) < len(compared):
-            count = len(compared) - len(whole)
-            display.print(f"{count} cells were compared by their headlines alone: they stay self-reported")
+            display.print(
+                f"{len(compared) - len(whole)} cells were compared by their headlines alone: they stay self-reported"
+            )
     return good
 
 
@@ -124,17 +120,16 @@ class _Compared:
     """Whether only the headlines were compared."""
 
 
-def _cell_key(job: Job) -> tuple[str, str, str, str]:
-    cell = job.cell
-    return cell.source.label, cell.victim.label, cell.attack.label, str(cell.seed)
+def _labels(job: Job) -> tuple[str, str, str]:
+    return job.cell.source.label, job.cell.victim.label, job.cell.attack.label
 
 
 def _compare(display: runner.Display, run: Run, job: Job, result: Result, tolerance: float) -> _Compared:
     """Compare a published record with that of the same cell, computed again."""
     record, published = run.record(job), result.record
     computed, expected = (_values(entry) if entry else {} for entry in (record, published))
-    later = _later(result)
-    missing = len({name[:3] for name in computed.keys() ^ expected.keys() if name in expected or name[0] not in later})
+    newer = _newer_metrics(result)
+    missing = len({name[:3] for name in computed.keys() ^ expected.keys() if name in expected or name[0] not in newer})
     differences = {name: abs(computed[name] - expected[name]) for name in computed.keys() & expected.keys()}
     differences = {name: 0.0 if computed[name] == expected[name] else value for name, value in differences.items()}
     devices_then, devices_now = (
@@ -148,17 +143,17 @@ def _compare(display: runner.Display, run: Run, job: Job, result: Result, tolera
     good = largest <= tolerance and not missing and record is not None and record.status == published.status
     where = f" in {' '.join(filter(None, worst))}" if worst and largest else ""
     gone = f", {missing} metrics are missing on one side" if missing else ""
-    verdict = "agrees" if good else "DIFFERS"
+    outcome = "agrees" if good else "DIFFERS"
     devices = (
         f" (published from {devices_then}, computed on {devices_now}: headlines alone, within {tolerance})"
         if across
         else ""
     )
-    display.print(f"{verdict}: {job.cell.label}: largest difference {largest:.6f}{where}{gone}{devices}")
+    display.print(f"{outcome}: {job.cell.label}: largest difference {largest:.6f}{where}{gone}{devices}")
     return _Compared(good, largest, bool(across))
 
 
-def _later(result: Result) -> set[str]:
+def _newer_metrics(result: Result) -> set[str]:
     """Return the metrics that are younger than the version that computed a result."""
     versions = [Version(version) for cost in result.costs if (version := cost.get("environment", {}).get("leakboard"))]
     made_by = min(versions, default=Version("0")).release

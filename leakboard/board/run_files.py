@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from leakboard.board.projections import FILE, projections
-from leakboard.board.provenance import describe, write_meta
-from leakboard.board.reference import compare, read_reference
+from leakboard.board.projections import PROJECTIONS_FILE, projections
+from leakboard.board.published_numbers import compare, read_reference
+from leakboard.board.run_meta import describe, write_meta
 from leakboard.board.schema import Row
 from leakboard.board.tables import write_table, write_tables
 from leakboard.pipeline.records import Record
@@ -38,7 +38,7 @@ def write_files(run: Run, records: Sequence[Record]) -> list[Path]:
     costs = Costs(run)
     paths = write_tables(run.folder, records, costs, compare(records, read_reference(run.suite.home)), run.suite.names)
     if run.suite.file.projected:
-        paths.append(write_table(run.folder / FILE, FILE, projections(run)))
+        paths.append(write_table(run.folder / PROJECTIONS_FILE, PROJECTIONS_FILE, projections(run)))
     write_meta(
         run.folder / "meta.json", describe(run.suite, jobs, records, itertools.chain.from_iterable(costs.values()))
     )

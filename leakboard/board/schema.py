@@ -1,4 +1,4 @@
-"""Declare every column and metric once: tables, console, report, pages, README files, gates and reference follow.
+"""Declare every column and table once: tables, console, report, pages, README files, gates and reference follow.
 
 A new column is one entry of `COLUMNS`, or of the ``columns`` of a threat; a new metric is one entry of
 `leakboard.metrics.entries`.
@@ -19,7 +19,7 @@ from leakboard.threats.threat import threat_named
 Row = dict[str, Any]
 """A row of a table: values by the names of columns."""
 
-VERSION = "0.2.0"
+SINCE_0_2 = "0.2.0"
 """The first version with columns that records of 0.1.0 may lack."""
 
 
@@ -91,7 +91,7 @@ TABLES: Mapping[str, Table] = {
 }
 """Files and tables of pages by name."""
 
-_NAMES = (
+_FILES = (
     *("leaderboard.csv", "best_known.csv", "skipped.csv", "fairness.csv", "comparison.csv", "costs.csv", "cells.csv"),
     *("sentences.csv", "projections.csv"),
 )
@@ -108,12 +108,12 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "dataset",
         "Name of the dataset's entry in the suite.",
-        (*_NAMES, "report", "page: claims", "page: everywhere", "page: comparison", "page: published"),
+        (*_FILES, "report", "page: claims", "page: everywhere", "page: comparison", "page: published"),
     ),
     Column(
         "victim",
         "Name of the victim's entry in the suite: what makes and publishes the vectors.",
-        (*_NAMES, "report", "console: claims", "page: victims", "page: everywhere", "page: comparison"),
+        (*_FILES, "report", "console: claims", "page: victims", "page: everywhere", "page: comparison"),
         kind="name",
     ),
     Column(
@@ -161,7 +161,7 @@ COLUMNS: tuple[Column, ...] = (
         ("leaderboard.csv", "page: attacks"),
         kind="whole",
     ),
-    Column("test_size", "Number of test texts.", ("leaderboard.csv",), kind="whole"),
+    Column("test_size", "Number of test texts, words, candidates or draws.", ("leaderboard.csv",), kind="whole"),
     Column(
         "task_accuracy",
         "Accuracy on the task of a classifier on the published vectors; higher is better.",
@@ -213,7 +213,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "empirical_privacy_low",
-        "Lower end of its 95 % interval over test texts, averaged over seeds.",
+        "Lower end of the 95 % interval of `empirical_privacy` over test texts, averaged over seeds.",
         ("leaderboard.csv", "best_known.csv"),
         kind="number",
         metric="empirical_privacy",
@@ -324,8 +324,8 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "verdict",
-        "`violated`: the audit found more than is claimed; `unproven`: less is proved than claimed, or an audit "
-        f"found more than is proved; else `holds`. By bounds at {VERDICT_CONFIDENCE}.",
+        "`violated`: the audited epsilon exceeds the claimed one; `unproven`: the proved epsilon exceeds the claimed "
+        f"one, or the audited one exceeds the proved one; else `holds`. By bounds at {VERDICT_CONFIDENCE}.",
         ("leaderboard.csv", "report", *EPSILONS),
         kind="verdict",
         group="Three epsilons",
@@ -416,11 +416,11 @@ COLUMNS: tuple[Column, ...] = (
         kind="number",
         metric="attack_score_new",
         per_secret=True,
-        since=VERSION,
+        since=SINCE_0_2,
     ),
     Column(
         "empirical_privacy_new",
-        "`empirical_privacy` over these texts: what no attacker can look up.",
+        "`empirical_privacy` over the test texts of `attack_score_new`, which no attacker can look up.",
         ("leaderboard.csv", "best_known.csv", "page: attacks", "page: victims"),
         title="on new texts",
         kind="number",
@@ -429,7 +429,7 @@ COLUMNS: tuple[Column, ...] = (
         note=NEW_TEXTS,
         metric="empirical_privacy_new",
         per_secret=True,
-        since=VERSION,
+        since=SINCE_0_2,
     ),
     Column(
         "attack_score_dev",
@@ -439,7 +439,7 @@ COLUMNS: tuple[Column, ...] = (
         kind="number",
         metric="attack_score_dev",
         per_secret=True,
-        since=VERSION,
+        since=SINCE_0_2,
     ),
     # victims on pages
     Column(
@@ -502,7 +502,8 @@ COLUMNS: tuple[Column, ...] = (
     Column("gap_high", "Upper end of the gap's 95 % interval.", ("fairness.csv",), kind="number"),
     Column(
         "p_value",
-        "Fisher's exact test of right and wrong answers against the first group.",
+        "P-value of Fisher's exact test of right and wrong answers against the first group; twice the mean over "
+        "several seeds.",
         ("fairness.csv", "page: groups"),
         title="p-value",
         kind="number",
@@ -716,12 +717,12 @@ def columns(table: str, threats: Iterable[str] = ()) -> list[Column]:
     return [known[name] for name in order if name in known]
 
 
-def means(table: str, threats: Iterable[str] = (), secret: bool = False) -> list[Column]:
+def mean_columns(table: str, threats: Iterable[str] = (), secret: bool = False) -> list[Column]:
     """Return the columns of a table that are means of a metric; of the row of one secret, those of its own."""
     return [column for column in columns(table, threats) if column.metric and (column.per_secret or not secret)]
 
 
-def names(table: str, threats: Iterable[str] = ()) -> list[str]:
+def column_names(table: str, threats: Iterable[str] = ()) -> list[str]:
     """Return the names of a table's columns, in order."""
     return [column.name for column in columns(table, threats)]
 

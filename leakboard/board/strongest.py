@@ -20,7 +20,7 @@ def best_known(rows: Sequence[Row]) -> list[Row]:
     """Return the rows of ``best_known.csv``: the strongest attacks, each with how many competed.
 
     Args:
-        rows: of a leaderboard. Only attacks that see as many publications of a text compete.
+        rows: of a leaderboard. Only attacks that see equally many publications of a text are compared.
     """
     groups = competing([row for row in rows if row.get("empirical_privacy") is not None])
     return [
@@ -52,7 +52,7 @@ def chosen_on_dev(rows: Sequence[Row]) -> bool:
 def headlines(rows: Sequence[Row], score: Callable[[Row], float] | None = None) -> list[Row]:
     """Return the row of the strongest attack for each victim and secrets, in the order of the rows.
 
-    Attacks that see several publications of a text count where none sees fewer.
+    Attacks are left out if they see more publications of a text than another attack on the same secrets.
 
     Args:
         rows: of a leaderboard.

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from leakboard.board.provenance import describe
+from leakboard.board.run_meta import describe
 from leakboard.errors import RequestError
 from leakboard.execution.environment import environment
 from leakboard.pipeline.records import PUBLISHED, SUBMISSIONS, pack, published_records
@@ -26,8 +26,9 @@ from leakboard.pipeline.runner import Run
 from leakboard.store import file_checksum, write_file
 from leakboard.suite.plan import Job
 from leakboard.suite.registry import Registry
+from leakboard.suite.suites import Suite
 
-SUBMITTED, VERIFIED = "submission.json", "verified.json"
+SUBMITTED, VERIFIED, REQUIREMENTS = "submission.json", "verified.json", "requirements.txt"
 
 Provenance = Literal["verified", "self-reported"]
 RowKey = tuple[str, str, str]
@@ -43,14 +44,11 @@ def submit(run: Run, registry: Registry, folder: Path) -> list[Path]:
     """
     if left := len(run.unfinished):
         raise RequestError(f"{run.suite.name}: {left} of {len(run.jobs)} cells have no result; `run` computes them")
-    if undeclared := sorted({name for job in run.jobs for name in job.undeclared}):
-        raise RequestError(
-            f"{run.suite.name}: {undeclared[0]} declares no revision, so its results cannot be submitted; "
-            f"write @{undeclared[0].partition('/')[0][:-1]}(revision=1) above its class and run it"
-        )
+    require_revisions(run.suite, run.jobs)
     if folder.is_dir() and any(folder.iterdir()) and not (folder / SUBMITTED).is_file():
         raise RequestError(f"--submit {folder}: it holds files that are no submission; name a new folder")
-    (folder / VERIFIED).unlink(missing_ok=True)  # it was about other records
+    for old in (folder / VERIFIED, folder / REQUIREMENTS, *(folder / "plugins").glob("*.py")):
+        old.unlink(missing_ok=True)  # of the submission that this one replaces
     files, packages = _plugins(run.jobs, registry)
     results = [result for job in run.jobs if (result := run.results.find(job))]
     costs = [cost for result in results for cost in result.costs]
@@ -63,10 +61,24 @@ def submit(run: Run, registry: Registry, folder: Path) -> list[Path]:
         **{f"plugins/{path.name}": path.read_text("utf-8") for path in files.values()},
     }
     if packages:
-        written["requirements.txt"] = "".join(f"{package}\n" for package in sorted(set(packages.values())))
+        written[REQUIREMENTS] = "".join(f"{package}\n" for package in sorted(set(packages.values())))
     for name, text in written.items():
         write_file(folder / name, text)
     return [folder / name for name in written]
+
+
+def require_revisions(suite: Suite, jobs: Iterable[Job]) -> None:
+    """Refuse results of a plugin without a revision: they could not be told from results of its later code.
+
+    Raises:
+        RequestError: a plugin declares no revision.
+    """
+    if undeclared := sorted({name for job in jobs for name in job.undeclared}):
+        kind = undeclared[0].partition("/")[0][:-1]
+        raise RequestError(
+            f"{suite.name}: {undeclared[0]} declares no revision, so its results cannot be published; "
+            f"write @{kind}(revision=1) above its class and run it"
+        )
 
 
 def _plugins(jobs: Iterable[Job], registry: Registry) -> tuple[dict[str, Path], dict[str, str]]:

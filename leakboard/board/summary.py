@@ -19,7 +19,7 @@ CORPUS_CHECKS = {"test_copies": "occur verbatim in train", "test_users": "have a
 
 
 def corpus_warnings(records: Sequence[Record], names: Names) -> list[str]:
-    """Return a sentence for each share of a corpus's test texts that makes attacks easier than they are elsewhere."""
+    """Return a warning for each share of test texts that train also holds, or whose authors it holds."""
     checks = {r.dataset: r.checks for r in records if r.checks and not threat_named(r.threat).bounds_epsilon}
     return [
         f"{names.name('dataset', dataset)}: {100 * share:.1f} % of the test texts {meaning}"

@@ -10,7 +10,7 @@ from decimal import ROUND_FLOOR, Decimal
 from pathlib import Path
 from typing import Any
 
-from leakboard.board.groups import fairness
+from leakboard.board.fairness_rows import fairness
 from leakboard.board.leaderboard import leaderboard, skipped
 from leakboard.board.schema import Row, columns
 from leakboard.board.strongest import best_known
@@ -43,7 +43,7 @@ def write_tables(
         names: of datasets, victims and attacks.
 
     Raises:
-        RequestError: the folder cannot be written.
+        StorageError: the folder cannot be written.
     """
     try:
         (folder / "comparison.csv").unlink(missing_ok=True)
@@ -70,7 +70,7 @@ def write_table(path: Path, name: str, rows: Iterable[Row], threats: Iterable[st
     content = io.StringIO(newline="")
     writer = csv.DictWriter(content, [*known], lineterminator="\n")
     writer.writeheader()
-    writer.writerows({key: field(known[key], value, row) for key, value in row.items() if key in known} for row in rows)
+    writer.writerows({key: csv_field(known[key], row[key], row) for key in row if key in known} for row in rows)
     write_file(path, content.getvalue())
     return path
 
@@ -81,7 +81,7 @@ def table_rows(
     comparison: Sequence[Row] = (),
     names: Names = Names(),  # noqa: B008 (it is frozen)
 ) -> dict[str, Iterable[Row]]:
-    """Return the rows of each file, to be gone through once; else as `write_tables`."""
+    """Return the rows of each file, some as one-pass iterators; the arguments are those of `write_tables`."""
     ordered = sorted(records, key=lambda r: (r.dataset, r.victim, r.attack, r.seed))
     done = [record for record in ordered if record.status == "ok"]
     rows = leaderboard(ordered)
@@ -99,7 +99,7 @@ def table_rows(
     return {file: map(names.row, rows) for file, rows in tables.items()}
 
 
-def field(column: Column, value: Any, row: Row) -> str:
+def csv_field(column: Column, value: Any, row: Row) -> str:
     """Return a value of a row as its field in a CSV.
 
     A text that a spreadsheet would take for a formula begins with an apostrophe. Lower bounds are rounded down.

@@ -157,7 +157,7 @@ def report(
     output.print_comparison(console, opened)
     output.warn_about_missing(console, opened)
     output.warn_about_costs(console, opened)
-    output.warn_about_mixture(console, opened)
+    output.warn_about_environments(console, opened)
     if svg:
         output.save_picture(svg, opened, records)
         paths.append(svg)

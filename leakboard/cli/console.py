@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from leakboard.board.leaderboard import leaderboard, skipped
-from leakboard.board.provenance import mixture
+from leakboard.board.run_meta import environment_differences
 from leakboard.board.schema import Row, columns, threats_of
 from leakboard.board.summary import corpus_warnings
 from leakboard.pipeline.records import FAILURE, Record, in_natural_order
@@ -42,10 +42,10 @@ def warn_about_costs(console: Console, run: Run) -> None:
         console.print(Text(f"warning: {job.folder}: {NO_COSTS}"))
 
 
-def warn_about_mixture(console: Console, run: Run) -> None:
+def warn_about_environments(console: Console, run: Run) -> None:
     """Warn in one line if a board's results come from environments that may give different numbers."""
     costs = ((job.cell.victim.label, run.costs(job)) for job in (*run.jobs, *run.others))
-    if mixed := mixture(costs):
+    if mixed := environment_differences(costs):
         console.print(Text(f"warning: computed in different environments: {mixed}"))
 
 

@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from leakboard.board.schema import columns, names, threats_of
+from leakboard.board.schema import column_names, columns, threats_of
 from leakboard.board.tables import guarded
 from leakboard.site.rendering import cell, filled
 from leakboard.threats.column import Column
@@ -66,7 +66,7 @@ def grouped(columns: Sequence[Column]) -> list[tuple[str, list[Column]]]:
 
 def table_data(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return rows for a page's downloads: ``csv``, a text, and ``columns`` and ``rows`` for JSON (infinity as text)."""
-    head = names("leaderboard.csv", threats_of(rows))
+    head = column_names("leaderboard.csv", threats_of(rows))
     cells = [[_plain(row.get(name)) for name in head] for row in rows]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

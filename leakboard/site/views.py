@@ -9,7 +9,7 @@ from typing import Any
 
 from leakboard.board.figures import finite
 from leakboard.board.means import mean
-from leakboard.board.schema import Row, columns, means, metric_title
+from leakboard.board.schema import Row, columns, mean_columns, metric_title
 from leakboard.board.strongest import headlines
 from leakboard.metrics.entries import METRICS
 from leakboard.pipeline.records import Record
@@ -120,7 +120,8 @@ def _victim_row(board: Board, row: Row) -> Row:
     records = _records(board, row)
     options = row["victim_options"]
     empty = dict.fromkeys(column.name for column in columns("leaderboard.csv"))
-    more = {column.name: mean(records, column.metric) for column in means("page: victims") if column.name not in row}
+    added = [column for column in mean_columns("page: victims") if column.name not in row]
+    more = {column.name: mean(records, column.metric) for column in added}
     of_vectors = {name: mean(records, name) for name in ("map_word", "map_char")}
     return {
         **empty,
@@ -233,7 +234,7 @@ def secret_rows(board: Board, dataset: str, victim: str) -> list[Row]:
     for row in attack_rows(board, dataset, victim):
         records = _records(board, row)
         for secret in records[0].secrets if records else ():
-            guessed = {c.name: mean(records, c.metric, "value", secret) for c in means("page: secrets")}
+            guessed = {c.name: mean(records, c.metric, "value", secret) for c in mean_columns("page: secrets")}
             if guessed["attack_accuracy"] is not None:
                 ends = {
                     f"attack_accuracy_{end}": mean(records, "attack_accuracy", end, secret) for end in ("low", "high")

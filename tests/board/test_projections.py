@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
-from leakboard.board.projections import FILE, project, read_projections
+from leakboard.board.projections import PROJECTIONS_FILE, project, read_projections
 from leakboard.site.charts import key, projections
 from leakboard.site.content import make_board
 from leakboard.suite.yaml_files import read_yaml
@@ -54,10 +54,10 @@ def test_a_projection_has_a_row_for_each_text(projected):
 
 
 def test_a_published_projection_is_kept_without_the_vectors(projected, output_of):
-    published = (projected.folder / "tiny" / FILE).read_bytes()
+    published = (projected.folder / "tiny" / PROJECTIONS_FILE).read_bytes()
     shutil.rmtree(projected.out)
     output_of(*projected.arguments("publish"))
-    assert (projected.folder / "tiny" / FILE).read_bytes() == published
+    assert (projected.folder / "tiny" / PROJECTIONS_FILE).read_bytes() == published
 
 
 def test_an_unknown_victim_is_refused(bench, refusal):

@@ -56,6 +56,8 @@ class TestLeaderboard:
         failed = without_result("failed", "ValueError: odd", seed=1)
         (row,) = rows([scored(0, 0.7), failed, scored(2, 0.4, constant=0.7)])
         assert row["status"] == "1 of 3 seeds failed: ValueError: odd"
+        (skipped,) = rows([scored(0, 0.7), without_result("skipped", "too few words", seed=1)])
+        assert skipped["status"] == "1 of 2 seeds skipped: too few words"
         assert (row["seeds"], row["attack_score"], row["task_accuracy"]) == ("2", "0.5500", "0.9000")
 
     def test_an_attack_better_than_the_best_possible_attacker_is_reported(self, rows):
@@ -69,6 +71,12 @@ class TestLeaderboard:
 
         assert "better than the best possible attacker" in status(0.29)
         assert status(0.31) == "ok"
+
+    def test_secrets_of_a_new_threat_have_its_headline(self, rows):
+        of_age = Metric("attack_score", 0.3, "age"), Metric("empirical_privacy", 0.5, "age")
+        unscored = Metric("empirical_privacy", 0.4, "gender")
+        _, *of_secrets = rows([with_metrics(scored(0, 0.7), *of_age, unscored)])
+        assert [(row["secret"], row["attack_score"]) for row in of_secrets] == [("age", "0.3000")]
 
     def test_each_of_several_secrets_has_a_row(self, rows):
         """Means are over two seeds; the attack on age is worse than its constant."""

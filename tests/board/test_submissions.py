@@ -71,6 +71,17 @@ def test_a_submission_holds_records_suite_plugins_and_environment(submitted):
     assert str(bench.folder) not in "".join(path.read_text() for path in folder.rglob("*.json"))
 
 
+def test_a_submission_leaves_no_file_of_the_one_it_replaces(copied, output_of):
+    folder = copied.folder / "again"
+    output_of(*copied.arguments("publish", "--submit", folder))
+    left = [folder / "plugins" / "removed.py", folder / "requirements.txt", folder / "verified.json"]
+    for path in left:
+        path.write_text("")
+    output_of(*copied.arguments("publish", "--submit", folder))
+    assert not any(path.exists() for path in left)
+    assert (folder / "plugins" / "ridge.py").exists()
+
+
 def test_a_part_of_a_run_can_be_submitted(copied, output_of):
     folder = copied.folder / "part"
     output_of(*copied.arguments("publish", "--submit", folder, "--only", "attack=ridge"))

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from made_records import FORMULA, SCRIPT, record, with_metrics
 
-from leakboard.board.reference import read_reference
+from leakboard.board.published_numbers import read_reference
 from leakboard.errors import RequestError
 from leakboard.metrics.measures import Metric
 from leakboard.pipeline.results import published_homes

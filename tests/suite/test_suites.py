@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pytest
 
-from leakboard.board.reference import read_reference
+from leakboard.board.published_numbers import read_reference
 from leakboard.errors import RequestError
 from leakboard.suite.registry import Registry
 from leakboard.suite.suites import find_suite, load_suite, suite_folder, suite_names

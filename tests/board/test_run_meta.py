@@ -2,7 +2,7 @@
 
 import pytest
 
-from leakboard.board.provenance import mixture
+from leakboard.board.run_meta import environment_differences
 from leakboard.pipeline.records import read_costs, write_costs
 
 
@@ -27,7 +27,7 @@ def cost(stage="fit", device="cpu", processor="A", **packages):
     ],
 )
 def test_only_differences_that_may_change_numbers_are_reported(costs, line):
-    assert mixture(costs) == line
+    assert environment_differences(costs) == line
 
 
 def test_report_warns_in_one_line(copied, output_of):

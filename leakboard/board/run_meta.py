@@ -37,7 +37,7 @@ DECISIVE = ("faiss-cpu", "gensim", "numba", "numpy", "scikit-learn", "scipy", "t
 """Packages whose version may move numbers."""
 
 
-def mixture(costs: Iterable[tuple[str, Iterable[Mapping[str, Any]]]]) -> str:
+def environment_differences(costs: Iterable[tuple[str, Iterable[Mapping[str, Any]]]]) -> str:
     """Return the differences between the environments of a board that may change numbers; empty if there are none.
 
     Args:

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from leakboard.board.reference import compare, read_reference
+from leakboard.board.published_numbers import compare, read_reference
 from leakboard.errors import RequestError
 from leakboard.metrics.measures import Metric
 from leakboard.pipeline.records import Record

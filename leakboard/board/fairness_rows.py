@@ -21,8 +21,8 @@ def fairness(records: Sequence[Record]) -> list[Row]:
         shares = [m for m in group[0].metrics if m.name == "share"]
         for share in shares:
             of_group = (share.variable, share.group)
-            once = max(one_attack, key=len)
-            p_values = [m.value for r in once if (m := r.value("task_gap_p", *of_group)) and m.value is not None]
+            fullest = max(one_attack, key=len)
+            p_values = [m.value for r in fullest if (m := r.value("task_gap_p", *of_group)) and m.value is not None]
             scores = {a[0].attack: mean(a, "attack_accuracy", "value", *of_group) for a in one_attack}
             measured = {attack: score for attack, score in scores.items() if score is not None}
             best = max(measured, key=lambda attack: measured[attack], default=None)
@@ -34,12 +34,12 @@ def fairness(records: Sequence[Record]) -> list[Row]:
                     "group": share.group,
                     "n": share.n,
                     "share": share.value,
-                    "task_accuracy": mean(once, "task_accuracy", "value", *of_group),
-                    "gap": mean(once, "task_gap", "value", *of_group),
-                    "gap_low": mean(once, "task_gap", "low", *of_group),
-                    "gap_high": mean(once, "task_gap", "high", *of_group),
+                    "task_accuracy": mean(fullest, "task_accuracy", "value", *of_group),
+                    "gap": mean(fullest, "task_gap", "value", *of_group),
+                    "gap_low": mean(fullest, "task_gap", "low", *of_group),
+                    "gap_high": mean(fullest, "task_gap", "high", *of_group),
                     "p_value": _combined(p_values),
-                    "tpr_gap": mean(once, "tpr_gap", "value", share.variable),
+                    "tpr_gap": mean(fullest, "tpr_gap", "value", share.variable),
                     "attack_accuracy": measured.get(best) if best else None,
                     "attack": best,
                 }
@@ -50,5 +50,5 @@ def fairness(records: Sequence[Record]) -> list[Row]:
 def _combined(p_values: Sequence[float]) -> float | None:
     if not p_values:
         return None
-    mean = sum(p_values) / len(p_values)
-    return mean if len(p_values) == 1 else min(1.0, 2 * mean)
+    average = sum(p_values) / len(p_values)
+    return average if len(p_values) == 1 else min(1.0, 2 * average)
