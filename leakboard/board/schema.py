@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from leakboard.errors import RequestError, nearest
 from leakboard.metrics.audits import VERDICT_CONFIDENCE
 from leakboard.metrics.entries import METRICS
 from leakboard.threats.column import HIGHER, LOWER, Column
@@ -706,7 +707,7 @@ def columns(table: str, threats: Iterable[str] = ()) -> list[Column]:
     """
     if of := TABLES[table].of:
         return [column for column in columns(of, threats) if column.name not in TABLES[table].without]
-    added = [column for name in dict.fromkeys(threats) for column in threat_named(name).columns]
+    added = [column for name in dict.fromkeys(threats) for column in _columns_of_threat(name)]
     known = {column.name: column for column in (*COLUMNS, *added) if table in column.tables}
     layout = TABLES[table]
     groups = ("", *layout.groups)
@@ -715,6 +716,21 @@ def columns(table: str, threats: Iterable[str] = ()) -> list[Column]:
         middle.sort(key=lambda name: groups.index(known[name].group) if known[name].group in groups else len(groups))
     order = (*layout.first, *middle, *layout.last)
     return [known[name] for name in order if name in known]
+
+
+def _columns_of_threat(name: str) -> tuple[Column, ...]:
+    """Return the columns that a threat adds.
+
+    Raises:
+        RequestError: the schema has a column of the same name, or a table is unknown.
+    """
+    for column in threat_named(name).columns:
+        place = f"threat {name!r}: column {column.name!r}"
+        if any(known.name == column.name for known in COLUMNS):
+            raise RequestError(f"{place}: LeakBoard has a column of this name; choose another")
+        if unknown := sorted(set(column.tables) - set(TABLES)):
+            raise RequestError(f"{place}: no table is named {unknown[0]!r}{nearest(unknown[0], TABLES)}")
+    return threat_named(name).columns
 
 
 def mean_columns(table: str, threats: Iterable[str] = (), secret: bool = False) -> list[Column]:

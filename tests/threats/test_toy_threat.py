@@ -132,6 +132,30 @@ def test_a_threat_gives_the_reason_why_it_does_not_apply(lengths, output_of):
     assert pd.read_csv(lengths.run / "skipped.csv")["reason"].tolist() == ["no"]
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong", "reason"),
+    [
+        (
+            '"words_off",\n            "Mean',
+            '"delta",\n            "Mean',
+            "column 'delta': LeakBoard has a column of this name",
+        ),
+        (
+            '"console: attacks"',
+            '"console: attack"',
+            "no table is named 'console: attack'; did you mean 'console: attacks'",
+        ),
+        ('kind="number"', 'kind="numbr"', "column 'words_off': kind 'numbr' is not one of baseline, bound"),
+    ],
+)
+def test_columns_that_cannot_be_shown_are_refused_in_one_line(lengths, command_line, right, wrong, reason):
+    (lengths.folder / "nearest_length.py").write_text(TOY.replace(right, wrong))
+    command_line(*lengths.arguments("run"))
+    code, _, err = command_line(*lengths.arguments("report", "--html", str(lengths.folder / "page.html")))
+    assert (code, err.count("\n")) == (2, 1)
+    assert reason in err
+
+
 def test_a_threat_without_the_score_fails_its_cell_in_one_line(lengths, command_line):
     path = lengths.folder / "nearest_length.py"
     path.write_text(TOY.replace('hits.metric("attack_score")', 'hits.metric("length_accuracy")'))
