@@ -24,7 +24,6 @@ from leakboard.site.readme import board_markdown
 from leakboard.site.rendering import RENDERERS
 from leakboard.suite.names import Names
 from leakboard.threats.column import Column
-from leakboard.threats.threat import known_threats, threat_named
 
 ADDED = Column(
     "surprise",
@@ -55,18 +54,6 @@ def test_column_names_are_unique_in_a_table():
         counts = Counter(column.name for column in COLUMNS if table in column.tables)
         assert max(counts.values(), default=1) == 1, (table, counts)
         assert set(TABLES[table].first + TABLES[table].last) <= {column.name for column in columns(table)}, table
-
-
-@pytest.mark.parametrize("name", known_threats())
-def test_every_threat_describes_its_result_in_a_sentence(name):
-    threat = threat_named(name)
-    assert threat.headline
-    row = {"secrets": "age", "attack_metric": threat.headline, "attack_score": 0.7, "privacy_best_constant": 0.5}
-    row |= {"empirical_privacy_high": 0.5, "epsilon_audited": 0.7, "epsilon_claimed": 0.5, "verdict": "violated"}
-    assert "0.7" in threat.sentence(row) or "70 %" in threat.sentence(row)
-    if not threat.bounds_epsilon:
-        assert threat.sentence(row).endswith("(the difference may be chance)")
-        assert "does not show that there is nothing to find" in threat.sentence({**row, "attack_score": 0.5})
 
 
 @pytest.fixture

@@ -1,14 +1,15 @@
-"""Test the identities of threats: published results are lost if a threat changes its name or revision."""
+"""Test the declarations of threats: identities of published results, sentences, and refusals."""
 
 import pytest
 
 from leakboard.errors import RequestError
+from leakboard.threats import threat as threat_module
 from leakboard.threats.canaries import CanariesThreat
 from leakboard.threats.membership import MembershipThreat
 from leakboard.threats.releases import ReleasesThreat
 from leakboard.threats.secrets import AttributesThreat, EntitiesThreat, SecretsAttack
 from leakboard.threats.texts import TextsThreat
-from leakboard.threats.threat import Threat
+from leakboard.threats.threat import Threat, known_threats, threat_named
 from leakboard.threats.words import WordsThreat
 
 THREATS = [AttributesThreat, CanariesThreat, EntitiesThreat, MembershipThreat, ReleasesThreat, TextsThreat, WordsThreat]
@@ -59,9 +60,22 @@ def test_subclasses_of_an_attack_that_names_its_threat_keep_it():
         ({"nothing_found": "{score"}, "Odd.nothing_found: ValueError"),
     ],
 )
-def test_a_threat_that_could_not_be_shown_is_refused(members, reason):
+def test_a_threat_that_could_not_be_shown_is_refused(members, reason, monkeypatch):
+    monkeypatch.setattr(threat_module, "_THREATS", dict(threat_module._THREATS))
     good = {"name": "odd", "headline": "accuracy", "needs": "words", "revision": 1}
     type("Odd", (Threat,), good)
     with pytest.raises(RequestError) as error:
         type("Odd", (Threat,), {key: value for key, value in (good | members).items() if value})
     assert str(error.value).startswith(reason)
+
+
+@pytest.mark.parametrize("name", known_threats())
+def test_every_threat_describes_its_result_in_a_sentence(name):
+    threat = threat_named(name)
+    assert threat.headline
+    row = {"secrets": "age", "attack_metric": threat.headline, "attack_score": 0.7, "privacy_best_constant": 0.5}
+    row |= {"empirical_privacy_high": 0.5, "epsilon_audited": 0.7, "epsilon_claimed": 0.5, "verdict": "violated"}
+    assert "0.7" in threat.sentence(row) or "70 %" in threat.sentence(row)
+    if not threat.bounds_epsilon:
+        assert threat.sentence(row).endswith("(the difference may be chance)")
+        assert "does not show that there is nothing to find" in threat.sentence({**row, "attack_score": 0.5})
