@@ -57,6 +57,8 @@ MAX_ROWS_WITH_SECRETS = 100
 """A table of more rows leaves out the rows of single secrets."""
 MAX_ROWS = 300
 """Rows of a table that are printed at all; the file has the rest."""
+FIRST_WIDTH = 24
+"""Least width of a table's first column, which names the rows (characters)."""
 MAX_COMPARED = 40
 """Rows of a source that are printed; a longer table is summed up."""
 
@@ -65,18 +67,24 @@ def print_leaderboard(console: Console, run: Run, records: Sequence[Record]) -> 
     """Print the leaderboard, one table for each dataset, and warnings."""
     ordered = in_natural_order(records)
     names = run.suite.names
-    rows = [names.row(row) for row in leaderboard(ordered)]
+    labelled = leaderboard(ordered)
+    rows = [names.row(row) for row in labelled]
     console.print(f"\n{run.suite.name}: {run.suite.file.description}", markup=False, highlight=False)
+    shown_plugins = {str(row[kind]).partition("(")[0] for row in labelled for kind in KINDS}
     for plugin, common in names.common.items():
-        console.print(Text(f"  every {plugin}: {common}"), style="dim")
+        if plugin in shown_plugins:
+            console.print(Text(f"  every {plugin}: {common}"), style="dim")
+    explained: dict[str, Column] = {}
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
         of_dataset = [row for row in rows if row["dataset"] == dataset]
-        console.print(_leaderboard_table(dataset, of_dataset))
+        of_victim, of_attack = (filled(columns(name, threats_of(of_dataset)), of_dataset) for name in (VICTIM, ATTACK))
+        print_table(console, _leaderboard_table(dataset, of_dataset, of_victim, of_attack))
         _print_remarks(console, of_dataset)
-        _print_without_vectors(console, of_dataset)
-    _print_legend(console, [column for name in (VICTIM, ATTACK) for column in columns(name, threats_of(rows))])
+        baselines = _print_without_vectors(console, of_dataset)
+        explained |= {column.name: column for column in (*of_victim, *of_attack, *baselines)}
+    _print_legend(console, list(explained.values()))
     if left_out := len(skipped(ordered)):
-        console.print(Text(f"{left_out} combinations of victim and attack do not apply (skipped.csv says why)"))
+        console.print(Text(f"{left_out} combinations of victim and attack were skipped (skipped.csv says why)"))
     _print_claims(console, rows)
     for warning in corpus_warnings(ordered, names):
         console.print(Text(f"warning: {warning}"))
@@ -125,6 +133,20 @@ def save_picture(path: Path, run: Run, records: Sequence[Record]) -> None:
         write_file(path, console.export_svg(title=f"leakboard run {run.suite.name}"))
 
 
+def print_table(console: Console, table: Table) -> None:
+    """Print a table; in a narrow terminal its first column shrinks to `FIRST_WIDTH`, then the others wrap."""
+    unlimited = console.options.update(max_width=10_000)
+    excess = console.measure(table, options=unlimited).maximum - console.width
+    if excess > 0:
+        first, *others = table.columns
+        natural = max(console.measure(content, options=unlimited).maximum for content in (first.header, *first.cells))
+        first.width = max(min(natural, FIRST_WIDTH), natural - excess)
+        if first.width > natural - excess:
+            for column in others:
+                column.no_wrap, column.overflow = False, "fold"
+    console.print(table)
+
+
 def rich_table(shown: Sequence[Column], rows: Sequence[Row], title: str = "") -> Table:
     """Return rows as a table of the terminal, without the columns that have nothing to show."""
     kept = filled(shown, rows)
@@ -152,11 +174,12 @@ def _cell(column: Column, row: Row) -> Text:
     return Text(f"{shown.text} [{shown.small}]" if shown.text and shown.small else shown.text)
 
 
-def _leaderboard_table(dataset: str, rows: Sequence[Row]) -> Table:
+def _leaderboard_table(
+    dataset: str, rows: Sequence[Row], of_victim: Sequence[Column], of_attack: Sequence[Column]
+) -> Table:
     """Return one dataset's rows beneath their victims; columns about the victim are in the victim's line."""
     table = _new_table(dataset)
     table.add_column("victim\n  attack (attack_metric)\n    secret", overflow="fold")
-    of_victim, of_attack = (filled(columns(name, threats_of(rows)), rows) for name in (VICTIM, ATTACK))
     for column in (*of_victim, *of_attack):
         table.add_column(_head(column), no_wrap=True, justify="right")
     means = [row for row in rows if not row.get("secret")]
@@ -193,13 +216,17 @@ def _print_remarks(console: Console, rows: Sequence[Row]) -> None:
         console.print(Text(f"* {remark} ({count} {'row' if count == 1 else 'rows'})"))
 
 
-def _print_without_vectors(console: Console, rows: Sequence[Row]) -> None:
-    """Print the privacy that guessers without the vectors leave: the same for all victims of a dataset."""
-    known = {row["secrets"]: row for row in rows if row.get("privacy_text_classifier") is not None}
-    if known:
-        shown = columns("console: datasets")
-        console.print(rich_table(shown, list(known.values()), "without the vectors"))
-        _print_legend(console, shown[1:])
+def _print_without_vectors(console: Console, rows: Sequence[Row]) -> list[Column]:
+    """Print the privacy that guessers without the vectors leave, and return the printed columns of numbers.
+
+    It is the same for all victims of a dataset.
+    """
+    known = list({row["secrets"]: row for row in rows if row.get("privacy_text_classifier") is not None}.values())
+    if not known:
+        return []
+    shown = columns("console: datasets")
+    print_table(console, rich_table(shown, known, "without the vectors"))
+    return filled(shown[1:], known)
 
 
 def _print_claims(console: Console, rows: Sequence[Row]) -> None:
@@ -214,7 +241,7 @@ def _print_claims(console: Console, rows: Sequence[Row]) -> None:
     if len({dataset for dataset, *_ in claims}) > 1:
         claims = {key: {**row, "victim": f"{row['dataset']} / {row['victim']}"} for key, row in claims.items()}
     shown = columns("console: claims")
-    console.print(rich_table(shown, list(claims.values()), "three epsilons of one release"))
+    print_table(console, rich_table(shown, list(claims.values()), "three epsilons of one release"))
     _print_legend(console, [column for column in shown if column.note])
 
 
@@ -241,7 +268,7 @@ def print_comparison(console: Console, run: Run) -> None:
         if len(measured) > MAX_COMPARED:
             console.print(Text(_summed_up(measured)))
         else:
-            console.print(rich_table(columns("page: comparison"), measured))
+            print_table(console, rich_table(columns("page: comparison"), measured))
     if by_source:
         console.print(Text(f"\nall differences from published numbers: {path}"), style="dim")
 

@@ -13,6 +13,7 @@ from leakboard.cli.screen import screen
 from leakboard.errors import RequestError
 
 if TYPE_CHECKING:
+    from leakboard.board.schema import Row
     from leakboard.data.readers.vector_databases import Source
 
 
@@ -31,7 +32,7 @@ def evaluate(
 ) -> None:
     """Attack the vectors of a table's rows, without any YAML; the suite that it ran is printed and kept."""
     from leakboard.api.own_vectors import as_yaml, run_kept, suite_of
-    from leakboard.cli.console import rich_table
+    from leakboard.cli.console import print_table, rich_table
     from leakboard.data.readers.tabular import expand
     from leakboard.data.readers.vector_databases import source
 
@@ -44,7 +45,8 @@ def evaluate(
     report = run_kept(suite, out)
     console = screen()
     console.print(report.summary, markup=False, highlight=False, soft_wrap=True)
-    console.print(rich_table(*report.short_table()))
+    columns, rows = report.short_table()
+    print_table(console, rich_table(columns, _with_means_named(rows)))
     console.print(f"\nthe suite, kept in {out / 'suite.yaml'}:\n", markup=False, highlight=False, soft_wrap=True)
     console.print(as_yaml(suite), markup=False, highlight=False, soft_wrap=True)
     statuses = {record.status for record in report.records}
@@ -57,6 +59,16 @@ def audit(**options: Any) -> None:
     """Call `evaluate`, as it is named from 0.1.0 on; this name goes in 0.2.0."""
     typer.echo("`audit` is called `evaluate` now; the name `audit` goes in 0.2.0", err=True)
     evaluate(**options)
+
+
+def _with_means_named(rows: Sequence[Row]) -> list[Row]:
+    """Return rows with ``(mean)`` as the secret of a row that averages over secrets with rows of their own."""
+
+    def attack_of(row: Row) -> tuple[str, ...]:
+        return row["dataset"], row["victim"], row["attack"]
+
+    averaged = {attack_of(row) for row in rows if row.get("secret")}
+    return [{**row, "secret": row.get("secret") or ("(mean)" if attack_of(row) in averaged else "")} for row in rows]
 
 
 def _located(option: str, pattern: str, sources: Sequence[Source]) -> str:

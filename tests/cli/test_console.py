@@ -1,0 +1,58 @@
+"""Test the printed leaderboard: its width, its legend, and the options and rows that it names."""
+
+import dataclasses
+import io
+from types import SimpleNamespace
+
+import pytest
+from made_records import record, scored, without_result
+from rich.console import Console
+
+from leakboard.cli.console import print_leaderboard
+from leakboard.cli.evaluate import _with_means_named
+from leakboard.suite.names import Names
+
+VICTIMS = ("TF-IDF", "Word2Vec (vector_size=16)", "DPNR, as released, after training (epsilon=0.05)")
+
+
+def printed(records, width=400, names=None):
+    """Return what is printed of a run in a terminal of this width."""
+    console = Console(file=io.StringIO(), width=width)
+    suite = SimpleNamespace(name="made", names=names or Names(), file=SimpleNamespace(description=""))
+    print_leaderboard(console, SimpleNamespace(suite=suite), records)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("width", [80, 400])
+def test_every_name_is_seen_and_no_number_is_cut(width):
+    """Names may be wrapped at blanks; the first column has at least 24 characters."""
+    out = printed([scored(0, 0.7, victim=victim) for victim in VICTIMS], width)
+    assert max(map(len, out.splitlines())) <= width
+    first_column = " ".join(line[:26].strip() for line in out.splitlines()) if width == 80 else out
+    assert [victim for victim in VICTIMS if victim not in first_column] == []
+    assert all(number in out for number in ("0.700", "0.300", "0.800"))
+    assert "\N{HORIZONTAL ELLIPSIS}" not in out
+
+
+def test_the_legend_explains_each_printed_column_once():
+    out = printed([scored(0, 0.7), dataclasses.replace(scored(0, 0.7), dataset="others", key="others")])
+    legend = [line.partition(":")[0] for line in out.splitlines()]
+    assert legend.count("privacy_best_constant") == legend.count("privacy_text_classifier") == 1
+    assert "privacy_bayes" not in out
+
+
+def test_options_are_listed_only_of_plugins_with_a_row():
+    names = Names(common={"guesser": "portfolio=ensemble", "absent": "portfolio=mlp"})
+    out = printed(
+        [record("encoder", "guesser(k=3)"), without_result("skipped", "no words", attack="absent")], 400, names
+    )
+    assert "every guesser: portfolio=ensemble" in out
+    assert "every absent" not in out
+    assert "1 combinations of victim and attack were skipped" in out
+
+
+def test_the_row_of_a_mean_is_named_in_the_table_of_evaluate():
+    key = {"dataset": "data", "victim": "encoder"}
+    rows = [{**key, "attack": "guesser", "secret": secret} for secret in ("", "gender", "age")]
+    rows.append({**key, "attack": "words", "secret": ""})
+    assert [row["secret"] for row in _with_means_named(rows)] == ["(mean)", "gender", "age", ""]
