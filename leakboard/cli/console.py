@@ -84,7 +84,8 @@ def print_leaderboard(console: Console, run: Run, records: Sequence[Record]) -> 
         explained |= {column.name: column for column in (*of_victim, *of_attack, *baselines)}
     _print_legend(console, list(explained.values()))
     if left_out := len(skipped(ordered)):
-        console.print(Text(f"{left_out} combinations of victim and attack were skipped (skipped.csv says why)"))
+        combinations, verb = ("combination", "was") if left_out == 1 else ("combinations", "were")
+        console.print(Text(f"{left_out} {combinations} of victim and attack {verb} skipped (skipped.csv says why)"))
     _print_claims(console, rows)
     for warning in corpus_warnings(ordered, names):
         console.print(Text(f"warning: {warning}"))

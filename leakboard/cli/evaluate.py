@@ -45,8 +45,8 @@ def evaluate(
     report = run_kept(suite, out)
     console = screen()
     console.print(report.summary, markup=False, highlight=False, soft_wrap=True)
-    columns, rows = report.short_table()
-    print_table(console, rich_table(columns, _with_means_named(rows)))
+    shown, results = report.short_table()
+    print_table(console, rich_table(shown, _with_means_named(results)))
     console.print(f"\nthe suite, kept in {out / 'suite.yaml'}:\n", markup=False, highlight=False, soft_wrap=True)
     console.print(as_yaml(suite), markup=False, highlight=False, soft_wrap=True)
     statuses = {record.status for record in report.records}

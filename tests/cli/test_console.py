@@ -43,12 +43,11 @@ def test_the_legend_explains_each_printed_column_once():
 
 def test_options_are_listed_only_of_plugins_with_a_row():
     names = Names(common={"guesser": "portfolio=ensemble", "absent": "portfolio=mlp"})
-    out = printed(
-        [record("encoder", "guesser(k=3)"), without_result("skipped", "no words", attack="absent")], 400, names
-    )
+    skipped = without_result("skipped", "no words", attack="absent")
+    out = printed([record("encoder", "guesser(k=3)"), skipped], names=names)
     assert "every guesser: portfolio=ensemble" in out
     assert "every absent" not in out
-    assert "1 combinations of victim and attack were skipped" in out
+    assert "1 combination of victim and attack was skipped" in out
 
 
 def test_the_row_of_a_mean_is_named_in_the_table_of_evaluate():
