@@ -5,11 +5,12 @@ import io
 from types import SimpleNamespace
 
 import pytest
-from made_records import record, scored, without_result
+from made_records import record, scored, with_metrics, without_result
 from rich.console import Console
 
 from leakboard.cli.console import print_leaderboard
 from leakboard.cli.evaluate import _with_means_named
+from leakboard.metrics.measures import Metric
 from leakboard.suite.names import Names
 
 VICTIMS = ("TF-IDF", "Word2Vec (vector_size=16)", "DPNR, as released, after training (epsilon=0.05)")
@@ -26,11 +27,14 @@ def printed(records, width=400, names=None):
 @pytest.mark.parametrize("width", [80, 400])
 def test_every_name_is_seen_and_no_number_is_cut(width):
     """Names may be wrapped at blanks; the first column has at least 24 characters."""
-    out = printed([scored(0, 0.7, victim=victim) for victim in VICTIMS], width)
+    gap = [Metric("task_accuracy", share, "gender", group, n=20) for share, group in ((0.6, "female"), (0.9, "male"))]
+    gap.append(Metric("task_gap", 0.3, "gender", "male", 0.1, 0.5, 20))
+    records = [with_metrics(scored(seed, 0.7, victim=victim), *gap) for victim in VICTIMS for seed in (0, 1)]
+    out = printed(records, width)
     assert max(map(len, out.splitlines())) <= width
     first_column = " ".join(line[:26].strip() for line in out.splitlines()) if width == 80 else out
     assert [victim for victim in VICTIMS if victim not in first_column] == []
-    assert all(number in out for number in ("0.700", "0.300", "0.800"))
+    assert all(number in out for number in ("0.700", "0.300", "0.850"))
     assert "\N{HORIZONTAL ELLIPSIS}" not in out
 
 
