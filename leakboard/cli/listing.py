@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
 from pathlib import Path
 
 from rich.console import Console
@@ -24,27 +23,16 @@ def print_list(console: Console, registry: Registry, kind: str) -> None:
     table = Table("name", "what it is", title=kind, title_justify="left", box=None, pad_edge=False)
     table.add_column("availability", overflow="fold")  # an address must stay whole
     plugins = registry.listings(kind) if kind != "suites" else ()
-    rows = [(item.name, _plain(item.summary), _availability(registry.availability(item))) for item in plugins]
+    rows = [(item.name, _plain(item.summary), registry.availability(item)) for item in plugins]
     for row in rows if kind != "suites" else _suites():
         table.add_row(*map(Text, row))
     console.print(table)
     console.print()
 
 
-def _availability(text: str) -> str:
-    """Return an availability that does not call a file missing if its first use fetches it."""
-    return re.sub(r"\bmissing( [^:]*)?: fetched ", r"not fetched yet:\1 ", text)
-
-
 def _plain(text: str) -> str:
     """Return a docstring without the double backticks around code."""
     return text.replace("``", "`")
-
-
-def _range(allowed: str) -> str:
-    """Return the values that an option allows, with a range in words."""
-    closed = re.sub(r">= (\S+) <= (\S+)", r"from \1 to \2", allowed)
-    return re.sub(r"(>=? \S+) (<=? )", r"\1 and \2", closed)
 
 
 def _suites() -> list[tuple[str, str, str]]:
@@ -117,6 +105,5 @@ def print_plugin(console: Console, name: str, plugin: type) -> None:
     console.print()
     table = Table("option", "allowed", "default", "what it does", box=None, pad_edge=False)
     for option in options.describe(plugin):
-        parts = option.name, _range(option.allowed), option.default, _plain(option.text)
-        table.add_row(*map(Text, parts))
+        table.add_row(*(Text(part) for part in (option.name, option.allowed, option.default, _plain(option.text))))
     console.print(table)

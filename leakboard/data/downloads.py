@@ -127,7 +127,7 @@ def availability(files: Sequence[PublicFile]) -> str:
     if not missing:
         return "there"
     first = missing[0]
-    names = f"missing {', '.join(file.name for file in missing)}" if len(files) > 1 else "missing"
+    names = f" {', '.join(file.name for file in missing)}" if len(files) > 1 else ""
     if first.by_hand:
-        return f"{names}: {first.how}"
-    return f"{names}: fetched from {urlsplit(first.url).hostname} when first used; elsewhere {first.how}"
+        return f"missing{names}: {first.how}"
+    return f"not fetched yet{names}: from {urlsplit(first.url).hostname} when first used; without internet, {first.how}"

@@ -280,4 +280,7 @@ def _allowed(entry: Mapping[str, Any]) -> str:
     if "const" in entry:
         return str(entry["const"])
     kind = "list of " + _allowed(entry["items"]) if entry.get("type") == "array" else str(entry.get("type", "mapping"))
-    return " ".join([kind, *(f"{sign} {entry[key]}" for key, sign in _RANGES.items() if key in entry)])
+    if "minimum" in entry and "maximum" in entry:
+        return f"{kind} from {entry['minimum']} to {entry['maximum']}"
+    limits = [f"{sign} {entry[key]}" for key, sign in _RANGES.items() if key in entry]
+    return f"{kind} {' and '.join(limits)}".rstrip()

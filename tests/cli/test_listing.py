@@ -1,11 +1,4 @@
-"""Test which attacks meet which victims in the output of `list` and `show`, and how both word ranges and files.
-
-A file that the first use fetches is not called missing.
-"""
-
-import pytest
-
-from leakboard.cli import listing
+"""Test which attacks meet which victims in the output of `list` and `show`."""
 
 
 def row_of(out, attack):
@@ -43,31 +36,6 @@ def test_a_broken_plugin_meets_no_victim_and_breaks_no_list(output_of, tmp_path)
     path.write_text('"""Odd."""\n\nfrom leakboard.suite.options import attack\n\n\n@attack\nclass Odd:\n    pass\n')
     out = output_of("list", "--plugin", path)
     assert "\nodd " not in out.partition("which attacks meet which victims")[2]
-
-
-@pytest.mark.parametrize(
-    ("allowed", "shown"),
-    [
-        ("integer >= 5 <= 16", "integer from 5 to 16"),
-        ("number > 0 < 1 | null", "number > 0 and < 1 | null"),
-        ("integer >= 1", "integer >= 1"),
-    ],
-)
-def test_a_range_is_shown_in_words(allowed, shown):
-    assert listing._range(allowed) == shown
-
-
-@pytest.mark.parametrize(
-    ("availability", "shown"),
-    [
-        ("missing: fetched from a.org when first used", "not fetched yet: from a.org when first used"),
-        ("missing b.txt, c.txt: fetched from a.org", "not fetched yet: b.txt, c.txt from a.org"),
-        ("missing: get it from a.org", "missing: get it from a.org"),
-        ("there", "there"),
-    ],
-)
-def test_only_files_that_a_reader_must_get_are_called_missing(availability, shown):
-    assert listing._availability(availability) == shown
 
 
 def test_show_prints_no_double_backticks(output_of):

@@ -81,7 +81,7 @@ class TestDownloads:
         monkeypatch.setenv("LEAKBOARD_DATA", str(tmp_path))
         (tmp_path / "b.txt").touch()
         assert availability(files).startswith(
-            "missing a.txt, c.txt: fetched from 127.0.0.1 when first used; elsewhere put the"
+            "not fetched yet a.txt, c.txt: from 127.0.0.1 when first used; without internet, put the"
         )
         (tmp_path / "a.txt").touch()
         (tmp_path / "c.txt").touch()

@@ -141,4 +141,4 @@ class TestAgNewsspace:
     def test_a_missing_file(self, data, tagged):
         message = refused(AgNewsspace().fingerprint)
         assert message.startswith("http://groups.di.unipi.it/~gulli/newsspace200.xml.bz: cannot be fetched")
-        assert AgNewsspace.availability().startswith("missing: fetched from groups.di.unipi.it when first used")
+        assert AgNewsspace.availability().startswith("not fetched yet: from groups.di.unipi.it when first used")

@@ -185,7 +185,7 @@ class TestBlogAuthorship:
 
     def test_a_missing_file_and_an_unknown_option(self):
         assert "https://u.cs.biu.ac.il/~koppel/blogs/blogs.zip: cannot be fetched" in refused(load_blogs().load)
-        assert BlogAuthorship.availability().startswith("missing: fetched from u.cs.biu.ac.il")
+        assert BlogAuthorship.availability().startswith("not fetched yet: from u.cs.biu.ac.il")
         message = refused(lambda: build(BlogAuthorship, {"dominance": 1.0}, "suite"))
         assert message.startswith("suite.dominance: 1.0 is not allowed")
 

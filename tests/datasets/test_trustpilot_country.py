@@ -193,12 +193,12 @@ class TestTrustpilot:
 
     def test_missing_and_present_files(self, data):
         assert TrustpilotCountry.availability().startswith(
-            "missing denmark.auto-adjusted_gender.NUTS-regions.jsonl.zip, france"
+            "not fetched yet denmark.auto-adjusted_gender.NUTS-regions.jsonl.zip, france"
         )
         message = refused(TrustpilotCountry(country="us").load)
         assert "WWW2015/data/united_states.auto-adjusted_gender.geocoded.jsonl.zip: cannot be fetched" in message
         path = write_users(data, USERS)
-        assert TrustpilotCountry.availability().startswith("missing france")
+        assert TrustpilotCountry.availability().startswith("not fetched yet france")
         checksum = hashlib.sha256(path.read_bytes()).hexdigest()
         assert TrustpilotCountry(country="denmark").fingerprint() == f"sha256:{checksum}"
 

@@ -131,7 +131,7 @@ def test_a_description_has_type_range_default_and_text():
         "1.0",
         "Scale of the noise, in nats.",
     )
-    assert described["layers"].allowed == "integer >= 1 <= 12"
+    assert described["layers"].allowed == "integer from 1 to 12"
     assert (described["words"].allowed, described["words"].default) == ("list of string", "[]")
     assert (described["path"].allowed, described["path"].default) == ("string | null", "null")
     assert describe(Demanding)[0].default == "required"
