@@ -102,7 +102,7 @@ class PublicFile:
         if not _network.get():
             if cached := self.local_path():
                 return cached
-            raise RequestError(f"{self.folder}/{self.name} is not here: `run` fetches it; elsewhere {self.how}")
+            raise RequestError(f"{self.folder}/{self.name} is not here: `run` fetches it; without internet, {self.how}")
         try:
             return Path(pooch.retrieve(self.url, expected, fname=self.name, path=self._cache, progressbar=True))
         except Exception as error:  # pooch passes on whatever its transport raises
