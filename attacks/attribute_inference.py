@@ -5,8 +5,8 @@ of texts whose secrets the attacker knows. Here an ensemble of classifiers guess
 the papers' attacker. It is not membership inference: it says nothing about who was in the training data.
 """
 
-from leakboard.attacks._portfolio.options import PortfolioAttack
 from leakboard.attacks._portfolio.portfolio import FittedPortfolio, fit_portfolio
+from leakboard.attacks._portfolio.portfolio_options import PortfolioAttack
 from leakboard.suite.options import attack
 from leakboard.threats.secrets import SecretsView
 

@@ -10,8 +10,8 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from leakboard.attacks._portfolio.options import PortfolioAttack
 from leakboard.attacks._portfolio.portfolio import FittedPortfolio, fit_portfolio
+from leakboard.attacks._portfolio.portfolio_options import PortfolioAttack
 from leakboard.suite.options import attack
 from leakboard.threats.secrets import SecretsView
 

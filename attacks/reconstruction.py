@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field
 
-from leakboard.attacks._portfolio.inputs import Scaling
-from leakboard.attacks._reading.vocabulary import Vocabulary, standardised_vectors
+from leakboard.attacks._portfolio.vector_inputs import Scaling
+from leakboard.attacks._reading.known_words import Vocabulary, standardised_vectors
 from leakboard.data.tokens import words
 from leakboard.interfaces import Floats
 from leakboard.randomness import seeded

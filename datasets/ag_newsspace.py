@@ -27,8 +27,8 @@ from leakboard.data.corpora import build_corpus, divide
 from leakboard.data.downloads import PublicFile, availability
 from leakboard.data.readers.archives import open_bytes
 from leakboard.datasets._preparation.persons import choose_and_keep, identity, tagger, with_persons
-from leakboard.datasets._preparation.sampling import UnderHalf
-from leakboard.datasets._published.files import first_present
+from leakboard.datasets._preparation.random_rows import UnderHalf
+from leakboard.datasets._published.local_files import first_present
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Dataset
 from leakboard.logs import log_progress

@@ -27,9 +27,9 @@ from pydantic import Field
 from leakboard.data.corpora import build_corpus, count_rows, divide
 from leakboard.data.downloads import PublicFile
 from leakboard.data.readers.archives import read_members
-from leakboard.datasets._preparation.sampling import UnderHalf
+from leakboard.datasets._preparation.random_rows import UnderHalf
 from leakboard.datasets._preparation.topics import TopicModel
-from leakboard.datasets._published.files import ZipOrFolder
+from leakboard.datasets._published.local_files import ZipOrFolder
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Dataset, Secret
 from leakboard.logs import log_progress

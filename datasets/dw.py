@@ -24,7 +24,7 @@ from leakboard.data.downloads import PublicFile
 from leakboard.data.readers.archives import read_members
 from leakboard.data.readers.tabular import clean_text
 from leakboard.datasets._preparation.persons import choose_and_keep, identity, tagger, with_persons
-from leakboard.datasets._published.files import ZipOrFolder
+from leakboard.datasets._published.local_files import ZipOrFolder
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Dataset
 from leakboard.suite.options import dataset

@@ -1,7 +1,7 @@
 r"""Reviews written by LeakBoard's own generator from an explicit model, so that the best possible attacker is known.
 
 Task: sentiment (2 classes) or topic (5). Secrets: gender and age of the author, and the presence of five invented
-persons. All numbers of the model are in `_generated_reviews.model`, all words in `_generated_reviews.words`.
+persons. All numbers of the model are in `_generated_reviews.model`, all words in `_generated_reviews.word_lists`.
 
 The model, with leak strength λ = ``leak``. Gender g and age a are drawn once for each user. Sentiment s, topic t and
 the presence e_j of each person j are drawn once for each text. All are independent and uniform, except that
@@ -45,7 +45,7 @@ from pydantic import Field
 
 from leakboard.data.corpora import POSTERIOR, build_corpus, divide
 from leakboard.datasets._generated_reviews.model import SHAPE, draw, posteriors, write_texts
-from leakboard.datasets._generated_reviews.words import AGES, ENTITIES, GENDERS, SENTIMENTS, TOPICS
+from leakboard.datasets._generated_reviews.word_lists import AGES, ENTITIES, GENDERS, SENTIMENTS, TOPICS
 from leakboard.interfaces import Corpus, Dataset, Secret
 from leakboard.randomness import derived_seed, stream
 from leakboard.suite.options import dataset

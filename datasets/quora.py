@@ -18,8 +18,8 @@ from typing import Literal
 
 from leakboard.data.corpora import build_corpus
 from leakboard.data.downloads import PublicFile, availability
-from leakboard.data.readers.tabular import OnBadRows, Row, clean_text, read_rows
-from leakboard.datasets._preparation.sampling import DrawnSplits, SampleShare, Seed, sample
+from leakboard.data.readers.tabular import InputRow, OnBadRows, clean_text, read_rows
+from leakboard.datasets._preparation.random_rows import DrawnSplits, SampleShare, Seed, sample
 from leakboard.interfaces import Corpus
 from leakboard.suite.options import dataset
 
@@ -77,7 +77,7 @@ class Quora(DrawnSplits):
         }
         return build_corpus("quora", splits, (), None, checks)
 
-    def _clean(self, row: Row) -> Row:
+    def _clean(self, row: InputRow) -> InputRow:
         """Return the question; a blank one becomes empty, to be counted and left out later."""
         question = row[self.column]
         return {"text": clean_text(question, self.column) if question.strip() else ""}

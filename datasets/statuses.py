@@ -21,8 +21,8 @@ from typing import Literal
 
 from leakboard.data.corpora import build_corpus, count_rows
 from leakboard.data.downloads import PublicFile, availability
-from leakboard.data.readers.tabular import OnBadRows, Row, clean_category, clean_text, read_rows
-from leakboard.datasets._preparation.sampling import DrawnSplits, SplitShare
+from leakboard.data.readers.tabular import InputRow, OnBadRows, clean_category, clean_text, read_rows
+from leakboard.datasets._preparation.random_rows import DrawnSplits, SplitShare
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Secret
 from leakboard.suite.options import dataset
@@ -99,9 +99,9 @@ class Statuses(DrawnSplits):
         return build_corpus("statuses", splits, secrets, VALUES if self.task else None, checks, numeric_targets=targets)
 
 
-def _clean(row: Row) -> Row:
+def _clean(row: InputRow) -> InputRow:
     """Return the author of a row with all lines, scores and classes."""
-    clean: Row = {"user": clean_category(row["AUTHID"], "AUTHID")}
+    clean: InputRow = {"user": clean_category(row["AUTHID"], "AUTHID")}
     clean["text"] = re.split(r"\r?\n", clean_text(row["STATUS"], "STATUS"))
     for trait, (ending, yes, no) in TRAITS.items():
         codes = {no: 0, yes: 1, "n": 0, "y": 1}

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from leakboard.data.classes import check_names, check_secret, encode, encode_bins
 from leakboard.data.corpora import SPLITS, build_corpus, count_rows, divide, draw_from_train, drop_copies
-from leakboard.data.readers.tabular import Row, Rows, clean_category, clean_text, expand, read_rows
+from leakboard.data.readers.tabular import InputRow, Rows, clean_category, clean_text, expand, read_rows
 from leakboard.data.readers.vector_databases import source_checksum
 from leakboard.errors import RequestError, nearest
 from leakboard.interfaces import Corpus, Dataset, Secret
@@ -143,8 +143,8 @@ class Table(Dataset):
                 raise RequestError(f"table: bins: {column}: {edges} is not allowed: finite numbers that increase")
         return [column for column in named if column]
 
-    def _clean(self, row: Row) -> Row:
-        clean: Row = {}
+    def _clean(self, row: InputRow) -> InputRow:
+        clean: InputRow = {}
         if self.text:
             clean["text"] = clean_text(row[self.text], self.text)
         if self.id:

@@ -16,9 +16,9 @@ from typing import Literal
 
 from leakboard.data.corpora import build_corpus
 from leakboard.data.downloads import PublicFile, availability
-from leakboard.data.readers.tabular import OnBadRows, Row, clean_text, read_lines
+from leakboard.data.readers.tabular import InputRow, OnBadRows, clean_text, read_lines
 from leakboard.data.tokens import words
-from leakboard.datasets._preparation.sampling import DrawnSplits
+from leakboard.datasets._preparation.random_rows import DrawnSplits
 from leakboard.interfaces import Corpus
 from leakboard.suite.options import dataset
 
@@ -59,7 +59,7 @@ class Tatoeba(DrawnSplits):
         }
         return build_corpus("tatoeba", self.divide(frame), (), None, checks)
 
-    def _clean(self, line: str) -> Row:
+    def _clean(self, line: str) -> InputRow:
         fields = line.split("\t")
         if len(fields) not in (2, 3):
             raise ValueError(f"{len(fields)} fields, not English, French and perhaps an attribution")

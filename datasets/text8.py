@@ -17,7 +17,7 @@ from pydantic import Field
 from leakboard.data.corpora import build_corpus
 from leakboard.data.downloads import PublicFile, availability
 from leakboard.data.readers.archives import open_bytes
-from leakboard.datasets._preparation.sampling import DrawnSplits
+from leakboard.datasets._preparation.random_rows import DrawnSplits
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus
 from leakboard.suite.options import dataset

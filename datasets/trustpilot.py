@@ -15,7 +15,7 @@ from pydantic import Field
 
 from leakboard.data.corpora import build_corpus, count_rows, draw_from_train, drop_copies
 from leakboard.data.downloads import PublicFile, availability
-from leakboard.data.readers.tabular import Row, clean_category, clean_text, read_rows
+from leakboard.data.readers.tabular import InputRow, clean_category, clean_text, read_rows
 from leakboard.datasets._preparation.topics import TopicModel
 from leakboard.interfaces import Corpus, Dataset, Secret
 from leakboard.suite.options import dataset
@@ -98,7 +98,7 @@ def _file(language: str, split: str) -> PublicFile:
     return PublicFile("trustpilot", f"{language}_{split}.csv", url, CHECKSUMS[language][split])
 
 
-def _clean(row: Row) -> Row:
+def _clean(row: InputRow) -> InputRow:
     """Return text, gender, age group, and whether the review is kept: it has words and an author in an age group."""
     gender, age = clean_category(row["gender"], "gender"), clean_category(row["age"], "age")
     if gender not in GENDERS or not age.isdecimal():

@@ -28,9 +28,9 @@ from pydantic import Field
 from leakboard.data.corpora import build_corpus, divide
 from leakboard.data.downloads import PublicFile, availability
 from leakboard.data.readers.archives import members
-from leakboard.data.readers.tabular import OnBadRows, Row, clean_category, clean_text, read_lines
-from leakboard.datasets._preparation.sampling import UnderHalf
-from leakboard.datasets._published.files import first_present
+from leakboard.data.readers.tabular import InputRow, OnBadRows, clean_category, clean_text, read_lines
+from leakboard.datasets._preparation.random_rows import UnderHalf
+from leakboard.datasets._published.local_files import first_present
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Dataset, Secret
 from leakboard.suite.options import dataset
@@ -137,7 +137,7 @@ def _repeated(users: pd.DataFrame) -> pd.Series:
     return kept.duplicated().reindex(users.index, fill_value=False)
 
 
-def _read(line: str) -> Row:
+def _read(line: str) -> InputRow:
     """Return a user's first review: text, label, gender, age group, user, and whether the age is implausible.
 
     ``dropped`` is the reason to leave the user out; empty: the user is kept.

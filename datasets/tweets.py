@@ -15,8 +15,8 @@ from pydantic import Field
 
 from leakboard.data.corpora import build_corpus
 from leakboard.data.downloads import PublicFile, availability
-from leakboard.data.readers.tabular import OnBadRows, Row, clean_text, read_lines
-from leakboard.datasets._preparation.sampling import DrawnSplits, SampleShare, Seed, sample
+from leakboard.data.readers.tabular import InputRow, OnBadRows, clean_text, read_lines
+from leakboard.datasets._preparation.random_rows import DrawnSplits, SampleShare, Seed, sample
 from leakboard.interfaces import Corpus
 from leakboard.suite.options import dataset
 
@@ -60,6 +60,6 @@ class Tweets(DrawnSplits):
         checks = {"source_rows": read.total, "sampled_rows": len(drawn), "dropped_rows": read.dropped}
         return build_corpus("tweets", self.divide(drawn), (), None, checks)
 
-    def _clean(self, line: str) -> Row:
+    def _clean(self, line: str) -> InputRow:
         tweet = clean_text(line, "tweet")
         return {"text": tweet if self.max_words is None else " ".join(tweet.split()[: self.max_words])}

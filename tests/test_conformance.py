@@ -8,7 +8,7 @@ import pytest
 
 from leakboard.conformance.subjects import Group
 from leakboard.conformance.suite import examine, promises_of
-from leakboard.suite.registry import KINDS, Registry
+from leakboard.suite.registry import FOLDERS, Registry
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 PROXIES = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
@@ -20,7 +20,7 @@ ENVIRONMENT = PROXIES | {
 }
 """No network; public files only if they are on this computer."""
 REGISTRY = Registry()
-LISTINGS = [listing for kind in KINDS for listing in REGISTRY.listings(kind)]
+LISTINGS = [listing for kind in FOLDERS for listing in REGISTRY.listings(kind)]
 NAMES = [f"{listing.kind}/{listing.name}" for listing in LISTINGS]
 
 

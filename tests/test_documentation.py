@@ -18,7 +18,7 @@ from leakboard.execution.engines import InProcess
 from leakboard.pipeline import runner
 from leakboard.suite import options
 from leakboard.suite.keys import SuiteFile
-from leakboard.suite.registry import KINDS, Registry
+from leakboard.suite.registry import FOLDERS, Registry
 from leakboard.suite.suites import suite_names
 
 DOCS = ROOT / "docs"
@@ -158,7 +158,7 @@ class TestSite:
 
     def test_the_reference_has_every_plugin_and_option(self, built):
         registry = Registry([])
-        for kind in KINDS:
+        for kind in FOLDERS:
             page = html.unescape((built / "reference" / f"{kind}.html").read_text("utf-8"))
             for listing in registry.listings(kind):
                 section = page.partition(f'<h2 id="{listing.name}">')[2].partition("<h2")[0]

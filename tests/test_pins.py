@@ -34,7 +34,7 @@ from leakboard.randomness import Streams
 from leakboard.suite import revisions
 from leakboard.suite.code import revision
 from leakboard.suite.options import always_named, describe
-from leakboard.suite.registry import KINDS, Registry
+from leakboard.suite.registry import FOLDERS, Registry
 from leakboard.threats.threat import known_threats, threat_named
 from leakboard.victims.embedding_bag import EmbeddingBag
 
@@ -195,7 +195,7 @@ def _called(tree):
     return {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
 
 
-PLUGINS = [(kind, listing.name) for kind in KINDS for listing in Registry().listings(kind)]
+PLUGINS = [(kind, listing.name) for kind in FOLDERS for listing in Registry().listings(kind)]
 
 
 @pytest.mark.parametrize(("kind", "name"), PLUGINS, ids=lambda part: part)

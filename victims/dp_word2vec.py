@@ -49,8 +49,8 @@ from leakboard.claims import TrainingUnit
 from leakboard.errors import RequestError
 from leakboard.privacy.mechanisms.textbook import Positive
 from leakboard.suite.options import field_names, victim
-from leakboard.victims._private_word2vec.recipe import EXAMPLE, MIN_NOISE_MULTIPLIER, Epsilons, PrivateSkipGram
-from leakboard.victims._private_word2vec.training import Plan
+from leakboard.victims._private_word2vec.private_recipe import EXAMPLE, MIN_NOISE_MULTIPLIER, Epsilons, PrivateSkipGram
+from leakboard.victims._private_word2vec.private_training import Plan
 
 
 @victim(revision=1)

@@ -50,8 +50,8 @@ from leakboard.models.skip_gram.noisy_tables import Descent
 from leakboard.models.skip_gram.sampling import PaperAccounting, SequentialBatches
 from leakboard.privacy.accounting.training_budget import TrainingBudget
 from leakboard.suite.options import victim
-from leakboard.victims._private_word2vec.recipe import EXAMPLE, MIN_NOISE_MULTIPLIER, Epsilons, PrivateSkipGram
-from leakboard.victims._private_word2vec.training import Plan
+from leakboard.victims._private_word2vec.private_recipe import EXAMPLE, MIN_NOISE_MULTIPLIER, Epsilons, PrivateSkipGram
+from leakboard.victims._private_word2vec.private_training import Plan
 from leakboard.victims.dp_word2vec import DPWord2Vec, non_private_recipe
 
 

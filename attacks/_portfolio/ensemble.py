@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leakboard.attacks._portfolio.inputs import Rotated, Scaling
 from leakboard.attacks._portfolio.members import Family, Member, Scores, log_loss
 from leakboard.attacks._portfolio.trainer import Trainer
+from leakboard.attacks._portfolio.vector_inputs import Rotated, Scaling
 from leakboard.interfaces import Floats, Integers
 
 Array = NDArray[np.float64]

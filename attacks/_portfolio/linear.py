@@ -9,8 +9,8 @@ from scipy import linalg, optimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from leakboard.attacks._portfolio.inputs import standardised
 from leakboard.attacks._portfolio.members import Scores, Task, Trained
+from leakboard.attacks._portfolio.vector_inputs import standardised
 from leakboard.interfaces import Floats, Secret
 from leakboard.threats.secrets import KnownTexts
 

@@ -7,8 +7,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leakboard.attacks._portfolio.inputs import Rotated, Scaling
-from leakboard.attacks._portfolio.options import PortfolioAttack
+from leakboard.attacks._portfolio.portfolio_options import PortfolioAttack
+from leakboard.attacks._portfolio.vector_inputs import Rotated, Scaling
 from leakboard.interfaces import Floats, Integers, Secret
 from leakboard.threats.secrets import KnownTexts
 

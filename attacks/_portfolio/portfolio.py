@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from leakboard.attacks._portfolio.ensemble import Ensemble, train_ensemble
-from leakboard.attacks._portfolio.inputs import Inputs, Scaling, plain_scalings, shrinkage
 from leakboard.attacks._portfolio.members import Member, Scores, Task
-from leakboard.attacks._portfolio.options import PortfolioAttack
+from leakboard.attacks._portfolio.portfolio_options import PortfolioAttack
 from leakboard.attacks._portfolio.trainer import Trainer
+from leakboard.attacks._portfolio.vector_inputs import Inputs, Scaling, plain_scalings, shrinkage
 from leakboard.interfaces import Floats
 from leakboard.logs import log_progress
 from leakboard.threats.secrets import KnownTexts, SecretGuesses, SecretsView

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from leakboard.attacks._portfolio.inputs import Rotated, Scaling
 from leakboard.attacks._portfolio.members import Family, Member, Scores, Task, Trained
+from leakboard.attacks._portfolio.vector_inputs import Rotated, Scaling
 from leakboard.errors import RequestError, failure_line
 from leakboard.logs import log_progress
 from leakboard.randomness import seeded

@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from leakboard.datasets._generated_reviews.words import (
+from leakboard.datasets._generated_reviews.word_lists import (
     AGES,
     ANY,
     CLOSING,

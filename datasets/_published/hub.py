@@ -12,8 +12,8 @@ from pydantic import Field
 
 from leakboard.data.corpora import build_corpus, count_rows, draw_from_train, drop_copies
 from leakboard.data.downloads import PublicFile
-from leakboard.data.readers.tabular import OnBadRows, Row, clean_text, read_rows
-from leakboard.datasets._preparation.sampling import Seed, SplitShare
+from leakboard.data.readers.tabular import InputRow, OnBadRows, clean_text, read_rows
+from leakboard.datasets._preparation.random_rows import Seed, SplitShare
 from leakboard.errors import RequestError
 from leakboard.interfaces import Corpus, Dataset
 from leakboard.suite.options import shared
@@ -76,7 +76,7 @@ def load(name: str, files: Mapping[str, PublicFile], labels: Sequence[str], opti
     return build_corpus(name, splits, (), labels, checks)
 
 
-def _clean(row: Row, labels: Sequence[str]) -> Row:
+def _clean(row: InputRow, labels: Sequence[str]) -> InputRow:
     """Return text and label; a blank text becomes empty, to be counted and left out later."""
     if type(row["label"]) is not int or not 0 <= row["label"] < len(labels):
         raise ValueError(f"label is {row['label']!r}; allowed: 0 to {len(labels) - 1}")

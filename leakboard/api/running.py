@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from leakboard.suite.registry import Registry
     from leakboard.suite.suites import Suite
 
-KINDS = ("dataset", "victim", "attack")
-
 
 def run(
     suite: str | Path | Mapping[str, Any],
@@ -102,6 +100,8 @@ def compute(
 
 
 def _only(only: Mapping[str, str | Sequence[str]]) -> dict[str, list[str]]:
+    from leakboard.suite.names import KINDS
+
     for key in only:
         if key not in KINDS:
             raise RequestError(f"only: {key!r} is not one of {', '.join(KINDS)}{nearest(key, KINDS)}")

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from leakboard.errors import RequestError, nearest
-from leakboard.suite.registry import KINDS, Listing, Registry
+from leakboard.suite.registry import FOLDERS, Listing, Registry
 
 
 def chosen_plugins(registry: Registry, kind: str, name: str) -> list[Listing]:
@@ -20,7 +20,7 @@ def chosen_plugins(registry: Registry, kind: str, name: str) -> list[Listing]:
     Raises:
         RequestError: the kind or the name is unknown, or no plugin is named.
     """
-    singular = [plural[:-1] for plural in KINDS]
+    singular = [plural[:-1] for plural in FOLDERS]
     if kind and kind not in singular:
         raise RequestError(f"check: {kind!r} is not one of {', '.join(singular)}{nearest(kind, singular)}")
     if kind:
@@ -29,7 +29,7 @@ def chosen_plugins(registry: Registry, kind: str, name: str) -> list[Listing]:
             raise RequestError(f"check: which {kind}? There are: {names}")
         return [registry.find(f"{kind}s", name, "check")]
     files = {str(path) for path in registry.files}
-    given = {item.origin: item for plural in KINDS for item in registry.listings(plural) if item.origin in files}
+    given = {item.origin: item for plural in FOLDERS for item in registry.listings(plural) if item.origin in files}
     if not given:
         raise RequestError(
             "check: name a plugin, as in `check victim lstm`, or give its file, as in `--plugin mine.py`"

@@ -15,7 +15,7 @@ from leakboard.cli.evaluate import audit, evaluate
 from leakboard.cli.screen import screen
 from leakboard.cli.selection import read_only, read_seeds
 from leakboard.cli.site import site
-from leakboard.cli.stale import stale
+from leakboard.cli.stale_cells import stale
 from leakboard.errors import RequestError, nearest, plain
 
 app = typer.Typer(
@@ -218,9 +218,9 @@ def list_(
 ) -> None:
     """List plugins and suites, whether they can be used, and which attacks apply to which victims."""
     from leakboard.cli.listing import print_list, print_meetings
-    from leakboard.suite.registry import KINDS, Registry
+    from leakboard.suite.registry import FOLDERS, Registry
 
-    kinds = (*KINDS, "suites")
+    kinds = (*FOLDERS, "suites")
     if kind and kind not in kinds:
         raise RequestError(f"list: {kind!r} is not one of {', '.join(kinds)}{nearest(kind, kinds)}")
     registry = Registry(plugin or ())
@@ -238,9 +238,9 @@ def show(
 ) -> None:
     """Show a plugin: its description, its paper, its options with ranges and defaults."""
     from leakboard.cli.listing import print_plugin, what_meets
-    from leakboard.suite.registry import KINDS, BrokenPlugin, Registry
+    from leakboard.suite.registry import FOLDERS, BrokenPlugin, Registry
 
-    singular = [k[:-1] for k in KINDS]
+    singular = [k[:-1] for k in FOLDERS]
     if kind not in singular:
         raise RequestError(f"show: {kind!r} is not one of {', '.join(singular)}{nearest(kind, singular)}")
     registry = Registry(plugin or ())

@@ -10,9 +10,8 @@ from string import Template
 
 from leakboard.errors import RequestError, nearest
 from leakboard.store import write_file
+from leakboard.suite.names import KINDS
 from leakboard.suite.registry import Registry
-
-KINDS = ("dataset", "victim", "attack")
 
 
 def write_plugin(kind: str, name: str, folder: Path) -> list[Path]:

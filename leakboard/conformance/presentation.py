@@ -10,10 +10,10 @@ from leakboard.conformance.values import digest
 from leakboard.suite.code import revision
 from leakboard.suite.form import complaint
 from leakboard.suite.options import as_dict, describe
-from leakboard.suite.registry import KINDS
+from leakboard.suite.registry import FOLDERS
 
 
-@promise(*KINDS, is_required=True)
+@promise(*FOLDERS, is_required=True)
 def is_complete(subject: Subject) -> None:
     """It can be imported, is of its kind, and declares its publications or its threat."""
     if "not installed" in subject.listing.problem:
@@ -22,7 +22,7 @@ def is_complete(subject: Subject) -> None:
     expect(not reason, reason)
 
 
-@promise(*KINDS)
+@promise(*FOLDERS)
 def is_documented(subject: Subject) -> None:
     """Its module begins with a docstring that describes it, and every option has a line of documentation below it."""
     first = (inspect.getdoc(inspect.getmodule(subject.cls)) or "").partition("\n")[0]
@@ -31,13 +31,13 @@ def is_documented(subject: Subject) -> None:
     expect(not undocumented, f"options without a line beneath them: {', '.join(undocumented)}")
 
 
-@promise(*KINDS)
+@promise(*FOLDERS)
 def declares_a_revision(subject: Subject) -> str:
     """It declares the revision of its results; without a revision it can be run, but not published."""
     return "" if revision(subject.cls) else "no revision: it may be run, not published"
 
 
-@promise(*KINDS)
+@promise(*FOLDERS)
 def imports_without_side_effects(subject: Subject) -> None:
     """Importing it writes no file, makes no folder, sets no variable and uses no network."""
     effects, left = subject.group.subprocess_imports
@@ -45,7 +45,7 @@ def imports_without_side_effects(subject: Subject) -> None:
     expect(not left, f"after importing there are files in the home folder: {', '.join(left)}")
 
 
-@promise(*KINDS, is_required=True)
+@promise(*FOLDERS, is_required=True)
 def gives_an_example(subject: Subject) -> None:
     """Its example is of its own class, and the same each time."""
     first, second = subject.plugin, subject.example()

@@ -24,7 +24,7 @@ import leakboard
 from leakboard.errors import RequestError, failure_line, nearest, one_line
 from leakboard.suite.code import file_of, imported
 
-KINDS = ("datasets", "victims", "attacks")
+FOLDERS = ("datasets", "victims", "attacks")
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Registry:
                 )
 
     def _find(self) -> Iterable[Listing]:
-        for kind in KINDS:
+        for kind in FOLDERS:
             for folder in _folders(kind):
                 for path in sorted(folder.glob("*.py")):
                     if not path.stem.startswith("_"):
@@ -79,7 +79,7 @@ class Registry:
                 raise RequestError(f"--plugin {path}: no such file")
             listing = _examine(path, "")
             # The kind of a broken file is unknown: every kind lists it with the reason.
-            yield from [listing] if listing.kind else (replace(listing, kind=kind) for kind in KINDS)
+            yield from [listing] if listing.kind else (replace(listing, kind=kind) for kind in FOLDERS)
 
     def listings(self, kind: str) -> list[Listing]:
         """Return the plugins of a kind, sorted by name; nothing is imported."""
@@ -204,7 +204,7 @@ def _examine(path: Path, kind: str, module: str = "") -> Listing:
     declared = _declared(tree)
     kinds, problem = [declared_kind for declared_kind, _ in declared], ""
     if len(kinds) != 1 or (kind and kinds != [kind]):
-        expected = kind or " or ".join(KINDS)
+        expected = kind or " or ".join(FOLDERS)
         problem = f"declares {len(kinds)} plugin classes ({', '.join(kinds) or 'none'}), not one of {expected}"
     elif missing := _missing_imports(tree):
         problem = f"needs {', '.join(missing)}, not installed"
@@ -222,7 +222,7 @@ def _parsed(path: Path, changed: int, size: int) -> ast.Module:
 
 def _declared(tree: ast.Module) -> list[tuple[str, ast.ClassDef]]:
     """Return the plugin classes of a file, each with its kind, by their decorators."""
-    names = {kind[:-1]: kind for kind in KINDS}
+    names = {kind[:-1]: kind for kind in FOLDERS}
     declared = []
     for node in (node for node in tree.body if isinstance(node, ast.ClassDef)):
         for decorator in (d.func if isinstance(d, ast.Call) else d for d in node.decorator_list):

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from leakboard.attacks._portfolio.inputs import Scaling
 from leakboard.attacks._portfolio.members import Task
 from leakboard.attacks._portfolio.trainer import Trainer
+from leakboard.attacks._portfolio.vector_inputs import Scaling
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.interfaces import Secret, Texts
 from leakboard.threats.secrets import KnownTexts, SecretsView

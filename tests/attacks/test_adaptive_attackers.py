@@ -9,7 +9,7 @@ import pytest
 from planted import GENDER, linear, world
 
 from leakboard.attacks._portfolio import portfolio
-from leakboard.attacks._portfolio.inputs import Scaling, shrinkage
+from leakboard.attacks._portfolio.vector_inputs import Scaling, shrinkage
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.attacks.entity_presence import EntityPresence
 from leakboard.claims import ReleaseClaim

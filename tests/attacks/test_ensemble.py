@@ -12,9 +12,9 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from leakboard.attacks._portfolio import ensemble, neighbours_and_trees, trainer
 from leakboard.attacks._portfolio import linear as linear_families
 from leakboard.attacks._portfolio.ensemble import pooled
-from leakboard.attacks._portfolio.inputs import plain_scalings
 from leakboard.attacks._portfolio.members import log_loss
 from leakboard.attacks._portfolio.trainer import Trainer
+from leakboard.attacks._portfolio.vector_inputs import plain_scalings
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.errors import RequestError
 

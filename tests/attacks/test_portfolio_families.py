@@ -5,7 +5,7 @@ import pytest
 from planted import AGE, GENDER, accuracies, copies, exclusive_or, linear, noise, task_of, trained, world
 
 from leakboard.attacks._portfolio import discriminant, neighbours_and_trees
-from leakboard.attacks._portfolio.inputs import Rotated, Scaling
+from leakboard.attacks._portfolio.vector_inputs import Rotated, Scaling
 from leakboard.interfaces import Secret, Texts
 from leakboard.threats.secrets import KnownTexts
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from leakboard.attacks._reading.known_words import Vocabulary
 from leakboard.attacks._reading.language_model import END, FIRST_UNIT, PADDING, START, UNKNOWN, LanguageModel
-from leakboard.attacks._reading.vocabulary import Vocabulary
 from leakboard.attacks.bag_of_words import BagOfWords
 from leakboard.attacks.reconstruction import Reconstruction
 from leakboard.interfaces import Texts

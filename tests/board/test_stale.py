@@ -8,7 +8,7 @@ from ruamel.yaml import YAML
 
 from leakboard.attacks.dp_audit import DpAudit
 from leakboard.board.stale import NOT_ASKED, UNKNOWN, freshness
-from leakboard.cli import stale as command
+from leakboard.cli import stale_cells as command
 from leakboard.pipeline.records import pack, published_entries
 from leakboard.suite import revisions
 from leakboard.suite.suites import suite_folder

@@ -12,7 +12,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from leakboard.data.corpora import SPLITS, posterior
 from leakboard.datasets._generated_reviews import model as model
-from leakboard.datasets._generated_reviews import words as words
+from leakboard.datasets._generated_reviews import word_lists as words
 from leakboard.datasets.generated_reviews import SECRETS, GeneratedReviews
 
 LONERS = 4000

@@ -10,7 +10,7 @@ import pytest
 from loading import by_row, refused, sizes
 
 from leakboard.datasets import ag_news, quora, text8
-from leakboard.datasets._preparation.sampling import sample
+from leakboard.datasets._preparation.random_rows import sample
 from leakboard.datasets.ag_news import AgNews
 from leakboard.datasets.quora import Quora
 from leakboard.datasets.statuses import Statuses

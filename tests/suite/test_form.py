@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from leakboard.suite.form import complaint, line_of
-from leakboard.suite.registry import KINDS, Registry
+from leakboard.suite.registry import FOLDERS, Registry
 from leakboard.suite.suites import load_suite
 
 TINY = Path(__file__).resolve().parents[1] / "tiny"
@@ -81,7 +81,7 @@ def test_a_missing_part_is_reported_when_the_suite_is_read(case, tmp_path):
 
 def test_every_plugin_that_can_be_loaded_is_whole():
     registry, seen = Registry(), 0
-    for kind in KINDS:
+    for kind in FOLDERS:
         for listing in registry.listings(kind):
             if not listing.problem:
                 assert complaint(registry.load(kind, listing.name), kind) == ""

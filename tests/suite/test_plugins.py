@@ -10,7 +10,7 @@ import pytest
 
 import leakboard
 from leakboard.errors import RequestError
-from leakboard.suite.registry import KINDS, BrokenPlugin, Registry, load_file
+from leakboard.suite.registry import FOLDERS, BrokenPlugin, Registry, load_file
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -64,7 +64,7 @@ def tree(tmp_path, monkeypatch):
 
 
 def test_plugin_folders_are_no_packages():
-    for kind in KINDS:
+    for kind in FOLDERS:
         assert not (CHECKOUT / kind / "__init__.py").exists()
 
 
@@ -75,17 +75,17 @@ def test_datasets_is_hugging_faces_from_the_checkout():
 def test_listing_imports_no_plugin_and_nothing_heavy():
     modules = run(
         "import sys; from leakboard.suite.registry import *; r = Registry()\n"
-        "print([r.listings(kind) for kind in KINDS] and ' '.join(sys.modules))"
+        "print([r.listings(kind) for kind in FOLDERS] and ' '.join(sys.modules))"
     ).split()
     heavy = {"torch", "transformers", "datasets", "gensim", "pandas", "sklearn", "faiss", "numpy"}
     assert not heavy & set(modules)
-    folders = tuple(f"leakboard.{kind}" for kind in KINDS)
+    folders = tuple(f"leakboard.{kind}" for kind in FOLDERS)
     assert [name for name in modules if name.startswith(folders)] == []
 
 
 def test_the_folder_is_the_registry():
     registry = Registry()
-    for kind in KINDS:
+    for kind in FOLDERS:
         stems = {path.stem for path in (CHECKOUT / kind).glob("*.py") if not path.stem.startswith("_")}
         names = [item.name for item in registry.listings(kind)]
         assert names == sorted(names)
@@ -115,7 +115,7 @@ def test_a_broken_single_file_gives_its_reason_for_every_kind(single):
     with pytest.raises(BrokenPlugin, match=r"broken\.py: declares 0 plugin classes"):
         load_file(single("x = 1\n", "broken.py"))
     registry = Registry([single("def f(:\n")])
-    for kind in KINDS:
+    for kind in FOLDERS:
         with pytest.raises(BrokenPlugin, match="SyntaxError"):
             registry.load(kind, "mine")
 
@@ -226,7 +226,7 @@ def test_a_broken_entry_point_affects_only_itself(entry_points, value, reason):
 def test_every_package_is_in_the_wheel():
     listed = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
     packages = {".".join(path.parent.relative_to(CHECKOUT).parts) for path in CHECKOUT.glob("leakboard/**/__init__.py")}
-    packages |= {f"leakboard.{kind}" for kind in (*KINDS, "leaderboards")}
-    for kind in KINDS:
+    packages |= {f"leakboard.{kind}" for kind in (*FOLDERS, "leaderboards")}
+    for kind in FOLDERS:
         packages |= {f"leakboard.{kind}.{path.parent.name}" for path in CHECKOUT.glob(f"{kind}/_*/__init__.py")}
     assert set(listed) == packages

@@ -11,7 +11,7 @@ from leakboard.errors import RequestError
 from leakboard.models.skip_gram.descent import Training
 from leakboard.privacy.accounting.training_budget import TrainingBudget
 from leakboard.suite.options import build
-from leakboard.victims._private_word2vec.training import plan
+from leakboard.victims._private_word2vec.private_training import plan
 from leakboard.victims.dp_word2vec import DPWord2Vec
 
 RNG = np.random.default_rng(0)
@@ -236,7 +236,7 @@ class TestRefused:
 def lines(monkeypatch):
     """Return the log lines of the plan."""
     lines = []
-    monkeypatch.setattr("leakboard.victims._private_word2vec.training.log_progress", lines.append)
+    monkeypatch.setattr("leakboard.victims._private_word2vec.private_training.log_progress", lines.append)
     return lines
 
 

@@ -12,7 +12,7 @@ from leakboard.models.skip_gram.sampling import PaperAccounting, PoissonSampler,
 from leakboard.privacy.accounting.training_budget import TrainingBudget
 from leakboard.privacy.mechanisms.textbook import gaussian_epsilon
 from leakboard.suite.options import build
-from leakboard.victims._private_word2vec.training import plan
+from leakboard.victims._private_word2vec.private_training import plan
 from leakboard.victims.dp_word2vec import DPWord2Vec
 from leakboard.victims.dp_word2vec_as_published import DPWord2VecAsPublished
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from leakboard.datasets.generated_reviews import GeneratedReviews
-from leakboard.victims._private_word2vec.training import stream_names
+from leakboard.victims._private_word2vec.private_training import stream_names
 from leakboard.victims.dp_word2vec import DPWord2Vec
 from leakboard.victims.dp_word2vec_as_published import DPWord2VecAsPublished
 

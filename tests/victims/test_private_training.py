@@ -19,7 +19,7 @@ from leakboard.models.skip_gram.sampling import PoissonSampler, SequentialBatche
 from leakboard.privacy.accounting.training_budget import TrainingBudget
 from leakboard.privacy.auditing.bound import bound_from_counts
 from leakboard.privacy.mechanisms.textbook import gaussian_epsilon
-from leakboard.victims._private_word2vec.training import plan
+from leakboard.victims._private_word2vec.private_training import plan
 from leakboard.victims.dp_word2vec import DPWord2Vec
 
 UNITS = ("pair", "document", "user")

@@ -17,7 +17,7 @@ from leakboard.privacy.accounting.training_budget import TrainingBudget
 from leakboard.randomness import stream
 
 if TYPE_CHECKING:
-    from leakboard.victims._private_word2vec.recipe import PrivateSkipGram
+    from leakboard.victims._private_word2vec.private_recipe import PrivateSkipGram
 
 
 @dataclass(frozen=True)

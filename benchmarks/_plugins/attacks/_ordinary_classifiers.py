@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from leakboard.attacks._portfolio.inputs import standardised
+from leakboard.attacks._portfolio.vector_inputs import standardised
 from leakboard.interfaces import Floats, Integers, Secret
 from leakboard.threats.secrets import SecretsView
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from leakboard.data.readers.arrow import flat_types, read_batches
-from leakboard.data.readers.vector_databases import CollectionAddress, Row, Source
+from leakboard.data.readers.vector_databases import CollectionAddress, InputRow, Source
 from leakboard.errors import RequestError, nearest
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ NOT_CSV = {
 """The true formats of files that are named ``.csv``, by their first bytes."""
 
 
-def open_rows(path: Source, columns: Sequence[str] | None, delimiter: str | None = None) -> Iterator[Row | str]:
+def open_rows(path: Source, columns: Sequence[str] | None, delimiter: str | None = None) -> Iterator[InputRow | str]:
     """Yield the rows of a file in order, each with these columns; for an unreadable row, yield the reason as a string.
 
     Args:
@@ -45,7 +45,7 @@ def open_rows(path: Source, columns: Sequence[str] | None, delimiter: str | None
     """
     if isinstance(path, CollectionAddress):
         return (_choose(row, columns) for row in path.rows())
-    readers: dict[str, Callable[[Path, Sequence[str] | None], Iterator[Row | str]]] = {
+    readers: dict[str, Callable[[Path, Sequence[str] | None], Iterator[InputRow | str]]] = {
         ".csv": partial(_read_csv, delimiter=delimiter or ","),
         ".tsv": partial(_read_csv, delimiter=delimiter or "\t"),
         ".parquet": _read_arrow,
@@ -67,15 +67,15 @@ def reader_of(path: Path, readers: Mapping[str, Reader]) -> Reader:
     raise RequestError(f"{path}: unknown format {path.suffix!r} (allowed: {', '.join(readers)})")
 
 
-def flattened(row: Row, prefix: str = "") -> Row:
+def flattened(row: InputRow, prefix: str = "") -> InputRow:
     """Return a row with the values of nested objects under names with dots."""
-    flat: Row = {}
+    flat: InputRow = {}
     for name, value in row.items():
         flat |= flattened(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + name: value}
     return flat
 
 
-def _look_up(row: Row, name: str) -> Any:
+def _look_up(row: InputRow, name: str) -> Any:
     """Return a column of a row, or of the objects nested in it.
 
     Raises:
@@ -90,7 +90,7 @@ def _look_up(row: Row, name: str) -> Any:
     raise KeyError(name)
 
 
-def _choose(row: Row, columns: Sequence[str] | None) -> Row | str:
+def _choose(row: InputRow, columns: Sequence[str] | None) -> InputRow | str:
     """Return these columns of a row, or a string that names a missing one."""
     if columns is None:
         return row
@@ -115,7 +115,7 @@ def _require(path: Path, columns: Sequence[str], present: Iterable[str]) -> None
             raise RequestError(f"{path}: no column {column!r} (there are: {', '.join(names)}){nearest(column, names)}")
 
 
-def _read_csv(path: Path, columns: Sequence[str] | None, delimiter: str) -> Iterator[Row | str]:
+def _read_csv(path: Path, columns: Sequence[str] | None, delimiter: str) -> Iterator[InputRow | str]:
     with path.open("rb") as stream:
         start = stream.read(4)
     for signature, format_name in NOT_CSV.items():
@@ -139,7 +139,7 @@ def _read_csv(path: Path, columns: Sequence[str] | None, delimiter: str) -> Iter
             raise RequestError(f"{path}: line {reader.line_num + 1}: {error}") from None
 
 
-def _read_jsonl(path: Path, columns: Sequence[str] | None) -> Iterator[Row | str]:
+def _read_jsonl(path: Path, columns: Sequence[str] | None) -> Iterator[InputRow | str]:
     with path.open(encoding="utf-8-sig", errors="surrogateescape") as stream:
         for line in filter(str.strip, stream):
             try:
@@ -150,7 +150,7 @@ def _read_jsonl(path: Path, columns: Sequence[str] | None) -> Iterator[Row | str
                 yield _choose(row, columns) if isinstance(row, dict) else f"a JSON {type(row).__name__}, not an object"
 
 
-def _read_arrow(path: Path, columns: Sequence[str] | None) -> Iterator[Row | str]:
+def _read_arrow(path: Path, columns: Sequence[str] | None) -> Iterator[InputRow | str]:
     import pyarrow
 
     format_name = "Parquet" if path.suffix.lower() == ".parquet" else "Arrow"
@@ -166,7 +166,7 @@ def _read_arrow(path: Path, columns: Sequence[str] | None) -> Iterator[Row | str
         raise RequestError(f"{path}: not a readable {format_name} file ({reason})") from None
 
 
-def _rows_of(batch: pyarrow.RecordBatch) -> Iterable[Row | str]:
+def _rows_of(batch: pyarrow.RecordBatch) -> Iterable[InputRow | str]:
     try:
         return batch.to_pylist()  # type: ignore[no-any-return]
     except UnicodeDecodeError:

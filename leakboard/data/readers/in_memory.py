@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from leakboard.data.readers.vector_databases import CollectionAddress, Row
+from leakboard.data.readers.vector_databases import CollectionAddress, InputRow
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class InMemory(CollectionAddress):
     def __str__(self) -> str:
         return self.collection
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[InputRow]:
         """Yield the frame's rows."""
         names = list(self.content.columns)
         for values in self.content.itertuples(index=False, name=None):

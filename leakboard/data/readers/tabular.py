@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from leakboard.data.readers.archives import open_bytes
-from leakboard.data.readers.formats import Row, open_rows
+from leakboard.data.readers.formats import InputRow, open_rows
 from leakboard.data.readers.vector_databases import Source, collection_address
 from leakboard.errors import RequestError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Cleaner = Callable[[Row], Row]
+Cleaner = Callable[[InputRow], InputRow]
 """Turns a raw row into a clean one; raises ValueError with the reason if the row is bad."""
 
 OnBadRows = Literal["error", "drop"]
@@ -26,7 +26,7 @@ OnBadRows = Literal["error", "drop"]
 class Rows:
     """The good rows of one or several files, each with its number among all rows."""
 
-    rows: list[Row] = field(default_factory=list)
+    rows: list[InputRow] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
     """Number of each good row, counted over all files from 0."""
     dropped: int = 0
@@ -95,7 +95,7 @@ def read_rows(
     return result
 
 
-def read_lines(path: Path, clean: Callable[[str], Row], on_bad_rows: OnBadRows | None, member: str = "") -> Rows:
+def read_lines(path: Path, clean: Callable[[str], InputRow], on_bad_rows: OnBadRows | None, member: str = "") -> Rows:
     """Read all lines of a UTF-8 file, also of a compressed one.
 
     Args:
@@ -116,7 +116,7 @@ def read_lines(path: Path, clean: Callable[[str], Row], on_bad_rows: OnBadRows |
     return result
 
 
-def _line(line: bytes) -> Row | str:
+def _line(line: bytes) -> InputRow | str:
     try:
         return {"line": line.decode().removeprefix("\ufeff").rstrip("\r\n")}
     except UnicodeDecodeError:
@@ -124,7 +124,7 @@ def _line(line: bytes) -> Row | str:
 
 
 def _take(
-    result: Rows, path: Source, noun: str, rows: Iterable[Row | str], clean: Cleaner, on_bad_rows: OnBadRows | None
+    result: Rows, path: Source, noun: str, rows: Iterable[InputRow | str], clean: Cleaner, on_bad_rows: OnBadRows | None
 ) -> None:
     """Add a file's good rows to the result; a row that is a string is the reason why it is bad."""
     first = result.total

@@ -29,7 +29,7 @@ from typing import Any
 from leakboard.errors import RequestError, one_line
 from leakboard.store import file_checksum
 
-Row = dict[str, Any]
+InputRow = dict[str, Any]
 BATCH = 1_000
 """Rows in one request."""
 WITH_SERVERS = ("qdrant", "lancedb", "pgvector")
@@ -56,7 +56,7 @@ class CollectionAddress:
     def __str__(self) -> str:
         return _without_passwords(f"{self.database}:{self.location}#{self.collection}")
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[InputRow]:
         """Yield the rows, always in the same order.
 
         Raises:
@@ -127,7 +127,7 @@ def _without_passwords(address: str) -> str:
     return PASSWORDS.sub(lambda match: f"{match[1] or match[2]}***", address)
 
 
-def _qdrant(location: str, collection: str) -> Iterator[Row]:
+def _qdrant(location: str, collection: str) -> Iterator[InputRow]:
     with closing(_qdrant_client(location)) as client:
         offset, is_first = None, True
         while is_first or offset is not None:
@@ -153,7 +153,7 @@ def _qdrant_client(location: str) -> Any:
             time.sleep(0.2)
 
 
-def _chroma(location: str, collection: str) -> Iterator[Row]:
+def _chroma(location: str, collection: str) -> Iterator[InputRow]:
     import chromadb
 
     client = chromadb.PersistentClient(location)
@@ -166,7 +166,7 @@ def _chroma(location: str, collection: str) -> Iterator[Row]:
             yield {"id": id, "vector": vector.tolist(), "document": document, "metadata": dict(metadata or {})}
 
 
-def _lancedb(location: str, collection: str) -> Iterator[Row]:
+def _lancedb(location: str, collection: str) -> Iterator[InputRow]:
     import lancedb
 
     table = lancedb.connect(location).open_table(collection)
@@ -174,7 +174,7 @@ def _lancedb(location: str, collection: str) -> Iterator[Row]:
         yield from batch.to_pylist()
 
 
-def _pgvector(location: str, collection: str) -> Iterator[Row]:
+def _pgvector(location: str, collection: str) -> Iterator[InputRow]:
     import psycopg
     from psycopg import rows, sql
 
@@ -183,7 +183,7 @@ def _pgvector(location: str, collection: str) -> Iterator[Row]:
         yield from cursor.execute(query)
 
 
-READERS: Mapping[str, Callable[[str, str], Iterator[Row]]] = {
+READERS: Mapping[str, Callable[[str, str], Iterator[InputRow]]] = {
     "qdrant": _qdrant,
     "chroma": _chroma,
     "lancedb": _lancedb,

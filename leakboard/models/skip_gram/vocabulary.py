@@ -32,7 +32,7 @@ from pathlib import Path
 import numpy as np
 
 from leakboard.data import tokens
-from leakboard.data.readers.tabular import Row, read_lines
+from leakboard.data.readers.tabular import InputRow, read_lines
 from leakboard.errors import RequestError
 
 MAX_WORDS_PER_UNIT = 10_000
@@ -125,7 +125,7 @@ def read(path: Path) -> Vocabulary:
     """
     lines: dict[str, int] = {}
 
-    def parse(line: str) -> Row:
+    def parse(line: str) -> InputRow:
         row = _parse_line(line)
         if row["word"] in lines:
             raise ValueError(f"{row['word']!r} occurs twice, first as word {lines[row['word']]}")
@@ -143,7 +143,7 @@ def read(path: Path) -> Vocabulary:
     return Vocabulary([row["word"] for row in rows], np.array(counts, np.float64))
 
 
-def _parse_line(line: str) -> Row:
+def _parse_line(line: str) -> InputRow:
     word, _, count = line.rstrip().partition("\t")
     if tokens.words(word) != [word]:
         raise ValueError(f"{word!r} is not allowed: one word in lower case, without punctuation or blanks")

@@ -17,7 +17,7 @@ from leakboard.datasets.generated_reviews import GeneratedReviews
 from leakboard.interfaces import Texts
 from leakboard.privacy.accounting.accountant import epsilon_at, gaussian_releases
 from leakboard.privacy.auditing.bound import bound_from_counts
-from leakboard.victims._private_word2vec.training import plan
+from leakboard.victims._private_word2vec.private_training import plan
 from leakboard.victims.dp_word2vec import DPWord2Vec
 
 RATE, NOISE, DELTA, DRAWS = 0.5, 4.0, 1e-5, 20_000

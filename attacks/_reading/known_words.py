@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leakboard.attacks._portfolio.inputs import Scaling, standardised
+from leakboard.attacks._portfolio.vector_inputs import Scaling, standardised
 from leakboard.interfaces import Floats
 from leakboard.threats.texts import TextsView
 

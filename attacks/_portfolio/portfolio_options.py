@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
-from leakboard.attacks._portfolio.inputs import Inputs
+from leakboard.attacks._portfolio.vector_inputs import Inputs
 from leakboard.suite.options import ALWAYS_NAMED, Count, shared
 from leakboard.threats.secrets import SecretsAttack
 

@@ -23,7 +23,7 @@ from leakboard.randomness import derived_seed, stream
 from leakboard.victims._private_word2vec.units import explain_no_pairs, units_of, vocabulary_of
 
 if TYPE_CHECKING:
-    from leakboard.victims._private_word2vec.recipe import PrivateSkipGram
+    from leakboard.victims._private_word2vec.private_recipe import PrivateSkipGram
 
 
 STREAM_OPTIONS = (

@@ -17,7 +17,7 @@ from leakboard.privacy.mechanisms.textbook import Positive
 from leakboard.store import file_checksum, load_fields, save_fields
 from leakboard.suite.files import File, FileName
 from leakboard.suite.options import Count, shared
-from leakboard.victims._private_word2vec.training import Plan, plan
+from leakboard.victims._private_word2vec.private_training import Plan, plan
 from leakboard.victims._word_vectors import WordVectors
 from leakboard.workspace import resume_dir
 
