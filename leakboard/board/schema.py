@@ -224,7 +224,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "empirical_privacy_high",
-        "Upper end of its 95 % interval over test texts, averaged over seeds.",
+        "Upper end of the 95 % interval of `empirical_privacy` over test texts, averaged over seeds.",
         ("leaderboard.csv", "best_known.csv"),
         kind="number",
         metric="empirical_privacy",
