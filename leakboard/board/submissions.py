@@ -47,8 +47,6 @@ def submit(run: Run, registry: Registry, folder: Path) -> list[Path]:
     require_revisions(run.suite, run.jobs)
     if folder.is_dir() and any(folder.iterdir()) and not (folder / SUBMITTED).is_file():
         raise RequestError(f"--submit {folder}: it holds files that are no submission; name a new folder")
-    for old in (folder / VERIFIED, folder / REQUIREMENTS, *(folder / "plugins").glob("*.py")):
-        old.unlink(missing_ok=True)  # of the submission that this one replaces
     files, packages = _plugins(run.jobs, registry)
     results = [result for job in run.jobs if (result := run.results.find(job))]
     costs = [cost for result in results for cost in result.costs]
@@ -62,6 +60,9 @@ def submit(run: Run, registry: Registry, folder: Path) -> list[Path]:
     }
     if packages:
         written[REQUIREMENTS] = "".join(f"{package}\n" for package in sorted(set(packages.values())))
+    # Remove the files of the submission that this one replaces only now: the plugins read above may be among them.
+    for old in (folder / VERIFIED, folder / REQUIREMENTS, *(folder / "plugins").glob("*.py")):
+        old.unlink(missing_ok=True)
     for name, text in written.items():
         write_file(folder / name, text)
     return [folder / name for name in written]

@@ -82,6 +82,14 @@ def test_a_submission_leaves_no_file_of_the_one_it_replaces(copied, output_of):
     assert (folder / "plugins" / "ridge.py").exists()
 
 
+def test_a_submission_keeps_plugins_that_are_in_its_own_folder(submitted, output_of):
+    bench, folder = submitted
+    before = {path: path.read_bytes() for path in (folder / "plugins").iterdir()}
+    own = [text for path in before for text in ("--plugin", path)]
+    output_of("publish", folder / "suite.yaml", "--out", bench.out, *own, "--submit", folder)
+    assert {path: path.read_bytes() for path in (folder / "plugins").iterdir()} == before
+
+
 def test_a_part_of_a_run_can_be_submitted(copied, output_of):
     folder = copied.folder / "part"
     output_of(*copied.arguments("publish", "--submit", folder, "--only", "attack=ridge"))
