@@ -544,8 +544,8 @@ COLUMNS: tuple[Column, ...] = (
         ("cells.csv", "comparison.csv", "page: comparison", "page: published"),
     ),
     Column("value", "The measured value; empty where there is none.", ("cells.csv",), kind="number"),
-    Column("low", "Lower end of its 95 % interval, where it has one.", ("cells.csv",), kind="number"),
-    Column("high", "Upper end of its 95 % interval, where it has one.", ("cells.csv",), kind="number"),
+    Column("low", "Lower end of the 95 % interval of `value`, if it has one.", ("cells.csv",), kind="number"),
+    Column("high", "Upper end of the 95 % interval of `value`, if it has one.", ("cells.csv",), kind="number"),
     Column(
         "n",
         "Number of texts, words, candidates or releases that the value rests on.",

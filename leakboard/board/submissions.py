@@ -60,12 +60,21 @@ def submit(run: Run, registry: Registry, folder: Path) -> list[Path]:
     }
     if packages:
         written[REQUIREMENTS] = "".join(f"{package}\n" for package in sorted(set(packages.values())))
-    # Remove the files of the submission that this one replaces only now: the plugins read above may be among them.
-    for old in (folder / VERIFIED, folder / REQUIREMENTS, *(folder / "plugins").glob("*.py")):
-        old.unlink(missing_ok=True)
+    replaced = {VERIFIED, REQUIREMENTS, *_plugin_files(folder)} - written.keys()
     for name, text in written.items():
         write_file(folder / name, text)
+    for name in replaced:
+        (folder / name).unlink(missing_ok=True)
     return [folder / name for name in written]
+
+
+def _plugin_files(folder: Path) -> set[str]:
+    """Return the plugin files of the submission in a folder, relative to it; none if there is no intact submission."""
+    try:
+        plugins = json.loads((folder / SUBMITTED).read_text("utf-8"))["plugins"].values()
+        return {f"plugins/{Path(name).name}" for name in plugins if name.startswith("plugins/")}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return set()
 
 
 def require_revisions(suite: Suite, jobs: Iterable[Job]) -> None:

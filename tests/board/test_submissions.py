@@ -74,12 +74,17 @@ def test_a_submission_holds_records_suite_plugins_and_environment(submitted):
 def test_a_submission_leaves_no_file_of_the_one_it_replaces(copied, output_of):
     folder = copied.folder / "again"
     output_of(*copied.arguments("publish", "--submit", folder))
+    described = json.loads((folder / "submission.json").read_text())
+    described["plugins"]["victims/removed"] = "plugins/removed.py"
+    (folder / "submission.json").write_text(json.dumps(described))
     left = [folder / "plugins" / "removed.py", folder / "requirements.txt", folder / "verified.json"]
-    for path in left:
+    notes = folder / "plugins" / "notes.py"
+    for path in (*left, notes):
         path.write_text("")
     output_of(*copied.arguments("publish", "--submit", folder))
     assert not any(path.exists() for path in left)
     assert (folder / "plugins" / "ridge.py").exists()
+    assert notes.exists()  # no submission listed it
 
 
 def test_a_submission_keeps_plugins_that_are_in_its_own_folder(submitted, output_of):
