@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from leakboard.data.readers.vector_databases import Source
 from leakboard.errors import RequestError, nearest
 
-Kind = Literal["vector", "number", "other"]
-"""Content of a column."""
+Kind = Literal["vector", "number", "other", "empty"]
+"""Content of a column; ``empty``: no row has a value."""
 
 DIMENSION = re.compile(r"(.*?)(\d+)")
 """Name of a column that holds one dimension: a prefix and a number."""
@@ -30,7 +30,8 @@ def find_columns(
         id: the column of ids; None: the column ``id``, if there is one.
 
     Returns:
-        One column of lists, or one column for each dimension in the order of their numbers. Then the column of ids.
+        One column of lists, or one column for each dimension in the order of their numbers: all columns of the prefix,
+        also those that hold no number. Then the column of ids.
 
     Raises:
         RequestError: a column is missing or holds no vectors, or several may hold them.
@@ -39,14 +40,14 @@ def find_columns(
         raise RequestError(f"{path}: id {id!r} is not one of {_listed(kinds)}{nearest(id, kinds)}")
     id = ID if id is None and ID in kinds else id
     names = [name for name in kinds if name != id]
-    choices = _families([name for name in names if kinds[name] == "number"])
+    choices = _families({name: kinds[name] for name in names})
     choices |= {name: [name] for name in names if kinds[name] == "vector"}
     if column is None and len(choices) == 1:
         return next(iter(choices.values())), id
     if column in choices:
         return choices[column], id
     if column in names:
-        raise RequestError(f"{path}: column {column!r} holds no vector in row 1; allowed: a list of numbers")
+        raise RequestError(f"{path}: column {column!r} holds no vectors; allowed: a list of numbers in each row")
     members = {name for family in choices.values() for name in family}
     names = [*(name for name in names if name not in members), *choices]
     if column is not None:
@@ -56,13 +57,21 @@ def find_columns(
     raise RequestError(f"{path}: no column holds vectors" + (f" (there are {_listed(names)})" if names else ""))
 
 
-def _families(names: Sequence[str]) -> dict[str, list[str]]:
-    """Return by their prefix the names, two or more, that share it and end in a number."""
+def _families(kinds: Mapping[str, Kind]) -> dict[str, list[str]]:
+    """Return by their prefix the names, two or more, that share it and end in a number.
+
+    At least half of the columns of a family hold numbers. The others are members, too: a dimension that lacks its
+    number is an error, and must not be left out.
+    """
     families: dict[str, list[tuple[int, str]]] = {}
-    for name in names:
-        if match := DIMENSION.fullmatch(name):
+    for name, kind in kinds.items():
+        if kind != "vector" and (match := DIMENSION.fullmatch(name)):
             families.setdefault(match[1], []).append((int(match[2]), name))
-    return {prefix: [name for _, name in sorted(family)] for prefix, family in families.items() if len(family) > 1}
+    return {
+        prefix: [name for _, name in sorted(family)]
+        for prefix, family in families.items()
+        if len(family) > 1 and 2 * sum(kinds[name] == "number" for _, name in family) >= len(family)
+    }
 
 
 def _listed(names: Iterable[str]) -> str:

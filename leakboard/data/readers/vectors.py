@@ -2,12 +2,13 @@
 
 In a table the vectors are a column of lists (in CSV a JSON list in a field), or one column for each dimension: names
 with the same prefix that end in a number, as ``e0`` to ``e383``. Values that are not finite numbers are refused with
-file and row.
+file and row: a dimension is never left out.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,9 @@ Result = tuple[Sequence[Any] | None, np.ndarray]
 
 NO_ARRAY = ("magic string", "Python objects", "pickle")
 """Parts of NumPy's messages about a file without an array of numbers; they would advise to unpickle it."""
+
+LIST = re.compile(r"\s*\[\s*[-+.\d]")
+"""Start of a list of numbers."""
 
 
 def read_vectors(path: Source, column: str | None = None, id: str | None = None) -> tuple[Sequence[Any] | None, Floats]:
@@ -109,10 +113,7 @@ def _read_npz(path: Path, column: str | None, id: str | None) -> Result:
 
 
 def _read_rows(path: Source, column: str | None, id: str | None) -> Result:
-    first = next(open_rows(path, None), None)
-    if not isinstance(first, dict):
-        raise RequestError(f"{path}: row 1: {first}" if first else f"{path}: no rows")
-    columns, id = find_columns(path, {name: _kind(value) for name, value in flattened(first).items()}, column, id)
+    columns, id = find_columns(path, _kinds(path), column, id)
     ids: list[Any] = []
     vectors: list[np.ndarray] = []
     for number, row in enumerate(open_rows(path, [*columns, *([id] if id else [])]), 1):
@@ -167,16 +168,47 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 40 else f"{text[:40]}..."
 
 
+def _kinds(path: Source) -> dict[str, Kind]:
+    """Return the kind of each column of any row, by its first value that is not empty.
+
+    Raises:
+        RequestError: a row cannot be read, or there is none.
+    """
+    kinds: dict[str, Kind] = {}
+    empty: list[str] = []
+    for number, row in enumerate(open_rows(path, None), 1):
+        if isinstance(row, str):
+            raise RequestError(f"{path}: row {number}: {row}")
+        values = flattened(row)
+        empty += [name for name in values if name not in kinds] if values.keys() - kinds.keys() else []
+        if empty:
+            kinds |= {name: _kind(values.get(name)) for name in empty}
+            empty = [name for name in empty if kinds[name] == "empty"]
+    if not kinds:
+        raise RequestError(f"{path}: no rows")
+    return kinds
+
+
 def _kind(value: Any) -> Kind:
-    """Return the kind of a column from its value in the first row."""
-
-    def is_number(entry: Any) -> bool:
-        return isinstance(entry, int | float) and not isinstance(entry, bool)
-
     parsed = _parsed(value)
     if isinstance(parsed, list):
-        return "vector" if parsed and all(map(is_number, parsed)) else "other"
-    return "number" if is_number(parsed) else "other"
+        kinds = {_kind(entry) for entry in parsed}
+        return "empty" if kinds <= {"empty"} else "vector" if kinds <= {"number", "empty"} else "other"
+    if parsed is None or parsed == "":
+        return "empty"
+    if isinstance(parsed, str) and LIST.match(parsed):
+        return "vector"  # not JSON: refused with its row
+    return "other" if isinstance(parsed, bool) or not _is_number(parsed) else "number"
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except OverflowError:
+        return True
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _read_arrow(path: Path, column: str | None, id: str | None) -> Result:
@@ -192,7 +224,10 @@ def _read_arrow(path: Path, column: str | None, id: str | None) -> Result:
         arrays = [column_of(table, name) for name in columns]
         if kinds[columns[0]] == "vector":
             return ids, _from_lists(path, columns[0], arrays[0])
-        return ids, np.stack([array.to_numpy(zero_copy_only=False) for array in arrays], axis=1)
+        for name in columns:
+            if kinds[name] != "number":
+                raise RequestError(f"{path}: column {name!r} holds {types[name]}; allowed: numbers")
+        return ids, np.stack([_numbers(array) for array in arrays], axis=1)
     except pyarrow.ArrowException as error:
         raise ValueError(error) from None
 
@@ -210,11 +245,19 @@ def _arrow_kind(arrow_type: Any) -> Kind:
     from pyarrow import types
 
     def is_number(arrow_type: Any) -> bool:
-        return bool(types.is_floating(arrow_type) or types.is_integer(arrow_type))
+        return bool(types.is_floating(arrow_type) or types.is_integer(arrow_type) or types.is_decimal(arrow_type))
 
     if types.is_list(arrow_type) or types.is_large_list(arrow_type) or types.is_fixed_size_list(arrow_type):
         return "vector" if is_number(arrow_type.value_type) else "other"
-    return "number" if is_number(arrow_type) else "other"
+    return "number" if is_number(arrow_type) else "empty" if types.is_null(arrow_type) else "other"
+
+
+def _numbers(array: Any) -> np.ndarray:
+    """Return the numbers of an array of Arrow; NaN where one is missing."""
+    import pyarrow
+
+    is_decimal = pyarrow.types.is_decimal(array.type)
+    return np.asarray((array.cast(pyarrow.float64()) if is_decimal else array).to_numpy(zero_copy_only=False))
 
 
 def _from_lists(path: Path, name: str, lists: Any) -> np.ndarray:
@@ -228,7 +271,7 @@ def _from_lists(path: Path, name: str, lists: Any) -> np.ndarray:
     if (differs := widths != widths[0]).any():
         row = int(differs.argmax())
         raise _other_width(path, row + 1, int(widths[row]), int(widths[0]))
-    return np.asarray(lists.flatten().to_numpy(zero_copy_only=False)).reshape(len(widths), widths[0])
+    return _numbers(lists.flatten()).reshape(len(widths), widths[0])
 
 
 def _other_width(path: Source, row: int, width: int, first: int) -> RequestError:

@@ -118,7 +118,15 @@ REFUSED = {
     "words.csv": ("id,e0,e1\n1,0.5,1\n2,0.5,much\n", 'row 2: e1 holds "much"; allowed: numbers'),
     "text.csv": ('id,vector\n1,"[1, 2]"\n2,none\n', 'row 2: vector is "none"; allowed: a list of numbers'),
     "null.jsonl": ('{"v": [1, 2]}\n{"v": null}\n', "row 2: v is null; allowed: a list of numbers"),
-    "missing.jsonl": ('{"v": [1, 2]}\n{"w": [1, 2]}\n', "row 2: v is missing"),
+    "missing.jsonl": ('{"v": [1, 2]}\n{"w": 1}\n', "row 2: v is missing"),
+    "another.jsonl": ('{"v": [1, 2]}\n{"w": [1, 2]}\n', "several columns may hold vectors: v, w"),
+    "late_id.jsonl": ('{"v": [1, 2]}\n{"v": [1, 2], "id": 3}\n', "row 1: id is missing"),
+    "late.jsonl": (
+        '{"v": null, "tags": [1]}\n{"v": [1, 2], "tags": [1]}\n',
+        "several columns may hold vectors: v, tags",
+    ),
+    "numpy.csv": ("v,tags\n[.5 .25],[1]\n", "several columns may hold vectors: v, tags"),
+    "point.csv": ('v\n"[.5, 1]"\n', 'row 1: v is "[.5, 1]"; allowed: a list of numbers'),
     "inside.jsonl": ('{"v": [1, 2]}\n{"v": [1, null]}\n', "row 2: v holds null; allowed: numbers"),
     "empty.jsonl": ('{"v": [1, 2]}\n{"v": []}\n', "row 2: v is []; allowed: a list of numbers"),
     "json.jsonl": ('{"v": [1, 2]}\n{"v": \n', "row 2: not JSON"),
@@ -149,6 +157,48 @@ def test_a_missing_file_is_named(tmp_path, name):
         read_vectors(tmp_path / name.lower())
 
 
+NO_NUMBER = {"empty": "", "null": None, "text": "none", "truth": True, "list": [1.0]}
+
+
+@pytest.mark.parametrize("place", ["row 1", "all rows"])
+@pytest.mark.parametrize("value", NO_NUMBER.values(), ids=NO_NUMBER)
+@pytest.mark.parametrize("name", TABLES)
+def test_a_dimension_without_a_number_is_named_and_never_left_out(tmp_path, name, value, place):
+    rows = columns()
+    if name.endswith(("parquet", "feather", "arrow")) and value is not None:
+        place = "all rows"  # the columns of these formats have one type
+    for row in rows[: 1 if place == "row 1" else None]:
+        row["e3"] = value
+    message = refused(lambda: read_vectors(write(tmp_path / name.lower(), rows)))
+    assert "e3" in message or "vectors hold NaN or infinity; the first is row 1" in message
+
+
+def test_a_dimension_that_the_first_object_lacks_is_named(tmp_path):
+    rows = columns()
+    del rows[0]["e3"]
+    with pytest.raises(RequestError, match=r"row 1: e3 is missing"):
+        read_vectors(write(tmp_path / "a.jsonl", rows))
+
+
+@pytest.mark.parametrize("spelling", [".5", "+1.5", "-.5e1", "1.", "0005", "1e3", " 2"])
+def test_a_number_counts_however_it_is_spelt(tmp_path, spelling):
+    (tmp_path / "a.csv").write_text(f"e0,e1,e2\n1,{spelling},2\n3,4,5\n")
+    assert read_vectors(tmp_path / "a.csv")[1].tolist() == [[1, float(spelling), 2], [3, 4, 5]]
+
+
+def test_decimals_are_numbers(tmp_path):
+    decimals = pyarrow.array([1, 2], pyarrow.decimal128(5, 1))
+    table = pyarrow.table({"e0": [0.5, 1.5], "e1": decimals, "v": pyarrow.ListArray.from_arrays([0, 1, 2], decimals)})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    assert read_vectors(tmp_path / "a.parquet", "e")[1].tolist() == [[0.5, 1], [1.5, 2]]
+    assert read_vectors(tmp_path / "a.parquet", "v")[1].tolist() == [[1], [2]]
+
+
+def test_names_with_numbers_that_are_mostly_text_are_no_vector(tmp_path):
+    (tmp_path / "a.csv").write_text("line1,line2,line3,e0,e1\na,b,5,1,2\n")
+    assert read_vectors(tmp_path / "a.csv")[1].tolist() == [[1, 2]]
+
+
 def test_arrays_without_a_clear_column_or_without_dimensions_are_refused(tmp_path):
     np.savez(tmp_path / "two.npz", v=VECTORS, w=VECTORS)
     with pytest.raises(RequestError, match=r"several columns may hold vectors: v, w; name one by `column`$"):
@@ -171,7 +221,7 @@ def test_a_missing_column_is_named_with_the_nearest_name(tmp_path):
     path = write(tmp_path / "a.jsonl", lists())
     with pytest.raises(RequestError, match=r"column 'vectr' is not one of text, vector; did you mean 'vector'\?"):
         read_vectors(path, "vectr")
-    with pytest.raises(RequestError, match="column 'text' holds no vector in row 1"):
+    with pytest.raises(RequestError, match="column 'text' holds no vectors; allowed: a list of numbers"):
         read_vectors(path, "text")
     with pytest.raises(RequestError, match=r"id 'key' is not one of id, text, vector"):
         read_vectors(path, id="key")
