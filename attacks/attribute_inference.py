@@ -11,7 +11,7 @@ from leakboard.suite.options import attack
 from leakboard.threats.secrets import SecretsView
 
 
-@attack(revision=1)
+@attack(revision=2)
 class AttributeInference(PortfolioAttack):
     def fit(self, view: SecretsView, seed: int) -> FittedPortfolio:
         """Train on the attacker's own vectors."""

@@ -16,7 +16,7 @@ from leakboard.suite.options import attack
 from leakboard.threats.secrets import SecretsView
 
 
-@attack(revision=1)
+@attack(revision=2)
 class EntityPresence(PortfolioAttack):
     threshold: bool = True
     """Choose the threshold of "present" on dev; otherwise a probability of one half, as in the papers."""

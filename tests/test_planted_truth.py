@@ -63,7 +63,7 @@ def test_defences_that_know_the_secrets_hide_them_from_the_papers_attacker(bench
     bench.suite(
         datasets=[{"generated_reviews": {"leak": 1.0, "users": 1000}}],
         victims=[LSTM, *({"adversarial": {"method": m, "encoder": LSTM, **w}} for m, w in weights.items())],
-        attacks=[{"attribute_inference": {"portfolio": "mlp"}}],
+        attacks=[{"attribute_inference": {"portfolio": "mlp", "inputs": "raw"}}],
         text_classifier=False,
     )
     code, out, _ = command_line(*bench.arguments("run"))

@@ -96,7 +96,7 @@ def _scalings(options: PortfolioAttack, view: SecretsView, trainer: Trainer) -> 
 
     Where signal and noise cannot be separated, as in constant vectors, the trainer notes why shrinkage is left out.
     """
-    requested = options.inputs or (None if options.portfolio == "ensemble" else "raw")
+    requested = options.inputs or (None if options.portfolio == "ensemble" else "standardised")
     vectors = trainer.task.train.vectors
     scalings = plain_scalings(vectors)
     denoise = requested is None and view.claim is not None

@@ -3,7 +3,20 @@
 import pandas as pd
 import pytest
 
+from leakboard.attacks.attribute_inference import AttributeInference
+from leakboard.attacks.entity_presence import EntityPresence
 from leakboard.board import tables
+
+PUBLISHED_REVISIONS = ((AttributeInference, 1), (EntityPresence, 1))
+"""Plugins with a later revision now than when the boards were computed, and the published revision."""
+
+
+@pytest.fixture
+def as_published(monkeypatch):
+    """Give plugins the revisions of the published boards; computing the boards anew empties the list."""
+    for plugin, revision in PUBLISHED_REVISIONS:
+        assert plugin.__leakboard_revision__ > revision
+        monkeypatch.setattr(plugin, "__leakboard_revision__", revision)
 
 
 @pytest.fixture

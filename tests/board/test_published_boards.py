@@ -1,4 +1,4 @@
-"""Test the published boards: each record has the present identity of its cell, and columns keep their names."""
+"""Test the published boards: each record has the identity of its cell, and columns keep their names."""
 
 import pandas as pd
 import pytest
@@ -29,8 +29,9 @@ COLUMNS = {
 """Users' scripts rely on these names and their order; new columns are added at the end."""
 
 
+@pytest.mark.usefixtures("as_published")
 @pytest.mark.parametrize("name", suite_names())
-def test_every_cell_of_a_board_is_published_under_its_present_identity(name):
+def test_every_cell_of_a_board_is_published_under_its_identity(name):
     suite = load_suite(name, Registry())
     try:
         jobs = plan(suite, suite.cells(), Identities())

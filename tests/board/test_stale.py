@@ -45,12 +45,19 @@ def demo(boards):
     return state
 
 
+def test_cells_of_plugins_with_a_later_revision_are_due(boards):
+    plugins = ("attribute_inference", "entity_presence")
+    assert demo(boards).causes == {f"revision of attacks/{plugin}": 10 for plugin in plugins}
+
+
+@pytest.mark.usefixtures("as_published")
 def test_published_cells_are_fresh(boards, records):
     state = demo(boards)
     assert (state.suite, state.published, state.stale) == ("demo/suite.yaml", len(records), 0)
     assert (state.causes, state.problem) == ({}, "")
 
 
+@pytest.mark.usefixtures("as_published")
 @pytest.mark.parametrize(
     ("owner", "attribute", "value", "cause", "is_touched"),
     [
