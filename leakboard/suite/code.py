@@ -1,7 +1,7 @@
 """Identify plugins by their code, without comments, docstrings and layout.
 
 A plugin with a revision is identified by the revision, and the digest of its file is only provenance. A plugin without
-one is identified by the code of its file and of the modules of its package that the file imports, directly or not.
+one is identified by the code of its file and of its package's modules (`package_digest`), imported directly or not.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 import ast
 import hashlib
 import inspect
+import site
 import sys
+import sysconfig
 import uuid
 from collections.abc import Iterable
 from functools import cache
@@ -42,9 +44,10 @@ def file_digest(plugin: type) -> str:
 def package_digest(plugin: type) -> str:
     """Return the SHA-256 of the code of a plugin's file and of the modules of its package that it imports.
 
-    The package of a plugin in LeakBoard is its folder, without the engine; that of a script (``__main__``) is the
-    script's folder. A class in a notebook or in a function can use values that no file has: its digest is new at each
-    call, so that no old result is taken over.
+    The package of a plugin in LeakBoard is its folder, without the engine. A plugin in a script or a single file has
+    the modules in the file's folder, and all others that are neither installed nor Python's own. A class in a notebook
+    or in a function can use values that no file has: its digest is new at each call, so that no old result is taken
+    over.
 
     Raises:
         SyntaxError, ValueError, OSError: a module cannot be read.
@@ -54,6 +57,7 @@ def package_digest(plugin: type) -> str:
         return uuid.uuid4().hex
     names = plugin.__module__.split(".")
     package = ".".join(names[: 2 if names[0] == "leakboard" else 1])
+    is_single = not hasattr(sys.modules.get(package), "__path__")
     code: dict[Path, str] = {}
     waiting = [first]
     while waiting:
@@ -61,7 +65,7 @@ def package_digest(plugin: type) -> str:
         if path not in code:
             code[path], tree = _parsed(path)
             waiting += _relative(tree, path)
-            waiting += _imported_from(tree, first.parent) if package == "__main__" else _absolute(tree, package)
+            waiting += _own_modules(tree, first.parent) if is_single else _absolute(tree, package)
     return hashlib.sha256("\n".join(sorted(code.values())).encode()).hexdigest()
 
 
@@ -83,10 +87,19 @@ def _relative(tree: ast.Module, path: Path) -> Iterable[Path]:
             yield from _modules(base, *(base / alias.name for alias in node.names))
 
 
-def _imported_from(tree: ast.Module, folder: Path) -> Iterable[Path]:
-    """Yield the files of the imported modules that are in a folder."""
+def _own_modules(tree: ast.Module, folder: Path) -> Iterable[Path]:
+    """Yield the files of the imported modules that are in a folder, or elsewhere but not installed."""
     for name in imported(ast.walk(tree)):
-        yield from _modules(folder.joinpath(*name.split(".")))
+        if name.partition(".")[0] != "leakboard":
+            file = getattr(sys.modules.get(name), "__file__", None)
+            candidates = [*_modules(folder.joinpath(*name.split("."))), *([Path(file)] if file else [])]
+            yield from (path for path in candidates if path.suffix == ".py" and not _is_installed(path))
+
+
+def _is_installed(path: Path) -> bool:
+    """Return whether a file is Python's own or of an installed package."""
+    folders = {*site.getsitepackages(), *map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib"))}
+    return any(path.is_relative_to(folder) for folder in folders)
 
 
 def _absolute(tree: ast.Module, package: str) -> Iterable[Path]:

@@ -322,6 +322,22 @@ class TestCode:
             for name in [name for name in sys.modules if name.startswith((f"{package}.tried", "elsewhere"))]:
                 del sys.modules[name]
 
+    @pytest.mark.parametrize("place", ["beside", "elsewhere"])
+    def test_the_helpers_that_a_single_file_imports_count(self, tmp_path, monkeypatch, place):
+        (tmp_path / place).mkdir()
+        monkeypatch.syspath_prepend(str(tmp_path / place))
+        helper = tmp_path / place / "its_helper.py"
+        digests = []
+        for content in ("A = 1", "A = 1  # a comment", "A = 2"):
+            helper.write_text(content)
+            (tmp_path / "beside").mkdir(exist_ok=True)
+            (tmp_path / "beside" / "a.py").write_text(PLUGIN + "\ndef g():\n    import its_helper\n")
+            monkeypatch.delitem(sys.modules, "its_helper", raising=False)
+            importlib.import_module("its_helper")
+            digests.append(package_digest(load_file(tmp_path / "beside" / "a.py")))
+        assert digests[0] == digests[1] != digests[2]
+        monkeypatch.delitem(sys.modules, "its_helper")
+
     def test_the_plugins_that_a_single_file_imports_are_not_its_package(self, tmp_path, monkeypatch):
         (tmp_path / "a.py").write_text(PLUGIN + "from leakboard.victims import _encoders\n")
         plugin, parsed, read = load_file(tmp_path / "a.py"), code._parsed, []
