@@ -109,5 +109,5 @@ def claim_from_json(content: Mapping[str, Any] | None) -> PrivacyClaim | None:
     """Return the claim that `claim_as_json` was given."""
     if content is None:
         return None
-    fields = numbers(content)
-    return CLAIM_TYPES[fields.pop("about")](**fields)
+    claim_type = CLAIM_TYPES[content["about"]]
+    return claim_type(**numbers({name: value for name, value in content.items() if name != "about"}, claim_type))

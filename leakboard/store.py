@@ -20,7 +20,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from leakboard.disk import cannot_be_written, is_cut_short
 from leakboard.errors import RequestError, StorageError
@@ -31,6 +31,7 @@ SCHEMA = 2
 """Version of all formats that the engine writes; part of every identity."""
 INFINITE = "Infinity"
 """Infinity in strict JSON."""
+_INFINITIES: Mapping[Any, float] = {INFINITE: math.inf, f"-{INFINITE}": -math.inf}
 SETTLED = 5.0
 """Age (seconds) from which a file's time of change is reliable: clocks of file systems are coarse."""
 ARRAYS = "arrays"
@@ -54,10 +55,16 @@ def finite(value: Any) -> Any:
     return [finite(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
-def numbers(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Turn the names of infinity in a metric's or a claim's fields back into numbers."""
-    names = {INFINITE: math.inf, f"-{INFINITE}": -math.inf}
-    return {key: names.get(value, value) if isinstance(value, str) else value for key, value in content.items()}
+def numbers(content: Mapping[str, Any], cls: type) -> dict[str, Any]:
+    """Turn the names of infinity back into numbers, in the fields of a dataclass that are numbers."""
+    return {key: _INFINITIES.get(value, value) if key in _numeric(cls) else value for key, value in content.items()}
+
+
+@cache
+def _numeric(cls: type) -> frozenset[str]:
+    """Return the names of a dataclass's fields that are floats, or floats or None."""
+    hints = get_type_hints(cls).items()
+    return frozenset(name for name, hint in hints if float in (hint, *get_args(hint)))
 
 
 def folder_name(readable: str, key: str) -> str:
@@ -111,7 +118,9 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 
 def save_fields(instance: Any, folder: Path) -> None:
-    """Write a dataclass into an empty folder: arrays as NumPy; numbers, text, lists of these and None as JSON.
+    """Write a dataclass into an empty folder: arrays of numbers as NumPy, all else as JSON.
+
+    Other fields are None, numbers, text, arrays of text, and lists of these.
 
     Raises:
         TypeError: a field has another type.
@@ -121,22 +130,36 @@ def save_fields(instance: Any, folder: Path) -> None:
     arrays: dict[str, Any] = {}
     plain: dict[str, Any] = {}
     for name in (entry.name for entry in fields(instance)):
-        value = getattr(instance, name)
-        if isinstance(value, np.ndarray):
-            if value.dtype.kind == "O" and all(isinstance(entry, str) for entry in value.flat):
-                value = value.astype(np.str_)
-            if value.dtype.kind not in "biufU":
-                raise TypeError(f"{type(instance).__name__}.{name}: arrays of {value.dtype} cannot be saved")
+        value, place = getattr(instance, name), f"{type(instance).__name__}.{name}"
+        if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
             arrays[name] = value
-        elif value is None or isinstance(value, bool | int | float | str | list):
-            plain[name] = finite(value)
         else:
-            raise TypeError(
-                f"{type(instance).__name__}.{name} is a {type(value).__name__}: fields that are no array, number or "
-                "text need a `save` and a `load` of their own"
-            )
+            plain[name] = _as_json(value, place)
     np.savez(folder / "arrays.npz", **arrays)
-    (folder / "fields.json").write_text(json.dumps(plain), encoding="utf-8")
+    (folder / "fields.json").write_text(json.dumps(plain, allow_nan=False), encoding="utf-8")
+
+
+def _as_json(value: Any, place: str) -> Any:
+    """Return a field's value as strict JSON; an object stands for what JSON lacks."""
+    import numpy as np
+
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind not in "OU" or not all(isinstance(entry, str) for entry in value.flat):
+            raise TypeError(f"{place}: arrays of {value.dtype} cannot be saved")
+        return {
+            "array": value.tolist(),
+            "type": value.dtype.kind,
+        }  # NumPy's files give each text the longest one's size
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else {"float": str(float(value))}
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, list):
+        return [_as_json(entry, place) for entry in value]
+    raise TypeError(
+        f"{place} is or has a {type(value).__name__}: fields that are no array, number or text need a `save` and a "
+        "`load` of their own"
+    )
 
 
 def load_fields(cls: type[T], folder: Path) -> T:
@@ -145,7 +168,19 @@ def load_fields(cls: type[T], folder: Path) -> T:
 
     with np.load(folder / "arrays.npz", allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}
-    return cls(**arrays, **numbers(json.loads((folder / "fields.json").read_text("utf-8"))))
+    plain = json.loads((folder / "fields.json").read_text("utf-8"))
+    return cls(**arrays, **{name: _from_json(value) for name, value in plain.items()})
+
+
+def _from_json(value: Any) -> Any:
+    """Return the value that `_as_json` was given."""
+    import numpy as np
+
+    if isinstance(value, list):
+        return [_from_json(entry) for entry in value]
+    if isinstance(value, dict):
+        return float(value["float"]) if "float" in value else np.array(value["array"], value["type"])
+    return value
 
 
 @dataclass(frozen=True)

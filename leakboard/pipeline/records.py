@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from leakboard.claims import CLAIM_TYPES
 from leakboard.errors import plain
 from leakboard.metrics.measures import Metric
 from leakboard.store import digest, finite, numbers, write_file
@@ -111,8 +112,10 @@ def _read(path: Path) -> Record | None:
 
 
 def _record(content: Mapping[str, Any]) -> Record:
-    metrics = [Metric(**{key: _interned(value) for key, value in numbers(m).items()}) for m in content["metrics"]]
-    claim = numbers(content["claim"]) if content["claim"] else None
+    metrics = [
+        Metric(**{key: _interned(value) for key, value in numbers(m, Metric).items()}) for m in content["metrics"]
+    ]
+    claim = content["claim"] and numbers(content["claim"], CLAIM_TYPES[content["claim"]["about"]])
     threat = content["threat"] if "threat" in content else _threat_before(content["attack_metric"], claim)
     return Record(**{**content, "metrics": metrics, "claim": claim, "threat": threat})
 
