@@ -89,7 +89,7 @@ class NearestNeighbour(WordsAttack):
         chosen = np.random.default_rng(seed).permutation(len(texts))[: self.own_texts]
         log_progress(f"embedding {len(chosen)} texts of the attacker's own")
         occurrences = view.oracle.words(Texts([texts[i] for i in sorted(chosen)]))
-        vocabulary, codes = np.unique(occurrences.words, return_inverse=True)
+        vocabulary, codes = np.unique(np.array(occurrences.words, object), return_inverse=True)
         return FittedNearestNeighbour(self, vocabulary.tolist(), normalised(occurrences.vectors), codes)
 
 

@@ -86,7 +86,7 @@ def _interval(numerator: bytes, denominator: bytes, units: bytes | None) -> tupl
 def authors(corpus: Corpus, split: str) -> Integers | None:
     """Return the author of each text, int64 (n,), as units of the bootstrap; None if texts have no author."""
     part = corpus.splits[split]
-    return np.unique(part["user"], return_inverse=True)[1] if "user" in part.features else None
+    return np.unique(np.array(part["user"], object), return_inverse=True)[1] if "user" in part.features else None
 
 
 def accuracy(guessed: Integers, truth: Integers, units: Integers | None = None) -> Ratio:

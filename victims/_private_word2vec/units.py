@@ -46,7 +46,7 @@ def units_of(options: PrivateSkipGram, corpus: Corpus, seed: int) -> Units:
     train = corpus.splits["train"]
     if "user" not in train.features:
         raise RequestError(f"dp_word2vec: unit: 'user' is not allowed (pair, document): {corpus.name} names no users")
-    users, owners = np.unique(train["user"][:], return_inverse=True)
+    users, owners = np.unique(np.array(train["user"][:], object), return_inverse=True)
     if options.budgets is None:
         return Units(texts, owners)
     if isinstance(options.budgets, str):

@@ -157,5 +157,5 @@ def _parse_line(line: str) -> InputRow:
 
 
 def _ordered(words: Sequence[str], counts: np.ndarray, max_words: int | None) -> Vocabulary:
-    order = np.lexsort((np.array(words), -counts))[:max_words] if len(words) else np.empty(0, np.int64)
+    order = sorted(range(len(words)), key=lambda i: (-counts[i], words[i]))[:max_words]
     return Vocabulary([words[i] for i in order], counts[order].astype(np.float64))
