@@ -70,8 +70,9 @@ class Suite:
             only: keep cells whose ``dataset``, ``victim`` or ``attack`` is one of these: plugins, labels or names.
 
         Raises:
-            RequestError: ``only`` keeps nothing.
+            RequestError: a seed is listed twice, or ``only`` keeps nothing.
         """
+        _refuse_seeds_twice(seeds or (), "seeds")
         cells = [
             Cell(source, victim, attack, seed)
             for source, victim in itertools.product(self.sources, self.victims)

@@ -72,6 +72,7 @@ def test_progress_is_on_standard_error_where_it_is_seen_and_wanted(run, capsys, 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"seeds": [0, 1, 0]}, r"seeds: \[0, 1, 0\] lists a seed twice"),
         ({"only": {"victm": "hashed"}}, r"only: 'victm' is not one of .*; did you mean 'victim'"),
         ({"only": {"victim": "hased"}}, r"victim=hased: no such cell"),
         ({"seeds": [-1]}, "seeds: -1 is not allowed"),
