@@ -16,7 +16,7 @@ from pydantic import Field
 
 from leakboard.data.classes import check_names, check_secret, encode, encode_bins
 from leakboard.data.corpora import SPLITS, build_corpus, count_rows, divide, draw_from_train, drop_copies
-from leakboard.data.readers.tabular import InputRow, Rows, clean_category, clean_text, expand, read_rows
+from leakboard.data.readers.tabular import InputRow, Rows, clean_category, clean_id, clean_text, expand, read_rows
 from leakboard.data.readers.vector_databases import source_checksum
 from leakboard.errors import RequestError, nearest
 from leakboard.interfaces import Corpus, Dataset, Secret
@@ -34,7 +34,7 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 Bins = Annotated[int, Field(ge=2)] | Annotated[list[float], Field(min_length=1)]
 
 
-@dataset(revision=1)
+@dataset(revision=2)
 class Table(Dataset):
     path: File
     """File or glob (csv, tsv, parquet, arrow, feather, jsonl), relative to the suite: of all rows, or of train.
@@ -148,7 +148,7 @@ class Table(Dataset):
         if self.text:
             clean["text"] = clean_text(row[self.text], self.text)
         if self.id:
-            clean["id"] = clean_category(row[self.id], self.id)
+            clean["id"] = clean_id(row[self.id], self.id)
         if self.label:
             clean["label"] = clean_category(row[self.label], self.label)
         if self.user:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from leakboard.data.readers.tabular import clean_category
+from leakboard.data.readers.tabular import clean_id
 from leakboard.data.readers.vector_databases import source, source_checksum
 from leakboard.data.readers.vectors import read_vectors
 from leakboard.errors import RequestError, nearest
@@ -116,7 +116,7 @@ class FittedPrecomputed(FittedVictim):
         rows: dict[str, int] = {}
         for row, written in enumerate(self.ids or ()):
             try:
-                name = clean_category(written, "id")
+                name = clean_id(written, "id")
             except ValueError as error:
                 raise RequestError(f"{self.path}: row {row + 1}: {error}") from None
             if name in rows:

@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakboard.data.classes import check_names, is_measurement
-from leakboard.data.readers.tabular import clean_category, clean_text
+from leakboard.data.readers.tabular import clean_category, clean_id, clean_text
 from leakboard.errors import RequestError
 
 ROLES = ("text", "label", "user", "id")
@@ -65,16 +65,14 @@ def gather(
     rows = [*matrices, *named.values(), *given.values()]
     _check_lengths(rows)
     if "id" in given:
-        identifiers = _classes(given["id"], None)
+        identifiers = _classes(given["id"], None, clean_id)
         rows.append(Column("ids", identifiers, pd.Index(identifiers)))
         _check_unique(identifiers)
     _check_indexes(rows)
     names = rows[-1].index if "id" in given else next((row.index for row in rows if row.index is not None), None)
     finite = {matrix.name: _finite(matrix, names) for matrix in matrices}
-    columns = {
-        role: _classes(column, names, clean_text if role == "text" else clean_category)
-        for role, column in given.items()
-    }
+    cleaners = {"text": clean_text, "id": clean_id}
+    columns = {role: _classes(column, names, cleaners.get(role, clean_category)) for role, column in given.items()}
     columns |= {name: _secret(column, names) for name, column in named.items()}
     return finite, pd.DataFrame(columns)
 

@@ -293,7 +293,7 @@ class TestTraps:
             (ZEROS, GOOD, {"ids": list("abca")}, "ids: rows 0 and 3 have the same id, 'a'"),
             (ZEROS, {"gender": ["f", None, "m", "m"]}, {}, r"secrets\['gender'\]: row 1: it is missing"),
             (ZEROS, {"gender": ["f"] * 4}, {}, "one value only, 'f': nothing can be guessed"),
-            (ZEROS, {"income": [1.5, 2, 3, 4]}, {}, r"secrets\['income'\]: row 0: it is 1.5, not a class"),
+            (ZEROS, {"income": [1.5, 2, 3, 4]}, {}, r"secrets\['income'\]: row 0: it is 1.5; allowed: text, a whole"),
             (ZEROS, {"label": list("fmfm")}, {}, "secrets: 'label' has another meaning in a table; rename the column"),
             (ZEROS, {"": list("fmfm")}, {}, "secrets: '' is not allowed as the name of a secret; rename the column"),
             (ZEROS, {"posterior:a": list("fmfm")}, {}, "secrets: 'posterior:a' is not allowed"),

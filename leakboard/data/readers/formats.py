@@ -115,6 +115,24 @@ def _require(path: Path, columns: Sequence[str], present: Iterable[str]) -> None
             raise RequestError(f"{path}: no column {column!r} (there are: {', '.join(names)}){nearest(column, names)}")
 
 
+def _noted(stream: Iterable[str], lines: list[str]) -> Iterator[str]:
+    """Yield the lines, and append them to a list."""
+    for line in stream:
+        lines.append(line)
+        yield line
+
+
+def _looks_like_rows(lines: Sequence[str], delimiter: str, fields: int) -> bool:
+    """Return whether the lines of one row are rather rows, which two single quotes have joined.
+
+    Each line has the delimiters of a row. In texts with line breaks this occurs by chance, but hardly with tabs, and
+    hardly in ten lines.
+    """
+    written = [line for line in lines if line.strip()]
+    fewest = 2 if delimiter == "\t" else 10
+    return fields > 1 and len(written) >= fewest and all(line.count(delimiter) == fields - 1 for line in written)
+
+
 def _read_csv(path: Path, columns: Sequence[str] | None, delimiter: str) -> Iterator[InputRow | str]:
     with path.open("rb") as stream:
         start = stream.read(4)
@@ -123,10 +141,19 @@ def _read_csv(path: Path, columns: Sequence[str] | None, delimiter: str) -> Iter
             raise RequestError(f"{path}: is {format_name}, not CSV in UTF-8")
     csv.field_size_limit(2**31 - 1)
     with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as stream:
-        reader = csv.DictReader(stream, delimiter=delimiter, strict=True)
+        lines: list[str] = []
+        reader = csv.DictReader(_noted(stream, lines), delimiter=delimiter, strict=True)
         try:
             _require(path, columns or (), reader.fieldnames or ())
+            lines.clear()
             for row in reader:
+                if _looks_like_rows(lines, delimiter, len(reader.fieldnames or ())):
+                    raise RequestError(
+                        f"{path}: lines {reader.line_num - len(lines) + 1} to {reader.line_num} are one row, since a "
+                        "quote opens a field in the first, and each looks like a row; allowed: quoted fields with "
+                        'inner quotes doubled, as in "say ""yes"""'
+                    )
+                lines.clear()
                 extra = row.pop(None, None)  # type: ignore[call-overload]
                 if extra:
                     yield f"{len(extra)} fields too many"

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import glob
+import itertools
+import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+from uuid import UUID
 
 from leakboard.data.readers.archives import open_bytes
 from leakboard.data.readers.formats import InputRow, open_rows
@@ -20,6 +26,10 @@ Cleaner = Callable[[InputRow], InputRow]
 """Turns a raw row into a clean one; raises ValueError with the reason if the row is bad."""
 
 OnBadRows = Literal["error", "drop"]
+MAX_FILES = 10_000
+"""Most files and folders that a glob may match."""
+MISSING = {"na", "n/a", "#n/a", "<na>", "nan", "nat", "null", "none"}
+"""Names of a missing value, in lower case, in tables that pandas, R, spreadsheets and databases write."""
 
 
 @dataclass
@@ -57,17 +67,25 @@ class Rows:
 def expand(pattern: str | Source) -> Sequence[Source]:
     """Return the files of a path or glob, sorted, or the one collection of a vector database or in memory.
 
+    A path that exists is no glob, even with brackets in it. In a glob this holds for the longest folder that exists.
+
     Raises:
-        RequestError: there is no such file.
+        RequestError: there is no such file, or more than `MAX_FILES`.
     """
     if not isinstance(pattern, str):
         return [pattern]
     if address := collection_address(pattern):
         return [address]
-    paths = [Path(p) for p in sorted(glob.glob(pattern, recursive=True))] or [Path(pattern)]
-    if not all(path.is_file() for path in paths):
+    if (path := Path(pattern)).is_file():
+        return [path]
+    folder = next((parent for parent in path.parents if parent.is_dir()), Path())
+    matches = glob.iglob(str(path.relative_to(folder)), root_dir=folder, recursive=True)
+    found = [folder / name for name in itertools.islice(matches, MAX_FILES + 1)]
+    if len(found) > MAX_FILES:
+        raise RequestError(f"{pattern}: matches more than {MAX_FILES:,} files and folders")
+    if not (files := sorted((match for match in found if match.is_file()), key=str)):
         raise RequestError(f"{pattern}: no such file")
-    return paths
+    return files
 
 
 def read_rows(
@@ -164,18 +182,42 @@ def clean_text(value: Any, column: str) -> str:
 
 
 def clean_category(value: Any, column: str) -> str:
-    """Return a class name: text, whole number or truth value, as text.
+    """Return a class name, as `clean_id` does.
+
+    Raises:
+        ValueError: the value is missing, under any of its names (`MISSING`), or of another type.
+    """
+    name = clean_id(value, column)
+    if name.lower() in MISSING:
+        raise ValueError(f"{column} is {name!r}, which names a missing value; a class needs another name")
+    return name
+
+
+def clean_id(value: Any, column: str) -> str:
+    """Return as text: text, a whole number, a truth value, a UUID, a date or bytes. ``1`` and ``1.0`` are one name.
+
+    Bytes are UTF-8, 16 other bytes a UUID, and all others hexadecimal digits.
 
     Raises:
         ValueError: the value is missing or of another type.
     """
-    if isinstance(value, bool | int):
-        return str(value).lower() if isinstance(value, bool) else str(value)
-    if isinstance(value, float):
-        if value.is_integer():
-            return str(int(value))
-        raise ValueError(f"{column} is {value}, not a class")
-    name = clean_text(value, column).strip()
-    if name.lower() == "nan":
-        raise ValueError(f"{column} is {name}, not a class")
-    return name
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, bytes | bytearray | memoryview):
+        value = _from_bytes(bytes(value))
+    if isinstance(value, float | Decimal) and not (math.isfinite(value) and value == int(value)):
+        raise ValueError(f"{column} is {value}; allowed: text, a whole number or a truth value")
+    if isinstance(value, int | float | Decimal):
+        return str(int(value))
+    name = clean_text(str(value) if isinstance(value, UUID | date) else value, column).strip()
+    return match[1] if (match := _WHOLE.fullmatch(name)) else name
+
+
+_WHOLE = re.compile(r"([+-]?\d+)\.0+", re.ASCII)
+
+
+def _from_bytes(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return str(UUID(bytes=value)) if len(value) == 16 else value.hex()

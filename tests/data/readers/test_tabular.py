@@ -1,6 +1,9 @@
 """All formats give the same rows, and a bad file is refused in one line with file, row and reason."""
 
 import json
+from datetime import date
+from decimal import Decimal
+from uuid import UUID
 
 import pandas as pd
 import pyarrow
@@ -8,7 +11,8 @@ import pyarrow.parquet
 import pytest
 from loading import refused
 
-from leakboard.data.readers.tabular import clean_category, clean_text, expand, read_lines, read_rows
+from leakboard.data.readers import tabular
+from leakboard.data.readers.tabular import clean_category, clean_id, clean_text, expand, read_lines, read_rows
 from leakboard.errors import RequestError
 
 ROWS = [
@@ -52,6 +56,34 @@ def test_numbers_and_truth_values_become_class_names(tmp_path):
     assert clean_category(True, "x") == "true"
     assert clean_category(3.0, "x") == "3"
     assert clean_category(" cats ", "x") == "cats"
+    assert clean_category("1.0", "x") == clean_category("1", "x") == "1"
+    assert [clean_category(name, "x") for name in ("1.5", "1.0.0", "v1.0", "1.", "-2.00")] == [
+        "1.5",
+        "1.0.0",
+        "v1.0",
+        "1.",
+        "-2",
+    ]
+
+
+@pytest.mark.parametrize("name", ["NA", "n/a", "None", "NULL", "<NA>", "NaT", " nan "])
+def test_the_names_of_a_missing_value_are_no_classes(name):
+    with pytest.raises(ValueError, match="names a missing value; a class needs another name"):
+        clean_category(name, "gender")
+    assert clean_id(name, "id") == name.strip()
+
+
+def test_ids_of_every_usual_type_become_text():
+    uuid = UUID("f2345678-1234-5678-1234-567812345678")  # its bytes are no UTF-8
+    given = [uuid, uuid.bytes, Decimal("12"), Decimal("3.0"), b"a1", b"\xff\x00", 2**70, date(2024, 2, 1), True]
+    names = [str(uuid), str(uuid), "12", "3", "a1", "ff00", str(2**70), "2024-02-01", "true"]
+    assert [clean_id(value, "id") for value in given] == names
+
+
+@pytest.mark.parametrize("value", [Decimal("1.5"), Decimal("NaN"), 0.5, float("inf"), None, [1], {}])
+def test_other_values_are_no_ids(value):
+    with pytest.raises(ValueError, match=r"^id "):
+        clean_id(value, "id")
 
 
 def test_a_byte_order_mark_is_not_part_of_the_first_column(tmp_path):
@@ -77,9 +109,15 @@ BAD = {
     "blank_text.csv": (b"text,label\n   ,1\n", "row 1: text is empty"),
     "wrong_type.jsonl": (b'{"text": 7, "label": 1}\n', "row 1: text is int, not text"),
     "list_label.jsonl": (b'{"text": "x", "label": [1]}\n', "row 1: label is list, not text"),
-    "fraction_label.jsonl": (b'{"text": "x", "label": 0.5}\n', "row 1: label is 0.5, not a class"),
-    "nan_label.jsonl": (b'{"text": "x", "label": NaN}\n', "row 1: label is nan, not a class"),
-    "nan_label.csv": (b"text,label\nx,NaN\n", "row 1: label is NaN, not a class"),
+    "fraction_label.jsonl": (
+        b'{"text": "x", "label": 0.5}\n',
+        "row 1: label is 0.5; allowed: text, a whole number or a truth value",
+    ),
+    "nan_label.jsonl": (
+        b'{"text": "x", "label": NaN}\n',
+        "row 1: label is nan; allowed: text, a whole number or a truth value",
+    ),
+    "nan_label.csv": (b"text,label\nx,NaN\n", "row 1: label is 'NaN', which names a missing value"),
     "gzip.csv": (b"\x1f\x8b\x08\x00", "is compressed by gzip, not CSV in UTF-8"),
     "sheet.csv": (b"PK\x03\x04rest", "is a zip archive, as xlsx files are, not CSV in UTF-8"),
     "utf16.csv": ("text,label\nx,1\n".encode("utf-16"), "is text in UTF-16, not CSV in UTF-8"),
@@ -156,6 +194,73 @@ def test_dropped_rows_are_counted_and_leave_gaps_in_the_numbers(tmp_path):
     assert [row["text"] for row in result.rows] == ["x", "y", "w"]
     assert result.numbers == [0, 2, 5]
     assert result.dropped == 3
+
+
+def unpaired(delimiter, rows):
+    """Return rows of which the first and the last have a field that begins, or ends, with a quote."""
+    lines = [f"{row}{delimiter}text {row}" for row in range(rows)]
+    lines[0], lines[-1] = f'0{delimiter}"text', lines[-1] + '"'
+    return "\n".join([f"id{delimiter}text", *lines, ""])
+
+
+@pytest.mark.parametrize(("name", "delimiter", "rows"), [("a.tsv", "\t", 2), ("a.tsv", "\t", 20), ("a.csv", ",", 20)])
+def test_two_unpaired_quotes_join_no_rows_in_silence(tmp_path, name, delimiter, rows):
+    (tmp_path / name).write_text(
+        f"id{delimiter}text\n7{delimiter}first\n" + unpaired(delimiter, rows).partition("\n")[2]
+    )
+    with pytest.raises(RequestError, match=rf"lines 3 to {rows + 2} are one row, since a quote opens a field"):
+        read_rows(str(tmp_path / name), ["text"], dict, "drop")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.tsv", '0\t"two\nlines"\n'),
+        ("a.tsv", '0\t"one\ttab, and\na second line"\n'),
+        ("a.csv", '0,"one\nsecond, line"\n'),
+        ("a.csv", '0,"' + "a verse\n" * 30 + '"\n'),
+    ],
+)
+def test_quoted_line_breaks_stay_in_their_text(tmp_path, name, content):
+    (tmp_path / name).write_text(("id\ttext\n" if name == "a.tsv" else "id,text\n") + content)
+    assert read_rows(str(tmp_path / name), ["text"], dict, "error").rows == [{"id": "0", "text": content[3:-2]}]
+
+
+class TestGlobs:
+    def written(self, path, text):
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_text(f"text\n{text}\n")
+        return str(path)
+
+    def texts(self, pattern):
+        return [row["text"] for row in read_rows(str(pattern), ["text"], dict, "error").rows]
+
+    def test_a_path_that_exists_is_no_glob(self, tmp_path):
+        self.written(tmp_path / "exp1" / "a.csv", "wrong")
+        right = self.written(tmp_path / "exp[1]" / "a.csv", "right")
+        assert self.texts(right) == ["right"]
+        self.written(tmp_path / "a1.csv", "wrong")
+        assert self.texts(self.written(tmp_path / "a[1].csv", "right")) == ["right"]
+
+    def test_a_folder_that_exists_is_no_glob(self, tmp_path):
+        self.written(tmp_path / "exp1" / "a.csv", "wrong")
+        for name in ("b", "a"):
+            self.written(tmp_path / "exp[1]" / f"{name}.csv", name)
+        assert self.texts(tmp_path / "exp[1]" / "*.csv") == ["a", "b"]
+
+    def test_a_pattern_of_folders_is_a_glob(self, tmp_path):
+        for name in ("1", "2", "12"):
+            self.written(tmp_path / f"exp{name}" / "deep" / "a.csv", name)
+        assert self.texts(tmp_path / "exp[12]" / "**" / "*") == ["1", "2"]
+        with pytest.raises(RequestError, match=r"exp\[3\].*no such file$"):
+            expand(str(tmp_path / "exp[3]" / "a.csv"))
+
+    def test_a_glob_of_very_many_files_is_refused(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(tabular, "MAX_FILES", 3)
+        for number in range(4):
+            self.written(tmp_path / f"{number}.csv", "x")
+        with pytest.raises(RequestError, match="matches more than 3 files and folders"):
+            expand(str(tmp_path / "*"))
 
 
 def test_another_delimiter(tmp_path):
