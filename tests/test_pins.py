@@ -118,7 +118,7 @@ def utility():
         *task_metrics(scored, rng.integers(0, 2, 40)),
         *regression_metrics(scored, documents),
         *neighbour_metrics(*tables, queries=WORDS[:9], k=10),
-        *row_match_metrics(scored, documents, scored.column("test", "label")),
+        *row_match_metrics(scored, documents),
     ]
 
 

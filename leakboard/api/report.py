@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from leakboard.api.compared import compare_releases, draw_releases
+from leakboard.board.leaderboard import join_warnings, leaderboard
 from leakboard.board.published_numbers import compare
 from leakboard.board.schema import Row, column_names, columns
 from leakboard.board.summary import corpus_warnings, summarise
@@ -83,9 +84,10 @@ class Report:
 
     @property
     def sentences(self) -> list[str]:
-        """The results, a sentence each; comparisons of releases come first, warnings last."""
+        """The results, a sentence each: vectors that seem to miss their rows, then results, then other warnings."""
         rows = self._tables["leaderboard.csv"]
-        return [*compare_releases(rows, self.releases), *summarise(rows, [*self._warnings(), *self.notes])]
+        results = [*compare_releases(rows, self.releases), *summarise(rows, [*self._warnings(), *self.notes])]
+        return [*(f"warning: {warning}" for warning in self._joins()), *results]
 
     @property
     def summary(self) -> str:
@@ -156,12 +158,19 @@ class Report:
     def _frame(self, file: str) -> pd.DataFrame:
         return pd.DataFrame(self._tables[file], columns=column_names(file, self._threats))
 
+    def _joins(self) -> list[str]:
+        """Return the warnings about vectors that seem not to belong to their rows."""
+        found = join_warnings(self.records, leaderboard(self.records))
+        several = len({(record.dataset, record.victim) for record in self.records}) > 1
+        name = self.names.name
+        return [
+            f"{name('victim', victim)} on {name('dataset', dataset)}: {warning}" if several else warning
+            for (dataset, victim), warning in found.items()
+        ]
+
     def _warnings(self) -> list[str]:
         failed = sum(record.status == "failed" for record in self.records)
-        metrics = [metric for record in self.records for metric in record.metrics]
-        unmatched = (metric.status for metric in metrics if metric.name == "rows_match" and metric.value == 0)
-        warnings = list(dict.fromkeys(unmatched))
-        warnings += [f"{failed} of {len(self.records)} cells failed"] if failed else []
+        warnings = [f"{failed} of {len(self.records)} cells failed"] if failed else []
         if not any(record.status == "ok" for record in self.records):
             skipped = [f"{record.attack}: {record.reason}" for record in self.records if record.status == "skipped"]
             warnings += [f"no results: {reason}" for reason in dict.fromkeys(skipped)]

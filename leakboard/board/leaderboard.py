@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import repeat
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 from leakboard.board.means import deviation, grouped, mean
 from leakboard.board.schema import Row, mean_columns
 from leakboard.metrics.audits import corrected_bound, verdict, verdict_error
+from leakboard.metrics.row_match import LEVEL
 from leakboard.pipeline.records import Record
 from leakboard.suite.names import KINDS
 from leakboard.threats.threat import threat_named
@@ -18,6 +20,9 @@ BEYOND = "better than the best possible attacker: what is told apart leaks other
 """Status of an attack on generated data whose interval is beyond the best possible attacker on the texts."""
 LOST = "attack failed: no better than the best constant guess"
 """Status of an attack that does not beat the best constant guess."""
+
+JOIN_VERDICTS = ("rows_match", "rows_match_throughout")
+"""Metrics that are 0 where vectors seem not to belong to their rows, with a warning."""
 
 
 class AuditBounds(NamedTuple):
@@ -57,7 +62,45 @@ def leaderboard(records: Sequence[Record]) -> list[Row]:
         for group in grouped(of_victim, lambda r: r.attack):
             if not _is_skipped(group):
                 rows += _leaderboard_rows(group, bounds)
-    return rows
+    warnings = join_warnings(records, rows)
+    return [_with_warning(row, warnings.get((row["dataset"], row["victim"]), "")) for row in rows]
+
+
+def join_warnings(records: Sequence[Record], rows: Sequence[Row]) -> dict[tuple[str, str], str]:
+    """Return the warning about each dataset and victim whose vectors seem not to belong to the rows of the table.
+
+    An attack that reads secrets from the vectors refutes that none of them belongs to its row
+    (`leakboard.metrics.row_match`). Its interval must exclude the best constant guess with probability
+    `row_match.LEVEL` of an error in any row of the victim.
+    """
+    warnings = {}
+    for of_victim in grouped(records, lambda r: (r.dataset, r.victim)):
+        subject = of_victim[0].dataset, of_victim[0].victim
+        statuses: dict[str, str] = {}
+        for metric in (metric for record in of_victim for metric in record.metrics):
+            if metric.name in JOIN_VERDICTS and metric.value == 0:
+                statuses.setdefault(metric.name, metric.status)
+        if statuses and _is_refuted([row for row in rows if (row["dataset"], row["victim"]) == subject]):
+            statuses.pop("rows_match", None)
+        if statuses:
+            warnings[subject] = next(iter(statuses.values()))
+    return warnings
+
+
+def _is_refuted(rows: Sequence[Row]) -> bool:
+    """Return whether an attack surely beats the best constant guess, all attacks and secrets counted."""
+    names = ("privacy_best_constant", "empirical_privacy", "empirical_privacy_high")
+    measured = [[float(row[name]) for name in names] for row in rows if None not in map(row.get, names)]
+    quantile = NormalDist().inv_cdf(1 - LEVEL / max(1, len(measured)))
+    half_width = quantile / NormalDist().inv_cdf(0.975)
+    return any(constant - privacy > half_width * (high - privacy) + ROUNDING for constant, privacy, high in measured)
+
+
+def _with_warning(row: Row, warning: str) -> Row:
+    """Return a row with a warning in its status, unless it has failed."""
+    if not warning or "attack_score" not in row:
+        return row
+    return {**row, "status": warning if row["status"] == "ok" else f"{warning}; {row['status']}"}
 
 
 def skipped(records: Sequence[Record]) -> list[Row]:
@@ -157,8 +200,6 @@ def _status(records: Sequence[Record], done: Sequence[Record], row: Row) -> str:
     parts = [f"{len(records) - len(done)} of {len(records)} seeds {other.status}: {other.reason}"] if other else []
     caveat = (done[0].claim or {}).get("caveat", "")
     parts += [f"claim: {caveat}"] if caveat else []
-    unmatched = (m.status for record in done for m in record.metrics if m.name == "rows_match" and m.value == 0)
-    parts += list(unmatched)[:1]
     high, bayes = row.get("empirical_privacy_high"), row.get("privacy_bayes")
     parts += [BEYOND] if high is not None and bayes is not None and high < bayes - ROUNDING else []
     if row.get("attack_score") is not None and not beats_constant(row):

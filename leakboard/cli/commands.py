@@ -85,7 +85,10 @@ def run(
     at_most: Limits = None,
     at_least: Limits = None,
 ) -> None:
-    """Compute a leaderboard; finished cells are kept. Exit status 3: a row breaks a limit that was set."""
+    """Compute a leaderboard; finished cells are kept.
+
+    Exit status 3: a row breaks a limit that was set, or own vectors seem not to belong to their rows.
+    """
     from leakboard.board.gates import broken_limits, read_limits
 
     if dry_run:
@@ -97,7 +100,7 @@ def run(
             read_limits(at_most or (), at_least or ())
             print_plan(console, opened)
         return
-    from leakboard.board.leaderboard import leaderboard
+    from leakboard.board.leaderboard import join_warnings, leaderboard
     from leakboard.board.run_files import write_files
     from leakboard.cli import console as output
     from leakboard.cli.engine_choice import chosen_engine
@@ -119,8 +122,12 @@ def run(
     output.print_comparison(console, opened)
     output.print_paths(console, paths)
     output.print_counts(console, opened)
-    rows = [opened.suite.names.row(row) for row in leaderboard(records)] if limits else []
-    for line in (broken := broken_limits(rows, limits)):
+    rows = leaderboard(records) if limits else []
+    broken = broken_limits([opened.suite.names.row(row) for row in rows], limits)
+    for (dataset, victim), warning in (join_warnings(records, rows) if limits else {}).items():
+        name = opened.suite.names.name
+        broken.append(f"{name('dataset', dataset)} / {name('victim', victim)}: {warning}")
+    for line in broken:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     if opened.unfinished:
         raise typer.Exit(1)

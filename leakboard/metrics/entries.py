@@ -132,5 +132,7 @@ METRICS: Mapping[str, MetricEntry] = {
         "P-value of a test of whether own vectors belong to their rows; the variable names the test."
     ),
     "rows_match": MetricEntry("1 where such a test finds that they belong together, else 0, with a warning."),
+    "row_change_p": MetricEntry("P-value of a test of whether vectors fit their rows equally well along the table."),
+    "rows_match_throughout": MetricEntry("0 where such a test finds a part without a fit, with a warning, else 1."),
 }
 """Every metric of ``cells.csv``, by name."""

@@ -1,202 +1,195 @@
-"""Test whether vectors that come from outside belong to the rows of the table, and warn if no test finds that.
+"""Test whether vectors that come from outside belong to the rows of the table, and warn if they seem not to.
 
-If the vectors are in another order than the rows, every attack fails, and that looks like perfect privacy. So four null
-hypotheses are tested by permutations. Each is true if the order of the vectors is random:
+If the vectors are in another order than the rows, every attack fails, and that looks like perfect privacy. So two tests
+ask whether a row's vector fits the row better than other rows' vectors do:
 
-- ``task``: the vectors predict no more labels of test than vectors in random order.
-- ``classes``: vectors of the same label or secret are no more similar than others. The statistic is the variance
-  between classes, summed over standardised dimensions and columns.
-- ``neighbours``: vectors of texts with nearly the same words are no nearer to each other than those of other pairs. The
-  statistic is the mean rank of their cosine.
-- ``words``: a ridge regression from a text's words to its vector explains nothing of rows that it was not trained on.
+- ``classes``: a ridge regression guesses label and secrets from a vector.
+- ``words``: a ridge regression guesses the vector from the words of the text.
 
-If no hypothesis is rejected, there is a warning. For vectors in random order the warning is missing with probability
-1 % at most, since the tests share that level (Bonferroni). Vectors without information, such as very noisy ones, look
-the same, and the warning says so. A wrong order that is not random may pass, for example if few rows are out of place.
+Both learn from rows of train. The fit of a row of test is the product of what was guessed and what is there, in
+standard deviations over all vectors of test. Each test asks two questions, and answers them by permutations:
+
+- Is the mean fit larger than for vectors in random order? If no test finds that, ``rows_match`` is 0. For vectors in
+  random order a warning is missing with probability `LEVEL` at most, since the tests share that level (Bonferroni).
+- Is the fit the same all along the table? A lost row shifts all rows after it, so that only the first rows fit. If a
+  test finds a change, and no fit on one side of it, ``rows_match_throughout`` is 0.
+
+The tests cannot see a wrong order of vectors without information, which looks like a right one; nor rows out of place
+that are spread over the table, if the others still fit; nor an exchange of rows that share their classes and words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from leakboard.interfaces import Corpus, Floats, Integers
 from leakboard.metrics.measures import Metric
 
 LEVEL = 0.01
-"""Largest probability that vectors in random order pass."""
-DRAWS = 999
+"""Largest probability that vectors in random order pass, and that a right order is said to change."""
+DRAWS = 499
 """Permutations of a test."""
-MAX_ROWS, MAX_PAIRS = 1_500, 300
-"""Largest numbers of rows that a test uses, and of pairs of neighbours that it compares."""
+MAX_ROWS = 2_500
+"""Largest number of rows of train, and of test, that are used."""
 MIN_ROWS = 20
-"""Fewest rows, or pairs, that a test needs."""
-MAX_NUMBERS = 600_000
-"""Largest number of rows times dimensions in the test of classes."""
+"""Fewest rows that a test needs."""
 
 Array = NDArray[np.float64]
 
 NOT_REJECTED: Mapping[str, str] = {
-    "task": "the task is guessed no better than in random order",
-    "classes": "vectors of the same label or secret are no more alike than others",
-    "neighbours": "texts with nearly the same words are not nearer than others",
+    "classes": "label and secrets cannot be guessed from the vectors",
     "words": "the words of a text say nothing of its vector",
 }
 
 
-def row_match_metrics(corpus: Corpus, documents: Mapping[str, Floats], predicted: Integers | None) -> list[Metric]:
-    """Return the p-value of each test that the corpus allows, ``row_match_p``, and the verdict, ``rows_match``.
+class Fit(NamedTuple):
+    """What was guessed of each row of test and what is there, float64 (n, k) each: row i belongs to row i."""
 
-    The verdict is 1 if a test finds that vectors and rows belong together, else 0 with a warning as its status. It has
-    no value if nothing could be tested.
+    guessed: Array
+    there: Array
+
+
+class Change(NamedTuple):
+    """Where the fit changes along the table."""
+
+    p_value: float
+    rows: str
+    """The rows without a fit; empty if both sides fit."""
+
+
+def row_match_metrics(corpus: Corpus, documents: Mapping[str, Floats]) -> list[Metric]:
+    """Return the p-values of the tests that the corpus allows, and the verdicts.
+
+    ``row_match_p`` and ``row_change_p`` have the p-values of the two questions. The verdicts ``rows_match`` and
+    ``rows_match_throughout`` are 1, or 0 with a warning as their status. ``rows_match`` has no value if nothing could
+    be tested; ``rows_match_throughout`` is left out if the rows do not match, or have no order.
 
     Args:
         corpus: with train and test.
         documents: published vectors, float32 (n, d) a split.
-        predicted: task labels of test by the published vectors, int64 (n,).
     """
-    tests: dict[str, Callable[[], float | None]] = {}
-    if predicted is not None:
-        tests["task"] = lambda: _task(predicted, corpus.column("test", "label"))
-    if columns := [*(["label"] if corpus.has_labels else []), *(secret.name for secret in corpus.secrets)]:
-        tests["classes"] = lambda: _classes(corpus, documents, columns)
-    if corpus.has_texts:
-        tests["neighbours"] = lambda: _neighbours(corpus, documents)
-        tests["words"] = lambda: _words(corpus, documents)
-    p_values = {name: p for name, test in tests.items() if (p := test()) is not None}
-    metrics = [Metric("row_match_p", p, name) for name, p in p_values.items()]
-    if not p_values:
-        return [Metric("rows_match", None, status="not checked: too few labels, secrets or texts to compare with")]
-    if min(p_values.values()) < LEVEL / len(p_values):
-        return [*metrics, Metric("rows_match", 1.0)]
-    results = "; ".join(f"{NOT_REJECTED[name]}, p = {p:.2g}" for name, p in p_values.items())
-    warning = (
-        "the vectors and the rows of the table may not belong together, or the vectors hold no information "
-        f"({results}): do the rows match?"
-    )
-    return [*metrics, Metric("rows_match", 0.0, status=warning)]
-
-
-def _task(predicted: Integers, labels: Integers) -> float:
-    """Return the p-value of the number of right labels, against guesses in random order."""
-    rng = np.random.default_rng(3)
-    shuffled = np.array([(rng.permutation(predicted) == labels).sum() for _ in range(DRAWS)])
-    return _share_as_good(float((predicted == labels).sum()), shuffled)
-
-
-def _classes(corpus: Corpus, documents: Mapping[str, Floats], columns: Sequence[str]) -> float | None:
-    rng = np.random.default_rng(2)
-    rows, dimensions = sum(map(len, documents.values())), next(iter(documents.values())).shape[1]
-    chosen = rng.permutation(rows)[: min(MAX_ROWS, MAX_NUMBERS // dimensions)]
-    if len(chosen) < MIN_ROWS:
-        return None
-    vectors = _taken(documents, chosen)
-    vectors = _standardised(vectors, vectors)
-    codes = [np.concatenate([corpus.column(split, name) for split in documents])[chosen] for name in columns]
-    members = scipy.sparse.vstack([_members(column) for column in codes]).tocsr()
-    given = members.indices.copy()
-
-    def between(order: Integers) -> float:
-        members.indices = order[given]
-        return float(((members @ vectors) ** 2).sum())
-
-    shuffled = [between(rng.permutation(len(chosen))) for _ in range(DRAWS)]
-    return _share_as_good(between(np.arange(len(chosen))), np.array(shuffled))
-
-
-def _taken(documents: Mapping[str, Floats], chosen: Integers) -> Array:
-    """Return the chosen rows, numbered over all splits, float64, without a copy of the others."""
-    taken, first = np.empty((len(chosen), next(iter(documents.values())).shape[1])), 0
-    for vectors in documents.values():
-        inside = (chosen >= first) & (chosen < first + len(vectors))
-        taken[inside] = vectors[chosen[inside] - first]
-        first += len(vectors)
-    return taken
-
-
-def _members(codes: Integers) -> Any:
-    """Return the rows of each class, sparse (classes, n): 1 / sqrt(size of the class) for its rows, else 0."""
-    _, code, sizes = np.unique(codes, return_inverse=True, return_counts=True)
-    return scipy.sparse.csr_matrix((1 / np.sqrt(sizes[code]), (code, np.arange(len(code)))))
-
-
-def _neighbours(corpus: Corpus, documents: Mapping[str, Floats]) -> float | None:
-    texts = [text for split in documents for text in corpus.texts(split)]
     rng = np.random.default_rng(0)
-    chosen = rng.permutation(len(texts))[:MAX_ROWS]
-    pairs = _similar_pairs(_word_counts([texts[row] for row in chosen])[0])
-    if len(pairs) < MIN_ROWS:
-        return None
-    vectors = _taken(documents, chosen)
-    vectors = _standardised(vectors, vectors)
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-    cosines = unit[pairs[:, 0]] @ unit[pairs[:, 1]].T
-    return _match_p(scipy.stats.rankdata(cosines).reshape(cosines.shape), rng)
+    chosen = {split: rng.permutation(len(documents[split]))[:MAX_ROWS] for split in ("train", "test")}
+    fits: dict[str, Fit] = {}
+    if min(map(len, chosen.values())) >= MIN_ROWS:
+        vectors = {split: documents[split][rows].astype(np.float64) for split, rows in chosen.items()}
+        known = vectors["train"]
+        vectors = {split: _standardised(part, known) for split, part in vectors.items()}
+        if columns := [*(["label"] if corpus.has_labels else []), *(secret.name for secret in corpus.secrets)]:
+            codes = {split: [corpus.column(split, name)[rows] for name in columns] for split, rows in chosen.items()}
+            fits["classes"] = _classes(vectors, codes)
+        if corpus.has_texts:
+            texts = {split: corpus.texts(split) for split in chosen}
+            fits["words"] = _words(vectors, {s: [texts[s][row] for row in rows] for s, rows in chosen.items()})
+    if not fits:
+        return [Metric("rows_match", None, status="not checked: too few labels, secrets or texts to compare with")]
+    p_values = {name: _match_p(fit, rng) for name, fit in fits.items()}
+    metrics = [Metric("row_match_p", p, name) for name, p in p_values.items()]
+    if min(p_values.values()) >= LEVEL / len(fits):
+        results = "; ".join(f"{NOT_REJECTED[name]}, p = {p:.2g}" for name, p in p_values.items())
+        warning = (
+            "do the rows match? Either the vectors and the rows of the table do not belong together, or the vectors "
+            f"hold no information ({results})"
+        )
+        return [*metrics, Metric("rows_match", 0.0, status=warning)]
+    metrics.append(Metric("rows_match", 1.0))
+    rows = corpus.texts("test").rows
+    if rows is None:
+        return metrics
+    changes = {name: _change(_deviations(fit), rows[chosen["test"]], rng) for name, fit in fits.items()}
+    metrics += [Metric("row_change_p", change.p_value, name) for name, change in changes.items()]
+    found = [change.rows for change in changes.values() if change.p_value < LEVEL / len(fits) and change.rows]
+    warning = f"do the rows match? The vectors fit the rows of the table, but not {found[0]}" if found else ""
+    return [*metrics, Metric("rows_match_throughout", float(not found), status=warning)]
 
 
-def _similar_pairs(words: Any) -> Integers:
-    """Return pairs of rows with the most similar words, int64 (pairs, 2); no row is in two pairs."""
-    similarity = (words @ words.T).toarray()
-    np.fill_diagonal(similarity, 0)
-    nearest = similarity.argmax(1)
-    taken: set[int] = set()
-    pairs = []
-    for first in np.argsort(-similarity.max(1), kind="stable"):
-        second = nearest[first]
-        if similarity[first, second] > 0 and not {first, second} & taken:
-            taken |= {first, second}
-            pairs.append((first, second))
-    return np.array(pairs[:MAX_PAIRS], np.int64).reshape(-1, 2)
+def _classes(vectors: Mapping[str, Array], codes: Mapping[str, list[Integers]]) -> Fit:
+    """Guess the classes of each column, as indicators of mean 0 and equal weight."""
+    from sklearn.linear_model import Ridge
+
+    def indicators(split: str) -> Array:
+        parts = [
+            column[:, None] == np.unique(known) for column, known in zip(codes[split], codes["train"], strict=True)
+        ]
+        return np.concatenate(parts, axis=1).astype(np.float64)
+
+    known = indicators("train")
+    ridge = Ridge(alpha=0.1 * len(known)).fit(vectors["train"], _standardised(known, known))
+    return Fit(ridge.predict(vectors["test"]).reshape(-1, known.shape[1]), _standardised(indicators("test"), known))
 
 
-def _words(corpus: Corpus, documents: Mapping[str, Floats]) -> float | None:
+def _words(vectors: Mapping[str, Array], texts: Mapping[str, list[str]]) -> Fit:
+    """Guess the vectors from the words, or from letters if no word occurs twice."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.kernel_ridge import KernelRidge
 
-    rng = np.random.default_rng(1)
-    rows = {split: rng.permutation(len(documents[split]))[:MAX_ROWS] for split in ("train", "test")}
-    if min(map(len, rows.values())) < MIN_ROWS:
-        return None
-    texts = {split: corpus.texts(split) for split in rows}
-    train, test = _word_counts(*([texts[split][row] for row in rows[split]] for split in rows))
-    known = documents["train"][rows["train"]].astype(np.float64)
-    truth = _standardised(documents["test"][rows["test"]].astype(np.float64), known)
-    guessed = KernelRidge(alpha=1.0).fit(train, _standardised(known, known)).predict(test)
-    return _match_p((guessed - guessed.mean(0)) @ (truth - truth.mean(0)).T, rng)
-
-
-def _word_counts(*texts: list[str]) -> list[Any]:
-    """Return TF-IDF of words for each list of texts, learned from the first; of characters if no word occurs twice."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
     try:
-        vectoriser = TfidfVectorizer(min_df=2, sublinear_tf=True).fit(texts[0])
+        vectoriser = TfidfVectorizer(min_df=2, sublinear_tf=True).fit(texts["train"])
     except ValueError:
-        vectoriser = TfidfVectorizer(analyzer="char", ngram_range=(1, 3)).fit(texts[0])
-    return [vectoriser.transform(part) for part in texts]
+        vectoriser = TfidfVectorizer(analyzer="char", ngram_range=(1, 3)).fit(texts["train"])
+    ridge = KernelRidge(alpha=1.0).fit(vectoriser.transform(texts["train"]), vectors["train"])
+    return Fit(ridge.predict(vectoriser.transform(texts["test"])), vectors["test"])
 
 
-def _standardised(vectors: Array, known: Array) -> Array:
+def _standardised(part: Array, known: Array) -> Array:
     deviation = known.std(0)
-    return np.divide(vectors - known.mean(0), deviation, out=np.zeros_like(vectors), where=deviation > 0)
+    return np.divide(part - known.mean(0), deviation, out=np.zeros_like(part), where=deviation > 0)
 
 
-def _match_p(similarity: Array, rng: np.random.Generator) -> float:
-    """Return the p-value of the mean of the diagonal, against columns in random order.
+def _deviations(fit: Fit) -> Array:
+    """Return the fit of each row, float64 (n,): over all vectors of test it has mean 0 and deviation 1."""
+    guessed, there = _scaled(fit)
+    return np.asarray(np.einsum("ij,ij->i", guessed, there))
 
-    The permutation test is valid for any similarity, if the columns are exchangeable.
+
+def _scaled(fit: Fit) -> Fit:
+    """Return a fit whose products, of one row with all others, have mean 0 and deviation 1."""
+    there = fit.there - fit.there.mean(0)
+    covariance = there.T @ there / len(there)
+    variance = np.einsum("ij,ij->i", fit.guessed @ covariance, fit.guessed)
+    scale = np.sqrt(np.maximum(variance, 0))[:, None]
+    return Fit(np.divide(fit.guessed, scale, out=np.zeros_like(fit.guessed), where=scale > 0), there)
+
+
+def _match_p(fit: Fit, rng: np.random.Generator) -> float:
+    """Return the p-value of the mean fit, against vectors in random order.
+
+    The permutation test is valid for any guesses, if the vectors of test are exchangeable.
+    """
+    guessed, there = _scaled(fit)
+    shuffled = np.array([np.vdot(guessed, there[rng.permutation(len(there))]) for _ in range(DRAWS)])
+    return _share_as_good(float(np.vdot(guessed, there)), shuffled)
+
+
+def _change(fits: Array, rows: Integers, rng: np.random.Generator) -> Change:
+    """Find where the mean fit changes most along the table, by the largest standardised difference of two means.
 
     Args:
-        similarity: (m, m), between the items of rows and of columns.
+        fits: of the rows of test, float64 (n,).
+        rows: their numbers in the table, from 0.
         rng: of the permutations.
     """
-    rows = np.arange(len(similarity))
-    shuffled = np.array([similarity[rows, rng.permutation(rows)].mean() for _ in range(DRAWS)])
-    return _share_as_good(similarity[rows, rows].mean(), shuffled)
+    order = np.argsort(rows, kind="stable")
+    ordered, n = fits[order], len(fits)
+    ends = np.arange(MIN_ROWS // 2, n - MIN_ROWS // 2 + 1)  # sizes of the first side
+
+    def differences(values: Array) -> Array:
+        sums = np.cumsum(values - values.mean())[ends - 1]
+        return np.abs(sums) * np.sqrt(n / (ends * (n - ends)))
+
+    largest = differences(ordered)
+    shuffled = np.array([differences(rng.permutation(ordered)).max() for _ in range(DRAWS)])
+    end = int(ends[largest.argmax()])
+    first, second = ordered[:end], ordered[end:]
+    is_second = bool(first.mean() > second.mean())
+    worse, number = (second, rows[order[end]] + 1) if is_second else (first, rows[order[end - 1]] + 1)
+    side = f"from about row {number} on" if is_second else f"up to about row {number}"
+    fits_too = worse.mean() > 2 / np.sqrt(len(worse))
+    return Change(_share_as_good(float(largest.max()), shuffled), "" if fits_too else side)
 
 
 def _share_as_good(given: float, shuffled: Array) -> float:

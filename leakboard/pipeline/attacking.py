@@ -55,7 +55,7 @@ def victim_metrics(side: VictimSide, gold: Gold | None) -> list[Metric]:
     metrics = task_metrics(side.corpus, published.predicted)
     metrics += regression_metrics(side.corpus, published.documents)
     if published.documents and not side.victim.encodes_texts:
-        metrics += row_match_metrics(side.corpus, published.documents, published.predicted)
+        metrics += row_match_metrics(side.corpus, published.documents)
     if gold and published.words:
         metrics += neighbour_metrics(published.words, gold.words, gold.queries or QUERIES)
     return metrics + _coverage_metrics(published.coverage, len(side.corpus.splits["test"]))

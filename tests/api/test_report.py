@@ -118,14 +118,35 @@ class TestSentences:
             "warning: take care",
         ]
 
-    def test_it_is_told_once_that_vectors_and_rows_may_not_match(self):
-        def matched(attack, value):
-            status = "" if value else "do the rows match?"
-            return record(attack, metrics=[*record().metrics, Metric("rows_match", value, status=status)])
+    WARNING = "warning: do the rows match?"
 
-        lines = report(matched("a", 0.0), matched("b", 0.0)).summary.splitlines()
-        assert lines.count("warning: do the rows match?") == 1
-        assert "do the rows match?" not in report(matched("a", 1.0)).summary
+    @pytest.fixture
+    def joined(self):
+        """Return a function that gives the lines about two attacks on vectors with a verdict about their join."""
+
+        def lines(name, value, gender):
+            verdict = Metric(name, value, status="" if value else "do the rows match?")
+            records = [record(attack, gender) for attack in ("a", "b")]
+            made = report(*(dataclasses.replace(r, metrics=[*r.metrics, verdict]) for r in records))
+            statuses = made.table["status"].str.startswith("do the rows match?")
+            assert statuses.all() == statuses.any() == (self.WARNING in made.summary)
+            return made.summary.splitlines()
+
+        return lines
+
+    @pytest.mark.parametrize(
+        ("name", "gender"), [("rows_match", 0.63), ("rows_match_throughout", 0.63), ("rows_match_throughout", 0.76)]
+    )
+    def test_a_broken_join_opens_the_report(self, joined, name, gender):
+        lines = joined(name, 0.0, gender)
+        assert lines[0] == self.WARNING
+        assert lines.count(self.WARNING) == 1
+        assert self.WARNING not in joined(name, 1.0, gender)
+
+    @pytest.mark.parametrize(("gender", "is_refuted"), [(0.68, False), (0.7, False), (0.71, True), (0.76, True)])
+    def test_an_attack_that_surely_reads_a_secret_refutes_that_no_row_matches(self, joined, gender, is_refuted):
+        """Six numbers are compared, so at level 1 % the constant must be 2.94 standard errors away, not 1.96."""
+        assert (self.WARNING not in joined("rows_match", 0.0, gender)) == is_refuted
 
     def test_no_more_is_told_than_one_reads(self):
         sentences = report(*(dataclasses.replace(record(), victim=f"v{i:02}") for i in range(40))).sentences
