@@ -1,8 +1,9 @@
 """Your own data: any CSV, TSV, Parquet, Arrow or JSON Lines file or glob, with columns for text, label and secrets.
 
-Without given splits, the rows are divided at random: by user, or without users by distinct text, so that no user and no
-text is in two splits. Name the columns of the secrets; they are not guessed. A name with dots (``payload.gender``) is
-looked up in nested objects. If only vectors are known (the victim ``precomputed``), no text is needed.
+Without given splits, the rows are divided at random: by user, else by document, else by distinct text. So no user,
+document or text is in two splits. Name the columns of the secrets; they are not guessed. A name with dots
+(``payload.gender``) is looked up in nested objects. If only vectors are known (the victim ``precomputed``), no text is
+needed.
 """
 
 from __future__ import annotations
@@ -56,6 +57,9 @@ class Table(Dataset):
     """Columns of finite numbers, equal in all rows of a user: targets of a regression, or a victim's budgets."""
     user: str | None = None
     """Column of the author; drawn splits share no user, and users shared by given splits are counted."""
+    document: str | None = None
+    """Column of the document that a row is a chunk of; drawn splits share no document. With ``user``, each document has
+    one user."""
     split: str | None = None
     """Column with train, dev or test; without it, and without files of dev and test, the splits are drawn."""
     dev: File | None = None
@@ -116,6 +120,8 @@ class Table(Dataset):
         whole = pd.concat(frames, names=["file"]).reset_index("file").reset_index(drop=True)
         if self.id:
             _check_ids(whole, self.id, sources)
+        if self.user and self.document:
+            _check_users(whole, self.path)
         secrets = [Secret(s, self._encode_secret(whole, s), "attribute") for s in self.secrets]
         secrets += [Secret(e, ("absent", "present"), "entity") for e in self.entities]
         for entity in self.entities:
@@ -129,8 +135,8 @@ class Table(Dataset):
     def _columns(self) -> list[str]:
         attributes = [*self.secrets, *self.entities, *self.numbers]
         check_names(attributes, "table")
-        named = [self.text, self.label, self.id, self.user, self.split, *attributes]
-        taken = {"text", "label", "row", "id", "user", "split", "file"} & {*attributes}
+        named = [self.text, self.label, self.id, self.user, self.document, self.split, *attributes]
+        taken = {"text", "label", "row", "id", "user", "document", "split", "file"} & {*attributes}
         if taken or len({*attributes}) < len(attributes):
             names = sorted(taken) or "one is named twice"
             raise RequestError(f"table: a column of secrets or numbers needs a name of its own: {names}")
@@ -153,6 +159,8 @@ class Table(Dataset):
             clean["label"] = clean_category(row[self.label], self.label)
         if self.user:
             clean["user"] = clean_category(row[self.user], self.user)
+        if self.document:
+            clean["document"] = clean_id(row[self.document], self.document)
         for secret in self.secrets:
             is_number = self.bins and secret in self.bins
             clean[secret] = _finite(row[secret], secret) if is_number else clean_category(row[secret], secret)
@@ -203,6 +211,17 @@ def _check_ids(frame: pd.DataFrame, column: str, sources: Mapping[int, Rows]) ->
         value = repeated["id"].iloc[0]
         first, second = map(location, repeated[repeated["id"] == value]["row"].iloc[:2])
         raise RequestError(f"{first} and {second} have the same {column}, {value!r}; every row needs an id of its own")
+
+
+def _check_users(frame: pd.DataFrame, source: str) -> None:
+    """Refuse a document that two users have: the splits are drawn by user.
+
+    Raises:
+        RequestError: there is one; the message has its name.
+    """
+    users = frame.groupby("document")["user"].nunique()
+    if (users > 1).any():
+        raise RequestError(f"{source}: the document {users.idxmax()!r} has rows of {users.max()} users; allowed: one")
 
 
 def _look_up(table: dict[str, int] | dict[str, str], value: object, column: str) -> int | str:

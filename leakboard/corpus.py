@@ -47,7 +47,7 @@ class Corpus:
     ``splits`` maps train, dev and test, or those that a stage may see, to tables with these columns:
 
     - ``row``: number of the row in the source (int64);
-    - ``text``, ``label`` (ClassLabel), ``id`` and ``user``: each optional;
+    - ``text``, ``label`` (ClassLabel), ``id``, ``user`` and ``document``: each optional;
     - the name of a secret: its value (ClassLabel);
     - the name of a numeric target: its value (float64);
     - ``posterior:<secret>``, if it is known: the probability of each value given the text.

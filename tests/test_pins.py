@@ -21,6 +21,7 @@ from leakboard.interfaces import FittedVictim, PublishedWords, Secret, Victim
 from leakboard.metrics import baselines
 from leakboard.metrics.audits import bound_metrics, canary_metrics, curve_metrics, sanity_metric
 from leakboard.metrics.member_scores import membership_metrics
+from leakboard.metrics.near_copies import near_copy_metrics
 from leakboard.metrics.neighbours import neighbour_metrics
 from leakboard.metrics.regression import regression_metrics
 from leakboard.metrics.row_match import row_match_metrics
@@ -37,6 +38,7 @@ from leakboard.suite.options import always_named, describe
 from leakboard.suite.registry import FOLDERS, Registry
 from leakboard.threats.threat import known_threats, threat_named
 from leakboard.victims.embedding_bag import EmbeddingBag
+from leakboard.victims.precomputed import Precomputed
 
 WORDS = [f"w{i}" for i in range(60)]
 STREAMS = Streams(0, "made", "victim", "attack", "label")
@@ -109,16 +111,19 @@ def canaries():
     return canary_metrics(rng.normal(size=300) + 3.0 * planted, planted, 1e-5, 2)
 
 
+def documents():
+    vectors = np.random.default_rng(5).normal(size=(3, 40, 4)).astype(np.float32)
+    return dict(zip(("train", "dev", "test"), vectors, strict=True))
+
+
 def utility():
     rng, scored = np.random.default_rng(5), corpus()
-    vectors = rng.normal(size=(3, 40, 4)).astype(np.float32)
+    rng.normal(size=(3, 40, 4))  # those of `documents`
     tables = [PublishedWords(WORDS, rng.normal(size=(60, 4)).astype(np.float32)) for _ in range(2)]
-    documents = dict(zip(("train", "dev", "test"), vectors, strict=True))
     return [
         *task_metrics(scored, rng.integers(0, 2, 40)),
-        *regression_metrics(scored, documents),
+        *regression_metrics(scored, documents()),
         *neighbour_metrics(*tables, queries=WORDS[:9], k=10),
-        *row_match_metrics(scored, documents),
     ]
 
 
@@ -180,6 +185,15 @@ def test_every_stage_is_pinned(stage):
     assert not pins.complaint(f"stages/{stage}", getattr(revisions, stage), summary, where)
 
 
+OWN_VECTORS = "scoring/own_vectors"
+
+
+def test_the_measures_of_own_vectors_are_pinned():
+    summary = pins.summary([*row_match_metrics(corpus(), documents()), *near_copy_metrics(documents())])
+    where = "revision of victims/precomputed"
+    assert not pins.complaint(OWN_VECTORS, revision(Precomputed), summary, where)
+
+
 def test_no_revision_and_no_scorer_is_left_out():
     assert set(STAGES) == {name for name, value in vars(revisions).items() if isinstance(value, int)}
     assert set(SCORERS) == set(THREATS)
@@ -209,7 +223,7 @@ def test_no_pins_of_removed_parts_are_left():
     plugins = [f"{kind}/{name}" for kind, name in PLUGINS]
     plugins += [f"defaults/{plugin}" for plugin in plugins]
     engine = [*(f"scoring/{name}" for name in SCORERS), *(f"stages/{name}" for name in STAGES)]
-    assert pins.forget([*plugins, *engine]) == set()
+    assert pins.forget([*plugins, *engine, OWN_VECTORS]) == set()
 
 
 class TestComplaints:

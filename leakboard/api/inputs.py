@@ -18,7 +18,7 @@ from leakboard.data.classes import check_names, is_measurement
 from leakboard.data.readers.tabular import clean_category, clean_id, clean_text
 from leakboard.errors import RequestError
 
-ROLES = ("text", "label", "user", "id")
+ROLES = ("text", "label", "user", "document", "id")
 """Columns of the table that are not secrets."""
 RESERVED = (*ROLES, "row", "split", "file")
 
@@ -43,6 +43,7 @@ def gather(
     labels: Any = None,
     texts: Any = None,
     users: Any = None,
+    documents: Any = None,
     ids: Any = None,
 ) -> tuple[dict[str, NDArray[np.float32]], pd.DataFrame]:
     """Return the vectors, float32 (n, d) each, and a frame of strings: the secrets, and the given `ROLES`.
@@ -53,6 +54,7 @@ def gather(
         labels: of the task.
         texts: of the rows.
         users: who wrote each text.
+        documents: the document that each text is a part of.
         ids: of the rows.
 
     Raises:
@@ -60,6 +62,7 @@ def gather(
     """
     matrices = [_matrix(name, given) for name, given in vectors.items()]
     arguments = {"label": ("labels", labels), "text": ("texts", texts), "user": ("users", users), "id": ("ids", ids)}
+    arguments["document"] = ("documents", documents)
     given = {role: _column(name, value) for role, (name, value) in arguments.items() if value is not None}
     named = _secrets(secrets)
     rows = [*matrices, *named.values(), *given.values()]
@@ -71,7 +74,7 @@ def gather(
     _check_indexes(rows)
     names = rows[-1].index if "id" in given else next((row.index for row in rows if row.index is not None), None)
     finite = {matrix.name: _finite(matrix, names) for matrix in matrices}
-    cleaners = {"text": clean_text, "id": clean_id}
+    cleaners = {"text": clean_text, "document": clean_id, "id": clean_id}
     columns = {role: _classes(column, names, cleaners.get(role, clean_category)) for role, column in given.items()}
     columns |= {name: _secret(column, names) for name, column in named.items()}
     return finite, pd.DataFrame(columns)

@@ -37,6 +37,7 @@ def evaluate(
     labels: Any = None,
     texts: Any = None,
     users: Any = None,
+    documents: Any = None,
     ids: Any = None,
     attacks: Attacks = "all",
     out: str | Path | None = None,
@@ -56,6 +57,8 @@ def evaluate(
         labels: the task's classes; without them no task is scored.
         texts: the texts; without them nothing is compared with what the text itself reveals.
         users: authors of the texts; no user is in two splits, and intervals are over users.
+        documents: the document of each row, if rows are chunks of documents; no document is in two splits, and without
+            users intervals are over documents.
         ids: names of the rows, none twice; an index of another object must equal them.
         attacks: ``all`` that apply, or a list of names, entries of a suite, and instances such as ``MyAttack(k=3)``.
         out: folder that keeps the files, the suite and the run. None keeps nothing: rows and vectors stay in memory,
@@ -69,7 +72,9 @@ def evaluate(
     """
     from leakboard.api.inputs import ROLES, gather
 
-    matrices, frame = gather(_releases(vectors), secrets, labels=labels, texts=texts, users=users, ids=ids)
+    matrices, frame = gather(
+        _releases(vectors), secrets, labels=labels, texts=texts, users=users, documents=documents, ids=ids
+    )
     names = list(vectors) if isinstance(vectors, Mapping) else [""]
     folder = Path(out).resolve() if out is not None else None
     table, files = _write(folder, matrices, frame) if folder else _in_memory(matrices, frame)
@@ -77,7 +82,7 @@ def evaluate(
         {"precomputed": {"vectors": file}, **({"name": name} if name else {})}
         for name, file in zip(names, files, strict=True)
     ]
-    roles = {role: role for role in ("label", "text", "user") if role in frame}
+    roles = {role: role for role in ("label", "text", "user", "document") if role in frame}
     columns = [str(column) for column in frame if column not in ROLES]
     suite = _suite(table, victims, columns, **roles, attacks=attacks, seed=seed)
     suite |= {} if device == "auto" else {"device": device}
@@ -93,6 +98,7 @@ def suite_of(
     label: str | None = None,
     text: str | None = None,
     user: str | None = None,
+    document: str | None = None,
     id: str | None = None,
     column: str | None = None,
     attacks: Attacks = "all",
@@ -107,6 +113,7 @@ def suite_of(
         label: column of the task's classes.
         text: column of the texts.
         user: column of the texts' authors.
+        document: column of the documents that rows are chunks of.
         id: column of the rows' ids, in both files if the vectors' file has columns; None: the column ``id``, if both
             files have one without another role.
         column: of the vectors, if their file has several.
@@ -116,10 +123,10 @@ def suite_of(
     Raises:
         RequestError: no id is given, and the rows or the vectors cannot be read.
     """
-    if id is None and ID not in (label, text, user, *secrets):
+    if id is None and ID not in (label, text, user, document, *secrets):
         id = _common_id(str(table), str(vectors))
     precomputed = {"vectors": str(vectors), **_options(Path(vectors), column, id)}
-    roles = {"label": label, "text": text, "user": user, "id": id}
+    roles = {"label": label, "text": text, "user": user, "document": document, "id": id}
     return _suite(str(table), [{"precomputed": precomputed}], secrets, **roles, attacks=attacks, seed=seed)
 
 

@@ -14,19 +14,31 @@ from leakboard.threats.wording import is_number
 
 MAX_SENTENCES = 30
 """Sentences on guesses that are shown, and as many on audits; the table has the rest."""
-CORPUS_CHECKS = {"test_copies": "occur verbatim in train", "test_users": "have an author in train"}
+CORPUS_CHECKS = {
+    "test_copies": "occur verbatim in train",
+    "test_users": "have an author in train",
+    "test_documents": "have a document in train",
+}
 """Checks of a corpus that a reader must know, as shares of its test texts."""
 
 
 def corpus_warnings(records: Sequence[Record], names: Names) -> list[str]:
-    """Return a warning for each share of test texts that train also holds, or whose authors it holds."""
+    """Return a warning for each share of test texts or vectors that train also holds, or whose authors it holds."""
     checks = {r.dataset: r.checks for r in records if r.checks and not threat_named(r.threat).bounds_epsilon}
-    return [
+    warnings = [
         f"{names.name('dataset', dataset)}: {100 * share:.1f} % of the test texts {meaning}"
         for dataset, shares in checks.items()
         for check, meaning in CORPUS_CHECKS.items()
         if (share := shares.get(check))
     ]
+    copies = {(r.dataset, r.victim): m.value for r in records if (m := r.value("near_copies"))}
+    warnings += [
+        f"{names.name('victim', victim)} on {names.name('dataset', dataset)}: {100 * share:.1f} % of the test vectors "
+        "have a near copy in train, which tells their secrets; name the document or the author of each row"
+        for (dataset, victim), share in copies.items()
+        if share
+    ]
+    return warnings
 
 
 def summarise(rows: Sequence[Row], warnings: Sequence[str] = ()) -> list[str]:

@@ -24,6 +24,7 @@ def evaluate(
     label: Annotated[Optional[str], typer.Option(help="Column of the task's classes.")] = None,  # noqa: UP045
     text: Annotated[Optional[str], typer.Option(help="Column of the texts.")] = None,  # noqa: UP045
     user: Annotated[Optional[str], typer.Option(help="Column that says who wrote each text.")] = None,  # noqa: UP045
+    document: Annotated[Optional[str], typer.Option(help="Column of the document that a row is a chunk of.")] = None,  # noqa: UP045
     id: Annotated[Optional[str], typer.Option(help="Column of ids by which rows and vectors are joined.")] = None,  # noqa: UP045
     column: Annotated[Optional[str], typer.Option(help="Column of the vectors, if their file has several.")] = None,  # noqa: UP045
     attacks: Annotated[str, typer.Option(help="Names with commas, or all that apply.")] = "all",
@@ -40,7 +41,7 @@ def evaluate(
     matrix = _located("--vectors", vectors, [source(vectors)])
     out.mkdir(parents=True, exist_ok=True)
     chosen = "all" if attacks == "all" else _names("--attacks", attacks)
-    roles = {"label": label, "text": text, "user": user, "id": id, "column": column}
+    roles = {"label": label, "text": text, "user": user, "document": document, "id": id, "column": column}
     suite = suite_of(rows, matrix, _names("--secrets", secrets), **roles, attacks=chosen, seed=seed)
     report = run_kept(suite, out)
     console = screen()

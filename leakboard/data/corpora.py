@@ -72,7 +72,8 @@ def build_corpus(
     Args:
         name: of the corpus.
         splits: train, dev, test. Columns: ``row``, each secret (number of the value), ``label`` (number, with
-            ``labels``); optional: ``text``, ``id``, ``user`` and ``posterior:<secret>`` (a list of probabilities).
+            ``labels``); optional: ``text``, ``id``, ``user``, ``document``, and ``posterior:<secret>`` (a list of
+            probabilities).
         secrets: their values name the numbers in their columns.
         labels: names of the task's classes; None: no task.
         checks: the loader's own counts (dropped rows), to be added to those of `check`.
@@ -85,7 +86,9 @@ def build_corpus(
     from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 
     classes = {secret.name: secret.values for secret in secrets} | ({"label": tuple(labels)} if labels else {})
-    types: dict[str, Any] = {column: Value("string") for column in ("text", "id", "user")} | {"row": Value("int64")}
+    types: dict[str, Any] = {column: Value("string") for column in ("text", "id", "user", "document")} | {
+        "row": Value("int64")
+    }
     types |= {column: Value("float64") for column in numeric_targets}
     types |= {column: ClassLabel(names=list(values)) for column, values in classes.items()}
     parts = {}
@@ -139,6 +142,7 @@ def check(corpus: Corpus) -> dict[str, float]:
     | ``empty_texts`` | number of texts without a word |
     | ``conflicting_labels`` | number of distinct texts with more than one label |
     | ``dev_users``, ``test_users`` | share of the split's texts by authors who also wrote texts of train |
+    | ``dev_documents``, ``test_documents`` | share of the split's texts of documents that train has parts of |
 
     A count is left out if the corpus lacks the texts, labels or users that it needs.
     """
@@ -153,9 +157,10 @@ def check(corpus: Corpus) -> dict[str, float]:
                 for text, label in zip(texts[split], part["label"][:], strict=True):
                     labels_of.setdefault(text, set()).add(label)
             counts["conflicting_labels"] = sum(len(labels) > 1 for labels in labels_of.values())
-    if corpus.has_users:
-        users = {split: part["user"][:] for split, part in corpus.splits.items()}
-        counts |= {f"{split}_users": share for split, share in _shares_in_train(users).items()}
+    for column in ("user", "document"):
+        if column in corpus.splits["train"].column_names:
+            names = {split: part[column][:] for split, part in corpus.splits.items()}
+            counts |= {f"{split}_{column}s": share for split, share in _shares_in_train(names).items()}
     return counts
 
 
@@ -185,12 +190,12 @@ def drop_copies(splits: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
 
 
 def divide(frame: pd.DataFrame, dev_share: float, test_share: float, seed: int) -> dict[str, pd.DataFrame]:
-    """Divide rows into splits at random: by user, without users by distinct text, without texts by row.
+    """Divide rows into splits at random: by user, else by document, by distinct text or by row.
 
-    No user and no text is in two splits. If users of two splits wrote the same text, only one split keeps its rows
+    No user and no text is in two splits. If two splits have the same text, only one of them keeps its rows
     (`drop_copies`).
     """
-    group = frame[next(name for name in ("user", "text", "row") if name in frame)]
+    group = frame[next(name for name in ("user", "document", "text", "row") if name in frame)]
     names = group.drop_duplicates()
     order = np.random.default_rng(seed).permutation(len(names))
     n_test, n_dev = (max(1, round(share * len(names))) for share in (test_share, dev_share))

@@ -84,9 +84,10 @@ def _interval(numerator: bytes, denominator: bytes, units: bytes | None) -> tupl
 
 
 def authors(corpus: Corpus, split: str) -> Integers | None:
-    """Return the author of each text, int64 (n,), as units of the bootstrap; None if texts have no author."""
+    """Return the author of each text, else its document, int64 (n,), as units of the bootstrap; None if both lack."""
     part = corpus.splits[split]
-    return np.unique(np.array(part["user"], object), return_inverse=True)[1] if "user" in part.features else None
+    column = next((name for name in ("user", "document") if name in part.features), None)
+    return np.unique(np.array(part[column], object), return_inverse=True)[1] if column else None
 
 
 def accuracy(guessed: Integers, truth: Integers, units: Integers | None = None) -> Ratio:

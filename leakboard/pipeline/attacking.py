@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from leakboard.errors import NotApplicable, RequestError
 from leakboard.interfaces import Attack, Coverage, PublishedWords
 from leakboard.metrics.measures import Metric
+from leakboard.metrics.near_copies import near_copy_metrics
 from leakboard.metrics.neighbours import QUERIES, neighbour_metrics
 from leakboard.metrics.regression import regression_metrics
 from leakboard.metrics.row_match import row_match_metrics
@@ -49,13 +50,14 @@ def evaluate_attack(attack: Attack, side: VictimSide, of_victim: Sequence[Metric
 def victim_metrics(side: VictimSide, gold: Gold | None) -> list[Metric]:
     """Return the utility of the published vectors: task, fairness, regressions, neighbours of words, and coverage.
 
-    For vectors that the user supplies, also measure whether vectors and rows belong together.
+    For vectors that the user supplies, also measure whether vectors and rows belong together, and count near copies.
     """
     published = side.published
     metrics = task_metrics(side.corpus, published.predicted)
     metrics += regression_metrics(side.corpus, published.documents)
     if published.documents and not side.victim.encodes_texts:
         metrics += row_match_metrics(side.corpus, published.documents)
+        metrics += near_copy_metrics(published.documents)
     if gold and published.words:
         metrics += neighbour_metrics(published.words, gold.words, gold.queries or QUERIES)
     return metrics + _coverage_metrics(published.coverage, len(side.corpus.splits["test"]))

@@ -1,5 +1,6 @@
 """The ``table`` dataset: drawn and given splits, secrets, ordered classes, clear refusals."""
 
+import dataclasses
 import json
 import math
 
@@ -10,6 +11,7 @@ from loading import refused, sizes
 
 from leakboard.datasets.table import Table
 from leakboard.errors import RequestError
+from leakboard.suite.files import FileName
 from leakboard.suite.options import build
 
 
@@ -313,3 +315,29 @@ def test_bad_options_are_refused():
         ({"path": "x.csv", "secrets": "gender"}, "table.secrets: 'gender' is not allowed"),
     ):
         assert reason in refused(lambda options=options: build(Table, options, "table"))
+
+
+class TestDocuments:
+    def table(self, tmp_path, **columns):
+        rows = {"text": [f"chunk {i}" for i in range(60)], "doc": np.arange(60) // 6, "secret": ["a", "b"] * 30}
+        pd.DataFrame(rows | columns).to_csv(tmp_path / "a.csv", index=False)
+        return Table(path=FileName(tmp_path / "a.csv"), secrets=("secret",), document="doc", test_share=0.3)
+
+    def test_no_document_is_in_two_splits(self, tmp_path):
+        corpus = self.table(tmp_path).load()
+        documents = [set(part["document"]) for part in corpus.splits.values()]
+        assert sorted(map(len, documents)) == [1, 3, 6]
+        assert len(set.union(*documents)) == 10
+        assert (corpus.checks["test_documents"], corpus.checks["dev_documents"]) == (0, 0)
+
+    def test_given_splits_that_share_documents_are_counted(self, tmp_path):
+        made = self.table(tmp_path, part=["train"] * 27 + ["test"] * 27 + ["dev"] * 6)
+        assert dataclasses.replace(made, split="part").load().checks["test_documents"] == pytest.approx(3 / 27)
+
+    def test_a_document_of_two_users_is_refused(self, tmp_path):
+        made = dataclasses.replace(self.table(tmp_path, who=["x"] * 33 + ["y"] * 27), user="who")
+        with pytest.raises(RequestError, match=r"a\.csv: the document '5' has rows of 2 users; allowed: one"):
+            made.load()
+        corpus = dataclasses.replace(self.table(tmp_path, who=np.arange(60) // 12), user="who").load()
+        users = [set(part["user"]) for part in corpus.splits.values()]
+        assert sum(map(len, users)) == 5

@@ -1,0 +1,61 @@
+"""Count vectors of test that are nearly vectors of train, as those of overlapping chunks of one document are.
+
+An attacker with such a copy among its own vectors knows the secret, although the vector itself need not tell it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from leakboard.interfaces import Floats
+from leakboard.metrics.measures import Metric
+from leakboard.models.search import nearest, normalised
+
+NEAR = 0.3
+"""Largest distance of a near copy, as a share of the distance to the nearest twentieth of train."""
+MAX_ROWS = 2_000
+"""Largest number of vectors of test that are compared with all of train."""
+MAX_NUMBERS = 2_000_000
+"""Largest number of random vectors times dimensions."""
+SAMPLE = 1_000
+"""Vectors of train that stand for all, where all are not needed."""
+
+
+def near_copy_metrics(documents: Mapping[str, Floats]) -> list[Metric]:
+    """Return ``near_copies``, the share of vectors of test with a near copy in train.
+
+    Distances are those of directions, after the mean of train is subtracted. A near copy is much nearer than the
+    nearest twentieth of train (`NEAR`), and nearer than all but a thousandth of random vectors are to their nearest
+    one: in few dimensions vectors are near each other without being copies. The random vectors are Gaussian, with the
+    covariance of train, and as many as train has, or as `MAX_NUMBERS` allows.
+
+    Args:
+        documents: published vectors, float32 (n, d) a split.
+    """
+    rng = np.random.default_rng(0)
+    train, test = (documents[split] for split in ("train", "test"))
+    tried = test[np.sort(rng.permutation(len(test))[:MAX_ROWS])]
+    scale = np.float32(np.abs(train).max() or 1)  # squares of large numbers leave the range of float32
+    known, tried = train / scale, tried / scale
+    tried, known = tried - known.mean(0), known - known.mean(0)
+    random = _random(known, min(len(known), MAX_NUMBERS // known.shape[1] + 1) + len(tried), rng)
+    usual = _distances(random[: len(tried)], random[len(tried) :], rng)
+    share = np.mean(_distances(tried, known, rng) < min(NEAR, float(np.quantile(usual, 0.001))))
+    return [Metric("near_copies", float(share), n=len(tried))]
+
+
+def _distances(tried: Floats, known: Floats, rng: np.random.Generator) -> Floats:
+    """Return the distance to the nearest known vector over that to the nearest twentieth, float32 (n,)."""
+    sample = normalised(known[rng.permutation(len(known))[:SAMPLE]])
+    twentieth = np.quantile(normalised(tried) @ sample.T, 0.95, axis=1)
+    closest = nearest(tried, known, 1).similarity[:, 0]
+    far, near = (np.sqrt(np.maximum(2 - 2 * cosine, 0)) for cosine in (twentieth, closest))
+    return np.divide(near, far, out=np.ones_like(near), where=far > 0)
+
+
+def _random(vectors: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """Return Gaussian vectors, float32 (count, d), with mean 0 and the covariance of a sample of centred vectors."""
+    sample = vectors[rng.permutation(len(vectors))[:SAMPLE]]
+    return rng.standard_normal((count, len(sample)), np.float32) @ sample / np.float32(np.sqrt(len(sample)))
