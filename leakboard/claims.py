@@ -38,6 +38,8 @@ class ReleaseClaim:
 
     def __post_init__(self) -> None:
         _check(self, RELEASE_UNITS, "mechanism", "sensitivity")
+        if not self.observations >= 1:
+            raise ValueError(f"claim: observations={self.observations!r} is not allowed: a whole number from 1")
 
 
 @dataclass(frozen=True)

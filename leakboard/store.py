@@ -31,7 +31,7 @@ SCHEMA = 2
 """Version of all formats that the engine writes; part of every identity."""
 INFINITE = "Infinity"
 """Infinity in strict JSON."""
-_INFINITIES: Mapping[Any, float] = {INFINITE: math.inf, f"-{INFINITE}": -math.inf}
+_INFINITIES: Mapping[str, float] = {INFINITE: math.inf, f"-{INFINITE}": -math.inf}
 SETTLED = 5.0
 """Age (seconds) from which a file's time of change is reliable: clocks of file systems are coarse."""
 ARRAYS = "arrays"
@@ -57,7 +57,10 @@ def finite(value: Any) -> Any:
 
 def numbers(content: Mapping[str, Any], cls: type) -> dict[str, Any]:
     """Turn the names of infinity back into numbers, in the fields of a dataclass that are numbers."""
-    return {key: _INFINITIES.get(value, value) if key in _numeric(cls) else value for key, value in content.items()}
+    return {
+        key: _INFINITIES.get(value, value) if isinstance(value, str) and key in _numeric(cls) else value
+        for key, value in content.items()
+    }
 
 
 @cache

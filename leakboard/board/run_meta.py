@@ -7,8 +7,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
+from leakboard.errors import RequestError, one_line
+from leakboard.pipeline.record_form import EnvironmentForm
 from leakboard.pipeline.records import Record
 from leakboard.store import SCHEMA, write_file
+from leakboard.suite.options import explain
 from leakboard.suite.plan import Job
 from leakboard.suite.suites import Suite
 
@@ -56,6 +61,25 @@ def environment_differences(costs: Iterable[tuple[str, Iterable[Mapping[str, Any
                 if value:
                     values_of.setdefault(name, set()).add(str(value))
     return "; ".join(f"{name}: {', '.join(sorted(values))}" for name, values in values_of.items() if len(values) > 1)
+
+
+def read_meta(path: Path) -> dict[str, Any]:
+    """Return the content of ``meta.json``; empty where there is no file.
+
+    Raises:
+        RequestError: it is no object of JSON, or an environment has a wrong form.
+    """
+    try:
+        meta = json.loads(path.read_text("utf-8"))
+        environments = meta.get("environments", [])
+        TypeAdapter(list[EnvironmentForm]).validate_python(environments, strict=True)
+    except FileNotFoundError:
+        return {}
+    except ValidationError as error:
+        raise RequestError(explain(error, f"{path}: environments", EnvironmentForm.model_fields)) from None
+    except (OSError, ValueError, AttributeError, RecursionError) as error:
+        raise RequestError(f"{path}: cannot be read ({one_line(error)})") from None
+    return dict(meta)
 
 
 def write_meta(path: Path, meta: dict[str, Any]) -> None:

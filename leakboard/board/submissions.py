@@ -21,7 +21,7 @@ from typing import Any, Literal
 from leakboard.board.run_meta import describe
 from leakboard.errors import RequestError
 from leakboard.execution.environment import environment
-from leakboard.pipeline.records import PUBLISHED, SUBMISSIONS, pack, published_records
+from leakboard.pipeline.records import PUBLISHED, SUBMISSIONS, Record, pack, published_records
 from leakboard.pipeline.runner import Run
 from leakboard.store import file_checksum, write_file
 from leakboard.suite.plan import Job
@@ -147,18 +147,43 @@ def submissions(home: Path) -> list[Path]:
     return sorted(path.parent for path in (home / SUBMISSIONS).glob(f"*/{SUBMITTED}"))
 
 
+def all_records(home: Path) -> list[Record]:
+    """Return the records of a leaderboard and of its submissions.
+
+    The leaderboard's own come first: a submission adds no cell to their rows. Of submissions, the first in order of
+    names has a row. So a row has one source, and its mean is of that source's cells alone.
+
+    Raises:
+        RequestError: a submission's records have a wrong form.
+    """
+    return [record for _, records in _by_source(home) for record in records]
+
+
 def provenance(home: Path) -> dict[RowKey, Provenance]:
     """Return the provenance of every row of a leaderboard with its submissions, or of one submission.
 
     A row of the leaderboard's own records is verified: the project computed it. Any other row is self-reported until
-    all of its cells, in every submission that has it, were computed again and agree.
+    all of its cells were computed again and agree.
     """
     rows: dict[RowKey, Provenance] = {}
-    for folder in submissions(home) or [home]:
-        verified = _verified(folder)
-        for record in published_records(folder) if is_submission(folder) else ():
-            row = (record.dataset, record.victim, record.attack)
-            reported = record.key not in verified or rows.get(row) == "self-reported"
-            rows[row] = "self-reported" if reported else "verified"
-    own = () if is_submission(home) else published_records(home)
-    return rows | {(record.dataset, record.victim, record.attack): "verified" for record in own}
+    for folder, records in _by_source(home):
+        verified = _verified(folder) if is_submission(folder) else {record.key for record in records}
+        for record in records:
+            reported = record.key not in verified or rows.get(_row(record)) == "self-reported"
+            rows[_row(record)] = "self-reported" if reported else "verified"
+    return rows
+
+
+def _by_source(home: Path) -> list[tuple[Path, list[Record]]]:
+    """Return the records of a leaderboard, then of each submission, without those of rows that came before."""
+    sources = []
+    taken: set[RowKey] = set()
+    for folder in (home, *submissions(home)):
+        records = [record for record in published_records(folder) if _row(record) not in taken]
+        taken |= {_row(record) for record in records}
+        sources.append((folder, records))
+    return sources
+
+
+def _row(record: Record) -> RowKey:
+    return record.dataset, record.victim, record.attack

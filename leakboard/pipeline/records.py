@@ -9,18 +9,20 @@ import sys
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from leakboard.claims import CLAIM_TYPES
-from leakboard.errors import plain
+from leakboard.errors import RequestError, plain
 from leakboard.metrics.measures import Metric
+from leakboard.pipeline.record_form import MAX_TEXT, complaint
 from leakboard.store import digest, finite, numbers, write_file
 from leakboard.suite.names import natural
 
 RESULT, FAILURE, COSTS = "result.json", "failure.json", "costs.json"
-MAX_TEXT = 100_000
-"""Longest text in a record (characters), such as a traceback."""
+MAX_BYTES = 1 << 29
+"""Most bytes of a board's records, uncompressed."""
 PUBLISHED = "records.jsonl.gz"
 SUBMISSIONS = "submissions"
 """Folder of a leaderboard with records that other people computed."""
@@ -115,8 +117,8 @@ def _record(content: Mapping[str, Any]) -> Record:
     metrics = [
         Metric(**{key: _interned(value) for key, value in numbers(m, Metric).items()}) for m in content["metrics"]
     ]
-    claim = content["claim"] and numbers(content["claim"], CLAIM_TYPES[content["claim"]["about"]])
-    threat = content["threat"] if "threat" in content else _threat_before(content["attack_metric"], claim)
+    claim = content.get("claim") and numbers(content["claim"], CLAIM_TYPES[content["claim"]["about"]])
+    threat = content["threat"] if "threat" in content else _threat_before(content.get("attack_metric", ""), claim)
     return Record(**{**content, "metrics": metrics, "claim": claim, "threat": threat})
 
 
@@ -207,26 +209,49 @@ def _packed(record: Record, costs: Sequence[Mapping[str, Any]]) -> str:
 
 
 def read_published(folder: Path, wanted: Collection[str]) -> dict[str, tuple[Record, list[dict[str, Any]]]]:
-    """Return the published records of a leaderboard with a wanted identity, with costs; altered ones are left out."""
+    """Return the published records of a leaderboard with a wanted identity, with costs.
+
+    Altered ones are left out, and those whose form is wrong.
+    """
     entries = [_unpack(line) for line in _lines(folder) if _key(line) in wanted]
     return {entry[0].key: entry for entry in entries if entry and entry[0].key in wanted}
 
 
 def published_records(folder: Path) -> list[Record]:
-    """Return all published records of a leaderboard; altered ones are left out."""
+    """Return all published records of a leaderboard, as `published_entries` does."""
     return [record for record, _ in published_entries(folder)]
 
 
 def published_entries(folder: Path) -> list[tuple[Record, list[dict[str, Any]]]]:
-    """Return all published records of a leaderboard, each with its costs; altered ones are left out."""
-    return [entry for line in _lines(folder) if (entry := _unpack(line))]
+    """Return all published records of a leaderboard, each with its costs; altered ones are left out.
+
+    Raises:
+        RequestError: a record's form is wrong, a cell has two records, or the file is too large.
+    """
+    entries: dict[str, tuple[Record, list[dict[str, Any]]]] = {}
+    for number, line in enumerate(_lines(folder), 1):
+        place = f"{folder / PUBLISHED}: line {number}"
+        if entry := _unpack(line, f"{place}: record"):
+            if entry[0].key in entries:
+                raise RequestError(f"{place}: a second record of the cell {entry[0].key[:8]}; allowed: one")
+            entries[entry[0].key] = entry
+    return list(entries.values())
 
 
 def _lines(folder: Path) -> list[bytes]:
+    """Return the lines of published records; none if there is no file, or if its compression is damaged.
+
+    Raises:
+        RequestError: they have more than `MAX_BYTES`: a small file may hold far more than the memory.
+    """
     try:
-        return gzip.decompress((folder / PUBLISHED).read_bytes()).splitlines()
+        with gzip.open(BytesIO((folder / PUBLISHED).read_bytes())) as stream:
+            content = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError, EOFError, zlib.error):
         return []
+    if len(content) > MAX_BYTES:
+        raise RequestError(f"{folder / PUBLISHED}: more than {MAX_BYTES >> 20} MiB uncompressed")
+    return content.splitlines()
 
 
 def _key(line: bytes) -> str:
@@ -238,13 +263,25 @@ def _key(line: bytes) -> str:
 _KEY = b'"key":"'
 
 
-def _unpack(line: bytes) -> tuple[Record, list[dict[str, Any]]] | None:
-    """Return what `pack` wrote; None if it was altered."""
+def _unpack(line: bytes, place: str = "") -> tuple[Record, list[dict[str, Any]]] | None:
+    """Return what `pack` wrote; None if it was altered, or if its form is wrong and no place is given.
+
+    Raises:
+        RequestError: the form is wrong, and a place is given for the message.
+    """
     try:
-        content = json.loads(line)
+        content = json.loads(line, parse_constant=_refuse)
         if content.pop("checksum") != digest(content):
             return None
-        costs = content.pop("costs")
-        return _record(content), costs
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
+    if wrong := complaint(content, place):
+        if place:
+            raise RequestError(wrong)
+        return None
+    costs = content.pop("costs")
+    return _record(content), costs
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is no JSON")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -76,7 +77,9 @@ def _verified(rows: int, reported: int) -> str:
 
 
 def _dated(commit: str) -> str:
-    """Return the date of a commit in brackets, if this checkout has it."""
+    """Return the date of a commit in brackets, if this checkout has it; of other texts, nothing."""
+    if not re.fullmatch(r"[0-9a-f]{7,64}\+?", commit):  # another text might be an option of git
+        return ""
     root = Path(leakboard.__file__).parent.parent
     command = ["git", "-C", str(root), "show", "-s", "--format=%cs", commit.rstrip("+")]
     try:

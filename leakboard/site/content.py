@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,10 +13,11 @@ from typing import Any
 from leakboard.board.fairness_rows import fairness
 from leakboard.board.leaderboard import leaderboard, skipped
 from leakboard.board.projections import read_projections
+from leakboard.board.run_meta import read_meta
 from leakboard.board.schema import Row, columns
-from leakboard.board.submissions import provenance, submissions
-from leakboard.errors import RequestError
-from leakboard.pipeline.records import PUBLISHED, Record, in_natural_order, published_records
+from leakboard.board.submissions import all_records, provenance
+from leakboard.errors import RequestError, one_line
+from leakboard.pipeline.records import PUBLISHED, Record, in_natural_order
 from leakboard.site.sections import FINDINGS, Findings, read_findings
 from leakboard.suite.names import KINDS, Names
 from leakboard.suite.suites import find_suite, home_of, suite_names
@@ -69,8 +69,7 @@ def read_board(name: str) -> Board:
     """
     path = find_suite(name)
     home = home_of(path)
-    folders = [home, *submissions(home)]
-    records = list({record.key: record for folder in folders for record in published_records(folder)}.values())
+    records = all_records(home)
     if not records:
         raise RequestError(f"{home / PUBLISHED}: no published records; `run {name}` and `publish {name}` make them")
     board = make_board(home.resolve().name, str(read_yaml(path).get("description", "")), records, home, home)
@@ -112,7 +111,7 @@ def make_board(name: str, description: str, records: Sequence[Record], tables: P
         findings=read_findings(_text(home / FINDINGS)),
         costs=read_table(tables / "costs.csv"),
         comparison=read_table(tables / "comparison.csv"),
-        meta=json.loads(_text(tables / "meta.json") or "{}"),
+        meta=read_meta(tables / "meta.json"),
         rows=[row for row in rows if not row.get("secret")],
         secrets=[row for row in rows if row.get("secret")],
         skipped=skipped(named),
@@ -141,14 +140,21 @@ def _text(path: Path) -> str:
 
 
 def read_table(path: Path) -> list[Row]:
-    """Return a CSV as rows, numbers as numbers and empty numbers as None; no rows where there is no file."""
+    """Return a CSV as rows, numbers as numbers and empty numbers as None; no rows where there is no file.
+
+    Raises:
+        RequestError: the file is no table in UTF-8, or a number is none.
+    """
     import pandas as pd
 
     if not path.is_file():
         return []
     numbers = {column.name for column in columns(path.name) if column.is_number} | {"seed"}
-    table = pd.read_csv(path, keep_default_na=False, dtype=str)
-    return [
-        {str(name): (float(text) if text else None) if name in numbers else text for name, text in row.items()}
-        for row in table.to_dict("records")
-    ]
+    try:
+        table = pd.read_csv(path, keep_default_na=False, dtype=str)
+        return [
+            {str(name): (float(text) if text else None) if name in numbers else text for name, text in row.items()}
+            for row in table.to_dict("records")
+        ]
+    except (ValueError, TypeError) as error:  # of pandas too
+        raise RequestError(f"{path}: cannot be read ({one_line(error)})") from None

@@ -111,7 +111,7 @@ def test_missing_data_are_reported_in_one_line(boards, rewritten, monkeypatch, c
     monkeypatch.setattr("leakboard.board.stale.suite_folder", lambda: boards)
     path = boards / "demo" / "records.jsonl.gz"
     entries = published_entries(boards / "demo")
-    entries += [(dataclasses.replace(entries[0][0], dataset="table(path=gone.csv)"), [])]
+    entries += [(dataclasses.replace(entries[0][0], dataset="table(path=gone.csv)", key="f" * 64), [])]
     path.write_bytes(pack(entries))
     command.stale()
     out = capsys.readouterr().out

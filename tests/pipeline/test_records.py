@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from leakboard.claims import ReleaseClaim, TrainingClaim, claim_as_json
 from leakboard.metrics.measures import Metric
 from leakboard.pipeline.records import (
     PUBLISHED,
@@ -25,7 +26,16 @@ COSTS = [{"stage": "attack", "seconds": 1.5}]
 
 def record(key):
     return Record(
-        "made", "hashed", "ridge", 0, "ok", key=key, secrets=[], sentences=[], metrics=[Metric("attack_score", 0.5)]
+        "made",
+        "hashed",
+        "ridge",
+        0,
+        "ok",
+        key=key,
+        attack_metric="accuracy",
+        secrets=[],
+        sentences=[],
+        metrics=[Metric("attack_score", 0.5)],
     )
 
 
@@ -82,14 +92,15 @@ def test_costs_of_earlier_versions_have_no_checksum(tmp_path):
         ("recall@5", None, "words"),
         ("token_f1", None, "texts"),
         ("auc", None, "membership"),
-        ("epsilon", {"about": "release"}, "releases"),
-        ("epsilon", {"about": "training"}, "canaries"),
+        ("epsilon", claim_as_json(ReleaseClaim(1.0, 0.0, "vector", "noise", "1-norm")), "releases"),
+        ("epsilon", claim_as_json(TrainingClaim(1.0, 0.0, "pair", 1, "poisson", 1, 9, 1.0, 1.0, "public")), "canaries"),
         ("epsilon", None, "canaries"),
         ("", None, ""),
     ],
 )
 def test_records_of_earlier_versions_get_their_threat(headline, claim, threat, tmp_path):
-    made = dataclasses.replace(record(FIRST), attack_metric=headline, claim=claim)
+    status = "ok" if headline else "skipped"
+    made = dataclasses.replace(record(FIRST), attack_metric=headline, claim=claim, status=status)
     content = json.loads(gzip.decompress(pack([(made, [])])))
     del content["checksum"], content["threat"]
     line = json.dumps({**content, "checksum": digest(content)})

@@ -1,0 +1,161 @@
+"""Check the form of records that other people publish, as strictly as that of suites."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+from typing import Annotated, Any, Literal
+
+from packaging.version import InvalidVersion, Version
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic.dataclasses import dataclass
+
+from leakboard.claims import CLAIM_TYPES
+from leakboard.errors import plain
+from leakboard.metrics.measures import Metric
+from leakboard.store import numbers
+from leakboard.suite.options import explain
+
+MAX_TEXT = 100_000
+"""Longest text in a record (characters), such as a traceback."""
+
+
+def _plain(text: str) -> str:
+    if plain(text, MAX_TEXT) != text:
+        raise ValueError(f"no control characters, no lone surrogates, at most {MAX_TEXT:,} characters")
+    return text
+
+
+def _number(value: float) -> float:
+    if math.isnan(value):
+        raise ValueError("a number")
+    return value
+
+
+def _version(text: str) -> str:
+    try:
+        Version(text)
+    except InvalidVersion:
+        raise ValueError("a version, as 0.2.0") from None
+    return text
+
+
+_CHECKED_CLAIMS = {
+    about: dataclass(claim_type, frozen=True, config=ConfigDict(strict=True, extra="forbid"))
+    for about, claim_type in CLAIM_TYPES.items()
+}
+
+
+def _claim(value: dict[str, Any]) -> dict[str, Any]:
+    """Check a claim as a victim's own class does."""
+    about = value.get("about")
+    if not isinstance(about, str) or about not in CLAIM_TYPES:
+        raise ValueError(f"about: one of {', '.join(CLAIM_TYPES)}")
+    given = numbers({name: entry for name, entry in value.items() if name != "about"}, CLAIM_TYPES[about])
+    if missing := [entry.name for entry in fields(CLAIM_TYPES[about]) if entry.name not in given]:
+        raise ValueError(f"{missing[0]} is missing")
+    for text in (entry for entry in given.values() if isinstance(entry, str)):
+        _plain(text)
+    _CHECKED_CLAIMS[about](**given)
+    return value
+
+
+Text = Annotated[str, AfterValidator(_plain)]
+Label = Annotated[Text, Field(min_length=1)]
+Number = Annotated[float, AfterValidator(_number)]
+Size = Annotated[int, Field(ge=0, lt=2**63)]
+Scalar = Text | int | float | bool | None
+
+
+class _Form(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class MetricForm(_Form):
+    """The form of a `Metric`."""
+
+    name: Label
+    value: Number | None
+    variable: Text = ""
+    group: Text = ""
+    low: Number | None = None
+    high: Number | None = None
+    n: Size | None = None
+    status: Text = ""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> MetricForm:
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise ValueError(f"low is {self.low} and high {self.high}; allowed: low at most high")
+        return self
+
+
+class EnvironmentForm(_Form):
+    """The form of the environment of a stage."""
+
+    commit: Annotated[str, Field(pattern=r"^([0-9a-f]{7,64}\+?)?$")] = ""
+    leakboard: Annotated[str, AfterValidator(_version)] = "0"
+    machine: dict[Text, Scalar] = Field(default_factory=dict)
+    packages: dict[Text, Text] = Field(default_factory=dict)
+    python: Text = ""
+
+
+class CostForm(_Form):
+    """The form of the costs of a stage."""
+
+    stage: Label
+    seconds: Annotated[Number, Field(ge=0)] | None = None
+    peak_memory_mib: Annotated[Number, Field(ge=0)] | None = None
+    device: Text = ""
+    threads: Size | None = None
+    auto_precision: Text = ""
+    environment: EnvironmentForm | None = None
+
+
+class AuditedForm(_Form):
+    """The form of what an audit's bound is about."""
+
+    unit: Label
+    delta: Annotated[Number, Field(ge=0, lt=1)]
+
+
+class RecordForm(_Form):
+    """The form of a published `leakboard.pipeline.records.Record` with its costs."""
+
+    dataset: Label
+    victim: Label
+    attack: Label
+    seed: Size
+    status: Literal["ok", "skipped", "failed"]
+    key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    metrics: list[MetricForm]
+    costs: list[CostForm]
+    reason: Text = ""
+    code: dict[Text, Text] = Field(default_factory=dict)
+    secrets: list[Label] = Field(default_factory=list)
+    threat: Text = ""
+    attack_metric: Text = ""
+    test_size: Size | None = None
+    claim: Annotated[dict[str, Any], AfterValidator(_claim)] | None = None
+    audited: AuditedForm | None = None
+    details: Text = ""
+    checks: dict[Text, Number] = Field(default_factory=dict)
+    sentences: list[dict[str, Any]] = Field(default_factory=list, max_length=0)
+
+    @model_validator(mode="after")
+    def _complete(self) -> RecordForm:
+        if self.status == "ok" and not self.attack_metric:
+            raise ValueError("attack_metric is empty; allowed with status ok: the name of the score")
+        return self
+
+
+def complaint(content: dict[str, Any], location: str) -> str:
+    """Return in one line what is wrong with a published record; empty if its form is right."""
+    metrics = content.get("metrics")
+    if isinstance(metrics, list) and all(isinstance(metric, dict) for metric in metrics):
+        content = content | {"metrics": [numbers(metric, Metric) for metric in metrics]}
+    try:
+        RecordForm.model_validate(content)
+    except ValidationError as error:
+        return plain(explain(error, location, RecordForm.model_fields))
+    return ""

@@ -1,0 +1,147 @@
+"""A published record of a wrong form is refused in one line that names its place, and is never believed."""
+
+import copy
+import gzip
+import json
+import re
+
+import pytest
+
+from leakboard.claims import ReleaseClaim, claim_as_json
+from leakboard.errors import RequestError
+from leakboard.pipeline import records
+from leakboard.pipeline.records import PUBLISHED, published_records, read_published
+from leakboard.store import digest
+
+METRIC = {
+    "name": "attack_score",
+    "value": 0.5,
+    "variable": "",
+    "group": "",
+    "low": 0.4,
+    "high": 0.6,
+    "n": 9,
+    "status": "",
+}
+ENVIRONMENT = {"commit": "a" * 40, "leakboard": "0.1.0", "machine": {"cores": 2}, "packages": {"numpy": "2.0"}}
+RECORD = {
+    "dataset": "texts", "victim": "lsa", "attack": "ridge", "seed": 0, "status": "ok", "reason": "", "key": "a" * 64,
+    "code": {}, "secrets": ["gender"], "threat": "attributes", "attack_metric": "accuracy", "test_size": 9,
+    "claim": claim_as_json(ReleaseClaim(1.0, 0.0, "vector", "Laplace", "1-norm 2", proved=1.0)),
+    "audited": {"unit": "vector", "delta": 0.0}, "details": "", "checks": {"test_copies": 0.0},
+    "metrics": [METRIC], "sentences": [], "costs": [{"stage": "fit", "seconds": 1.0, "environment": ENVIRONMENT}],
+}  # fmt: skip
+
+
+@pytest.fixture
+def published(tmp_path):
+    """Return a function that publishes records with right checksums, and returns the folder."""
+
+    def write(*contents):
+        lines = [json.dumps({**content, "checksum": digest(content)}) for content in contents]
+        (tmp_path / PUBLISHED).write_bytes(gzip.compress("\n".join(lines).encode()))
+        return tmp_path
+
+    return write
+
+
+def changed(*path, value):
+    """Return the record with another value at a path."""
+    content = copy.deepcopy(RECORD)
+    part = content
+    for step in path[:-1]:
+        part = part[step]
+    part[path[-1]] = value
+    return content
+
+
+def test_a_record_of_the_right_form_is_read(published):
+    (record,) = published_records(published(RECORD))
+    assert (record.metrics[0].high, record.claim["epsilon"]) == (0.6, 1.0)
+    (record,) = published_records(published(changed("claim", "proved", value="Infinity")))
+    assert record.claim["proved"] == float("inf")
+
+
+WRONG = [
+    (("seed",), "one", "record.seed: 'one' is not allowed"),
+    (("seed",), -1, "record.seed: -1 is not allowed"),
+    (("seed",), True, "record.seed: True is not allowed"),
+    (("dataset",), "", "record.dataset: '' is not allowed"),
+    (("victim",), ["bert"], "record.victim: ['bert'] is not allowed"),
+    (("attack",), "a\ud800b", "record.attack: 'a\\ud800b' is not allowed: no control characters"),
+    (("attack",), "\x1b[31mred", "record.attack"),
+    (("reason",), "x" * 200_000, "at most 100,000 characters"),
+    (("status",), "fine", "record.status: 'fine' is not allowed"),
+    (("key",), "a" * 63, "record.key"),
+    (("test_size",), -9, "record.test_size: -9 is not allowed"),
+    (("attack_metric",), "", "attack_metric is empty"),
+    (("secrets",), "gender", "record.secrets"),
+    (("checks",), {"test_copies": "all"}, "record.checks.test_copies: 'all' is not allowed"),
+    (("audited",), {"unit": "vector"}, "record.audited.delta: required, but missing"),
+    (("claim",), {}, "record.claim: {} is not allowed: about: one of release, training"),
+    (("claim", "about"), {"a": 1}, "about: one of release, training"),
+    (("claim", "epsilon"), -1.0, "epsilon=-1.0 is not allowed"),
+    (("claim", "epsilon"), "one", "record.claim"),
+    (("claim", "unit"), "galaxy", "record.claim"),
+    (("claim", "mechanism"), "\ud800", "no control characters, no lone surrogates"),
+    (("claim", "observations"), 0, "observations=0 is not allowed"),
+    (("claim",), {"about": "release", "epsilon": 1.0}, "delta is missing"),
+    (("metrics", 0, "value"), "high", "record.metrics[0].value: 'high' is not allowed"),
+    (("metrics", 0, "value"), True, "record.metrics[0].value: True is not allowed"),
+    (("metrics", 0, "value"), [], "record.metrics[0].value"),
+    (("metrics", 0, "low"), 0.7, "low is 0.7 and high 0.6; allowed: low at most high"),
+    (("metrics", 0, "n"), -1, "record.metrics[0].n: -1 is not allowed"),
+    (("metrics", 0, "n"), 2**70, "record.metrics[0].n"),
+    (("metrics", 0, "colour"), "red", "record.metrics[0].colour: unknown name 'colour'"),
+    (("metrics",), None, "record.metrics: None is not allowed"),
+    (("metrics",), [[]], "record.metrics[0]: [] is not allowed"),
+    (("sentences",), [{"text": "a text of the corpus"}], "record.sentences"),
+    (("costs", 0, "seconds"), -1, "record.costs[0].seconds: -1 is not allowed"),
+    (("costs", 0, "environment", "commit"), "--output=x", "environment.commit: '--output=x' is not allowed"),
+    (("costs", 0, "environment", "leakboard"), "new", "a version, as 0.2.0"),
+    (("note",), "far better", "record.note: unknown name 'note'"),
+]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"), WRONG, ids=[f"{'.'.join(map(str, p))}={str(v)[:20]!r}" for p, v, _ in WRONG]
+)
+def test_a_wrong_form_is_refused_in_one_line(published, path, value, message):
+    second = changed(*path, value=value) | ({"key": "b" * 64} if path != ("key",) else {})
+    folder = published(RECORD, second)
+    with pytest.raises(RequestError, match=r"records\.jsonl\.gz: line 2: ") as caught:
+        published_records(folder)
+    text = str(caught.value)
+    assert message in text
+    assert "\n" not in text
+    assert len(text) < 1_000
+    assert not read_published(folder, {"b" * 64})  # a run does not take it over either
+
+
+@pytest.mark.parametrize("name", ["dataset", "seed", "status", "key", "metrics", "costs"])
+def test_a_missing_field_is_refused(published, name):
+    content = {key: value for key, value in RECORD.items() if key != name}
+    with pytest.raises(RequestError, match=rf"line 1: record\.{name}: required, but missing"):
+        published_records(published(content))
+
+
+def test_two_records_of_one_cell_are_refused(published):
+    folder = published(RECORD, changed("metrics", 0, "value", value=0.55))
+    with pytest.raises(RequestError, match="line 2: a second record of the cell aaaaaaaa; allowed: one"):
+        published_records(folder)
+
+
+@pytest.mark.parametrize("constant", ["NaN", "Infinity"])
+def test_numbers_that_are_no_json_are_not_read(published, constant, tmp_path):
+    text = json.dumps({**RECORD, "checksum": digest(RECORD)}).replace('"value": 0.5', f'"value": {constant}')
+    (tmp_path / PUBLISHED).write_bytes(gzip.compress(text.encode()))
+    assert published_records(tmp_path) == []
+
+
+def test_a_small_file_cannot_fill_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "MAX_BYTES", 1 << 20)
+    (tmp_path / PUBLISHED).write_bytes(gzip.compress(b" " * (1 << 20)))
+    assert published_records(tmp_path) == []
+    (tmp_path / PUBLISHED).write_bytes(gzip.compress(b" " * (1 << 24)))
+    with pytest.raises(RequestError, match=re.escape(f"{PUBLISHED}: more than 1 MiB uncompressed")):
+        published_records(tmp_path)
