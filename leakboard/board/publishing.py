@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
+import secrets
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from packaging.version import Version
@@ -74,20 +78,25 @@ def _published_rows(run: Run) -> set[tuple[str, str, str]]:
     return {(r.dataset, r.victim, r.attack) for r in published_records(run.suite.home)} & wanted
 
 
-def verify(run: Run, display: runner.Display, count: int, tolerance: float, seed: int) -> bool:
-    """Compute ``count`` random published cells from nothing and compare every metric; return whether all agree.
+def verify(run: Run, display: runner.Display, count: int, tolerance: float, seed: int | None = None) -> bool:
+    """Compute ``count`` random published cells from nothing and compare whole records; return whether all agree.
 
-    If a GPU computed a stage, then or now, only the headlines are compared, within `ACROSS_DEVICES`.
+    If a GPU computed a stage, then or now, of the metrics only the headlines are compared, within `ACROSS_DEVICES`.
+    Without a seed, one is drawn that the publisher cannot know.
 
     Cells of a submission that agree in every metric are written next to it as verified. If a cell differs, earlier
     verifications are removed.
 
     Raises:
-        RequestError: the suite has no published cells.
+        RequestError: the suite has no published cells, or a submission holds others than its suite asks for.
     """
     published = [(job, result) for job in run.jobs if (result := run.results.published_at_home(job))]
     if not published:
         raise RequestError(f"{run.suite.home}: no cell that {run.suite.path} asks for is published")
+    if is_submission(run.suite.home):
+        _require_asked_for(run)
+    seed = secrets.randbits(32) if seed is None else seed
+    display.print(f"cells drawn by --seed {seed}")
     order = np.random.default_rng(seed).permutation(len(published))[:count]
     chosen = [published[i] for i in sorted(order)]
     with tempfile.TemporaryDirectory() as folder:
@@ -109,6 +118,22 @@ def verify(run: Run, display: runner.Display, count: int, tolerance: float, seed
     return good
 
 
+def _require_asked_for(run: Run) -> None:
+    """Refuse records that the submission's suite does not ask for: they could claim anything.
+
+    Raises:
+        RequestError: there are some; the message has the labels of the first.
+    """
+    asked = {job.key for job in run.jobs}
+    others = [record for record in published_records(run.suite.home) if record.key not in asked]
+    if others:
+        labels = " / ".join((others[0].dataset, others[0].victim, others[0].attack, f"seed {others[0].seed}"))
+        raise RequestError(
+            f"{run.suite.home / RECORDS}: {len(others)} records are of no cell that {run.suite.path} asks for with the "
+            f"present code and data, as {labels}"
+        )
+
+
 @dataclasses.dataclass(frozen=True)
 class _Compared:
     """The comparison of a cell that was computed again with the published one."""
@@ -125,7 +150,7 @@ def _labels(job: Job) -> tuple[str, str, str]:
 
 
 def _compare(display: runner.Display, run: Run, job: Job, result: Result, tolerance: float) -> _Compared:
-    """Compare a published record with that of the same cell, computed again."""
+    """Compare a published record with that of the same cell, computed again: its metrics and all other fields."""
     record, published = run.record(job), result.record
     computed, expected = (_values(entry) if entry else {} for entry in (record, published))
     newer = _newer_metrics(result)
@@ -138,11 +163,13 @@ def _compare(display: runner.Display, run: Run, job: Job, result: Result, tolera
     if across := {devices_then, devices_now} - {"cpu", ""}:
         differences = {name: differences[name] for name in HEADLINES if name in differences}
         tolerance = max(tolerance, ACROSS_DEVICES)
+    other = _other_fields(record, published, newer) if record else []
     worst = max(differences, key=lambda name: differences[name], default=None)
     largest = differences[worst] if worst else 0.0
-    good = largest <= tolerance and not missing and record is not None and record.status == published.status
+    good = largest <= tolerance and not missing and not other and record is not None
     where = f" in {' '.join(filter(None, worst))}" if worst and largest else ""
     gone = f", {missing} metrics are missing on one side" if missing else ""
+    gone += f", other {', '.join(other)}" if other else ""
     outcome = "agrees" if good else "DIFFERS"
     devices = (
         f" (published from {devices_then}, computed on {devices_now}: headlines alone, within {tolerance})"
@@ -151,6 +178,33 @@ def _compare(display: runner.Display, run: Run, job: Job, result: Result, tolera
     )
     display.print(f"{outcome}: {job.cell.label}: largest difference {largest:.6f}{where}{gone}{devices}")
     return _Compared(good, largest, bool(across))
+
+
+def _other_fields(record: Record, published: Record, newer: set[str]) -> list[str]:
+    """Return the names of the fields, besides the values of metrics, in which two records of a cell differ.
+
+    Numbers count with six digits, and the details by their words alone: on another processor the last bits differ, and
+    with them the order in which details name things. Digests of code are no result.
+    """
+    one, two = (_comparable(entry, newer) for entry in (record, published))
+    return [name for name in one if one[name] != two[name]]
+
+
+def _comparable(record: Record, newer: set[str]) -> dict[str, Any]:
+    names = [field.name for field in dataclasses.fields(Record) if field.name not in ("metrics", "code", "sentences")]
+    fields = {name: _rounded(getattr(record, name)) for name in names}
+    fields["details"] = sorted({*re.findall(r"[^\W\d_]+", record.details)})
+    of_metrics = {(m.name, m.variable, m.group): (m.n, m.status) for m in record.metrics if m.name not in newer}
+    return {**fields, "sizes or remarks of metrics": of_metrics}
+
+
+def _rounded(value: Any) -> Any:
+    """Return a value with floats as text of six digits, and lists for tuples."""
+    if isinstance(value, Mapping):
+        return {key: _rounded(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(entry) for entry in value]
+    return f"{value:.6g}" if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
 def _newer_metrics(result: Result) -> set[str]:

@@ -24,6 +24,7 @@ from leakboard.execution.environment import environment
 from leakboard.pipeline.records import PUBLISHED, SUBMISSIONS, Record, pack, published_records
 from leakboard.pipeline.runner import Run
 from leakboard.store import file_checksum, write_file
+from leakboard.suite.files import FileName
 from leakboard.suite.plan import Job
 from leakboard.suite.registry import Registry
 from leakboard.suite.suites import Suite
@@ -66,6 +67,13 @@ def submit(run: Run, registry: Registry, folder: Path) -> list[Path]:
     for name in replaced:
         (folder / name).unlink(missing_ok=True)
     return [folder / name for name in written]
+
+
+def own_data(jobs: Iterable[Job]) -> list[str]:
+    """Return the labels of datasets and victims that read a user's own files: no submission has these."""
+    jobs = list(jobs)
+    choices = [choice for job in jobs for choice in (job.cell.source.corpus, job.cell.source.other, job.cell.victim)]
+    return sorted({c.label for c in choices if c and any(isinstance(v, FileName) for v in vars(c.plugin).values())})
 
 
 def _plugin_files(folder: Path) -> set[str]:

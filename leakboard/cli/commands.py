@@ -194,6 +194,10 @@ def publish(
     opened = _open(suite, out, only, seeds, plugin)
     if submit:
         paths = submissions.submit(opened, Registry(plugin or ()), submit)
+        for label in submissions.own_data(opened.jobs):
+            console.print(
+                Text(f"warning: the files of {label} are not in the submission: say where reviewers get them")
+            )
     else:
         paths = [*publishing.publish(opened), *write_published_page(suite)]
     output.warn_about_costs(console, opened)
@@ -205,11 +209,11 @@ def verify(
     suite: SuiteName,
     cells: Annotated[int, typer.Option(min=1, help="Published cells to compute again, at random.")] = 2,
     tolerance: Annotated[float, typer.Option(min=0, help="Largest difference of a metric that passes.")] = 0.0001,
-    seed: Annotated[int, typer.Option(help="Seed of the choice.")] = 0,
+    seed: Annotated[Optional[int], typer.Option(min=0, help="Of the choice; drawn anew if left out.")] = None,  # noqa: UP045
     device: Device = None,
     plugin: PluginFiles = None,
 ) -> None:
-    """Compute some published cells again from nothing and compare every metric; across devices, the headlines."""
+    """Compute some published cells again from nothing and compare records; across devices, the headlines."""
     from leakboard.board import publishing
     from leakboard.cli.progress import RunProgress
 

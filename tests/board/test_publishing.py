@@ -10,8 +10,9 @@ import pytest
 from bench import Bench
 from published_files import of_score, published_lines, raised, tamper
 
+from leakboard.claims import ReleaseClaim, claim_as_json
 from leakboard.pipeline import results
-from leakboard.pipeline.records import PUBLISHED
+from leakboard.pipeline.records import PUBLISHED, pack, published_entries
 from leakboard.suite.yaml_files import read_yaml
 
 FIT = "        bare = FittedHashed"
@@ -85,6 +86,46 @@ class TestVerify:
         (line,) = [line for line in out.splitlines() if line.startswith("DIFFERS")]
         assert "letters / hashed / ridge / seed 1" in line
         assert remark in line
+
+    @pytest.mark.parametrize(
+        ("change", "remark"),
+        [
+            ({"claim": claim_as_json(ReleaseClaim(0.1, 0.0, "vector", "noise", "1-norm", proved=0.1))}, "other claim"),
+            ({"victim": "bert"}, "other victim"),
+            ({"test_size": 10_000}, "other test_size"),
+            ({"checks": {}}, "other checks"),
+            ({"details": "the best attacker of all"}, "other details"),
+            ({"status": "skipped", "reason": "not applicable"}, "other status, reason"),
+            ({"secrets": ["nothing"]}, "other secrets"),
+        ],
+        ids=lambda part: part if isinstance(part, str) else "",
+    )
+    def test_a_record_that_differs_in_another_field_differs(self, change, remark, published, output_of):
+        home = published.folder / "tiny"
+        entries = published_entries(home)
+        number = next(i for i, (r, _) in enumerate(entries) if (r.attack, r.seed) == ("ridge", 1))
+        entries[number] = (dataclasses.replace(entries[number][0], **change), entries[number][1])
+        (home / PUBLISHED).write_bytes(pack(entries))
+        out = output_of(*published.arguments("verify", "--cells", 8), status=1)
+        (line,) = [line for line in out.splitlines() if line.startswith("DIFFERS")]
+        assert remark in line
+
+    @pytest.mark.parametrize("change", ["n", "status"])
+    def test_a_record_that_differs_in_a_metrics_size_or_remark_differs(self, change, published, output_of):
+        changed = {"n": 10_000} if change == "n" else {"status": "sure"}
+        tamper(published.folder / "tiny", of_score(lambda score: [dataclasses.replace(score, **changed)]))
+        out = output_of(*published.arguments("verify", "--cells", 8), status=1)
+        assert "other sizes or remarks of metrics" in out
+
+    @pytest.mark.parametrize("part", ["value", "low", "high"])
+    def test_each_end_of_an_interval_counts(self, part, published, output_of):
+        """Only the changed end differs, by a thousandth."""
+
+        def change(score):
+            return [dataclasses.replace(score, **{part: getattr(score, part) + 0.001})]
+
+        tamper(published.folder / "tiny", of_score(change))
+        assert f"0.001000 in attack_score {part}" in output_of(*published.arguments("verify", "--cells", 8), status=1)
 
     @pytest.mark.parametrize(("headline", "agrees"), [(0.04, True), (-0.04, True), (0.06, False)])
     def test_headlines_of_different_devices_are_compared_within_a_tolerance(
@@ -176,7 +217,7 @@ class TestReuse:
         assert line.startswith("victims/hashed: results that 4 cells take over were computed by other code of the same")
 
     def test_verify_and_force_compute_published_cells(self, uncomputed, command_line):
-        _, out, _ = command_line(*uncomputed.arguments("verify", "--cells", 1))
+        _, out, _ = command_line(*uncomputed.arguments("verify", "--cells", 1, "--seed", 0))
         assert "agrees" in out
         assert "done in" in out
         command_line(*uncomputed.arguments("run", "--force"))

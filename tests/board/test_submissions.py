@@ -13,7 +13,7 @@ import pytest
 from bench import CHECKOUT
 from published_files import entries, of_score, tamper
 
-from leakboard.board.submissions import _plugins, provenance
+from leakboard.board.submissions import _plugins, all_records, provenance
 from leakboard.pipeline import results
 from leakboard.pipeline.records import PUBLISHED, pack
 from leakboard.suite.registry import Registry
@@ -95,6 +95,17 @@ def test_a_submission_keeps_plugins_that_are_in_its_own_folder(submitted, output
     assert {path: path.read_bytes() for path in (folder / "plugins").iterdir()} == before
 
 
+def test_own_data_that_do_not_travel_are_named(bench, output_of):
+    rows = [f"word {i},{'ab'[i % 2]},{'yn'[i % 3 % 2]}" for i in range(120)]
+    (bench.folder / "a.csv").write_text("\n".join(["text,s,task", *rows]))
+    bench.suite(datasets=["letters", {"table": {"path": "a.csv", "label": "task", "secrets": ["s"]}}])
+    output_of(*bench.arguments("run"))
+    out = output_of(*bench.arguments("publish", "--submit", bench.folder / "sent"))
+    (line,) = [line for line in out.splitlines() if line.startswith("warning: the files of")]
+    assert "path=a.csv" in line
+    assert line.endswith(") are not in the submission: say where reviewers get them")
+
+
 def test_a_part_of_a_run_can_be_submitted(copied, output_of):
     folder = copied.folder / "part"
     output_of(*copied.arguments("publish", "--submit", folder, "--only", "attack=ridge"))
@@ -145,6 +156,57 @@ def test_rows_that_the_board_published_itself_are_verified(submitted, output_of)
     (home / PUBLISHED).write_bytes(pack(ridge))
     by_attack = {row[2]: state for row, state in provenance(home).items()}
     assert by_attack == {"ridge": "verified", "nearest_neighbour": "self-reported"}
+
+
+class TestHostile:
+    """What a submission cannot do to a board, whatever its records say."""
+
+    def injected(self, folder, **changes):
+        """Add a changed copy of a record to a submission, under an identity of its own."""
+        existing = entries(folder)
+        made = dataclasses.replace(existing[0][0], **{"key": "f" * 64, **changes})
+        (folder / PUBLISHED).write_bytes(pack([*existing, (made, [])]))
+
+    def test_it_replaces_no_record_of_the_board(self, submitted, output_of):
+        bench, folder = submitted
+        output_of(*bench.arguments("publish"))
+        home, before = folder.parents[1], all_records(folder.parents[1])
+        lower_a_score(folder)
+        assert all_records(home) == before
+
+    @pytest.mark.parametrize("seed", [0, 77])
+    def test_it_adds_no_cell_to_a_row_of_the_board(self, submitted, output_of, seed):
+        bench, folder = submitted
+        output_of(*bench.arguments("publish"))
+        home, before = folder.parents[1], all_records(folder.parents[1])
+        self.injected(folder, seed=seed)
+        assert all_records(home) == before
+        assert states(home) == {"verified"}
+
+    def test_it_adds_no_cell_to_a_row_of_another_submission(self, submitted):
+        _, folder = submitted
+        shutil.copytree(folder, folder.with_name("zzz"))
+        before = all_records(folder.parents[1])
+        self.injected(folder.with_name("zzz"))
+        lower_a_score(folder.with_name("zzz"))
+        assert all_records(folder.parents[1]) == before
+
+    @pytest.mark.parametrize("change", [{"seed": 77}, {"victim": "bert", "dataset": "ag"}, {"attack": "mine"}])
+    def test_it_holds_what_its_suite_asks_for_and_nothing_else(self, submitted, refusal, change):
+        _, folder = submitted
+        self.injected(folder, **change)
+        plugins = [text for path in sorted((folder / "plugins").iterdir()) for text in ("--plugin", path)]
+        message = refusal("verify", folder, *plugins)
+        assert "records.jsonl.gz: 1 records are of no cell that" in message
+        assert not (folder / "verified.json").exists()
+
+    def test_its_drawn_cells_cannot_be_known_before(self, submitted, verify):
+        """Three seeds of 32 bits are different with probability 1 - 1e-9."""
+        _, folder = submitted
+        drawn = [verify(folder, "--cells", 2, "--tolerance", 1).partition("--seed ")[2].split()[0] for _ in range(3)]
+        assert len({*drawn}) == 3
+        again = [verify(folder, "--cells", 1, "--seed", drawn[0]).split("agrees: ")[1] for _ in range(2)]
+        assert again[0] == again[1]
 
 
 def test_verifying_a_board_writes_nothing(copied, output_of):
@@ -214,7 +276,7 @@ def test_the_steps_of_the_workflow_check_and_verify_a_submission(submitted, tmp_
 
     def run(script):
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-        environment = os.environ | {"BASE": base, "SEED": "7", "PATH": path}
+        environment = os.environ | {"BASE": base, "PATH": path}
         command = ["bash", "-eo", "pipefail", "-c", script]
         return subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True, check=False)
 
@@ -225,7 +287,7 @@ def test_the_steps_of_the_workflow_check_and_verify_a_submission(submitted, tmp_
     )
     assert result.stdout.splitlines() == [
         f"called: check {plugins}",
-        f"called: verify leaderboards/tiny/submissions/mine {plugins} --cells 3 --seed 7",
+        f"called: verify leaderboards/tiny/submissions/mine {plugins} --cells 3",
     ]
     for path, reason in ((clone / "engine.py", "engine.py"), (target / "verified.json", "written after the review")):
         path.write_text("{}")
