@@ -326,12 +326,13 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "verdict",
         "`violated`: the audited epsilon exceeds the claimed one; `unproven`: the proved epsilon exceeds the claimed "
-        f"one, or the audited one exceeds the proved one; else `holds`. By bounds at {VERDICT_CONFIDENCE}.",
+        f"one, or the audited one exceeds the proved one; else `holds`, or `holds, not audited`. By bounds at "
+        f"{VERDICT_CONFIDENCE}.",
         ("leaderboard.csv", "report", *EPSILONS),
         kind="verdict",
         group="Three epsilons",
         note=f"violated: the audit found more than is claimed, at {VERDICT_CONFIDENCE}; "
-        "unproven: less is proved than claimed; else holds",
+        "unproven: less is proved than claimed; else holds, or without an audit: holds, not audited",
     ),
     Column(
         "plug_in_loss",

@@ -153,8 +153,11 @@ def verdict(claimed: float, proved: float, audited: float | None) -> str:
     - ``unproven``: the proved epsilon is larger than the claimed one, or the audited one is larger than the proved one,
       so that the proof is wrong.
     - ``holds``: otherwise.
+    - ``holds, not audited``: the same without an audit, so that the proof is only what the victim's author says.
     """
     if audited is not None and audited > claimed:
         return "violated"
     refuted = audited is not None and audited > proved
-    return "holds" if proved <= claimed * (1 + 1e-9) and not refuted else "unproven"
+    if proved > claimed * (1 + 1e-9) or refuted:
+        return "unproven"
+    return "holds" if audited is not None else "holds, not audited"

@@ -108,7 +108,7 @@ def _name(row: Row, key: str) -> Cell:
 
 def _verdict(row: Row, key: str) -> Cell:
     verdict = row.get(key) or ""
-    return Cell(verdict, verdict, chip=verdict)
+    return Cell(verdict, verdict, chip="unaudited" if verdict == "holds, not audited" else verdict)
 
 
 def _gap(row: Row, key: str) -> Cell:

@@ -18,7 +18,7 @@ from leakboard.site.labels import parse
 from leakboard.suite.names import KINDS, natural
 from leakboard.threats.threat import Threat, threat_named
 
-VERDICTS = ("holds", "unproven", "violated", "")
+VERDICTS = ("holds", "holds, not audited", "unproven", "violated", "")
 LOSS = 2.0
 """Allowed loss of task accuracy (points) for the victim that keeps most privacy."""
 

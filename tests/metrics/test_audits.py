@@ -82,13 +82,13 @@ def test_several_audits_share_the_error():
     ("claimed", "proved", "audited", "expected"),
     [
         (1.0, 1.0, 0.9, "holds"),
-        (1.0, 0.0, None, "holds"),
+        (1.0, 0.0, None, "holds, not audited"),
         (1.0, 64.0, 0.9, "unproven"),
         (1.0, math.inf, None, "unproven"),
         (1.0, 64.0, 1.1, "violated"),
         (1.0, 1.0, 1.1, "violated"),
         (1.0, 1.0, 1.0, "holds"),
-        (0.3, 0.1 + 0.2, None, "holds"),  # 0.1 + 0.2 exceeds 0.3 only by rounding
+        (0.3, 0.1 + 0.2, None, "holds, not audited"),  # 0.1 + 0.2 exceeds 0.3 only by rounding
         (1.0, 1.001, None, "unproven"),
         (5.0, 1.0, 2.0, "unproven"),  # the proof is refuted, the claim is not
     ],
