@@ -35,13 +35,19 @@ class Streams:
     attack: str = ""
     label: str = ""
     """The cell with all options: it names the draws of the scoring, so that no two cells share them."""
+    salt: str = ""
+    """Changes what plugins must not foresee. It is empty in ordinary runs, so that numbers reproduce."""
 
     def stream(self, purpose: str) -> np.random.Generator:
-        """Return the generator for a purpose."""
-        return stream(self.seed, self.dataset, self.victim, self.attack, purpose)
+        """Return the generator for draws that plugins must not foresee: a publication's noise, the order of test rows.
+
+        All its names are known to plugins, so a plugin could make it too. With a salt it cannot.
+        """
+        salt = [self.salt] if self.salt else []
+        return stream(self.seed, self.dataset, self.victim, self.attack, purpose, *salt)
 
     def seed_for(self, purpose: str) -> int:
-        """Return a seed for a purpose."""
+        """Return a seed for a purpose, to be given to a plugin."""
         return derived_seed(self.seed, self.dataset, self.victim, self.attack, purpose)
 
 

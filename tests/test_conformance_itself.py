@@ -261,3 +261,68 @@ def test_an_installed_plugin_is_checked_where_its_package_is(tmp_path, monkeypat
     # the other process finds the package, too: its results are the same
     passed = ("is documented", "imports without side effects", "is fitted", "publishes the same each time")
     assert {results[name].status for name in passed} == {"passed"}
+
+
+ATTACK = '''"""Guess secrets."""
+
+import sys
+
+import numpy as np
+
+from leakboard.conformance import stand_ins
+from leakboard.randomness import Streams
+from leakboard.suite.options import attack
+from leakboard.threats.secrets import SecretsAttack
+
+
+class Guesses(SecretsAttack):
+    def fit(self, view, seed):
+        return lambda vectors: {secret.name: self.scores(view, vectors, secret) for secret in view.secrets}
+
+    def right(self, secret, codes):
+        return np.eye(len(secret.values), dtype=np.float32)[codes]
+'''
+HONEST = """
+@attack(revision=1)
+class Mine(Guesses):
+    def scores(self, view, vectors, secret):
+        return self.right(secret, (vectors[:, 0] > np.median(vectors[:, 0])).astype(int))
+"""
+FORESEES_THE_ORDER = """
+@attack(revision=1)
+class Mine(Guesses):
+    def scores(self, view, vectors, secret):
+        corpus = stand_ins.corpus()
+        streams = Streams(0, corpus.name, "Tabled", "attack", "cell")
+        order = streams.stream("shuffle").permutation(len(vectors))
+        return self.right(secret, corpus.column("test", secret.name)[order])
+"""
+READS_THE_SECRETS = """
+@attack(revision=1)
+class Mine(Guesses):
+    def scores(self, view, vectors, secret):
+        frame = sys._getframe()
+        while "side" not in frame.f_locals:
+            frame = frame.f_back
+        return self.right(secret, frame.f_locals["side"].corpus.column("test", secret.name))
+"""
+KNOWS, FORESEES = "does not know the secrets", "does not foresee random draws"
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "reason"),
+    [
+        (HONEST, KNOWS, ""),
+        (HONEST, FORESEES, ""),
+        (READS_THE_SECRETS, KNOWS, "with other secrets of the test texts it answers differently"),
+        (FORESEES_THE_ORDER, FORESEES, "with other draws it scores"),
+    ],
+)
+def test_an_attack_that_knows_what_is_not_published_is_found(tmp_path, code, name, reason):
+    (tmp_path / "mine.py").write_text(f"{ATTACK}\n{code}")
+    registry = Registry([tmp_path / "mine.py"])
+    group = Group(registry, [registry.find("attacks", "mine", "test")], tmp_path / "files")
+    (promise,) = [promise for promise in promises_of("attacks") if promise.name == name]
+    outcome = examine(promise, group.subjects["attacks/mine"])
+    assert outcome.status == ("failed" if reason else "passed"), outcome
+    assert outcome.reason.startswith(reason)

@@ -165,7 +165,7 @@ def halves():
 STAGES = {
     "CORPUS": halves,
     "FIT": lambda: fit(Spy(), corpus(), STREAMS).seen,
-    "PUBLISH": lambda: publish(Spy(), Spy(), corpus(), STREAMS),
+    "PUBLISH": lambda: publish(Spy(), Spy, corpus(), STREAMS),
     "TEXT_CLASSIFIERS": lambda: [baselines.from_text(corpus(), [secret], seed=0) for secret in corpus().secrets],
     "UTILITY": utility,
 }

@@ -18,6 +18,8 @@ from leakboard.threats.wording import ROUNDING, beats_constant
 
 BEYOND = "better than the best possible attacker: what is told apart leaks otherwise, or there is a bug"
 """Status of an attack on generated data whose interval is beyond the best possible attacker on the texts."""
+PERFECT = "every guess is right: do the vectors hold the secret itself, or is there a bug?"
+"""Status of an attack whose score is exactly 1."""
 LOST = "attack failed: no better than the best constant guess"
 """Status of an attack that does not beat the best constant guess."""
 
@@ -200,8 +202,10 @@ def _status(records: Sequence[Record], done: Sequence[Record], row: Row) -> str:
     parts = [f"{len(records) - len(done)} of {len(records)} seeds {other.status}: {other.reason}"] if other else []
     caveat = (done[0].claim or {}).get("caveat", "")
     parts += [f"claim: {caveat}"] if caveat else []
+    parts += list(dict.fromkeys(m.status for r in done for m in r.metrics if m.name == "fresh_noise" and m.value == 0))
     high, bayes = row.get("empirical_privacy_high"), row.get("privacy_bayes")
     parts += [BEYOND] if high is not None and bayes is not None and high < bayes - ROUNDING else []
+    parts += [PERFECT] if row.get("attack_score") == 1 and not threat_named(done[0].threat).bounds_epsilon else []
     if row.get("attack_score") is not None and not beats_constant(row):
         parts.append(LOST)
     return "; ".join(parts) or "ok"

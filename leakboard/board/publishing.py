@@ -6,6 +6,7 @@ import dataclasses
 import math
 import re
 import secrets
+import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +20,7 @@ from leakboard.board.submissions import forget_verified, is_submission, record_v
 from leakboard.errors import RequestError
 from leakboard.execution.local import Local, usable_cores
 from leakboard.metrics.entries import METRICS
+from leakboard.metrics.measures import Metric
 from leakboard.pipeline import runner
 from leakboard.pipeline.records import PUBLISHED as RECORDS
 from leakboard.pipeline.records import Record, pack, published_records
@@ -84,8 +86,8 @@ def verify(run: Run, display: runner.Display, count: int, tolerance: float, seed
     If a GPU computed a stage, then or now, of the metrics only the headlines are compared, within `ACROSS_DEVICES`.
     Without a seed, one is drawn that the publisher cannot know.
 
-    Cells of a submission that agree in every metric are written next to it as verified. If a cell differs, earlier
-    verifications are removed.
+    Cells of a submission are computed once more, with draws that its plugins cannot foresee. Those that agree are
+    written next to it as verified. If a cell differs, earlier verifications are removed.
 
     Raises:
         RequestError: the suite has no published cells, or a submission holds others than its suite asks for.
@@ -104,7 +106,9 @@ def verify(run: Run, display: runner.Display, count: int, tolerance: float, seed
         again = dataclasses.replace(run, jobs=jobs, others=(), out=Path(folder), reuse=False)
         runner.execute(again, display, Local(usable_cores()), force=False)
         compared = {job.key: _compare(display, again, job, result, tolerance) for job, result in chosen}
-    good = all(entry.agrees for entry in compared.values())
+        good = all(entry.agrees for entry in compared.values())
+        if good and is_submission(run.suite.home):
+            good = _agree_with_other_draws(again, display)
     if is_submission(run.suite.home):
         whole = {key: entry.largest for key, entry in compared.items() if not entry.by_headlines}
         if good and whole:
@@ -132,6 +136,39 @@ def _require_asked_for(run: Run) -> None:
             f"{run.suite.home / RECORDS}: {len(others)} records are of no cell that {run.suite.path} asks for with the "
             f"present code and data, as {labels}"
         )
+
+
+def _agree_with_other_draws(run: Run, display: runner.Display) -> bool:
+    """Attack again with draws that no plugin can foresee, and return whether the headlines agree within intervals.
+
+    A plugin knows all names of its streams (`leakboard.randomness.Streams`). So it could make a publication's noise
+    anew and remove it, or put the test rows back in order. With a salt it cannot.
+    """
+    records = {job.key: run.record(job) for job in run.jobs}
+    shutil.rmtree(run.cells)
+    salted = dataclasses.replace(run, salt=secrets.token_hex(16))
+    runner.execute(salted, display, Local(usable_cores()), force=False)
+    agree = True
+    for job in run.jobs:
+        before, after = records[job.key], salted.record(job)
+        for name in ("attack_score", "task_accuracy"):
+            one, two = (record.value(name) if record else None for record in (before, after))
+            if one and (not two or not _overlap(one, two)):
+                display.print(f"DIFFERS with other draws: {job.cell.label}: {name} {_shown(two)}, not {_shown(one)}")
+                agree = False
+    if agree:
+        display.print("with other draws of noise and order, all scores stay within their intervals")
+    return agree
+
+
+def _overlap(one: Metric, two: Metric) -> bool:
+    """Return whether the intervals of two metrics overlap; True where one has none."""
+    ends = (one.low, one.high, two.low, two.high)
+    return None in ends or (one.low <= two.high and two.low <= one.high)  # type: ignore[operator]
+
+
+def _shown(metric: Metric | None) -> str:
+    return f"{metric.value:.4f}" if metric else "nothing"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import secrets
+
 import numpy as np
 
-from leakboard.conformance.promises import expect, promise
+from leakboard.conformance.promises import NotChecked, expect, promise
 from leakboard.conformance.subjects import Subject
 from leakboard.conformance.values import arrays, digest, mappings
-from leakboard.conformance.watched import answers, run_watched
+from leakboard.conformance.watched import answers, run_watched, with_other_secrets
+from leakboard.metrics.measures import Metric
+from leakboard.threats.threat import AttackResult
 
 COUNTS = [("canary_right", "canary_guesses", "canaries"), ("false_positives", "true_positives")]
 """Counts of audits, in ascending order."""
@@ -47,6 +51,33 @@ def answers_the_same_each_time(subject: Subject) -> None:
     second = digest(answers(*run_watched(plugin, subject.group.sides(plugin))))
     expect(first == second, "fitted again with the same seed, it answers differently", subject.cls.fit)
     subject.expect_same_in_subprocess(first, subject.cls.fit)
+
+
+@promise("attacks")
+def does_not_know_the_secrets(subject: Subject) -> None:
+    """Its answers stay the same if the secrets of the test texts are others: it learns them from publications alone."""
+    side = subject.group.sides(subject.plugin)
+    if not side.corpus.secrets:
+        raise NotChecked("the texts have no secrets")
+    first, second = (run_watched(subject.example(), s)[0] for s in (side, with_other_secrets(side)))
+    same = digest([call for _, call in first.calls]) == digest([call for _, call in second.calls])
+    expect(same, "with other secrets of the test texts it answers differently", subject.cls.fit)
+
+
+@promise("attacks")
+def does_not_foresee_random_draws(subject: Subject) -> None:
+    """Its score stays in its interval if the noise of publications and the order of test rows are drawn anew."""
+    plugin = subject.example()
+    before = _score(subject.attacked[1])
+    after = _score(run_watched(plugin, subject.group.sides(plugin, secrets.token_hex(16)))[1])
+    if before.low is None or before.high is None or after.low is None or after.high is None:
+        raise NotChecked("its score has no interval")
+    overlap = before.low <= after.high and after.low <= before.high
+    expect(overlap, f"with other draws it scores {after.value:.3f} instead of {before.value:.3f}", subject.cls.fit)
+
+
+def _score(result: AttackResult) -> Metric:
+    return next(metric for metric in result.metrics if metric.name == "attack_score" and not metric.variable)
 
 
 @promise("attacks")

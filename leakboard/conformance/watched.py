@@ -16,15 +16,16 @@ from leakboard.suite.registry import Registry
 from leakboard.threats.threat import AttackResult, VictimSide
 
 
-def make_side(victim: Victim) -> VictimSide:
-    """Fit a victim on its corpus, publish, and return its side."""
+def make_side(victim: Victim, salt: str = "") -> VictimSide:
+    """Fit a victim on its corpus, publish with salted streams, and return its side."""
     from leakboard.pipeline.publications import fit, publish
     from leakboard.randomness import Streams
 
     corpus = corpus_for(victim)
-    streams = Streams(0, corpus.name, type(victim).__name__, "attack", "cell")
+    streams = Streams(0, corpus.name, type(victim).__name__, "attack", "cell", salt)
     fitted = fit(victim, corpus, streams)
-    return VictimSide(corpus, corpus, victim, lambda: fitted, publish(victim, fitted, corpus, streams), streams)
+    published = publish(victim, lambda: fitted, corpus, streams)
+    return VictimSide(corpus, corpus, victim, lambda: fitted, published, streams)
 
 
 def example(registry: Registry, kind: str, name: str, folder: Path) -> Any:
@@ -46,10 +47,10 @@ class VictimSides:
             if not listing.problem:
                 self.makers[listing.origin] = functools.partial(example, registry, "victims", listing.name, folder)
         self.victim = functools.cache(lambda name: self.makers[name]())
-        self.side = functools.cache(lambda name: make_side(self.victim(name)))
+        self.side = functools.cache(lambda name, salt="": make_side(self.victim(name), salt))
 
-    def __call__(self, attack: Attack) -> VictimSide:
-        """Return the side of the first victim that the attack applies to.
+    def __call__(self, attack: Attack, salt: str = "") -> VictimSide:
+        """Return the side of the first victim that the attack applies to, with salted streams.
 
         Raises:
             LookupError: the attack applies to no victim; the message has the reasons.
@@ -59,7 +60,7 @@ class VictimSides:
             if attack.threat.needs not in self.victim(name).publishes:
                 reasons[name] = f"publishes no {attack.threat.needs}"
                 continue
-            side = self.side(name)
+            side = self.side(name, salt)
             reasons[name] = attack.threat.why_not_applicable(attack, side.corpus, side.published)
             if not reasons[name]:
                 return side
@@ -99,6 +100,20 @@ class WatchedAttack:
     def expect_unchanged_view(self) -> None:
         """Raise `Broken` if the attack has written into its view."""
         expect(digest(self._view) == self._view_digest, "it writes into its view", type(self._attack).fit)
+
+
+def with_other_secrets(side: VictimSide) -> VictimSide:
+    """Return the side of a victim with each secret and label of the test texts replaced by the next class.
+
+    The publications stay as they are.
+    """
+    test = side.corpus.splits["test"]
+    for name in {*(secret.name for secret in side.corpus.secrets), *(["label"] if side.corpus.has_labels else [])}:
+        classes = len(side.corpus.values(name))
+        feature, values = test.features[name], [(code + 1) % classes for code in test[name]]
+        test = test.remove_columns(name).add_column(name, values).cast_column(name, feature)
+    splits = type(side.corpus.splits)({**side.corpus.splits, "test": test})
+    return dataclasses.replace(side, corpus=dataclasses.replace(side.corpus, splits=splits))
 
 
 def run_watched(attack: Attack, side: VictimSide) -> tuple[WatchedAttack, AttackResult]:

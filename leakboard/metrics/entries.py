@@ -128,6 +128,9 @@ METRICS: Mapping[str, MetricEntry] = {
     "rmse_mean": MetricEntry("The same by guessing the mean of train."),
     "cut_texts": MetricEntry("Share of the test texts that the victim cuts.", listed="page"),
     "unknown_texts": MetricEntry("Share of the test texts of which the victim knows no word.", listed="page"),
+    "fresh_noise": MetricEntry(
+        "0 where noise is claimed, and two publications of the same texts are equal, else left out."
+    ),
     "near_copies": MetricEntry("Share of the test vectors with a near copy among those of train.", listed="page"),
     "row_match_p": MetricEntry(
         "P-value of a test of whether own vectors belong to their rows; the variable names the test."

@@ -60,6 +60,9 @@ def victim_metrics(side: VictimSide, gold: Gold | None) -> list[Metric]:
         metrics += near_copy_metrics(published.documents)
     if gold and published.words:
         metrics += neighbour_metrics(published.words, gold.words, gold.queries or QUERIES)
+    if published.repeats:
+        status = "noise is claimed, but two publications of the same texts are equal: does the noise come from `rng`?"
+        metrics.append(Metric("fresh_noise", 0.0, status=status))
     return metrics + _coverage_metrics(published.coverage, len(side.corpus.splits["test"]))
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from leakboard.claims import claim_as_json, claim_from_json
+from leakboard.claims import ReleaseClaim, claim_as_json, claim_from_json
 from leakboard.data.auxiliary import divide
 from leakboard.data.corpora import SPLITS
 from leakboard.interfaces import (
@@ -21,11 +24,15 @@ from leakboard.interfaces import (
     Floats,
     Integers,
     PublishedWords,
+    Texts,
     Victim,
 )
 from leakboard.models.classifier import LinearClassifier
 from leakboard.randomness import Streams, seed_libraries, stream
 from leakboard.threats.published import Publications
+
+REPEATED = 100
+"""Test texts that are published twice more, where noise is claimed."""
 
 
 @lru_cache(maxsize=4)
@@ -48,12 +55,23 @@ def fit(victim: Victim, corpus: Corpus, streams: Streams) -> FittedVictim:
     return victim.fit(corpus.only("train", "dev"), seed)
 
 
-def publish(victim: Victim, fitted: FittedVictim, corpus: Corpus, streams: Streams) -> Publications:
+def publish(victim: Victim, load: Callable[[], FittedVictim], corpus: Corpus, streams: Streams) -> Publications:
     """Publish the documents of every split, or the words, or both.
+
+    The victim's own head, if it has one, is that of a victim that is loaded anew: it knows no text that was published,
+    only the vectors that it is given.
+
+    Args:
+        victim: its recipe.
+        load: returns the fitted victim, loaded anew at each call.
+        corpus: the victim's.
+        streams: of the victim.
 
     Raises:
         ValueError: published vectors have a wrong shape or dtype, or are not finite.
     """
+    seed_libraries(streams.seed_for("publish"))
+    fitted = load()
     documents: dict[str, Floats] = {}
     predicted = words = None
     if "documents" in victim.publishes:
@@ -61,11 +79,36 @@ def publish(victim: Victim, fitted: FittedVictim, corpus: Corpus, streams: Strea
             vectors = fitted.publish_documents(corpus.texts(split), streams.stream(f"publish {split}"))
             documents[split] = _checked(vectors, len(corpus.splits[split]), f"document vectors of {split}")
         if corpus.has_labels:
-            predicted = _predicted(fitted, documents, corpus)
+            has_head = type(fitted).predict is not FittedVictim.predict
+            predicted = _predicted(load() if has_head else fitted, documents, corpus)
     if "words" in victim.publishes:
         words = fitted.publish_words(corpus.texts("test"), streams.stream("publish words"))
         _checked(words.vectors, len(words.words), "word vectors")
-    return Publications(documents, predicted, words, fitted.claim, fitted.coverage(corpus.texts("test")))
+    claim, coverage = fitted.claim, fitted.coverage(corpus.texts("test"))
+    repeats = isinstance(claim, ReleaseClaim) and _repeats(victim, load, corpus.texts("test"), streams)
+    return Publications(documents, predicted, words, claim, coverage, repeats)
+
+
+def _repeats(victim: Victim, load: Callable[[], FittedVictim], texts: Texts, streams: Streams) -> bool:
+    """Return whether two publications of the same texts are equal, although different texts differ.
+
+    A claim about a release rests on fresh noise. A generator that the victim makes anew from its seed gives the same
+    noise each time: who knows the vector of one text knows the noise of all. The victim is loaded anew for each
+    publication, as it is for an attacker's queries.
+    """
+    rows, ids = texts.rows, texts.ids
+    few = Texts(
+        texts[:REPEATED], None if rows is None else rows[:REPEATED], None if ids is None else list(ids[:REPEATED])
+    )
+
+    def once(name: str) -> NDArray[Any]:
+        fitted, rng = load(), streams.stream(name)
+        if "documents" in victim.publishes:
+            return fitted.publish_documents(few, rng)
+        return fitted.publish_words(few, rng).vectors
+
+    first, second = once("publish again"), once("publish once more")
+    return len(np.unique(first, axis=0)) > 1 and np.array_equal(first, second)
 
 
 def _predicted(fitted: FittedVictim, documents: dict[str, Floats], corpus: Corpus) -> Integers:
@@ -101,7 +144,11 @@ def save_publications(published: Publications, folder: Path) -> None:
         (folder / "words.json").write_text(json.dumps(published.words.words), encoding="utf-8")
         if published.words.text_index is not None:
             np.save(folder / "text_index.npy", published.words.text_index)
-    about = {"claim": claim_as_json(published.claim), "coverage": dataclasses.asdict(published.coverage)}
+    about: dict[str, Any] = {
+        "claim": claim_as_json(published.claim),
+        "coverage": dataclasses.asdict(published.coverage),
+    }
+    about |= {"repeats": True} if published.repeats else {}
     (folder / "about.json").write_text(json.dumps(about), encoding="utf-8")
 
 
@@ -118,4 +165,5 @@ def load_publications(folder: Path) -> Publications:
         words = PublishedWords(json.loads((folder / "words.json").read_text("utf-8")), vectors, array("text_index"))
     about = json.loads((folder / "about.json").read_text("utf-8"))
     claim = claim_from_json(about["claim"])
-    return Publications(documents, array("predicted"), words, claim, Coverage(**about["coverage"]))
+    coverage = Coverage(**about["coverage"])
+    return Publications(documents, array("predicted"), words, claim, coverage, about.get("repeats", False))

@@ -45,6 +45,8 @@ class Run:
     plugin_files: tuple[Path, ...] = ()
     reuse: bool = True
     """Whether results of other suites and published results count."""
+    salt: str = ""
+    """Of the streams that plugins must not foresee (`leakboard.randomness.Streams`); empty in ordinary runs."""
 
     @property
     def folder(self) -> Path:
@@ -214,7 +216,7 @@ def _run_tasks(run: Run, jobs: Sequence[Job], display: Display, engine: Engine, 
     files = tuple(path.resolve() for path in run.plugin_files)
     device = chosen_device(run.suite.file.device, jobs, engine)
     since = file_clock(run.cells) if force else 0.0
-    folders = RunFolders(run.store.root.resolve(), run.cells.resolve(), files, device, since)
+    folders = RunFolders(run.store.root.resolve(), run.cells.resolve(), files, device, since, run.salt)
     schedule = Schedule(run.suite, folders)
     for job in jobs:
         schedule.add(job)

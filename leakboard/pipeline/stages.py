@@ -37,6 +37,8 @@ class RunFolders:
     """Device of the stages that may use a GPU."""
     since: float = 0.0
     """Artefacts and results that are older are made again (seconds, by `file_clock`)."""
+    salt: str = ""
+    """Of the streams that plugins must not foresee (`leakboard.randomness.Streams`)."""
 
 
 class Stages:
@@ -124,17 +126,23 @@ class Stages:
             saved = self.fitted_folder()
             log_progress("publishing")
             with self.measured("publish", job.needs) as cost, self._data_errors():
-                fitted = self.victim.load(saved)
-                save_publications(publish(self.victim, fitted, self.sides()[0], self.streams()), folder)
+                published = publish(self.victim, lambda: self.victim.load(saved), self.sides()[0], self.streams())
+                save_publications(published, folder)
             write_costs(folder, [cost])
 
-        return self._obtain("publications", job.victim_slug, job.victim_key, make, job.cell.victim)
+        return self._obtain("publications", job.victim_slug, self.publications_key, make, job.cell.victim)
+
+    @property
+    def publications_key(self) -> str:
+        """Identity of the publications: with a salt, others than those of ordinary runs."""
+        key, salt = self.job.victim_key, self.folders.salt
+        return digest({"publications": key, "salt": salt}) if salt else key
 
     def streams(self, attack: str = "") -> Streams:
         """Return the random streams of the cell; without an attack, those of its victim."""
         cell = self.job.cell
         victim = self.victim.streams_of or cell.victim.name
-        return Streams(cell.seed, cell.source.corpus.name, victim, attack, cell.label)
+        return Streams(cell.seed, cell.source.corpus.name, victim, attack, cell.label, self.folders.salt)
 
     @cached_property
     def shared(self) -> Shared:

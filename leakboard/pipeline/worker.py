@@ -36,7 +36,7 @@ def publish_victim(job: Job, folders: RunFolders, warn: Callable[[str], None]) -
     """Publish with a job's fitted victim, unless the store has its publications."""
     stages = Stages(job, folders, warn, job.needs)
     if not stages.why_not_applicable():
-        stages.discard_old(stages.store.path("publications", job.victim_slug, job.victim_key))
+        stages.discard_old(stages.store.path("publications", job.victim_slug, stages.publications_key))
         stages.publications()
 
 

@@ -30,6 +30,8 @@ class Publications:
     claim: PrivacyClaim | None
     coverage: Coverage = field(default_factory=Coverage)
     """Coverage of the test texts."""
+    repeats: bool = False
+    """Whether noise is claimed, and yet two publications of the same texts are equal."""
 
 
 @dataclass

@@ -39,7 +39,7 @@ def dpnr(epsilon=1.0, **options):
 def side_of(victim, corpus, seed=0):
     streams = Streams(seed, corpus.name, "victim", "dp_audit")
     fitted = fit(victim, corpus, streams)
-    published = publish(victim, fitted, corpus, streams)
+    published = publish(victim, lambda: fitted, corpus, streams)
     return VictimSide(corpus, corpus, victim, lambda: fitted, published, streams)
 
 

@@ -209,6 +209,46 @@ class TestHostile:
         assert again[0] == again[1]
 
 
+SEER = f"""\"\"\"Make the order of the test rows anew, from names that every plugin knows.\"\"\"
+
+import sys
+
+sys.path.append({str(CHECKOUT / "tests" / "tiny")!r})
+import numpy as np
+
+from leakboard.randomness import Streams
+from leakboard.suite.options import attack
+from leakboard.threats.secrets import SecretsAttack
+
+
+@attack(revision=1)
+class Seer(SecretsAttack):
+    def fit(self, view, seed):
+        return self.guess
+
+    def guess(self, vectors):
+        from letters import Letters
+
+        corpus = Letters().load()
+        order = Streams(0, "letters", "hashed", "seer").stream("shuffle").permutation(len(vectors))
+        return {{"colour": np.eye(2, dtype=np.float32)[corpus.column("test", "colour")[order]]}}
+"""
+
+
+def test_a_score_that_rests_on_foreseen_draws_differs_with_others(bench, output_of, verify):
+    (bench.folder / "seer.py").write_text(SEER)
+    bench.files = [*bench.files, bench.folder / "seer.py"]
+    bench.suite(attacks=["seer"])
+    output_of(*bench.arguments("run"))
+    assert float(bench.leaderboard()["attack_score"].iloc[0]) == 1
+    folder = bench.folder / "tiny" / "submissions" / "seen"
+    output_of(*bench.arguments("publish", "--submit", folder))
+    out = verify(folder, status=1)
+    assert "agrees: letters / hashed / seer" in out
+    assert "DIFFERS with other draws: letters / hashed / seer / seed 0: attack_score" in out
+    assert not (folder / "verified.json").exists()
+
+
 def test_verifying_a_board_writes_nothing(copied, output_of):
     output_of(*copied.arguments("publish"))
     output_of(*copied.arguments("verify", "--cells", 1))

@@ -49,7 +49,7 @@ class TestPublish:
 
     @staticmethod
     def publish(fake, corpus):
-        return publications.publish(fake, fake, corpus, Streams(0, "made", "fake"))
+        return publications.publish(fake, lambda: fake, corpus, Streams(0, "made", "fake"))
 
     def test_good_vectors_pass(self, labelled):
         published = self.publish(FakeVictim(), labelled)

@@ -48,14 +48,14 @@ STREAMS = Streams(0, "made", "lengths")
 
 
 def test_without_a_head_a_classifier_predicts_the_task_from_published_vectors(corpus):
-    published = publish(Lengths(), FittedLengths(), corpus, STREAMS)
+    published = publish(Lengths(), FittedLengths, corpus, STREAMS)
     classifier = LinearClassifier.fit(published.documents["train"], corpus.column("train", "label"))
     assert np.array_equal(published.predicted, classifier.predict(published.documents["test"]))
     assert np.array_equal(published.predicted, corpus.column("test", "label"))
 
 
 def test_a_victims_head_predicts_and_changes_no_published_vector(corpus):
-    published = publish(Lengths(), WithHead(), corpus, STREAMS)
+    published = publish(Lengths(), WithHead, corpus, STREAMS)
     assert published.predicted.tolist() == [1] * 20
     assert (published.documents["test"][:, 1] == 1.0).all()
 
@@ -63,12 +63,12 @@ def test_a_victims_head_predicts_and_changes_no_published_vector(corpus):
 def test_a_corpus_without_labels_has_no_task(corpus):
     bare = dataclasses.replace(corpus, splits=corpus.splits.remove_columns("label"))
     for fitted in (FittedLengths(), WithHead()):
-        assert publish(Lengths(), fitted, bare, STREAMS).predicted is None
+        assert publish(Lengths(), lambda fitted=fitted: fitted, bare, STREAMS).predicted is None
 
 
 def test_a_head_that_predicts_another_number_of_labels_is_refused(corpus):
     with pytest.raises(ValueError, match=r"task labels: shape \(19,\), expected \(20,\)"):
-        publish(Lengths(), WithHead(lambda n: np.ones(n - 1)), corpus, STREAMS)
+        publish(Lengths(), lambda: WithHead(lambda n: np.ones(n - 1)), corpus, STREAMS)
 
 
 def test_word_vectors_that_are_not_finite_are_refused_by_name(corpus):
@@ -79,7 +79,7 @@ def test_word_vectors_that_are_not_finite_are_refused_by_name(corpus):
     victim = Lengths()
     victim.publishes = ("words",)
     with pytest.raises(ValueError, match=r"^word vectors: 1 of 1 hold NaN"):
-        publish(victim, Words(), corpus, STREAMS)
+        publish(victim, Words, corpus, STREAMS)
 
 
 TABLE = PublishedWords(["a", "b"], np.eye(2, dtype=np.float32))
@@ -109,3 +109,83 @@ def test_publications_are_read_as_they_were_written(published, tmp_path):
         assert loaded.words.words == published.words.words
         assert np.array_equal(loaded.words.vectors, published.words.vectors)
         assert np.array_equal(loaded.words.text_index, published.words.text_index)
+
+
+class Noisy(Victim):
+    """Publishes the number of letters with noise, and claims privacy."""
+
+    def fit(self, corpus, seed):
+        return FittedNoisy()
+
+
+class FittedNoisy(FittedLengths):
+    claim = ReleaseClaim(1.0, 0.0, "vector", "Laplace", "1-norm")
+
+    def publish_documents(self, texts, rng):
+        return super().publish_documents(texts, rng) + self.noise(len(texts), rng)
+
+    def noise(self, n, rng):
+        return rng.laplace(size=(n, 2)).astype(np.float32)
+
+
+class Remembers(FittedNoisy):
+    """A head that remembers the lengths that it published, and needs no vectors."""
+
+    def publish_documents(self, texts, rng):
+        self.lengths = np.array([len(text) for text in texts])
+        return super().publish_documents(texts, rng)
+
+    def predict(self, vectors):
+        seen = getattr(self, "lengths", np.zeros(len(vectors)))
+        return (seen > 20).astype(np.int64)
+
+
+def test_a_head_knows_only_the_vectors(corpus):
+    published = publish(Noisy(), Remembers, corpus, STREAMS)
+    assert np.mean(published.predicted == corpus.column("test", "label")) == 0.5
+    one = Remembers()  # not loaded anew, it remembers
+    assert (publish(Noisy(), lambda: one, corpus, STREAMS).predicted == corpus.column("test", "label")).all()
+
+
+class FromSeed(FittedNoisy):
+    """Makes its generator anew from a seed."""
+
+    def noise(self, n, rng):
+        return super().noise(n, np.random.default_rng(7))
+
+
+class FromTheLibrary(FittedNoisy):
+    def noise(self, n, rng):
+        return np.random.laplace(size=(n, 2)).astype(np.float32)
+
+
+class Constant(FittedNoisy):
+    """With epsilon 0 nothing depends on the text."""
+
+    def publish_documents(self, texts, rng):
+        return np.zeros((len(texts), 2), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("fitted", "repeats"),
+    [(FittedNoisy, False), (FromSeed, True), (FromTheLibrary, False), (Constant, False), (FittedLengths, False)],
+)
+def test_noise_that_is_not_fresh_is_noted_where_noise_is_claimed(corpus, fitted, repeats, tmp_path):
+    published = publish(Noisy(), fitted, corpus, STREAMS)
+    assert published.repeats is repeats
+    save_publications(published, tmp_path)
+    assert load_publications(tmp_path).repeats is repeats
+
+
+def test_noise_from_the_library_is_seeded(corpus):
+    first, second = (publish(Noisy(), FromTheLibrary, corpus, STREAMS).documents["test"] for _ in range(2))
+    assert np.array_equal(first, second)
+    other = publish(Noisy(), FromTheLibrary, corpus, dataclasses.replace(STREAMS, seed=1)).documents["test"]
+    assert not np.array_equal(first, other)
+
+
+def test_a_salt_changes_the_noise_and_not_the_fit(corpus):
+    salted = dataclasses.replace(STREAMS, salt="unknown")
+    first, second = (publish(Noisy(), FittedNoisy, corpus, streams).documents["test"] for streams in (STREAMS, salted))
+    assert not np.array_equal(first, second)
+    assert salted.seed_for("fit") == STREAMS.seed_for("fit")

@@ -34,7 +34,7 @@ def side_of(corpus, epsilon=None):
     victim = Word2Vec(vector_size=4, min_count=2, epochs=1, epsilon=epsilon)
     streams = Streams(0, corpus.name, "word2vec", "spy", "cell")
     fitted = fit(victim, corpus, streams)
-    published = publish(victim, fitted, corpus, streams)
+    published = publish(victim, lambda: fitted, corpus, streams)
     return VictimSide(corpus, corpus, victim, lambda: fitted, published, streams)
 
 

@@ -132,7 +132,7 @@ class TestPublication:
         victim = Precomputed(vectors=str(tmp_path / "v.npy"))
         fitted = victim.fit(reviews.only("train", "dev"), 0)
         assert fitted.predict(fitted.publish_documents(reviews.texts("test"), RNG)) is None
-        result = publish(victim, fitted, reviews, Streams(0, reviews.name, "precomputed"))
+        result = publish(victim, lambda: fitted, reviews, Streams(0, reviews.name, "precomputed"))
         assert np.array_equal(result.predicted, reviews.column("test", "label"))
 
     def test_new_texts_are_refused(self, good, corpus):
