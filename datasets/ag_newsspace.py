@@ -34,7 +34,8 @@ from leakboard.interfaces import Corpus, Dataset
 from leakboard.logs import log_progress
 from leakboard.suite.options import dataset
 
-FILE = PublicFile("ag_newsspace", "newsspace200.xml.bz", "http://groups.di.unipi.it/~gulli/newsspace200.xml.bz")
+FILE = PublicFile("ag_newsspace", "newsspace200.xml.bz", "https://groups.di.unipi.it/~gulli/newsspace200.xml.bz")
+"""Without a checksum: none is published. Each file is identified by its own checksum."""
 FORMS = ("newsspace200.xml.bz2", "newsspace200.xml.gz", "newsspace200.xml.xz", "newsspace200.xml")
 TOPICS = ("World", "Entertainment", "Sports", "Business")
 FIRST = "source"

@@ -23,7 +23,7 @@ from leakboard.datasets._preparation.random_rows import DrawnSplits, SampleShare
 from leakboard.interfaces import Corpus
 from leakboard.suite.options import dataset
 
-URL = "http://qim.fs.quoracdn.net/quora_duplicate_questions.tsv"
+URL = "https://qim.fs.quoracdn.net/quora_duplicate_questions.tsv"
 CHECKSUM = "sha256:b3350dbb1d98db1f5abca85d736ba514bf4da253fae53939303d79fe921ec7c8"
 FILES = {
     "quora_duplicate_questions.tsv": PublicFile("quora", "quora_duplicate_questions.tsv", URL, CHECKSUM),

@@ -29,7 +29,7 @@ from leakboard.suite.options import dataset
 
 COMMIT = "422ca5db3b60daa59de7fd5304e6603e08480f6d"
 URL = f"https://raw.githubusercontent.com/sonvx/dpText/{COMMIT}/data/personality/Full_Data.csv"
-FILE = PublicFile("statuses", "Full_Data.csv", URL)
+FILE = PublicFile("statuses", "Full_Data.csv", URL, "git:838d5a07026adab8de9515355b03cd95811bc306")
 TRAITS = {
     "extraversion": ("EXT", "0", "1"),
     "neuroticism": ("NEU", "8", "9"),

@@ -23,6 +23,7 @@ from leakboard.interfaces import Corpus
 from leakboard.suite.options import dataset
 
 FILE = PublicFile("tatoeba", "fra-eng.zip", "https://www.manythings.org/anki/fra-eng.zip")
+"""Without a checksum: the publisher adds sentences to the file. Each file is identified by its own checksum."""
 MEMBER = "fra.txt"
 FIELDS = {"english": 0, "french": 1}
 

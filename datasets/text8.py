@@ -25,7 +25,7 @@ from leakboard.suite.options import dataset
 FILE = PublicFile(
     "text8",
     "text8.zip",
-    "http://mattmahoney.net/dc/text8.zip",
+    "https://mattmahoney.net/dc/text8.zip",
     "sha256:a6640522afe85d1963ad56c05b0ede0a0c000dddc9671758a6cc09b7a38e5232",
 )
 MEMBER = "text8"

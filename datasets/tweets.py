@@ -20,11 +20,18 @@ from leakboard.datasets._preparation.random_rows import DrawnSplits, SampleShare
 from leakboard.interfaces import Corpus
 from leakboard.suite.options import dataset
 
+COMMIT = "c9c2230c4ed0b55139d26e34586c2ad6ffd89717"
 REPOSITORY = "https://github.com/Marsan-Ma-zz/chat_corpus"
 FILES = {
-    "small": PublicFile("tweets", "twitter_en.txt.gz", f"{REPOSITORY}/raw/master/twitter_en.txt.gz"),
+    "small": PublicFile(
+        "tweets",
+        "twitter_en.txt.gz",
+        f"{REPOSITORY}/raw/{COMMIT}/twitter_en.txt.gz",
+        "git:0547a4b828a84b1794eab20651d4d952ffdfe031",
+    ),
     "big": PublicFile("tweets", "twitter_en_big.txt.gz", REPOSITORY, by_hand=True),
 }
+"""The big file has no checksum: it is published in two parts, and users join them."""
 
 
 @dataset(revision=1)

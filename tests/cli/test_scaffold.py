@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 from bench import CHECKOUT
 
+from leakboard.board.leaderboard import PERFECT
+
 NAMES = {"dataset": "my_dataset", "victim": "my_victim", "attack": "my_attack"}
 
 
@@ -50,7 +52,7 @@ def test_the_written_tests_pass(written):
 
 def test_the_written_plugins_run_together(run):
     row = run(NAMES["dataset"])
-    assert (row["status"], row["secrets"]) == ("ok", "mood")
+    assert (row["status"], row["secrets"]) == (PERFECT, "mood")
     assert float(row["attack_score"]) > 0.9  # every text holds one of two words of its mood
     assert float(row["task_accuracy"]) > 0.9
 
@@ -61,7 +63,7 @@ def test_the_written_plugins_run_without_a_task_label(run, written):
     texts = [f"note {i}: a {words[mood][i // 2 % 2]} day" for i, mood in enumerate(moods)]
     pd.DataFrame({"text": texts, "mood": moods}).to_csv(written / "notes.csv", index=False)
     row = run({"table": {"path": str(written / "notes.csv"), "secrets": ["mood"], "test_share": 0.3}})
-    assert (row["status"], row["task_accuracy"], row["task_majority"]) == ("ok", "", "")
+    assert (row["status"], row["task_accuracy"], row["task_majority"]) == (PERFECT, "", "")
     assert float(row["attack_score"]) > 0.9
 
 

@@ -1,6 +1,7 @@
 """Downloads: pinned checksums, a local server, what is fetched again and what is refused."""
 
 import hashlib
+import importlib
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -10,6 +11,7 @@ from loading import refused
 
 from leakboard.data.downloads import PublicFile, availability, without_network
 from leakboard.errors import RequestError
+from leakboard.suite.registry import Registry
 
 
 class TestDownloads:
@@ -103,3 +105,25 @@ class TestDownloads:
         message = refused(PublicFile("x", "a.txt", "http://127.0.0.1:9/a.txt", checksum).fetch)
         assert message.startswith("http://127.0.0.1:9/a.txt: cannot be fetched")
         assert message.endswith("put the file at x/a.txt in a folder and set LEAKBOARD_DATA to that folder")
+
+
+FILES = [
+    file
+    for listing in Registry().listings("datasets")
+    for value in vars(importlib.import_module(listing.module)).values()
+    for file in (value.values() if isinstance(value, dict) else [value])
+    if isinstance(file, PublicFile)
+]
+WITHOUT_CHECKSUM = {
+    "fra-eng.zip": "its publisher adds to it",
+    "newsspace200.xml.bz": "no checksum is published",
+    "yelp_polarity_train.parquet": "its address names a revision of the hub",
+    "yelp_polarity_test.parquet": "its address names a revision of the hub",
+}
+
+
+def test_what_is_fetched_has_a_checksum_and_comes_through_https():
+    fetched = {file.name: file for file in FILES if not file.by_hand}
+    assert len(fetched) > 5
+    assert all(file.url.startswith("https://") for file in FILES)
+    assert {name for name, file in fetched.items() if not file.checksum} == WITHOUT_CHECKSUM.keys()

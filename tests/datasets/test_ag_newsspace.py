@@ -140,5 +140,5 @@ class TestAgNewsspace:
 
     def test_a_missing_file(self, data, tagged):
         message = refused(AgNewsspace().fingerprint)
-        assert message.startswith("http://groups.di.unipi.it/~gulli/newsspace200.xml.bz: cannot be fetched")
+        assert message.startswith("https://groups.di.unipi.it/~gulli/newsspace200.xml.bz: cannot be fetched")
         assert AgNewsspace.availability().startswith("not fetched yet: from groups.di.unipi.it when first used")

@@ -25,6 +25,7 @@ def author(number, text=None, scores=None, classes=None):
     return [str(number), f"user{number}", text, *points.values(), *codes.values(), *ends]
 
 
+@pytest.mark.usefixtures("own_files")
 class TestStatuses:
     """One row for each author."""
 

@@ -30,12 +30,12 @@ CORPORA = {
         "https://huggingface.co/datasets/fancyzhx/yelp_polarity/resolve/",
         "yelp_polarity/yelp_polarity_train.parquet",
     ),
-    "quora": (Quora(), "http://qim.fs.quoracdn.net/", "quora/quora_duplicate_questions.tsv"),
+    "quora": (Quora(), "https://qim.fs.quoracdn.net/", "quora/quora_duplicate_questions.tsv"),
     "quora_kaggle": (Quora(file="train.csv"), "https://www.kaggle.com/c/quora-question-pairs", "quora/train.csv"),
     "tatoeba": (Tatoeba(), "https://www.manythings.org/anki/fra-eng.zip", "tatoeba/fra-eng.zip"),
     "tweets": (Tweets(), "https://github.com/Marsan-Ma-zz/chat_corpus/raw/", "tweets/twitter_en.txt.gz"),
     "tweets_big": (Tweets(size="big"), "https://github.com/Marsan-Ma-zz/chat_corpus", "tweets/twitter_en_big.txt.gz"),
-    "text8": (Text8(), "http://mattmahoney.net/dc/text8.zip", "text8/text8.zip"),
+    "text8": (Text8(), "https://mattmahoney.net/dc/text8.zip", "text8/text8.zip"),
     "statuses": (Statuses(), "https://raw.githubusercontent.com/sonvx/dpText/", "statuses/Full_Data.csv"),
 }
 
@@ -50,7 +50,7 @@ def test_without_network_the_message_says_what_to_get_and_where_to_put_it(name):
     assert type(dataset).availability().startswith("not fetched yet")
 
 
-@pytest.mark.parametrize("name", ["ag_news", "quora", "text8"])
+@pytest.mark.parametrize("name", ["ag_news", "quora", "text8", "statuses", "tweets"])
 def test_a_file_that_is_not_the_published_one_is_refused(name, data):
     dataset, _, location = CORPORA[name]
     path = data / location
@@ -59,7 +59,7 @@ def test_a_file_that_is_not_the_published_one_is_refused(name, data):
     assert refused(dataset.load).endswith("not the published file")
 
 
-@pytest.mark.parametrize("name", ["yelp_polarity", "tatoeba", "tweets", "tweets_big", "statuses", "quora_kaggle"])
+@pytest.mark.parametrize("name", ["yelp_polarity", "tatoeba", "tweets_big", "quora_kaggle"])
 def test_a_file_without_a_published_checksum_is_identified_by_its_own(name, data):
     dataset, _, location = CORPORA[name]
     path = data / location
@@ -113,6 +113,7 @@ class TestSample:
         assert len(sample(self.FRAME, 0.001, 0)) == 1
 
 
+@pytest.mark.usefixtures("own_files")
 class TestTweets:
     """One tweet in each line."""
 
@@ -205,6 +206,7 @@ class TestText8:
         assert "truncated or damaged" in refused(Text8().load)
 
 
+@pytest.mark.usefixtures("own_files")
 def test_attacks_on_attributes_are_skipped_where_there_are_no_secrets(data, bench, command_line):
     TestTweets().write(data, "\n".join(f"a tweet of the mill number {i}" for i in range(60)).encode())
     small = {"word2vec": {"vector_size": 4, "min_count": 2, "epochs": 1}}
