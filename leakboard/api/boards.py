@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from leakboard.api.arguments import FilePath, require
 from leakboard.errors import RequestError, nearest
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def open_board(name: str | Path) -> Report:
     from leakboard.suite.suites import suite_folder
     from leakboard.suite.yaml_files import read_yaml
 
+    require(FilePath, name=name)
     known = boards()
     folder = suite_folder() / name if str(name) in known else Path(name)
     if not (folder / PUBLISHED).is_file():

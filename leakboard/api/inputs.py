@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from leakboard.data.classes import check_names, is_measurement
 from leakboard.data.readers.tabular import clean_category, clean_id, clean_text
-from leakboard.errors import RequestError
+from leakboard.errors import RequestError, one_line
 
 ROLES = ("text", "label", "user", "document", "id")
 """Columns of the table that are not secrets."""
@@ -151,7 +151,10 @@ def _plain(given: Any) -> Any:
 
 def _array(tensor: Any) -> NDArray[Any]:
     """Return a torch tensor as an array, also one with gradients, a sparse one, or one of a type that NumPy lacks."""
-    dense = tensor.detach().cpu().to_dense()
+    try:
+        dense = tensor.detach().cpu().to_dense()
+    except NotImplementedError as error:  # a tensor of the device "meta" has no numbers
+        raise RequestError(f"a tensor on {tensor.device} has no numbers ({one_line(error)})") from None
     try:
         return np.asarray(dense.numpy())
     except TypeError:  # bfloat16

@@ -36,6 +36,8 @@ VERDICTS = {
     "violated": "more than the claimed {claimed}: the claim is violated",
     "not refuted": "no more than the claimed {claimed}: the claim is not refuted, which does not prove it",
 }
+MAX_DIMENSION = 1_000_000
+"""Largest width of the vectors: a few of them fit into any memory."""
 TRIED = 64
 """Rows of the first release, which tries the function."""
 FEWEST_CALLS = 100
@@ -148,12 +150,14 @@ def audit(
     from leakboard.privacy.auditing import audit as auditing
     from leakboard.privacy.auditing.events import corners
 
+    _check("release", release, callable(release), "a function of vectors and a generator")
     for name, value in {"epsilon": epsilon, "delta": delta, "confidence": confidence}.items():
         _check(name, value, isinstance(value, Real), "a number")
     _check("seed", seed, type(seed) is int and seed >= 0, "a whole number from 0")
     _check("epsilon", epsilon, 0 <= epsilon < math.inf, "a number from 0, not infinite")
     _check("delta", delta, 0 <= delta < 1, "a number from 0, below 1")
-    _check("dimension", dimension, type(dimension) is int and dimension >= 1, "a whole number from 1")
+    good = type(dimension) is int and 1 <= dimension <= MAX_DIMENSION
+    _check("dimension", dimension, good, f"a whole number from 1 to {MAX_DIMENSION:,}")
     _check("confidence", confidence, 0.5 <= confidence < 1, "a number from 0.5, below 1")
     neighbours = corners(dimension) if pairs is None else _pairs(pairs, dimension)
     fewest, count = 100 * len(neighbours), len(neighbours)

@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from leakboard.api.arguments import FilePath, require
 from leakboard.api.running import compute
 from leakboard.errors import RequestError
 
@@ -72,6 +73,8 @@ def evaluate(
     """
     from leakboard.api.inputs import ROLES, gather
 
+    require(FilePath | None, out=out)
+    require(bool, progress=progress)
     matrices, frame = gather(
         _releases(vectors), secrets, labels=labels, texts=texts, users=users, documents=documents, ids=ids
     )

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from leakboard.api.arguments import FilePath, require
 from leakboard.api.compared import compare_releases, draw_releases
 from leakboard.board.leaderboard import join_warnings, leaderboard
 from leakboard.board.published_numbers import compare
 from leakboard.board.schema import Row, column_names, columns
 from leakboard.board.summary import corpus_warnings, summarise
 from leakboard.board.tables import table_rows, write_tables
+from leakboard.errors import RequestError, nearest
 from leakboard.pipeline.records import Record
 from leakboard.store import write_file
 from leakboard.suite.names import Names
@@ -98,7 +100,13 @@ class Report:
         """Return one column of the table against another, one point a victim.
 
         Releases without a task have no accuracy: then ``y`` is drawn for each release and secret.
+
+        Raises:
+            RequestError: a name is no column of the table.
         """
+        for name in (x, y):
+            if name not in (names := list(map(str, self.table))):
+                raise RequestError(f"plot: {name!r} is no column (there are: {', '.join(names)}){nearest(name, names)}")
         if self.releases and x == "task_accuracy" and self.table[x].isna().all():
             return draw_releases(self._tables["leaderboard.csv"], self.releases, y)
         from leakboard.board.figures import privacy_utility
@@ -112,6 +120,7 @@ class Report:
         Raises:
             StorageError: it cannot be written.
         """
+        require(FilePath, path=path)
         from leakboard.site.build import write_page
         from leakboard.site.content import make_board
         from leakboard.site.sections import FINDINGS, write_sections

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from leakboard.api.arguments import FilePath, Whole, require
 from leakboard.errors import RequestError, nearest
 
 if TYPE_CHECKING:
@@ -48,10 +49,12 @@ def run(
     Raises:
         RequestError: the suite or another argument is wrong; one line says where and what is allowed.
     """
+    require(FilePath, out=out)
+    require(FilePath | Mapping[str, Any], suite=suite)
+    require(Sequence[FilePath], plugins=plugins)
+    require(Sequence[Whole] | None, seeds=seeds)
+    require(Whole, jobs=jobs)
     chosen = _only(only or {})
-    for name, values in {"seeds": list(seeds or ()), "jobs": [jobs]}.items():
-        if wrong := [value for value in values if type(value) is not int or value < 0]:
-            raise RequestError(f"{name}: {wrong[0]!r} is not allowed: a whole number from 0")
     from leakboard.suite.registry import Registry
     from leakboard.suite.suites import load_suite
 
@@ -102,6 +105,7 @@ def compute(
 def _only(only: Mapping[str, str | Sequence[str]]) -> dict[str, list[str]]:
     from leakboard.suite.names import KINDS
 
+    require(Mapping[str, str | list[str] | tuple[str, ...]], only=only)
     for key in only:
         if key not in KINDS:
             raise RequestError(f"only: {key!r} is not one of {', '.join(KINDS)}{nearest(key, KINDS)}")

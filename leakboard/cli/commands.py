@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Optional
 
@@ -35,7 +38,17 @@ SuiteName = Annotated[str, typer.Argument(help="A name under leaderboards/, or a
 
 
 def main() -> None:
-    """Run the command line; a wrong request is one line on standard error and exit status 2."""
+    """Run the command line; a wrong request is one line on standard error and exit status 2.
+
+    SIGTERM and SIGHUP end it as Ctrl-C does. A second signal ends it at once. A terminal that lacks a letter shows
+    another one.
+    """
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):  # Windows lacks one
+            signal.signal(getattr(signal, name), _interrupt)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         app(prog_name=_program(Path(sys.argv[0])))
     except RequestError as error:
@@ -44,6 +57,13 @@ def main() -> None:
     except KeyboardInterrupt:
         Console(stderr=True).print("interrupted: finished cells are kept; the same command goes on from here")
         sys.exit(130)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), lambda *_: os._exit(130))
+    raise KeyboardInterrupt
 
 
 def _program(path: Path) -> str:

@@ -39,7 +39,6 @@ def evaluate(
 
     rows = _located("TABLE", table, expand(table))
     matrix = _located("--vectors", vectors, [source(vectors)])
-    out.mkdir(parents=True, exist_ok=True)
     chosen = "all" if attacks == "all" else _names("--attacks", attacks)
     roles = {"label": label, "text": text, "user": user, "document": document, "id": id, "column": column}
     suite = suite_of(rows, matrix, _names("--secrets", secrets), **roles, attacks=chosen, seed=seed)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from leakboard.errors import RequestError, nearest
 
 
@@ -14,8 +16,8 @@ def read_seeds(text: str | None) -> list[int] | None:
     if text is None:
         return None
     parts = text.split(",")
-    if not all(part.strip().isdecimal() for part in parts):
-        raise RequestError(f"--seeds {text}: allowed are whole numbers with commas, as in 0,1,2")
+    if not all(re.fullmatch(r"\s*[0-9]{1,18}\s*", part) for part in parts):
+        raise RequestError(f"--seeds {text[:60]}: allowed are whole numbers with commas, as in 0,1,2")
     return sorted({int(part) for part in parts})
 
 

@@ -128,9 +128,9 @@ def check_names(names: Iterable[str], source: str) -> None:
         RequestError: a name is refused; the message has ``source`` and the name.
     """
     for name in names:
-        if not name.strip() or name.startswith(POSTERIOR) or SEPARATOR in name:
+        if not (name.strip() and name.isprintable()) or name.startswith(POSTERIOR) or SEPARATOR in name:
             raise RequestError(
-                f"{source}: {name!r} is not allowed as the name of a secret; rename the column: some text, "
+                f"{source}: {name!r} is not allowed as the name of a secret; rename the column: a line of text, "
                 f"not beginning with {POSTERIOR!r}, without {SEPARATOR!r}"
             )
 

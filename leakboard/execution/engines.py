@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from leakboard.errors import StopRun, failure_line, plain
 from leakboard.execution.devices import cards
 from leakboard.execution.reservations import ReservedError
-from leakboard.execution.tasks import Outcome, Task, TaskFailed, TaskQueue
+from leakboard.execution.tasks import Interruption, Outcome, Task, TaskFailed, TaskQueue
 from leakboard.logs import PROGRESS
 
 IsDone = Callable[[Task], bool]
@@ -188,7 +188,9 @@ def run_task(task: Task, report: Callable[[str, str], None]) -> Outcome:
         return Outcome(task, is_reserved=True)
     except StopRun:
         raise
-    except (Exception, SystemExit) as error:
+    except (KeyboardInterrupt, Interruption):
+        raise
+    except BaseException as error:  # a plugin may raise SystemExit, or an exception of its own
         return Outcome(task, failure=TaskFailed(failure_line(error), traceback.format_exc()))
 
 

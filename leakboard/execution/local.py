@@ -31,6 +31,7 @@ from pebble import ProcessExpired, ProcessPool
 from leakboard.errors import StopRun, one_line
 from leakboard.execution import devices
 from leakboard.execution.engines import IsDone, Listen, drive, run_task
+from leakboard.execution.output import bounded_output
 from leakboard.execution.resources import NO_PROGRESS_BARS
 from leakboard.execution.tasks import Outcome, Task, TaskFailed
 
@@ -273,7 +274,8 @@ def _call(task: Task) -> dict[str, Any]:
     devices.choose_card(task.card)
     report("start")
     try:
-        outcome = run_task(task, report)
+        with bounded_output():
+            outcome = run_task(task, report)
     except KeyboardInterrupt as error:  # raised by a plugin: workers never see Ctrl-C
         raise TaskFailed(one_line(error), traceback.format_exc()) from None
     finally:

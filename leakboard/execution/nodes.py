@@ -18,7 +18,7 @@ from typing import Any
 
 from leakboard.errors import RequestError, StopRun
 from leakboard.execution.engines import Listen, run_task
-from leakboard.execution.tasks import Outcome, Task, TaskFailed
+from leakboard.execution.tasks import Interruption, Outcome, Task, TaskFailed
 
 POLL_SECONDS = 0.5
 """Polling interval for batches that have ended."""
@@ -36,8 +36,8 @@ class BatchResult:
     node: str = ""
 
 
-class _TimeIsUp(BaseException):
-    """A task exceeded its timeout. Not an `Exception`, which a plugin might catch."""
+class _TimeIsUp(Interruption):
+    """A task exceeded its timeout."""
 
 
 @contextlib.contextmanager

@@ -39,6 +39,10 @@ class Task:
     """Held while the task runs, if several runs may have the same task."""
 
 
+class Interruption(BaseException):
+    """Ends a task from outside. Not an `Exception`, which a plugin might catch."""
+
+
 class TaskFailed(Exception):
     """A task failed: the reason in one line, and the traceback if there is one."""
 

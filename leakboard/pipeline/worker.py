@@ -6,6 +6,7 @@ import traceback
 from collections.abc import Callable
 
 from leakboard.errors import StopRun, failure_line
+from leakboard.execution.tasks import Interruption
 from leakboard.pipeline.records import is_finished, write_costs, write_failure, write_record
 from leakboard.pipeline.results import record_of
 from leakboard.pipeline.stages import RunFolders, Stages
@@ -49,9 +50,9 @@ def run_cell(job: Job, folders: RunFolders, warn: Callable[[str], None]) -> str:
         return ""
     try:
         record, costs = attack_cell(Stages(job, folders, warn, job.attack_needs))
-    except StopRun:
+    except (StopRun, KeyboardInterrupt, Interruption):
         raise
-    except (Exception, SystemExit) as error:  # a plugin that ends its process fails its own cell
+    except BaseException as error:  # a plugin that ends its process fails its own cell
         return record_failure(job, folders, failure_line(error), traceback.format_exc())
     write_costs(folder, costs)
     write_record(folder, record)

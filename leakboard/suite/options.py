@@ -13,8 +13,12 @@ import itertools
 import json
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from enum import Enum
 from functools import cache
-from typing import Annotated, Any, TypeVar, dataclass_transform
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, TypeVar, Union, dataclass_transform, get_args, get_origin, get_type_hints
 
 import pydantic.dataclasses
 from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter, ValidationError, WithJsonSchema
@@ -37,9 +41,39 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def shared(cls: type[T]) -> type[T]:
-    """Make a class of options that several plugins inherit."""
+    """Make a class of options that several plugins inherit.
+
+    Raises:
+        TypeError: an option hides a method or another member of a base class.
+    """
+    for name, annotation in _own_options(cls).items():
+        for base in cls.__mro__[1:]:
+            is_option = name in getattr(base, "__dataclass_fields__", _own_options(base))
+            if name in vars(base) and not is_option:
+                raise TypeError(f"the option {name!r} hides {base.__name__}.{name}: rename it")
+        cls.__annotations__[name] = _as_written(annotation)
     decorated: Any = pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=STRICT)(cls)
     return decorated
+
+
+def _own_options(cls: type) -> dict[str, Any]:
+    """Return the types of the options that a class itself declares; texts where a type is not known yet."""
+    declared = vars(cls).get("__annotations__", {})
+    try:
+        hints = get_type_hints(cls, include_extras=True)
+    except (NameError, TypeError):
+        hints = {}
+    types = {name: hints.get(name, annotation) for name, annotation in declared.items()}
+    return {name: kind for name, kind in types.items() if "ClassVar" not in str(kind)}
+
+
+def _as_written(annotation: Any) -> Any:
+    """Return a type that also accepts what YAML has for it: a list for a tuple, text for an Enum, a Path and a date."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin in (Union, UnionType):
+        return Union[tuple(map(_as_written, arguments))]  # noqa: UP007 (its members are not known yet)
+    is_written_otherwise = isinstance(annotation, type) and issubclass(annotation, (Enum, Path, date))
+    return Annotated[annotation, Field(strict=False)] if is_written_otherwise or origin is tuple else annotation
 
 
 def _plugin(cls: type | None, kind: str, revision: int | None) -> Any:
@@ -116,6 +150,7 @@ def build(cls: type[T], options: Mapping[str, Any], location: str) -> T:
 def explain(error: ValidationError, location: str, allowed: Iterable[str]) -> str:
     """Return the first complaint of a validation as one line that starts with ``location``."""
     complaints = error.errors(include_url=False)
+    complaints.sort(key=lambda c: c["type"] in ("missing", "missing_argument"))  # a wrong name explains a missing one
     first = complaints[0]
     option = _with_path(location, first["loc"])
     if first["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
@@ -133,11 +168,14 @@ def explain(error: ValidationError, location: str, allowed: Iterable[str]) -> st
     return f"{option}: {plain(repr(first['input']), 200)} is not allowed: {', or '.join(messages)}{hint}"
 
 
+_BRANCHES = {"str", "int", "float", "bool", "list", "tuple", "dict"}
+
+
 def _with_path(location: str, path: tuple[int | str, ...]) -> str:
     for part in path:
         if isinstance(part, int):
             location += f"[{part}]"
-        elif part.isidentifier():  # not the name of a union's branch, as in literal['a','b']
+        elif part.isidentifier() and part not in _BRANCHES:  # not a union's branch, as in literal['a','b']
             location += f".{part}"
     return location
 
@@ -226,11 +264,11 @@ class OptionDescription:
 def describe(cls: type) -> list[OptionDescription]:
     """Return the options of a plugin with their types, ranges, defaults and documentation."""
     schema = TypeAdapter(cls).json_schema()
-    required = set(schema.get("required", ()))
+    required, named_types = set(schema.get("required", ())), schema.get("$defs", {})
     return [
         OptionDescription(
             name,
-            _allowed(entry),
+            _allowed(entry, named_types),
             "required" if name in required else _default(cls, name, entry.get("default")),
             _documentation(cls, name),
         )
@@ -272,14 +310,20 @@ def _texts(cls: type) -> dict[str, str]:
 _RANGES = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}
 
 
-def _allowed(entry: Mapping[str, Any]) -> str:
+def _allowed(entry: Mapping[str, Any], named_types: Mapping[str, Any]) -> str:
+    """Return what a JSON schema allows, in words; ``named_types`` are those that it refers to."""
+    entry = named_types.get(str(entry.get("$ref", "")).rpartition("/")[2], entry)
     if "anyOf" in entry:
-        return " | ".join(_allowed(branch) for branch in entry["anyOf"])
+        return " | ".join(_allowed(branch, named_types) for branch in entry["anyOf"])
     if "enum" in entry:
         return " | ".join(map(str, entry["enum"]))
     if "const" in entry:
         return str(entry["const"])
-    kind = "list of " + _allowed(entry["items"]) if entry.get("type") == "array" else str(entry.get("type", "mapping"))
+    kind = str(entry.get("format") or entry.get("type", "mapping"))
+    if "prefixItems" in entry:
+        kind = f"list of {', '.join(_allowed(item, named_types) for item in entry['prefixItems'])}"
+    elif kind == "array":
+        kind = f"list of {_allowed(entry.get('items', {}), named_types)}"
     if "minimum" in entry and "maximum" in entry:
         return f"{kind} from {entry['minimum']} to {entry['maximum']}"
     limits = [f"{sign} {entry[key]}" for key, sign in _RANGES.items() if key in entry]

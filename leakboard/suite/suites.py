@@ -25,7 +25,7 @@ from leakboard.suite.names import Names, display_names, repeated
 from leakboard.suite.registry import BrokenPlugin, Registry
 from leakboard.suite.yaml_files import read_yaml
 
-MAX_CELLS = 1_000_000
+MAX_CELLS = 50_000
 FOLDER_NAME = re.compile(r"\w[\w .-]*")
 
 
@@ -234,8 +234,8 @@ def _refuse_twice(choices: Sequence[Choice | Source], location: str) -> None:
 
 
 def _refuse_seeds_twice(seeds: Sequence[int], location: str) -> None:
-    if repeated(seeds):
-        raise RequestError(f"{location}: {list(seeds)} lists a seed twice")
+    if twice := repeated(seeds):
+        raise RequestError(f"{location}: {list(seeds)[:20]} lists a seed twice, {twice[0]}")
 
 
 def _entries(registry: Registry, kind: str, entries: Sequence[Any], location: str) -> tuple[Choice, ...]:

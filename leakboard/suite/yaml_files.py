@@ -17,6 +17,8 @@ from leakboard.errors import RequestError, one_line
 
 _FLOAT = "tag:yaml.org,2002:float"
 _MERGE = "tag:yaml.org,2002:merge"
+MAX_BYTES = 500_000
+"""Largest size of a file: the largest suite that comes with LeakBoard has some thousands of bytes."""
 MAX_ENTRIES = 100_000
 """Largest number of entries that aliases may expand to: nested aliases fill any memory within a few lines."""
 _POINT_FIRST = re.compile(r"[-+]?\.\d+[eE]\d+$")
@@ -35,7 +37,11 @@ def read_yaml(path: Path) -> Any:
     for first in "-+.":
         reader.resolver.versioned_resolver[first].append((_FLOAT, _POINT_FIRST))
     try:
+        if (size := path.stat().st_size) > MAX_BYTES:
+            raise RequestError(f"{path}: {size:,} bytes; allowed: {MAX_BYTES:,}")
         return reader.load(path.read_text("utf-8"))
+    except RequestError:
+        raise
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise RequestError(

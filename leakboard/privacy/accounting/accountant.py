@@ -67,13 +67,17 @@ def least_noise(make_event: Callable[[float], Any], epsilon: float, delta: float
         delta: target.
 
     Raises:
-        ValueError: even a noise multiplier of a million does not reach the target.
+        ValueError: even a noise multiplier of a million does not reach the target. RDP proves no epsilon below about
+            ln(1 / delta) over its largest order, whatever the noise.
     """
     import dp_accounting
     from dp_accounting import rdp
 
-    if epsilon_at(make_event(LARGEST_NOISE), delta, "rdp") > epsilon:
-        raise ValueError(f"no noise gives epsilon {epsilon:g} at delta {delta:g}")
+    if (least := epsilon_at(make_event(LARGEST_NOISE), delta, "rdp")) > epsilon:
+        raise ValueError(
+            f"at delta {delta:g} RDP proves no epsilon below {least:.3g}, whatever the noise, since its orders end at "
+            f"{max(rdp.RdpAccountant().orders):g}; {epsilon:g} was asked"
+        )
     bracket = dp_accounting.LowerEndpointAndGuess(1e-3, 1.0)
     with _quiet_library():
         noise = dp_accounting.calibrate_dp_mechanism(rdp.RdpAccountant, make_event, epsilon, delta, bracket, tol=1e-4)
@@ -88,7 +92,9 @@ def epsilon_at(event: Any, delta: float, method: Method = "pld") -> float:
     """
     if not 0 < delta < 1:
         raise ValueError(f"delta={delta!r} is not allowed: above 0 and below 1; without delta sum the epsilons")
-    return float(_accountant(event, method).get_epsilon(delta))
+    accountant = _accountant(event, method)
+    with _quiet_library():
+        return float(accountant.get_epsilon(delta))
 
 
 def renyi_divergences(event: Any) -> NDArray[np.float64]:
@@ -100,7 +106,8 @@ def epsilon_of(divergences: NDArray[np.float64], delta: float) -> float:
     """Return the upper bound on epsilon at ``delta`` that `renyi_divergences`, or a sum of several, give."""
     from dp_accounting import rdp
 
-    return float(rdp.compute_epsilon(rdp.RdpAccountant().orders, divergences, delta)[0])
+    with _quiet_library():
+        return float(rdp.compute_epsilon(rdp.RdpAccountant().orders, divergences, delta)[0])
 
 
 def _accountant(event: Any, method: Method) -> Any:

@@ -73,7 +73,8 @@ def corners(dimensions: int, dtype: Any = np.float64) -> list[Pair]:
     zeros, ones = np.zeros(dimensions, dtype), np.ones(dimensions, dtype)
     pairs = [Pair("zeros and ones", zeros, ones)]
     if dimensions > 1:
-        single = np.eye(dimensions, dtype=dtype)[0]
+        single = np.zeros(dimensions, dtype)
+        single[0] = 1
         pairs += [_alternating(dimensions, dtype), Pair("one coordinate", zeros, single)]
     return pairs
 

@@ -1,0 +1,41 @@
+"""Check the types of arguments in Python, as a suite's options are checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
+
+from leakboard.errors import RequestError
+from leakboard.suite.options import explain
+
+
+def _usable(path: str | Path) -> str | Path:
+    if "\0" in str(path) or not str(path).isprintable():
+        raise ValueError("a path without control characters and lone surrogates")
+    return path
+
+
+FilePath = Annotated[str | Path, AfterValidator(_usable)]
+"""A path of a file or a folder."""
+Whole = Annotated[int, Field(ge=0)]
+"""A whole number from 0."""
+
+
+def require(kind: Any, **arguments: Any) -> None:
+    """Refuse an argument of another type.
+
+    Args:
+        kind: type that all arguments must have; nothing is converted.
+        arguments: by name.
+
+    Raises:
+        RequestError: one line names the argument, its value and what is allowed.
+    """
+    adapter = TypeAdapter(kind, config=ConfigDict(strict=True))
+    for name, value in arguments.items():
+        try:
+            adapter.validate_python(value)
+        except ValidationError as error:
+            raise RequestError(explain(error, name, ())) from None

@@ -1,0 +1,56 @@
+"""Pass on what a task prints, but not more than a reader wants to see."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+from collections.abc import Iterator
+
+LIMIT = 10_000
+"""Bytes of a task's output that are shown."""
+
+
+@contextlib.contextmanager
+def bounded_output() -> Iterator[None]:
+    """Show on standard error the first `LIMIT` bytes that a block prints, also by libraries in C."""
+    try:
+        before = os.dup(1), os.dup(2)
+    except OSError:  # there is no output
+        yield
+        return
+    reading, writing = os.pipe()
+    _flush()
+    os.dup2(writing, 1)
+    os.dup2(writing, 2)
+    os.close(writing)
+    thread = threading.Thread(target=_pass_on, args=(reading, os.dup(before[1])), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        _flush()
+        for number, kept in enumerate(before, 1):
+            os.dup2(kept, number)
+            os.close(kept)
+        thread.join(1.0)  # a process that the block has left behind may keep the output open
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # it is closed, or a plugin has replaced it
+            stream.flush()
+
+
+def _pass_on(reading: int, shown: int) -> None:
+    left = LIMIT
+    while content := os.read(reading, 1 << 16):
+        with contextlib.suppress(OSError):
+            if left > 0:
+                os.write(shown, content[:left])
+                if len(content) > left:
+                    os.write(shown, b"\n... (more output of this task is not shown)\n")
+        left -= len(content)
+    os.close(reading)
+    os.close(shown)
