@@ -54,3 +54,13 @@ def column_of(table: pyarrow.Table, name: str) -> Any:
         return table[name].combine_chunks()
     top = max((top for top in table.column_names if name.startswith(f"{top}.")), key=len)
     return pyarrow.compute.struct_field(column_of(table, top), name.removeprefix(f"{top}.").split("."))
+
+
+def rows_of(column: pyarrow.Array) -> list[Any]:
+    """Return a column as Python values; dates beyond the year 9999, which Python lacks, as text."""
+    try:
+        return list(column.to_pylist())
+    except (OverflowError, ValueError):
+        import pyarrow
+
+        return list(column.cast(pyarrow.string()).to_pylist())

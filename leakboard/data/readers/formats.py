@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from leakboard.data.readers.arrow import flat_types, read_batches
+from leakboard.data.readers.arrow import flat_types, read_batches, rows_of
 from leakboard.data.readers.vector_databases import CollectionAddress, InputRow, Source
 from leakboard.errors import RequestError, nearest
 
@@ -195,7 +195,9 @@ def _read_arrow(path: Path, columns: Sequence[str] | None) -> Iterator[InputRow 
 
 def _rows_of(batch: pyarrow.RecordBatch) -> Iterable[InputRow | str]:
     try:
-        return batch.to_pylist()  # type: ignore[no-any-return]
+        return [
+            dict(zip(batch.schema.names, row, strict=True)) for row in zip(*map(rows_of, batch.columns), strict=True)
+        ]
     except UnicodeDecodeError:
         if batch.num_rows == 1:
             return ["bytes that are not UTF-8"]

@@ -16,7 +16,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from leakboard.data.readers.arrow import column_of, flat_types, read_batches
+from leakboard.data.readers.arrow import column_of, flat_types, read_batches, rows_of
 from leakboard.data.readers.formats import flattened, open_rows, reader_of
 from leakboard.data.readers.in_memory import InMemory
 from leakboard.data.readers.memory import check_expanded, free_memory
@@ -56,7 +56,16 @@ def read_vectors(path: Source, column: str | None = None, id: str | None = None)
         raise
     except FileNotFoundError:
         raise RequestError(f"{path}: no such file") from None
-    except (OSError, ValueError, EOFError, TypeError, MemoryError, BadZipFile) as error:
+    except (
+        OSError,
+        ValueError,
+        EOFError,
+        TypeError,
+        ArithmeticError,
+        RecursionError,
+        MemoryError,
+        BadZipFile,
+    ) as error:
         has_no_array = any(part in str(error) for part in NO_ARRAY)
         reason = "no array of numbers" if has_no_array else one_line(error)
         raise RequestError(f"{path}: cannot be read ({reason})") from None
@@ -220,7 +229,7 @@ def _read_arrow(path: Path, column: str | None, id: str | None) -> Result:
         columns, id = find_columns(path, kinds, column, id)
         _, batches = read_batches(path, [*columns, *([id] if id else [])])
         table = pyarrow.Table.from_batches(list(_within_memory(path, batches)))
-        ids = column_of(table, id).to_pylist() if id else None
+        ids = rows_of(column_of(table, id)) if id else None
         arrays = [column_of(table, name) for name in columns]
         if kinds[columns[0]] == "vector":
             return ids, _from_lists(path, columns[0], arrays[0])
