@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-from leakboard.errors import RequestError
+from leakboard.errors import RequestError, plain
 from leakboard.suite.options import explain
 
 
@@ -38,4 +38,8 @@ def require(kind: Any, **arguments: Any) -> None:
         try:
             adapter.validate_python(value)
         except ValidationError as error:
+            first = error.errors()[0]
+            if not first["loc"]:  # no part of the value, but all of it
+                allowed = first["msg"].removeprefix("Value error, ")
+                raise RequestError(f"{name}: {plain(repr(value), 200)} is not allowed: {allowed}") from None
             raise RequestError(explain(error, name, ())) from None

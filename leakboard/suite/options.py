@@ -49,7 +49,7 @@ def shared(cls: type[T]) -> type[T]:
     for name, annotation in _own_options(cls).items():
         for base in cls.__mro__[1:]:
             is_option = name in getattr(base, "__dataclass_fields__", _own_options(base))
-            if name in vars(base) and not is_option:
+            if name in {*vars(base), *vars(base).get("__annotations__", {})} and not is_option:
                 raise TypeError(f"the option {name!r} hides {base.__name__}.{name}: rename it")
         cls.__annotations__[name] = _as_written(annotation)
     decorated: Any = pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=STRICT)(cls)

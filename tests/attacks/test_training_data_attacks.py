@@ -19,6 +19,7 @@ from leakboard.pipeline.attacking import evaluate_attack
 from leakboard.pipeline.publications import victim_and_attacker_corpus
 from leakboard.privacy.auditing.one_run_curve import best_one_run_bound
 from leakboard.randomness import Streams
+from leakboard.threats import membership
 from leakboard.threats.published import Publications
 from leakboard.threats.threat import VictimSide
 from leakboard.victims.dp_word2vec import DPWord2Vec
@@ -60,6 +61,16 @@ class TestMembership:
         metrics, _ = evaluated(MembershipInference(score=score, **self.OPTIONS), UNTRAINED, corpora)
         assert metrics["attack_auc"].low < 0.5 + 0.02
         assert metrics["attack_auc"].high > 0.5 - 0.02
+
+
+def test_others_are_drawn_from_the_share_of_test_that_members_are_of_train(corpora, monkeypatch):
+    """The victim was given half of the distinct texts of train, so half of those of test may be candidates."""
+    shares = []
+    draw = membership.draw_candidates
+    monkeypatch.setattr(membership, "draw_candidates", lambda *given: shares.append(given[-1]) or draw(*given))
+    metrics, _ = evaluated(MembershipInference(unit="document", candidates=100_000), UNTRAINED, corpora)
+    assert shares == [0.5]
+    assert metrics["attack_auc"].n <= 2 * (len(set(corpora[0].texts("test"))) // 2)
 
 
 def test_candidates_are_users_where_there_are_any(corpora):

@@ -269,6 +269,35 @@ def test_a_task_of_another_run_is_tried_again_later_unless_its_result_is_there(h
     assert str(os.getpid()) in events[0][2]
 
 
+class Losing:
+    """Processes of another machine that are lost and leave the task's reservation; the last one ends the task."""
+
+    def __init__(self, path, ends):
+        self.path, self.ends, self.was_free = path, list(ends), []
+
+    def start(self, batch):
+        self.was_free.append(not self.path.exists())
+        left_behind(self.path, run="mine")
+        return object()
+
+    def wait(self, running):
+        return running
+
+    def collect(self, batch, started):
+        end = self.ends.pop(0)
+        return [None if end is None else tasks.Outcome(batch[0], failure=end)]
+
+
+def test_a_lost_process_leaves_no_reservation(tmp_path):
+    path = tmp_path / "work"
+    processes = Losing(path, [None, tasks.TaskFailed("died")])
+    given = [Task("ours", append, (), reservation=Reservation(path, "mine"))]
+    (outcome,) = drive(processes, given, 1, 1, 0.0, lambda task: False, print)
+    assert outcome.failure.reason == "died"
+    assert processes.was_free == [True, True]
+    assert not path.exists()  # another run on another machine need not wait until it counts as abandoned
+
+
 def test_two_runs_do_each_task_once(tmp_path, monkeypatch):
     """The first task ends when both runs have begun. Each task leaves a result, which the other run finds."""
     monkeypatch.setattr(tasks, "FIRST_PAUSE", 0.001)

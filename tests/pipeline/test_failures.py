@@ -2,9 +2,12 @@
 
 import errno
 import json
+import subprocess
+import sys
 
 import pandas as pd
 import pytest
+from bench import CHECKOUT
 
 from leakboard import store
 
@@ -45,6 +48,11 @@ def before(line, *statements):
 
 
 DEFECTS = {
+    "an exception of its own": (
+        "hashed",
+        before(FIT, 'raise type("Odd", (BaseException,), {})("strange")'),
+        "Odd: strange",
+    ),
     "raises": ("hashed", before(FIT, 'raise ValueError("odd data")'), "ValueError: odd data"),
     "no network": (
         "hashed",
@@ -268,3 +276,13 @@ def test_a_class_that_lacks_a_method_fails_before_anything_is_computed(bench, ru
     assert code == 1
     assert not (bench.out / ".cache").exists()
     assert "Hashed does not define fit, which every victim has; did you mean 'fitt'? (other.py:" in status
+
+
+def test_what_a_plugin_prints_is_shown_in_part(bench, tmp_path):
+    bench.plugin("hashed", "loud", before(FIT, "for _ in range(200): print('z' * 50_000)"))
+    bench.suite(victims=["loud"])
+    command = [sys.executable, CHECKOUT / "run_benchmark.py", *bench.arguments("run")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0
+    assert 5_000 < (done.stdout + done.stderr).count("z" * 10) * 10 <= 10_000
+    assert done.stderr.count("more output of this task is not shown") == 1

@@ -1,16 +1,19 @@
 """Each task of a run does its own stage, and uses what other runs have done."""
 
 import dataclasses
+from contextlib import nullcontext
 from functools import partial
 
 import pytest
 
+from leakboard.execution.reservations import Reservation
+from leakboard.execution.tasks import Outcome, TaskFailed
 from leakboard.interfaces import Secret, Victim
 from leakboard.pipeline import cell, worker
 from leakboard.pipeline.publications import fit
 from leakboard.pipeline.records import read_record, write_record
 from leakboard.pipeline.results import record_of
-from leakboard.pipeline.runner import open_run
+from leakboard.pipeline.runner import execute, open_run
 from leakboard.pipeline.stages import RunFolders
 from leakboard.randomness import Streams, derived_seed
 from leakboard.suite.registry import Registry
@@ -111,3 +114,35 @@ def test_a_fit_has_a_random_stream_of_its_own(make_corpus):
     splits = {split: {"s": [0, 1]} for split in ("train", "dev", "test")}
     corpus = make_corpus(splits, [Secret("s", ("a", "b"), "attribute")])
     assert fit(Spy(), corpus, Streams(3, "letters", "spy")) == derived_seed(3, "letters", "spy", "", "fit")
+
+
+class Dying:
+    """An engine whose processes all die, while another run does the tasks or not."""
+
+    jobs = gpus = 1
+
+    def __init__(self, is_reserved):
+        self.is_reserved = is_reserved
+
+    def run(self, given, is_done, listen):
+        for task in given:
+            others = Reservation(task.reservation.path, "theirs").held() if self.is_reserved else nullcontext()
+            with others if task.reservation else nullcontext():
+                yield Outcome(task, failure=TaskFailed("its process died"))
+
+
+class Silent:
+    """A display that shows nothing."""
+
+    def begin(self, kinds, processes):
+        return nullcontext(self)
+
+    def __getattr__(self, name):
+        return lambda *shown: None
+
+
+@pytest.mark.parametrize("is_reserved", [False, True])
+def test_a_failure_is_not_recorded_while_another_run_does_the_cell(run, is_reserved):
+    execute(run, Silent(), Dying(is_reserved), force=False)
+    (job,) = run.jobs
+    assert (run.cells / job.folder / "failure.json").exists() is not is_reserved

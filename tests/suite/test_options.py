@@ -1,13 +1,17 @@
 """Options are strict, named where they differ from their defaults, and described with unit, range and default."""
 
 import dataclasses
+import enum
 import inspect
-from typing import Annotated, Literal
+from datetime import date
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
 
 import pytest
 from pydantic import Field
 
 from leakboard.errors import RequestError
+from leakboard.interfaces import Attack
 from leakboard.suite.options import (
     ALWAYS_NAMED,
     Strings,
@@ -178,3 +182,59 @@ def test_an_option_without_source_has_no_text():
     made = {"__name__": __name__, "attack": attack}
     exec('@attack\nclass Typed:\n    depth: int = 1\n    """How deep."""', made)
     assert [(option.name, option.text) for option in describe(made["Typed"])] == [("depth", "")]
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+@attack(revision=1)
+class Odd(Attack):
+    sizes: tuple[int, ...] = (1, 2)
+    """Several numbers."""
+    pair: tuple[int, str] | None = None
+    """A number and a text."""
+    colour: Colour = Colour.RED
+    """One of several."""
+    file: Path = Path("a/b")
+    """A path."""
+    day: date = date(2020, 1, 31)
+    """A day."""
+
+    threat: ClassVar = None
+
+    def fit(self, view, seed):
+        return None
+
+
+def test_options_of_other_types_are_written_as_yaml_has_them():
+    written = {"sizes": [3, 4], "pair": [5, "x"], "colour": "blue", "file": "c", "day": "2021-02-28"}
+    made = build(Odd, written, "attacks: odd")
+    assert made == Odd(sizes=(3, 4), pair=(5, "x"), colour=Colour.BLUE, file=Path("c"), day=date(2021, 2, 28))
+    assert identity_of("odd", made)["options"] == written
+    assert label("odd", made) == 'odd(colour=blue, day=2021-02-28, file=c, pair=[5, "x"], sizes=[3, 4])'
+    assert build(Odd, written | {"day": date(2021, 2, 28)}, "attacks: odd") == made  # YAML has dates
+    assert label("odd", Odd()) == "odd"
+
+
+def test_options_of_other_types_are_described():
+    assert {option.name: (option.allowed, option.default) for option in describe(Odd)} == {
+        "sizes": ("list of integer", "[1, 2]"),
+        "pair": ("list of integer, string | null", "null"),
+        "colour": ("red | blue", "red"),
+        "file": ("path", "a/b"),
+        "day": ("date", "2020-01-31"),
+    }
+
+
+@pytest.mark.parametrize("wrong", [{"sizes": ["3"]}, {"sizes": 3}, {"colour": "green"}, {"pair": [1]}, {"day": "soon"}])
+def test_wrong_options_of_other_types_are_refused(wrong):
+    with pytest.raises(RequestError, match=f"attacks: odd.{next(iter(wrong))}"):
+        build(Odd, wrong, "attacks: odd")
+
+
+@pytest.mark.parametrize("name", ["fit", "threat", "example", "threads"])
+def test_an_option_that_hides_a_member_is_refused(name):
+    with pytest.raises(TypeError, match=f"the option '{name}' hides .*Attack.{name}|hides Plugin.{name}"):
+        attack(revision=1)(type("Hides", (Attack,), {"__annotations__": {name: int}, name: 3, "__module__": __name__}))

@@ -184,3 +184,28 @@ def test_a_wrong_request_is_one_line_of_the_program_itself(arguments, place, par
     call = [sys.executable, "run_benchmark.py", *(arguments or bench.arguments("run"))]
     done = subprocess.run(call, cwd=CHECKOUT, capture_output=True, text=True, check=False)
     expect_one_line((done.returncode, done.stdout, done.stderr), place, parts)
+
+
+def test_a_misspelt_key_names_its_neighbour(bench, command_line):
+    """It explains why another one is missing."""
+    bench.suite(victims=None, vicitms=["hashed"])
+    code, _, err = command_line(*bench.arguments("run"))
+    assert (code, err.count("\n")) == (2, 1)
+    assert "tiny.yaml: vicitms: unknown name 'vicitms'" in err
+    assert "did you mean 'victims'?" in err
+
+
+def test_a_very_long_file_is_refused_before_it_is_read(bench, command_line):
+    path = bench.suite()
+    path.write_text(path.read_text() + f"description: {'a' * 20_000_000}\n")
+    code, _, err = command_line(*bench.arguments("run"))
+    assert (code, err.count("\n"), "bytes; allowed: 500,000" in err) == (2, 1, True)
+
+
+@pytest.mark.parametrize("seeds", ["1" * 5000, "1,²", "", "1.5", "-1"])
+def test_wrong_seeds_are_one_line(bench, command_line, seeds):
+    bench.suite()
+    code, _, err = command_line(*bench.arguments("run", f"--seeds={seeds}"))
+    assert (code, err.count("\n")) == (2, 1)
+    assert "allowed are whole numbers with commas" in err
+    assert len(err) < 300

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from answers import answering
 
+from leakboard.data.corpora import load_corpus, save_corpus
 from leakboard.interfaces import Corpus, Texts
 from leakboard.pipeline.attacking import evaluate_attack
 from leakboard.randomness import derived_seed
@@ -14,6 +15,7 @@ from leakboard.threats.membership import MembershipAttack
 from leakboard.threats.releases import Distinguisher, ReleaseAudit
 from leakboard.threats.secrets import SecretsAttack
 from leakboard.threats.texts import TextGuesses, TextsAttack
+from leakboard.threats.threat import attacker_corpus
 from leakboard.threats.words import WordGuesses, WordsAttack
 
 
@@ -131,3 +133,14 @@ def test_an_attack_that_overwrites_its_view_changes_no_publication(threat, plain
     assert np.array_equal(plain.published.documents["test"], before[0])
     assert np.array_equal(plain.published.words.vectors, before[1])
     assert not (plain.published.documents["train"] == 7.0).all()
+
+
+def test_an_attackers_own_texts_name_no_files(plain, tmp_path):
+    """Files of the attacker's corpus lie next to those of its test split."""
+    save_corpus(plain.corpus, tmp_path)
+    side = dataclasses.replace(plain, auxiliary=load_corpus(tmp_path))
+    assert side.auxiliary.splits["train"].cache_files  # so that the test can fail
+    own = attacker_corpus(side)
+    assert set(own.splits) == {"train", "dev"}
+    assert not any(part.cache_files for part in own.splits.values())
+    assert own.texts("train") == side.auxiliary.texts("train")

@@ -275,3 +275,18 @@ def test_lines_end_only_at_line_breaks(tmp_path):
     result = read_lines(path, lambda line: {"text": line}, "error")
     assert [row["text"] for row in result.rows] == ["one\u2028half\x0bmore", "two", "three"]
     assert result.numbers == [0, 1, 2]
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_dates_beyond_the_year_9999_are_text(tmp_path, suffix):
+    far = pyarrow.array([253402300800 * 1000, 0], pyarrow.timestamp("ms"))
+    table = pyarrow.table({"when": far, "day": pyarrow.array([3_000_000, 0], pyarrow.date32())})
+    path = tmp_path / f"a.{suffix}"
+    if suffix == "parquet":
+        pyarrow.parquet.write_table(table, path)
+    else:
+        with pyarrow.ipc.new_file(path, table.schema) as writer:
+            writer.write_table(table)
+    rows = read_rows(str(path), ["when", "day"], dict, "error").rows
+    assert rows[0] == {"when": "10000-01-01 00:00:00.000", "day": "10183-09-21"}
+    assert clean_category(rows[1]["day"], "day") == "1970-01-01"

@@ -317,3 +317,16 @@ def test_a_header_that_claims_more_than_the_file_has_is_one_line(tmp_path, name,
             archive.writestr("v.npy", content)
     with pytest.raises(RequestError, match=r"^[^\n]*cannot be read \([^\n]*\)$"):
         read_vectors(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    "shape", [f"({10**30}, 4)", "(" * 9000 + ")" * 9000, "(-3, 4)", "(1000000000, 4)", f"(3, 1{'0' * 4999})"]
+)
+def test_a_header_that_lies_is_one_line(tmp_path, shape):
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    header += b" " * (63 - (10 + len(header)) % 64) + b"\n"
+    content = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(64)
+    (tmp_path / "v.npy").write_bytes(content)
+    with pytest.raises(RequestError, match=r"v\.npy: cannot be read \(") as caught:
+        read_vectors(tmp_path / "v.npy")
+    assert "\n" not in str(caught.value)
