@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from leakboard.errors import RequestError
 from leakboard.execution import devices
 from leakboard.execution.environment import environment
 from leakboard.logs import PROGRESS
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
 NO_PROGRESS_BARS = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
 """Environment of a worker. Libraries that it loads later show no progress bars of their own."""
+LEAST_SPACE = 4 << 30
+"""Least address space (bytes) that importing torch and similar libraries takes, with room for small data."""
+MANY_FILES = 4096
+"""Open files that a run with many workers may need."""
 
 
 @dataclass(frozen=True)
@@ -197,3 +202,21 @@ def _peak_memory() -> int:
         return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) // 1024
     except (OSError, StopIteration):
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def require_room() -> None:
+    """Refuse a process that may use too little memory for the libraries, and allow it as many files as it may open.
+
+    Raises:
+        RequestError: the address space is limited to less than `LEAST_SPACE`: no cell could import torch.
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < LEAST_SPACE:
+        raise RequestError(
+            f"the address space is limited to {limit / 2**30:.1f} GiB (ulimit -v); allowed: {LEAST_SPACE >> 30} GiB "
+            "or more"
+        )
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MANY_FILES if hard == resource.RLIM_INFINITY else min(hard, MANY_FILES)
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -13,6 +13,7 @@ from typing import Any, Protocol, Self
 
 from leakboard.errors import DataError, RequestError
 from leakboard.execution.engines import Engine
+from leakboard.execution.resources import require_room
 from leakboard.pipeline.records import Record, is_altered, is_finished, write_failure, write_record
 from leakboard.pipeline.results import Result, Results, record_of
 from leakboard.store import Store
@@ -173,6 +174,7 @@ def execute(run: Run, display: Display, engine: Engine, force: bool) -> None:
             display.print(f"{job.folder}: {NO_COSTS}")
     if not pending:
         return
+    require_room()
     for job in [job for job in run.altered if job in pending]:
         display.print(f"{job.folder}: its result does not match its checksum; computed again")
     to_run = []

@@ -33,7 +33,10 @@ def started(bench):
     process.kill()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+SLOWLY = [pytest.param(number, marks=pytest.mark.slow) for number in (signal.SIGINT, signal.SIGHUP)]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, *SLOWLY])
 def test_a_signal_is_an_interruption(started, number):
     started.send_signal(number)
     _, error = started.communicate(timeout=30)
@@ -41,6 +44,7 @@ def test_a_signal_is_an_interruption(started, number):
     assert error.splitlines() == ["interrupted: finished cells are kept; the same command goes on from here"]
 
 
+@pytest.mark.slow
 def test_a_second_signal_ends_at_once_without_a_traceback(started):
     started.send_signal(signal.SIGINT)
     time.sleep(0.02)
@@ -57,3 +61,18 @@ def test_a_terminal_without_the_letters_gets_others(bench, output_of):
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
     assert "1 cells: 1 done" in done.stdout
+
+
+@pytest.mark.parametrize(("limit", "status"), [("-v 1048576", 2), pytest.param("-n 40", 0, marks=pytest.mark.slow)])
+def test_limits_of_the_system_are_one_line_or_lifted(bench, limit, status):
+    """1 GiB of address space is too little for torch; 40 open files are a soft limit."""
+    bench.suite()
+    arguments = " ".join(map(str, bench.arguments("run")))
+    program = f"{sys.executable} {CHECKOUT / 'run_benchmark.py'}"
+    command = ["bash", "-c", f"ulimit -S {limit}; {program} {arguments}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == status, done.stderr
+    if status:
+        assert done.stderr.splitlines() == [
+            "error: the address space is limited to 1.0 GiB (ulimit -v); allowed: 4 GiB or more"
+        ]
