@@ -196,6 +196,7 @@ def test_neighbours_differ_in_one_word():
 class TestBudget:
     """More draws prove more."""
 
+    @pytest.mark.slow
     def test_two_averaged_releases_get_a_larger_bound(self):
         bound = bound_of("averaged", dimension=4, budget=16_000_000)
         assert bound_of("averaged", dimension=4) < bound <= 2

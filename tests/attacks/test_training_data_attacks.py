@@ -98,7 +98,7 @@ class TrainedOnOtherTexts(Victim):
 
 
 @pytest.mark.parametrize("score", ["loss", "likelihood_ratio"])
-@pytest.mark.parametrize("unit", ["pair", "document", "user"])
+@pytest.mark.parametrize("unit", ["document", *(pytest.param(u, marks=pytest.mark.slow) for u in ("pair", "user"))])
 def test_a_table_of_other_texts_reveals_no_member(score, unit, overlapping):
     """Candidates differ in nothing but membership, and the attacker's own texts tell nothing of it."""
     metrics, _ = evaluated(MembershipInference(score=score, unit=unit, shadows=4), TrainedOnOtherTexts(), overlapping)

@@ -54,6 +54,7 @@ def test_a_second_signal_ends_at_once_without_a_traceback(started):
     assert "Traceback" not in error
 
 
+@pytest.mark.slow
 def test_a_terminal_without_the_letters_gets_others(bench, output_of):
     bench.suite()
     command = [sys.executable, CHECKOUT / "run_benchmark.py", *bench.arguments("run")]

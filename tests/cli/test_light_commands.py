@@ -53,7 +53,7 @@ def called(command, hub):
         ("show attack dp_audit", LIGHT),
         ("show dataset dw", LIGHT),
         ("run dpnr --dry-run", LIGHT),
-        ("stale", LIGHT),
+        pytest.param("stale", LIGHT, marks=pytest.mark.slow),
     ],
 )
 def test_a_command_imports_only_modules_it_needs(command, unwanted, tmp_path):

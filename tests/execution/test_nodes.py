@@ -118,6 +118,7 @@ def test_more_threads_than_any_node_has_are_refused(cluster):
         run_all(Ray(cluster.address), [Task("wide", answer, (1,), threads=2)])
 
 
+@pytest.mark.slow
 def test_a_run_on_ray_writes_the_same_bytes(cluster, bench, command_line):
     """Uses LeakBoard's own plugins: a foreign plugin's task has its own process, which imports for seconds."""
     victim = {"word2vec": {"epochs": 1, "vector_size": 8}}

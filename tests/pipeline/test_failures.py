@@ -278,6 +278,7 @@ def test_a_class_that_lacks_a_method_fails_before_anything_is_computed(bench, ru
     assert "Hashed does not define fit, which every victim has; did you mean 'fitt'? (other.py:" in status
 
 
+@pytest.mark.slow
 def test_what_a_plugin_prints_is_shown_in_part(bench, tmp_path):
     bench.plugin("hashed", "loud", before(FIT, "for _ in range(200): print('z' * 50_000)"))
     bench.suite(victims=["loud"])
