@@ -30,7 +30,7 @@ class Column:
     name: str
     values: Any
     index: pd.Index | None = None
-    """Index of a pandas object, unless it only numbers the rows."""
+    """Index of a pandas object."""
 
     def __len__(self) -> int:
         return len(self.values)
@@ -72,7 +72,7 @@ def gather(
         rows.append(Column("ids", identifiers, pd.Index(identifiers)))
         _check_unique(identifiers)
     _check_indexes(rows)
-    names = rows[-1].index if "id" in given else next((row.index for row in rows if row.index is not None), None)
+    names = rows[-1].index if "id" in given else next((row.index for row in rows if _is_own(row)), None)
     finite = {matrix.name: _finite(matrix, names) for matrix in matrices}
     cleaners = {"text": clean_text, "document": clean_id, "id": clean_id}
     columns = {role: _classes(column, names, cleaners.get(role, clean_category)) for role, column in given.items()}
@@ -83,6 +83,10 @@ def gather(
 def _matrix(name: str, given: Any) -> Column:
     plain = _plain(given)
     index = _index(plain)
+    if isinstance(plain, pd.DataFrame) and (taken := [column for column in plain.columns if column in RESERVED]):
+        raise RequestError(
+            f"{name}: the column {taken[0]!r} is no dimension; drop it, or give it as an argument of its own"
+        )
     if isinstance(plain, pd.DataFrame) and plain.shape[1] == 1 and pd.api.types.is_object_dtype(plain.dtypes.iloc[0]):
         plain = plain.iloc[:, 0]  # a column of lists
     if isinstance(plain, pd.Series):
@@ -163,7 +167,7 @@ def _array(tensor: Any) -> NDArray[Any]:
 
 def _index(plain: Any) -> pd.Index | None:
     index = getattr(plain, "index", None)
-    return index if isinstance(index, pd.Index) and not index.equals(pd.RangeIndex(len(index))) else None
+    return index if isinstance(index, pd.Index) else None
 
 
 def _kind(given: Any) -> str:
@@ -178,7 +182,14 @@ def _check_lengths(rows: list[Column]) -> None:
 
 
 def _check_indexes(rows: list[Column]) -> None:
-    indexed = [(row.name, list(map(str, row.index))) for row in rows if row.index is not None]
+    """Refuse pandas objects with other rows, or with the same in another order.
+
+    An index that only numbers the rows in order says nothing, unless another one has the same numbers in another order.
+    """
+    numbered = sorted(map(str, range(len(rows[0]))))
+    known = [(row.name, list(map(str, row.index)), _is_own(row)) for row in rows if row.index is not None]
+    is_moved = any(own and sorted(labels) == numbered for _, labels, own in known)
+    indexed = [(name, labels) for name, labels, own in known if own or is_moved]
     for name, labels in indexed[1:]:
         first, expected = indexed[0]
         if labels == expected:
@@ -187,6 +198,11 @@ def _check_indexes(rows: list[Column]) -> None:
         same = sorted(expected) == sorted(labels)
         advice = "the same rows in another order: bring both into one" if same else "they hold other rows"
         raise RequestError(f"{name}: row {row} is {labels[row]!r}, but in {first} it is {expected[row]!r}; {advice}")
+
+
+def _is_own(row: Column) -> bool:
+    """Return whether an object has an index that does not only number its rows in order."""
+    return row.index is not None and not row.index.equals(pd.RangeIndex(len(row.index)))
 
 
 def _check_unique(ids: list[str]) -> None:

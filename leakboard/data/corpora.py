@@ -194,9 +194,15 @@ def divide(frame: pd.DataFrame, dev_share: float, test_share: float, seed: int) 
 
     No user and no text is in two splits. If two splits have the same text, only one of them keeps its rows
     (`drop_copies`).
+
+    Raises:
+        RequestError: there are fewer than three of them.
     """
-    group = frame[next(name for name in ("user", "document", "text", "row") if name in frame)]
+    column = next(name for name in ("user", "document", "text", "row") if name in frame)
+    group = frame[column]
     names = group.drop_duplicates()
+    if len(names) < len(SPLITS):
+        raise RequestError(f"{len(names)} different {column}s cannot be divided into {', '.join(SPLITS)}")
     order = np.random.default_rng(seed).permutation(len(names))
     n_test, n_dev = (max(1, round(share * len(names))) for share in (test_share, dev_share))
     split_of = np.full(len(names), "train", dtype=object)

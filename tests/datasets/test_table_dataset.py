@@ -172,7 +172,7 @@ REFUSED = {
     "posterior": ("text,posterior:g\nx,f\n", {"secrets": ("posterior:g",)}, "not beginning with 'posterior:'"),
     "two names": ("text,a; b\nx,1\n", {"entities": ("a; b",)}, "table: 'a; b' is not allowed"),
     "secret twice": ("text,g\nx,1\n", {"secrets": ("g",), "entities": ("g",)}, "one is named twice"),
-    "one text": ("text\nx\n", {}, "split has no texts"),
+    "one text": ("text\nx\n", {}, "cannot be divided into train, dev, test"),
     "many values": ("text,s\n" + "".join(f"t{i},{i}\n" for i in range(1001)), {"secrets": ("s",)}, "1001 values"),
     "task as secret": (
         "text,mood\nx,f\ny,m\n",
@@ -180,7 +180,7 @@ REFUSED = {
         "'mood' is the task label, which a server returns: it cannot be a secret",
     ),
     "two ways": ("text,s\nx,train\n", {"split": "s", "dev": "dev.csv"}, "not both"),
-    "no split in file": ("text,part\nx,test\ny,test\n", {"split": "part"}, "split has no texts"),
+    "no split in file": ("text,part\nx,test\ny,test\n", {"split": "part"}, "cannot be divided into train, dev, test"),
 }
 
 
