@@ -5,8 +5,10 @@ A submission is a folder with these files:
 - ``suite.yaml``;
 - ``records.jsonl.gz`` in the published format;
 - ``submission.json``: where the numbers come from, and which plugins computed them;
-- the plugins: files under ``plugins/``, or packages with their versions in ``requirements.txt``;
-- ``verified.json``, added by ``verify``: the cells that were computed again and agree.
+- the plugins: files under ``plugins/``, or packages with their versions in ``requirements.txt``.
+
+``verify`` writes the cells that were computed again and agree into ``NAME.verified.json``, next to the folder ``NAME``:
+what a submission holds cannot say that it is verified.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from leakboard.suite.plan import Job
 from leakboard.suite.registry import Registry
 from leakboard.suite.suites import Suite
 
-SUBMITTED, VERIFIED, REQUIREMENTS = "submission.json", "verified.json", "requirements.txt"
+SUBMITTED, REQUIREMENTS = "submission.json", "requirements.txt"
 
 Provenance = Literal["verified", "self-reported"]
 RowKey = tuple[str, str, str]
@@ -61,11 +63,12 @@ def submit(run: Run, registry: Registry, folder: Path) -> list[Path]:
     }
     if packages:
         written[REQUIREMENTS] = "".join(f"{package}\n" for package in sorted(set(packages.values())))
-    replaced = {VERIFIED, REQUIREMENTS, *_plugin_files(folder)} - written.keys()
+    replaced = {REQUIREMENTS, *_plugin_files(folder)} - written.keys()
     for name, text in written.items():
         write_file(folder / name, text)
     for name in replaced:
         (folder / name).unlink(missing_ok=True)
+    forget_verified(folder)
     return [folder / name for name in written]
 
 
@@ -131,19 +134,26 @@ def record_verified(home: Path, differences: Mapping[str, float]) -> Path:
     done = {"date": time.strftime("%Y-%m-%d", time.gmtime()), "commit": environment()["commit"]}
     cells = {key: {**done, "largest_difference": value} for key, value in differences.items()}
     content = {"records_sha256": file_checksum(home / PUBLISHED), "cells": {**earlier, **cells}}
-    write_file(home / VERIFIED, json.dumps(content, indent=1, sort_keys=True) + "\n")
-    return home / VERIFIED
+    path = verified_file(home)
+    write_file(path, json.dumps(content, indent=1, sort_keys=True) + "\n")
+    return path
+
+
+def verified_file(home: Path) -> Path:
+    """Return the file with the verified cells of a submission, next to its folder."""
+    home = home.resolve()
+    return home.with_name(f"{home.name}.verified.json")
 
 
 def forget_verified(home: Path) -> None:
     """Remove the verifications of a submission, since a cell of it differs."""
-    (home / VERIFIED).unlink(missing_ok=True)
+    verified_file(home).unlink(missing_ok=True)
 
 
 def _verified(home: Path) -> dict[str, Any]:
     """Return the verified cells of a submission; none if they belong to other records."""
     try:
-        content = json.loads((home / VERIFIED).read_text("utf-8"))
+        content = json.loads(verified_file(home).read_text("utf-8"))
         is_current = content["records_sha256"] == file_checksum(home / PUBLISHED)
         return dict(content["cells"]) if is_current else {}
     except (OSError, ValueError, KeyError, TypeError):
@@ -186,9 +196,12 @@ def _by_source(home: Path) -> list[tuple[Path, list[Record]]]:
     """Return the records of a leaderboard, then of each submission, without those of rows that came before."""
     sources = []
     taken: set[RowKey] = set()
+    cells: set[str] = set()
     for folder in (home, *submissions(home)):
-        records = [record for record in published_records(folder) if _row(record) not in taken]
+        published = published_records(folder)
+        records = [record for record in published if _row(record) not in taken and record.key not in cells]
         taken |= {_row(record) for record in records}
+        cells |= {record.key for record in records}
         sources.append((folder, records))
     return sources
 

@@ -13,7 +13,7 @@ import pytest
 from bench import CHECKOUT
 from published_files import entries, of_score, tamper
 
-from leakboard.board.submissions import _plugins, all_records, provenance
+from leakboard.board.submissions import _plugins, all_records, provenance, verified_file
 from leakboard.pipeline import results
 from leakboard.pipeline.records import PUBLISHED, pack
 from leakboard.suite.registry import Registry
@@ -40,7 +40,7 @@ def verify(output_of):
 
 
 def verified_cells(folder):
-    return json.loads((folder / "verified.json").read_text())["cells"]
+    return json.loads(verified_file(folder).read_text())["cells"]
 
 
 def states(folder):
@@ -77,7 +77,7 @@ def test_a_submission_leaves_no_file_of_the_one_it_replaces(copied, output_of):
     described = json.loads((folder / "submission.json").read_text())
     described["plugins"]["victims/removed"] = "plugins/removed.py"
     (folder / "submission.json").write_text(json.dumps(described))
-    left = [folder / "plugins" / "removed.py", folder / "requirements.txt", folder / "verified.json"]
+    left = [folder / "plugins" / "removed.py", folder / "requirements.txt", verified_file(folder)]
     notes = folder / "plugins" / "notes.py"
     for path in (*left, notes):
         path.write_text("")
@@ -143,7 +143,7 @@ def test_records_changed_after_verification_are_self_reported_and_differ(submitt
     lower_a_score(folder)
     assert states(folder) == {"self-reported"}
     assert "DIFFERS: letters / hashed / ridge / seed 1" in verify(folder, "--cells", 8, status=1)
-    assert not (folder / "verified.json").exists()
+    assert not verified_file(folder).exists()
 
 
 def test_rows_that_the_board_published_itself_are_verified(submitted, output_of):
@@ -198,7 +198,22 @@ class TestHostile:
         plugins = [text for path in sorted((folder / "plugins").iterdir()) for text in ("--plugin", path)]
         message = refusal("verify", folder, *plugins)
         assert "records.jsonl.gz: 1 records are of no cell that" in message
-        assert not (folder / "verified.json").exists()
+        assert not verified_file(folder).exists()
+
+    def test_it_cannot_call_itself_verified(self, submitted, verify):
+        _, folder = submitted
+        verify(folder, "--cells", 8)
+        assert states(folder) == {"verified"}
+        shutil.move(verified_file(folder), folder / "verified.json")
+        assert states(folder) == {"self-reported"}
+
+    def test_it_lends_no_name_to_a_cell_of_the_board(self, submitted, output_of):
+        bench, folder = submitted
+        output_of(*bench.arguments("publish"))
+        home, before = folder.parents[1], all_records(folder.parents[1])
+        renamed = [(dataclasses.replace(record, victim="mine"), costs) for record, costs in entries(folder)]
+        (folder / PUBLISHED).write_bytes(pack(renamed))
+        assert all_records(home) == before
 
     def test_its_drawn_cells_cannot_be_known_before(self, submitted, verify):
         """Three seeds of 32 bits are different with probability 1 - 1e-9."""
@@ -246,13 +261,13 @@ def test_a_score_that_rests_on_foreseen_draws_differs_with_others(bench, output_
     out = verify(folder, status=1)
     assert "agrees: letters / hashed / seer" in out
     assert "DIFFERS with other draws: letters / hashed / seer / seed 0: attack_score" in out
-    assert not (folder / "verified.json").exists()
+    assert not verified_file(folder).exists()
 
 
 def test_verifying_a_board_writes_nothing(copied, output_of):
     output_of(*copied.arguments("publish"))
     output_of(*copied.arguments("verify", "--cells", 1))
-    assert not (copied.folder / "tiny" / "verified.json").exists()
+    assert not (copied.folder / "tiny.verified.json").exists()
 
 
 def test_a_run_reuses_records_of_boards_but_not_of_submissions(submitted, output_of, monkeypatch):
@@ -329,7 +344,10 @@ def test_the_steps_of_the_workflow_check_and_verify_a_submission(submitted, tmp_
         f"called: check {plugins}",
         f"called: verify leaderboards/tiny/submissions/mine {plugins} --cells 3",
     ]
-    for path, reason in ((clone / "engine.py", "engine.py"), (target / "verified.json", "written after the review")):
+    for path, reason in (
+        (clone / "engine.py", "engine.py"),
+        (target.with_name("mine.verified.json"), "written after the review"),
+    ):
         path.write_text("{}")
         git("add", path)
         git("commit", "-qm", "More")
