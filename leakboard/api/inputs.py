@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from leakboard.data.classes import check_names, is_measurement
 from leakboard.data.readers.tabular import clean_category, clean_id, clean_text
+from leakboard.data.readers.vectors import require_digits
 from leakboard.errors import RequestError, one_line
 
 ROLES = ("text", "label", "user", "document", "id")
@@ -184,11 +185,11 @@ def _check_lengths(rows: list[Column]) -> None:
 def _check_indexes(rows: list[Column]) -> None:
     """Refuse pandas objects with other rows, or with the same in another order.
 
-    An index that only numbers the rows in order says nothing, unless another one has the same numbers in another order.
+    An index that only numbers the rows in order says nothing, unless another one has numbers, too, and other ones.
     """
-    numbered = sorted(map(str, range(len(rows[0]))))
+    numbered = {str(number) for number in range(len(rows[0]))}
     known = [(row.name, list(map(str, row.index)), _is_own(row)) for row in rows if row.index is not None]
-    is_moved = any(own and sorted(labels) == numbered for _, labels, own in known)
+    is_moved = any(own and not numbered.isdisjoint(labels) for _, labels, own in known)
     indexed = [(name, labels) for name, labels, own in known if own or is_moved]
     for name, labels in indexed[1:]:
         first, expected = indexed[0]
@@ -197,6 +198,7 @@ def _check_indexes(rows: list[Column]) -> None:
         row = next(i for i, (a, b) in enumerate(zip(expected, labels, strict=True)) if a != b)
         same = sorted(expected) == sorted(labels)
         advice = "the same rows in another order: bring both into one" if same else "they hold other rows"
+        advice += "; if row i belongs to row i, call reset_index(drop=True)"
         raise RequestError(f"{name}: row {row} is {labels[row]!r}, but in {first} it is {expected[row]!r}; {advice}")
 
 
@@ -222,6 +224,7 @@ def _finite(matrix: Column, names: pd.Index | None) -> NDArray[np.float32]:
         raise RequestError(
             f"{matrix.name}: {_row(row, names)}: {number} in column {column}; {count} rows are not finite as float32"
         )
+    require_digits(matrix.values, vectors, matrix.name)
     return vectors
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leakboard.data.readers.arrow import column_of, flat_types, read_batches, rows_of
 from leakboard.data.readers.formats import flattened, open_rows, reader_of
@@ -28,6 +29,8 @@ from leakboard.interfaces import Floats
 Result = tuple[Sequence[Any] | None, np.ndarray]
 """Ids as they are in the file, and numbers (n, d)."""
 
+LOST = 0.01
+"""Largest rounding error of a number as float32, as a share of its column's range."""
 NO_ARRAY = ("magic string", "Python objects", "pickle")
 """Parts of NumPy's messages about a file without an array of numbers; they would advise to unpickle it."""
 
@@ -75,6 +78,7 @@ def read_vectors(path: Source, column: str | None = None, id: str | None = None)
         )
     if ids is not None and len(ids) != len(vectors):
         raise RequestError(f"{path}: {len(ids)} ids of {len(vectors)} vectors")
+    given = vectors
     with np.errstate(over="ignore"):
         vectors = np.asarray(vectors, np.float32)
     finite = np.isfinite(vectors).all(1)
@@ -83,7 +87,31 @@ def read_vectors(path: Source, column: str | None = None, id: str | None = None)
         raise RequestError(
             f"{path}: {count} of {len(vectors)} vectors hold NaN or infinity; the first is row {finite.argmin() + 1}"
         )
+    require_digits(given, vectors, str(path))
     return ids, vectors
+
+
+def require_digits(given: NDArray[Any], vectors: Floats, place: str) -> None:
+    """Refuse numbers that are hardly different from each other as float32: a large offset, or a scale near 0.
+
+    Args:
+        given: the numbers as they were given, (n, d).
+        vectors: the same as float32, finite.
+        place: name for the message.
+
+    Raises:
+        RequestError: a column's rounding errors exceed `LOST` of its range.
+    """
+    if (given.dtype.kind == "f" and given.dtype.itemsize <= 4) or not len(given):
+        return
+    for column in range(given.shape[1]):
+        numbers = given[:, column].astype(np.float64)
+        error = float(np.abs(numbers - vectors[:, column]).max())
+        if error > LOST * (numbers.max() - numbers.min()) > 0:
+            raise RequestError(
+                f"{place}: column {column}: numbers from {numbers.min():.6g} to {numbers.max():.6g} lose their digits "
+                "as float32; subtract their mean, or scale them"
+            )
 
 
 def column_names(path: Source) -> Sequence[str]:

@@ -330,3 +330,16 @@ def test_a_header_that_lies_is_one_line(tmp_path, shape):
     with pytest.raises(RequestError, match=r"v\.npy: cannot be read \(") as caught:
         read_vectors(tmp_path / "v.npy")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("scale", "offset", "is_lost"), [(1, 1e8, True), (1e-300, 0, True), (1, 1e4, False), (0, 5, False)]
+)
+def test_digits_that_float32_loses_are_not_lost_in_silence(tmp_path, scale, offset, is_lost):
+    vectors = offset + scale * np.random.default_rng(0).normal(size=(20, 3))
+    np.save(tmp_path / "v.npy", vectors)
+    if is_lost:
+        with pytest.raises(RequestError, match=r"v\.npy: column 0: numbers from .* lose their digits as float32"):
+            read_vectors(tmp_path / "v.npy")
+    else:
+        assert read_vectors(tmp_path / "v.npy")[1].dtype == np.float32
