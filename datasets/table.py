@@ -9,13 +9,13 @@ needed.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field
 
-from leakboard.data.classes import check_names, check_secret, encode, encode_bins
+from leakboard.data.classes import check_names, check_secret, encode, encode_bins, is_measurement
 from leakboard.data.corpora import SPLITS, build_corpus, count_rows, divide, draw_from_train, drop_copies
 from leakboard.data.readers.tabular import InputRow, Rows, clean_category, clean_id, clean_text, expand, read_rows
 from leakboard.data.readers.vector_databases import source_checksum
@@ -127,6 +127,12 @@ class Table(Dataset):
         for entity in self.entities:
             check_secret([secrets[-1].values[code] for code in whole[entity].unique()], entity, self.path)
         labels = encode(whole, "label", self.path) if self.label else None
+        if labels and (is_measurement(labels) or len(labels) == len(whole)):
+            raise RequestError(
+                f"{self.path}: the label {self.label!r} has {len(labels)} values in {len(whole)} rows; allowed: classes"
+            )
+        if self.user and self.numbers:
+            _check_numbers(whole, self.numbers, self.path)
         splits = self._splits(whole)
         copies = len(whole) - count_rows(splits)
         checks = {"source_rows": first_row, "dropped_rows": dropped, "dropped_copies": copies}
@@ -211,6 +217,20 @@ def _check_ids(frame: pd.DataFrame, column: str, sources: Mapping[int, Rows]) ->
         value = repeated["id"].iloc[0]
         first, second = map(location, repeated[repeated["id"] == value]["row"].iloc[:2])
         raise RequestError(f"{first} and {second} have the same {column}, {value!r}; every row needs an id of its own")
+
+
+def _check_numbers(frame: pd.DataFrame, columns: Sequence[str], source: str) -> None:
+    """Refuse numbers that differ between the rows of a user.
+
+    Raises:
+        RequestError: there are some; the message has the column and the user.
+    """
+    for column in columns:
+        values = frame.groupby("user")[column].nunique()
+        if (values > 1).any():
+            raise RequestError(
+                f"{source}: the user {values.idxmax()!r} has {values.max()} numbers in {column!r}; allowed: one"
+            )
 
 
 def _check_users(frame: pd.DataFrame, source: str) -> None:

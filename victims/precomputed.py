@@ -16,7 +16,7 @@ import numpy as np
 
 from leakboard.data.readers.tabular import clean_id
 from leakboard.data.readers.vector_databases import source, source_checksum
-from leakboard.data.readers.vectors import read_vectors
+from leakboard.data.readers.vectors import dimension_names, read_vectors
 from leakboard.errors import RequestError, nearest
 from leakboard.interfaces import Corpus, FittedVictim, Floats, Texts, Victim
 from leakboard.logs import log_progress, log_warning
@@ -58,6 +58,7 @@ class Precomputed(Victim):
             RequestError: the file is missing or malformed, lacks the id of a row or, joined by position, has another
                 number of rows than the dataset.
         """
+        self._refuse_secrets_as_dimensions(corpus)
         fitted, texts = self._read(), corpus.texts("train")
         vectors, rows = len(fitted.table), int(corpus.checks.get("source_rows", len(fitted.table)))
         if fitted.ids is not None and texts.ids is not None:
@@ -72,6 +73,17 @@ class Precomputed(Victim):
         fitted.publish_documents(texts, np.random.default_rng(0))  # no vector may be missing
         _check_columns(self.vectors, fitted.table)
         return fitted
+
+    def _refuse_secrets_as_dimensions(self, corpus: Corpus) -> None:
+        """Refuse vectors that have a secret of the same table as a dimension, as ``e8`` next to ``e0`` to ``e7``.
+
+        Raises:
+            RequestError: a secret is a dimension; the message has its name.
+        """
+        numbered = {secret.name for secret in corpus.secrets if secret.name[-1].isdigit()}
+        file = source(self.vectors.located)
+        if numbered and (taken := numbered & set(dimension_names(file, self.column, self.id))):
+            raise RequestError(f"{self.vectors}: {min(taken)!r} is a secret and would be a dimension, too; rename it")
 
     def load(self, folder: Path) -> "FittedPrecomputed":
         """Read the vectors again."""

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leakboard.data.classes import check_names, is_measurement
+from leakboard.data.classes import check_names, is_measurement, spelt_alike
 from leakboard.data.readers.tabular import clean_category, clean_id, clean_text
 from leakboard.data.readers.vectors import require_digits
 from leakboard.errors import RequestError, one_line
@@ -233,6 +233,8 @@ def _secret(column: Column, names: pd.Index | None) -> list[str]:
     classes = sorted(set(values))
     if len(classes) == 1:
         raise RequestError(f"{column.name}: it has one value only, {classes[0]!r}: nothing can be guessed")
+    if alike := spelt_alike(classes):
+        raise RequestError(f"{column.name}: {alike}")
     if is_measurement(classes):
         raise RequestError(
             f"{column.name}: {len(classes)} values, most of them numbers; make classes of them first, as "

@@ -117,8 +117,8 @@ def suite_of(
         text: column of the texts.
         user: column of the texts' authors.
         document: column of the documents that rows are chunks of.
-        id: column of the rows' ids, in both files if the vectors' file has columns; None: the column ``id``, if both
-            files have one without another role.
+        id: column of the rows' ids, in both files if the vectors' file has columns; there it may be called ``id``, too.
+            None: the column ``id``, if both files have one without another role.
         column: of the vectors, if their file has several.
         attacks: ``all`` that apply, or entries of a suite.
         seed: of the split, the attacks and everything else that is random.
@@ -128,7 +128,7 @@ def suite_of(
     """
     if id is None and ID not in (label, text, user, document, *secrets):
         id = _common_id(str(table), str(vectors))
-    precomputed = {"vectors": str(vectors), **_options(Path(vectors), column, id)}
+    precomputed = {"vectors": str(vectors), **_options(Path(vectors), column, _id_of_vectors(str(vectors), id))}
     roles = {"label": label, "text": text, "user": user, "document": document, "id": id}
     return _suite(str(table), [{"precomputed": precomputed}], secrets, **roles, attacks=attacks, seed=seed)
 
@@ -218,6 +218,15 @@ def _common_id(table: str, vectors: str) -> str | None:
 
     both = source(vectors), expand(table)[0]
     return ID if all(ID in column_names(place) for place in both) else None
+
+
+def _id_of_vectors(vectors: str, id: str | None) -> str | None:
+    """Return the vectors' column of ids: called as the table's, or else by the usual name, if there is one."""
+    from leakboard.data.readers.vector_databases import source
+    from leakboard.data.readers.vectors import column_names
+
+    names = column_names(source(vectors)) if id else ()
+    return ID if id not in names and ID in names else id
 
 
 def _options(vectors: Path, column: str | None, id: str | None) -> dict[str, str]:

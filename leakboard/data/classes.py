@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -108,12 +109,24 @@ def check_secret(values: Sequence[str], column: str, source: str) -> None:
     """
     if len(values) == 1:
         raise RequestError(f"{source}: the secret {column!r} has one value only, {values[0]!r}: nothing can be guessed")
+    if alike := spelt_alike(values):
+        raise RequestError(f"{source}: the secret {column!r}: {alike}")
     if is_measurement(values):
         raise RequestError(
             f"{source}: the secret {column!r} has {len(values)} values, most of them numbers (from {values[0]} to "
             f"{values[-1]}); put them into bins: bins: {{{column}: 5}} makes five of equal size, "
             f"bins: {{{column}: [18, 30, 45]}} names where they begin"
         )
+
+
+def spelt_alike(values: Sequence[str]) -> str:
+    """Return a complaint about two classes that differ in case, or in the encoding of a letter, only; else nothing."""
+    first: dict[str, str] = {}
+    for value in values:
+        plain = unicodedata.normalize("NFKC", value).casefold()
+        if (other := first.setdefault(plain, value)) != value:
+            return f"the classes {other!r} and {value!r} differ in spelling only; write one of them"
+    return ""
 
 
 def is_measurement(values: Sequence[str]) -> bool:

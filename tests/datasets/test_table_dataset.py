@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -341,3 +342,24 @@ class TestDocuments:
         corpus = dataclasses.replace(self.table(tmp_path, who=np.arange(60) // 12), user="who").load()
         users = [set(part["user"]) for part in corpus.splits.values()]
         assert sum(map(len, users)) == 5
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "message"),
+    [
+        ({"s": ["True", "true", "a"] * 20}, {}, "the classes 'True' and 'true' differ in spelling only"),
+        ({"s": ["\u00e9", "e\u0301", "a"] * 20}, {}, "differ in spelling only; write one of them"),
+        ({"y": np.arange(60)}, {"label": "y"}, "the label 'y' has 60 values in 60 rows; allowed: classes"),
+        ({"y": [f"x{i}" for i in range(60)]}, {"label": "y"}, "the label 'y' has 60 values in 60 rows"),
+        (
+            {"who": np.arange(60) // 6, "joy": np.arange(60) // 7},
+            {"user": "who", "numbers": ("joy",)},
+            "the user '1' has 2 numbers in 'joy'; allowed: one",
+        ),
+    ],
+)
+def test_columns_that_are_not_what_they_are_named_are_refused(tmp_path, columns, options, message):
+    rows = {"text": [f"text {i}" for i in range(60)], "s": ["a", "b"] * 30} | columns
+    pd.DataFrame(rows).to_csv(tmp_path / "a.csv", index=False)
+    with pytest.raises(RequestError, match=re.escape(message)):
+        Table(path=FileName(tmp_path / "a.csv"), secrets=("s",), **options).load()

@@ -10,9 +10,10 @@ import pytest
 
 from leakboard.datasets.table import Table
 from leakboard.errors import RequestError
-from leakboard.interfaces import Texts
+from leakboard.interfaces import Secret, Texts
 from leakboard.pipeline.publications import publish
 from leakboard.randomness import Streams
+from leakboard.suite.files import FileName
 from leakboard.suite.options import named
 from leakboard.victims.precomputed import Precomputed
 
@@ -225,3 +226,16 @@ class TestBadFiles:
         np.save(tmp_path / "v.npy", np.ones((40, 5)))
         with pytest.raises(RequestError, match=r"v.npy: all 40 vectors are the same"):
             fit(tmp_path / "v.npy", corpus)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_secret_is_no_dimension(tmp_path, make_corpus, suffix):
+    """Rows and vectors may be one file, in which the secret is called as a further dimension would be."""
+    code = np.arange(40) % 2
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=["e0", "e1", "e2"]).assign(e3=code)
+    path = tmp_path / f"both.{suffix}"
+    frame.to_csv(path, index=False) if suffix == "csv" else frame.to_parquet(path)
+    rows = {"row": list(range(40)), "e3": code.tolist(), "label": [0, 1] * 20}
+    corpus = make_corpus(dict.fromkeys(("train", "dev", "test"), rows), [Secret("e3", ("0", "1"), "attribute")])
+    with pytest.raises(RequestError, match="'e3' is a secret and would be a dimension, too; rename it"):
+        Precomputed(vectors=FileName(path)).fit(corpus, 0)

@@ -166,11 +166,20 @@ def _read_csv(path: Path, columns: Sequence[str] | None, delimiter: str) -> Iter
             raise RequestError(f"{path}: line {reader.line_num + 1}: {error}") from None
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON, in which no key may be given twice."""
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} is given twice")
+    return row
+
+
 def _read_jsonl(path: Path, columns: Sequence[str] | None) -> Iterator[InputRow | str]:
     with path.open(encoding="utf-8-sig", errors="surrogateescape") as stream:
         for line in filter(str.strip, stream):
             try:
-                row = json.loads(line)
+                row = json.loads(line, object_pairs_hook=_once)
             except (ValueError, RecursionError) as error:
                 yield f"not JSON ({error})"
             else:

@@ -132,6 +132,17 @@ def column_names(path: Source) -> Sequence[str]:
     return list(flattened(first)) if isinstance(first, dict) else ()
 
 
+def dimension_names(path: Source, column: str | None, id: str | None) -> list[str]:
+    """Return the names of the columns that are read as vectors; none of arrays, and of files that cannot be read."""
+    if isinstance(path, InMemory) or (isinstance(path, Path) and path.suffix.lower() in (".npy", ".npz")):
+        return []
+    if isinstance(path, Path) and READERS.get(path.suffix.lower()) is _read_arrow:
+        kinds = _arrow_kinds(path)
+    else:
+        kinds = _kinds(path)
+    return find_columns(path, kinds, column, id)[0]
+
+
 def _read_npy(path: Path, column: str | None, id: str | None) -> Result:
     if column or id:
         raise RequestError(f"{path}: a npy file has no column {column or id!r}")
@@ -248,12 +259,16 @@ def _is_number(value: Any) -> bool:
     return True
 
 
+def _arrow_kinds(path: Path) -> dict[str, Kind]:
+    types = flat_types(read_batches(path, None)[0])
+    return {name: _arrow_kind(arrow_type) for name, arrow_type in types.items()}
+
+
 def _read_arrow(path: Path, column: str | None, id: str | None) -> Result:
     import pyarrow
 
     try:
-        types = flat_types(read_batches(path, None)[0])
-        kinds = {name: _arrow_kind(arrow_type) for name, arrow_type in types.items()}
+        types, kinds = flat_types(read_batches(path, None)[0]), _arrow_kinds(path)
         columns, id = find_columns(path, kinds, column, id)
         _, batches = read_batches(path, [*columns, *([id] if id else [])])
         table = pyarrow.Table.from_batches(list(_within_memory(path, batches)))

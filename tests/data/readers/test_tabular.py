@@ -117,6 +117,7 @@ BAD = {
         b'{"text": "x", "label": NaN}\n',
         "row 1: label is nan; allowed: text, a whole number or a truth value",
     ),
+    "twice.jsonl": (b'{"text": "x", "label": 1, "label": 2}\n', "row 1: not JSON ('label' is given twice)"),
     "nan_label.csv": (b"text,label\nx,NaN\n", "row 1: label is 'NaN', which names a missing value"),
     "gzip.csv": (b"\x1f\x8b\x08\x00", "is compressed by gzip, not CSV in UTF-8"),
     "sheet.csv": (b"PK\x03\x04rest", "is a zip archive, as xlsx files are, not CSV in UTF-8"),
