@@ -92,11 +92,11 @@ def verify(run: Run, display: runner.Display, count: int, tolerance: float, seed
     Raises:
         RequestError: the suite has no published cells, or a submission holds others than its suite asks for.
     """
+    if is_submission(run.suite.home):
+        _require_asked_for(run)
     published = [(job, result) for job in run.jobs if (result := run.results.published_at_home(job))]
     if not published:
         raise RequestError(f"{run.suite.home}: no cell that {run.suite.path} asks for is published")
-    if is_submission(run.suite.home):
-        _require_asked_for(run)
     seed = secrets.randbits(32) if seed is None else seed
     display.print(f"cells drawn by --seed {seed}")
     order = np.random.default_rng(seed).permutation(len(published))[:count]
@@ -123,13 +123,22 @@ def verify(run: Run, display: runner.Display, count: int, tolerance: float, seed
 
 
 def _require_asked_for(run: Run) -> None:
-    """Refuse records that the submission's suite does not ask for: they could claim anything.
+    """Refuse records that the submission's suite does not ask for, and rows of which cells are missing.
+
+    The first could claim anything, and the second could be the seeds with the best numbers.
 
     Raises:
         RequestError: there are some; the message has the labels of the first.
     """
-    asked = {job.key for job in run.jobs}
-    others = [record for record in published_records(run.suite.home) if record.key not in asked]
+    records = published_records(run.suite.home, is_foreign=True)
+    asked, sent = {job.key for job in run.jobs}, {record.key for record in records}
+    rows = {(record.dataset, record.victim, record.attack) for record in records}
+    if missing := [job.cell.label for job in run.jobs if _labels(job) in rows and job.key not in sent]:
+        raise RequestError(
+            f"{run.suite.home / RECORDS}: {len(missing)} cells of rows that it has are missing, as {missing[0]}; "
+            "allowed: whole rows, with all seeds"
+        )
+    others = [record for record in records if record.key not in asked]
     if others:
         labels = " / ".join((others[0].dataset, others[0].victim, others[0].attack, f"seed {others[0].seed}"))
         raise RequestError(

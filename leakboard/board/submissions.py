@@ -14,9 +14,10 @@ what a submission holds cannot say that it is verified.
 from __future__ import annotations
 
 import importlib.metadata
+import itertools
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,6 +32,8 @@ from leakboard.suite.plan import Job
 from leakboard.suite.registry import Registry
 from leakboard.suite.suites import Suite
 
+OF_DATASETS = ("privacy_best_constant", "privacy_text_classifier", "privacy_bayes", "task_majority")
+"""Metrics that depend on the dataset alone."""
 SUBMITTED, REQUIREMENTS = "submission.json", "requirements.txt"
 
 Provenance = Literal["verified", "self-reported"]
@@ -156,7 +159,7 @@ def _verified(home: Path) -> dict[str, Any]:
         content = json.loads(verified_file(home).read_text("utf-8"))
         is_current = content["records_sha256"] == file_checksum(home / PUBLISHED)
         return dict(content["cells"]) if is_current else {}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}
 
 
@@ -168,8 +171,8 @@ def submissions(home: Path) -> list[Path]:
 def all_records(home: Path) -> list[Record]:
     """Return the records of a leaderboard and of its submissions.
 
-    The leaderboard's own come first: a submission adds no cell to their rows. Of submissions, the first in order of
-    names has a row. So a row has one source, and its mean is of that source's cells alone.
+    The leaderboard's own come first, then verified ones: no other source adds a cell to their rows. So a row has one
+    source, and its mean is of that source's cells alone.
 
     Raises:
         RequestError: a submission's records have a wrong form.
@@ -193,17 +196,57 @@ def provenance(home: Path) -> dict[RowKey, Provenance]:
 
 
 def _by_source(home: Path) -> list[tuple[Path, list[Record]]]:
-    """Return the records of a leaderboard, then of each submission, without those of rows that came before."""
-    sources = []
-    taken: set[RowKey] = set()
-    cells: set[str] = set()
-    for folder in (home, *submissions(home)):
-        published = published_records(folder)
-        records = [record for record in published if _row(record) not in taken and record.key not in cells]
+    """Return the records of a leaderboard, then of each submission, verified ones first, without rows that came before.
+
+    Of the leaderboard's own victims, and of other submissions' rows, only verified records count: an attack that is
+    only reported would change what the pages say of a victim.
+
+    Raises:
+        RequestError: a submission's records have a wrong form, failed, or contradict the leaderboard's on a dataset.
+    """
+    own = [] if is_submission(home) else published_records(home)
+    sources, taken, cells = [(home, own)], {_row(record) for record in own}, {record.key for record in own}
+    victims = {(record.dataset, record.victim) for record in own}
+    known = _baselines(own)
+    folders = [home] if is_submission(home) else submissions(home)
+    for wants_verified, folder in itertools.product((True, False), folders):
+        verified = _verified(folder)
+        published = published_records(folder, is_foreign=True)
+        _refuse_contradictions(folder, published, known)
+        rows = {_row(record) for record in published}
+        whole = rows - {_row(record) for record in published if record.key not in verified}
+        records = [
+            record
+            for record in published
+            if (_row(record) in whole) is wants_verified
+            and (wants_verified or (record.dataset, record.victim) not in victims)
+            and _row(record) not in taken
+            and record.key not in cells
+        ]
+        sources.append((folder, records))
         taken |= {_row(record) for record in records}
         cells |= {record.key for record in records}
-        sources.append((folder, records))
     return sources
+
+
+def _baselines(records: Sequence[Record]) -> dict[tuple[str, ...], float]:
+    """Return what records say of their datasets, whatever the victim: scores of guesses without the vectors."""
+    return {
+        (record.dataset, record.threat, *record.secrets, metric.name, metric.variable): metric.value
+        for record in records
+        for metric in record.metrics
+        if metric.name in OF_DATASETS and not metric.group and metric.value is not None
+    }
+
+
+def _refuse_contradictions(folder: Path, records: Sequence[Record], known: Mapping[tuple[str, ...], float]) -> None:
+    for subject, value in _baselines(records).items():
+        if abs(known.get(subject, value) - value) > 1e-6:
+            raise RequestError(
+                f"{folder / PUBLISHED}: {subject[-2]} of {subject[0]} is {value:g}, but {known[subject]:g} on the board"
+            )
+    if failed := [record for record in records if record.status == "failed"]:
+        raise RequestError(f"{folder / PUBLISHED}: {len(failed)} cells failed, as {' / '.join(_row(failed[0]))}")
 
 
 def _row(record: Record) -> RowKey:

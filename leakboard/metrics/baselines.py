@@ -21,19 +21,19 @@ def truth(corpus: Corpus, split: str, secrets: Sequence[Secret]) -> Codes:
     return np.stack([corpus.column(split, secret.name) for secret in secrets], axis=1)
 
 
-def best_constant(train: Codes, kind: str) -> Codes:
-    """Return the constant guess that does best on train, int64 (secrets,).
+def best_constant(known: Codes, kind: str) -> Codes:
+    """Return the constant guess that does best on these texts, int64 (secrets,).
 
     For attributes it is the most frequent value of each. For entities it is the set of largest micro F1. Among sets of
     one size, the most frequent entities have the most true positives, so one set of each size is tried.
     """
     if kind == "attribute":
-        return np.array([np.bincount(column).argmax() for column in train.T])
-    order = np.argsort(-train.sum(0), kind="stable")
+        return np.array([np.bincount(column).argmax() for column in known.T])
+    order = np.argsort(-known.sum(0), kind="stable")
     guesses = np.zeros((len(order), len(order)), np.int64)
     for size in range(len(order)):
         guesses[size, order[: size + 1]] = 1
-    return max(guesses, key=lambda guess: micro_f1(np.broadcast_to(guess, train.shape), train).value)
+    return max(guesses, key=lambda guess: micro_f1(np.broadcast_to(guess, known.shape), known).value)
 
 
 def from_label(train: Codes, train_labels: Integers, labels: Integers, kind: str) -> Codes:

@@ -94,8 +94,12 @@ def _on_new_texts(attack: Ratio, constant: Ratio, new: NDArray[np.bool_] | None,
 
 
 def _constant(corpus: Corpus, secrets: Sequence[Secret]) -> Codes:
-    """Return the best constant guess for every test text, int64 (n, secrets)."""
-    guess = baselines.best_constant(baselines.truth(corpus, "train", secrets), secrets[0].kind)
+    """Return the constant guess that does best on test, for every test text, int64 (n, secrets).
+
+    Where classes are balanced, the best one of train does worse than chance: a class that is frequent in train is rare
+    in test. An attack that knows nothing would seem to beat it.
+    """
+    guess = baselines.best_constant(baselines.truth(corpus, "test", secrets), secrets[0].kind)
     return np.broadcast_to(guess, (len(corpus.splits["test"]), len(secrets)))
 
 

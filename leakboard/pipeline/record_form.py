@@ -20,6 +20,10 @@ MAX_TEXT = 100_000
 """Longest text in a record (characters), such as a traceback."""
 
 
+SHARES = ("empirical_privacy", "privacy_", "task_accuracy", "task_majority", "attack_accuracy")
+"""Beginnings of the names of metrics that are shares."""
+
+
 def _plain(text: str) -> str:
     if plain(text, MAX_TEXT) != text:
         raise ValueError(f"no control characters, no lone surrogates, at most {MAX_TEXT:,} characters")
@@ -61,7 +65,7 @@ def _claim(value: dict[str, Any]) -> dict[str, Any]:
 
 
 Text = Annotated[str, AfterValidator(_plain)]
-Label = Annotated[Text, Field(min_length=1)]
+Label = Annotated[Text, Field(min_length=1, pattern=r"^\S(.*\S)?$")]
 Number = Annotated[float, AfterValidator(_number)]
 Size = Annotated[int, Field(ge=0, lt=2**63)]
 Scalar = Text | int | float | bool | None
@@ -146,6 +150,14 @@ class RecordForm(_Form):
     def _complete(self) -> RecordForm:
         if self.status == "ok" and not self.attack_metric:
             raise ValueError("attack_metric is empty; allowed with status ok: the name of the score")
+        subjects = [(metric.name, metric.variable, metric.group) for metric in self.metrics]
+        if twice := next((subject for subject in subjects if subjects.count(subject) > 1), None):
+            raise ValueError(f"metrics: {' '.join(filter(None, twice))} is given twice")
+        for metric in self.metrics:
+            is_share = metric.name.startswith(SHARES) or (metric.name == "attack_score" and self.audited is None)
+            ends = [end for end in (metric.value, metric.low, metric.high) if end is not None]
+            if is_share and not all(0 <= end <= 1 for end in ends):
+                raise ValueError(f"metrics: {metric.name} is {metric.value}; allowed: from 0 to 1")
         return self
 
 

@@ -217,24 +217,31 @@ def read_published(folder: Path, wanted: Collection[str]) -> dict[str, tuple[Rec
     return {entry[0].key: entry for entry in entries if entry and entry[0].key in wanted}
 
 
-def published_records(folder: Path) -> list[Record]:
+def published_records(folder: Path, is_foreign: bool = False) -> list[Record]:
     """Return all published records of a leaderboard, as `published_entries` does."""
-    return [record for record, _ in published_entries(folder)]
+    return [record for record, _ in published_entries(folder, is_foreign)]
 
 
-def published_entries(folder: Path) -> list[tuple[Record, list[dict[str, Any]]]]:
+def published_entries(folder: Path, is_foreign: bool = False) -> list[tuple[Record, list[dict[str, Any]]]]:
     """Return all published records of a leaderboard, each with its costs; altered ones are left out.
+
+    Of a foreign leaderboard, altered records are refused.
 
     Raises:
         RequestError: a record's form is wrong, a cell has two records, or the file is too large.
     """
     entries: dict[str, tuple[Record, list[dict[str, Any]]]] = {}
-    for number, line in enumerate(_lines(folder), 1):
+    lines = _lines(folder)
+    if is_foreign and not lines:
+        raise RequestError(f"{folder / PUBLISHED}: no records, or damaged")
+    for number, line in enumerate(lines, 1):
         place = f"{folder / PUBLISHED}: line {number}"
         if entry := _unpack(line, f"{place}: record"):
             if entry[0].key in entries:
                 raise RequestError(f"{place}: a second record of the cell {entry[0].key[:8]}; allowed: one")
             entries[entry[0].key] = entry
+        elif is_foreign:
+            raise RequestError(f"{place}: no record, or one that was altered")
     return list(entries.values())
 
 

@@ -99,7 +99,7 @@ class SecretsThreat(Threat["SecretsAttack"]):
 
     identity: ClassVar = "secrets"
     needs: ClassVar = "documents"
-    revision: ClassVar = 1
+    revision: ClassVar = 2
     beside_text_classifiers: ClassVar = True
     reads_texts: ClassVar = False
 

@@ -6,17 +6,19 @@ import pytest
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.attacks.entity_presence import EntityPresence
 from leakboard.board import tables
+from leakboard.threats.secrets import SecretsThreat
 
-PUBLISHED_REVISIONS = ((AttributeInference, 1), (EntityPresence, 1))
-"""Plugins with a later revision now than when the boards were computed, and the published revision."""
+REVISION = "__leakboard_revision__"
+PUBLISHED_REVISIONS = ((AttributeInference, REVISION, 1), (EntityPresence, REVISION, 1), (SecretsThreat, "revision", 1))
+"""What has a later revision now than when the boards were computed, and the published revision."""
 
 
 @pytest.fixture
 def as_published(monkeypatch):
-    """Give plugins the revisions of the published boards; computing the boards anew empties the list."""
-    for plugin, revision in PUBLISHED_REVISIONS:
-        assert plugin.__leakboard_revision__ > revision
-        monkeypatch.setattr(plugin, "__leakboard_revision__", revision)
+    """Give plugins and threats the revisions of the published boards; computing the boards anew empties the list."""
+    for owner, attribute, revision in PUBLISHED_REVISIONS:
+        assert getattr(owner, attribute) > revision
+        monkeypatch.setattr(owner, attribute, revision)
 
 
 @pytest.fixture

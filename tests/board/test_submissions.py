@@ -14,6 +14,7 @@ from bench import CHECKOUT
 from published_files import entries, of_score, tamper
 
 from leakboard.board.submissions import _plugins, all_records, provenance, verified_file
+from leakboard.errors import RequestError
 from leakboard.pipeline import results
 from leakboard.pipeline.records import PUBLISHED, pack
 from leakboard.suite.registry import Registry
@@ -155,7 +156,7 @@ def test_rows_that_the_board_published_itself_are_verified(submitted, output_of)
     ridge = [entry for entry in entries(home) if entry[0].attack == "ridge"]
     (home / PUBLISHED).write_bytes(pack(ridge))
     by_attack = {row[2]: state for row, state in provenance(home).items()}
-    assert by_attack == {"ridge": "verified", "nearest_neighbour": "self-reported"}
+    assert by_attack == {"ridge": "verified"}  # a reported attack on the board's own victim is not shown
 
 
 class TestHostile:
@@ -215,12 +216,58 @@ class TestHostile:
         (folder / PUBLISHED).write_bytes(pack(renamed))
         assert all_records(home) == before
 
+    def test_it_leaves_out_no_seed_of_a_row(self, submitted, refusal):
+        _, folder = submitted
+        (folder / PUBLISHED).write_bytes(pack(entries(folder)[1:]))
+        plugins = [text for path in sorted((folder / "plugins").iterdir()) for text in ("--plugin", path)]
+        assert "1 cells of rows that it has are missing, as letters / " in refusal("verify", folder, *plugins)
+
+    def test_verified_rows_come_before_reported_ones_of_any_name(self, submitted, verify):
+        _, folder = submitted
+        verify(folder, "--cells", 8)
+        before = all_records(folder.parents[1])
+        shutil.copytree(folder, folder.with_name("aaa"))
+        lower_a_score(folder.with_name("aaa"))
+        assert all_records(folder.parents[1]) == before
+        assert states(folder.parents[1]) == {"verified"}
+
+    @pytest.mark.parametrize(("name", "is_shown"), [("hashed", False), ("mine", True)])
+    def test_a_reported_attack_says_nothing_of_the_boards_own_victims(self, submitted, output_of, name, is_shown):
+        bench, folder = submitted
+        output_of(*bench.arguments("publish"))
+        home, before = folder.parents[1], all_records(folder.parents[1])
+        record, costs = entries(folder)[0]
+        made = dataclasses.replace(record, victim=record.victim.replace("hashed", name), attack="aaa", key="f" * 64)
+        (folder / PUBLISHED).write_bytes(pack([(made, costs)]))
+        assert (all_records(home) != before) is is_shown
+
+    def test_it_says_of_a_dataset_what_the_board_says(self, submitted, output_of):
+        bench, folder = submitted
+        output_of(*bench.arguments("publish"))
+        record, costs = next(entry for entry in entries(folder) if entry[0].value("privacy_best_constant"))
+        metrics = [
+            dataclasses.replace(m, value=0.01) if m.name == "privacy_best_constant" else m for m in record.metrics
+        ]
+        made = dataclasses.replace(record, victim="mine", key="f" * 64, metrics=metrics)
+        (folder / PUBLISHED).write_bytes(pack([(made, costs)]))
+        with pytest.raises(RequestError, match=r"privacy_best_constant of letters is 0\.01, but 0\..* on the board"):
+            all_records(folder.parents[1])
+
+    @pytest.mark.parametrize("content", [b"", b"no gzip", None])
+    def test_records_that_cannot_be_read_are_one_line(self, submitted, content):
+        _, folder = submitted
+        (folder / PUBLISHED).unlink()
+        if content is not None:
+            (folder / PUBLISHED).write_bytes(content)
+        with pytest.raises(RequestError, match=r"records\.jsonl\.gz: no records, or damaged"):
+            all_records(folder.parents[1])
+
     def test_its_drawn_cells_cannot_be_known_before(self, submitted, verify):
         """Three seeds of 32 bits are different with probability 1 - 1e-9."""
         _, folder = submitted
         drawn = [verify(folder, "--cells", 2, "--tolerance", 1).partition("--seed ")[2].split()[0] for _ in range(3)]
         assert len({*drawn}) == 3
-        again = [verify(folder, "--cells", 1, "--seed", drawn[0]).split("agrees: ")[1] for _ in range(2)]
+        again = [verify(folder, "--cells", 1, "--seed", drawn[0]).split("agrees: ")[1].split(":")[0] for _ in range(2)]
         assert again[0] == again[1]
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.metrics import balanced_accuracy_score, f1_score, roc_auc_score
 
 from leakboard.errors import RequestError
@@ -202,9 +203,9 @@ def test_baselines_of_each_secret_by_hand(make_corpus):
     attack, privacy = (metrics[f"{name}/gender"] for name in ("attack_accuracy", "empirical_privacy"))
     assert attack.value == pytest.approx(0.7)
     assert privacy.value == pytest.approx(1 - 0.7)
-    low, high = accuracy(np.zeros(10, np.int64), gender).interval()  # of the constant, which is right in 4 of 10
+    low, high = accuracy(np.ones(10, np.int64), gender).interval()  # of the constant, which is right in 6 of 10
     assert (privacy.low, privacy.high) == pytest.approx((1 - max(attack.high, high), 1 - max(attack.low, low)))
-    assert metrics["privacy_best_constant/gender"].value == pytest.approx(1 - 0.4)
+    assert metrics["privacy_best_constant/gender"].value == pytest.approx(1 - 0.6)
     assert metrics["privacy_label/gender"].value == pytest.approx(1 - 0.4)  # label 1 is a tie, resolved as f
     assert metrics["privacy_text_classifier/gender"].value == pytest.approx(1 - 0.1)  # only the sixth guess is right
     metrics = measured(corpus, scores, secrets=corpus.secrets[1:])
@@ -271,3 +272,22 @@ class TestNewTexts:
     def test_without_copies_there_are_no_scores_of_new_texts(self, attributes):
         metrics = measured(attributes, random_guesses(attributes))
         assert not [name for name in metrics if "_new" in name]
+
+
+@pytest.mark.parametrize("classes", [2, 5])
+def test_guesses_that_know_nothing_seldom_beat_the_constant(make_corpus, classes):
+    """Exactly balanced classes: whichever is frequent in train is rare in test.
+
+    A guess is random, so its interval excludes the constant's score in 2.5 % of the runs at most, as the constant is
+    the best of several on the same texts.
+    """
+    rng, beaten, runs = np.random.default_rng(0), 0, 300
+    secret = ("group", tuple(map(str, range(classes))), "attribute")
+    for _ in range(runs):
+        codes = rng.permutation(np.arange(300) % classes)
+        splits = {"train": codes[:210], "dev": codes[210:240], "test": codes[240:]}
+        corpus = make_corpus({split: {"group": part, "label": part * 0} for split, part in splits.items()}, [secret])
+        scores = {"group": one_hot(rng.integers(classes, size=60), classes)}
+        metrics = measured(corpus, scores, secrets=corpus.secrets)
+        beaten += metrics["empirical_privacy"].high < metrics["privacy_best_constant"].value - 1e-9
+    assert beaten <= stats.binom.isf(1e-4, runs, 0.025)

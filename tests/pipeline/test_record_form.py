@@ -28,7 +28,7 @@ RECORD = {
     "dataset": "texts", "victim": "lsa", "attack": "ridge", "seed": 0, "status": "ok", "reason": "", "key": "a" * 64,
     "code": {}, "secrets": ["gender"], "threat": "attributes", "attack_metric": "accuracy", "test_size": 9,
     "claim": claim_as_json(ReleaseClaim(1.0, 0.0, "vector", "Laplace", "1-norm 2", proved=1.0)),
-    "audited": {"unit": "vector", "delta": 0.0}, "details": "", "checks": {"test_copies": 0.0},
+    "audited": None, "details": "", "checks": {"test_copies": 0.0},
     "metrics": [METRIC], "sentences": [], "costs": [{"stage": "fit", "seconds": 1.0, "environment": ENVIRONMENT}],
 }  # fmt: skip
 
@@ -93,6 +93,9 @@ WRONG = [
     (("metrics", 0, "n"), -1, "record.metrics[0].n: -1 is not allowed"),
     (("metrics", 0, "n"), 2**70, "record.metrics[0].n"),
     (("metrics", 0, "colour"), "red", "record.metrics[0].colour: unknown name 'colour'"),
+    (("metrics",), [METRIC | {"value": 0.45}, METRIC], "metrics: attack_score is given twice"),
+    (("metrics", 0, "high"), 7.5, "metrics: attack_score is 0.5; allowed: from 0 to 1"),
+    (("metrics",), [METRIC | {"name": "empirical_privacy", "high": 1.5}], "empirical_privacy is 0.5; allowed: from 0"),
     (("metrics",), None, "record.metrics: None is not allowed"),
     (("metrics",), [[]], "record.metrics[0]: [] is not allowed"),
     (("sentences",), [{"text": "a text of the corpus"}], "record.sentences"),
@@ -145,3 +148,12 @@ def test_a_small_file_cannot_fill_the_memory(tmp_path, monkeypatch):
     (tmp_path / PUBLISHED).write_bytes(gzip.compress(b" " * (1 << 24)))
     with pytest.raises(RequestError, match=re.escape(f"{PUBLISHED}: more than 1 MiB uncompressed")):
         published_records(tmp_path)
+
+
+def test_of_a_foreign_board_an_altered_record_is_refused(published):
+    folder = published(RECORD)
+    text = gzip.decompress((folder / PUBLISHED).read_bytes()).decode()
+    (folder / PUBLISHED).write_bytes(gzip.compress(f"{text}\n{text.replace('0.6', '0.9')}".encode()))
+    assert len(published_records(folder)) == 1
+    with pytest.raises(RequestError, match="line 2: no record, or one that was altered"):
+        published_records(folder, is_foreign=True)

@@ -17,9 +17,9 @@ THREATS = [AttributesThreat, CanariesThreat, EntitiesThreat, MembershipThreat, R
 
 def test_names_revisions_and_needs_are_those_of_published_results():
     assert {threat.name: (threat.identity or threat.name, threat.revision, threat.needs) for threat in THREATS} == {
-        "attributes": ("secrets", 1, "documents"),
+        "attributes": ("secrets", 2, "documents"),
         "canaries": ("canaries", 2, "words"),
-        "entities": ("secrets", 1, "documents"),
+        "entities": ("secrets", 2, "documents"),
         "membership": ("membership", 1, "words"),
         "releases": ("releases", 1, "releases"),
         "texts": ("texts", 1, "documents"),
