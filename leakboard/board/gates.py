@@ -49,8 +49,8 @@ def _limit(side: Literal["at most", "at least"], text: str) -> Limit:
         bound = float(number)
     except ValueError:
         bound = math.nan
-    if math.isnan(bound):
-        raise RequestError(f"{option}: {number!r} is not a number")
+    if not math.isfinite(bound):
+        raise RequestError(f"{option}: {number!r} is not a finite number")
     return Limit(column, side, bound)
 
 

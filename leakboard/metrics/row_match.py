@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakboard.interfaces import Corpus, Floats, Integers
-from leakboard.metrics.measures import Metric
+from leakboard.metrics.measures import Metric, authors
 
 LEVEL = 0.01
 """Largest probability that vectors in random order pass, and that a right order is said to change."""
@@ -100,7 +100,12 @@ def row_match_metrics(corpus: Corpus, documents: Mapping[str, Floats]) -> list[M
     rows = corpus.texts("test").rows
     if rows is None:
         return metrics
-    changes = {name: _change(_deviations(fit), rows[chosen["test"]], rng) for name, fit in fits.items()}
+    units = authors(corpus, "test")
+    owners = np.arange(len(rows)) if units is None else units
+    changes = {
+        name: _change(*_by_unit(_deviations(fit), rows[chosen["test"]], owners[chosen["test"]]), rng)
+        for name, fit in fits.items()
+    }
     metrics += [Metric("row_change_p", change.p_value, name) for name, change in changes.items()]
     found = [change.rows for change in changes.values() if change.p_value < LEVEL / len(fits) and change.rows]
     warning = f"do the rows match? The vectors fit the rows of the table, but not {found[0]}" if found else ""
@@ -165,16 +170,30 @@ def _match_p(fit: Fit, rng: np.random.Generator) -> float:
     return _share_as_good(float(np.vdot(guessed, there)), shuffled)
 
 
+def _by_unit(fits: Array, rows: Integers, owners: Integers) -> tuple[Array, Integers]:
+    """Return the mean fit of each unit, scaled to deviation 1 for independent rows, and the unit's first row.
+
+    Rows of one author or document fit alike, and may lie side by side. So units are exchangeable, and rows are not.
+    """
+    _, codes = np.unique(owners, return_inverse=True)
+    sizes = np.bincount(codes)
+    first = np.full(len(sizes), np.iinfo(np.int64).max)
+    np.minimum.at(first, codes, rows)
+    return np.bincount(codes, weights=fits) / np.sqrt(sizes), first
+
+
 def _change(fits: Array, rows: Integers, rng: np.random.Generator) -> Change:
     """Find where the mean fit changes most along the table, by the largest standardised difference of two means.
 
     Args:
-        fits: of the rows of test, float64 (n,).
-        rows: their numbers in the table, from 0.
+        fits: of the rows of test, or of units of rows, float64 (n,).
+        rows: their numbers in the table, from 0; of a unit, its first row's.
         rng: of the permutations.
     """
     order = np.argsort(rows, kind="stable")
     ordered, n = fits[order], len(fits)
+    if n < MIN_ROWS:
+        return Change(1.0, "")
     ends = np.arange(MIN_ROWS // 2, n - MIN_ROWS // 2 + 1)  # sizes of the first side
 
     def differences(values: Array) -> Array:

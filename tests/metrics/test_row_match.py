@@ -156,3 +156,25 @@ def test_equal_statistics_of_either_sign_count_as_equally_good(sign):
     observed = sign * 0.3
     shuffled = np.array([observed * (1 + 1e-14), observed * (1 - 1e-14), observed - 0.1, observed + 0.1])
     assert _share_as_good(observed, shuffled) == 4 / 5
+
+
+def test_authors_whose_rows_lie_side_by_side_are_no_change():
+    """Each author's rows fit alike. The share of 40 wrong warnings has a binomial law with probability 1 % at most."""
+    wrong = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        users = np.repeat(np.arange(100), 10)
+        gender = rng.integers(0, 2, 100)[users]
+        centres = rng.normal(size=(100, 8)) + 2 * np.outer(gender[::10], np.eye(8)[0])
+        vectors = (centres[users] + 0.05 * rng.normal(size=(1000, 8))).astype(np.float32)
+        is_test = np.isin(users, rng.permutation(100)[:40])
+        parts = {
+            split: Dataset.from_dict(
+                {"row": np.flatnonzero(chosen), "user": users[chosen].astype(str), "gender": gender[chosen]}
+            ).cast_column("gender", ClassLabel(2))
+            for split, chosen in (("train", ~is_test), ("test", is_test))
+        }
+        corpus = Corpus("made", (Secret("gender", ("0", "1"), "attribute"),), DatasetDict(parts))
+        metrics = row_match_metrics(corpus, {"train": vectors[~is_test], "test": vectors[is_test]})
+        wrong += any(metric.name == "rows_match_throughout" and metric.value == 0 for metric in metrics)
+    assert wrong <= scipy.stats.binom.isf(1e-4, 40, LEVEL)
