@@ -149,10 +149,8 @@ def _as_json(value: Any, place: str) -> Any:
     if isinstance(value, np.ndarray):
         if value.dtype.kind not in "OU" or not all(isinstance(entry, str) for entry in value.flat):
             raise TypeError(f"{place}: arrays of {value.dtype} cannot be saved")
-        return {
-            "array": value.tolist(),
-            "type": value.dtype.kind,
-        }  # NumPy's files give each text the longest one's size
+        # in NumPy's files each text has the size of the longest
+        return {"array": value.tolist(), "type": value.dtype.kind}
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else {"float": str(float(value))}
     if value is None or isinstance(value, bool | int | str):

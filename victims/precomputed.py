@@ -58,8 +58,8 @@ class Precomputed(Victim):
             RequestError: the file is missing or malformed, lacks the id of a row or, joined by position, has another
                 number of rows than the dataset.
         """
-        self._refuse_secrets_as_dimensions(corpus)
         fitted, texts = self._read(), corpus.texts("train")
+        self._refuse_secrets_as_dimensions(corpus)
         vectors, rows = len(fitted.table), int(corpus.checks.get("source_rows", len(fitted.table)))
         if fitted.ids is not None and texts.ids is not None:
             rows -= int(corpus.checks.get("dropped_rows", 0))

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leakboard.data.classes import check_names, is_measurement, spelt_alike
+from leakboard.data.classes import about_spelling, check_names, is_measurement
 from leakboard.data.readers.tabular import clean_category, clean_id, clean_text
 from leakboard.data.readers.vectors import require_digits
 from leakboard.errors import RequestError, one_line
@@ -62,8 +62,13 @@ def gather(
         RequestError: lengths or indexes differ, a number or a class is missing, or a secret cannot be guessed.
     """
     matrices = [_matrix(name, given) for name, given in vectors.items()]
-    arguments = {"label": ("labels", labels), "text": ("texts", texts), "user": ("users", users), "id": ("ids", ids)}
-    arguments["document"] = ("documents", documents)
+    arguments = {
+        "label": ("labels", labels),
+        "text": ("texts", texts),
+        "user": ("users", users),
+        "id": ("ids", ids),
+        "document": ("documents", documents),
+    }
     given = {role: _column(name, value) for role, (name, value) in arguments.items() if value is not None}
     named = _secrets(secrets)
     rows = [*matrices, *named.values(), *given.values()]
@@ -233,8 +238,8 @@ def _secret(column: Column, names: pd.Index | None) -> list[str]:
     classes = sorted(set(values))
     if len(classes) == 1:
         raise RequestError(f"{column.name}: it has one value only, {classes[0]!r}: nothing can be guessed")
-    if alike := spelt_alike(classes):
-        raise RequestError(f"{column.name}: {alike}")
+    if complaint := about_spelling(classes):
+        raise RequestError(f"{column.name}: {complaint}")
     if is_measurement(classes):
         raise RequestError(
             f"{column.name}: {len(classes)} values, most of them numbers; make classes of them first, as "

@@ -16,11 +16,11 @@ import numpy as np
 from packaging.version import Version
 
 from leakboard.board.run_files import write_files
-from leakboard.board.submissions import forget_verified, is_submission, record_verified, require_revisions
+from leakboard.board.submissions import forget_verified, is_submission, record_verified, require_revisions, row_of
 from leakboard.errors import RequestError
 from leakboard.execution.local import Local, usable_cores
 from leakboard.metrics.entries import METRICS
-from leakboard.metrics.measures import Metric
+from leakboard.metrics.measures import Metric, overlap
 from leakboard.pipeline import runner
 from leakboard.pipeline.records import PUBLISHED as RECORDS
 from leakboard.pipeline.records import Record, pack, published_records
@@ -59,7 +59,7 @@ def publish(run: Run) -> list[Path]:
     keys = {record.key for record in records}
     published = [job for job in (*run.jobs, *run.others) if job.key in keys]
     require_revisions(run.suite, published)
-    if lost := _published_rows(run) - {(r.dataset, r.victim, r.attack) for r in records if r.status != "failed"}:
+    if lost := _published_rows(run) - {row_of(record) for record in records if record.status != "failed"}:
         raise RequestError(
             f"{run.suite.name}: {len(lost)} published rows that the suite asks for have no result of the present code "
             f"and data, as {' / '.join(min(lost))}; run them too"
@@ -77,7 +77,7 @@ def publish(run: Run) -> list[Path]:
 def _published_rows(run: Run) -> set[tuple[str, str, str]]:
     """Return the rows of the published leaderboard that the suite still asks for."""
     wanted = {_labels(job) for job in (*run.jobs, *run.others)}
-    return {(r.dataset, r.victim, r.attack) for r in published_records(run.suite.home)} & wanted
+    return {row_of(record) for record in published_records(run.suite.home)} & wanted
 
 
 def verify(run: Run, display: runner.Display, count: int, tolerance: float, seed: int | None = None) -> bool:
@@ -123,24 +123,23 @@ def verify(run: Run, display: runner.Display, count: int, tolerance: float, seed
 
 
 def _require_asked_for(run: Run) -> None:
-    """Refuse records that the submission's suite does not ask for, and rows of which cells are missing.
+    """Refuse a submission with other records than its suite asks for, or with incomplete rows.
 
-    The first could claim anything, and the second could be the seeds with the best numbers.
+    Other records could claim anything. The seeds of an incomplete row could be those with the best numbers.
 
     Raises:
         RequestError: there are some; the message has the labels of the first.
     """
     records = published_records(run.suite.home, is_foreign=True)
     asked, sent = {job.key for job in run.jobs}, {record.key for record in records}
-    rows = {(record.dataset, record.victim, record.attack) for record in records}
+    rows = {row_of(record) for record in records}
     if missing := [job.cell.label for job in run.jobs if _labels(job) in rows and job.key not in sent]:
         raise RequestError(
             f"{run.suite.home / RECORDS}: {len(missing)} cells of rows that it has are missing, as {missing[0]}; "
             "allowed: whole rows, with all seeds"
         )
-    others = [record for record in records if record.key not in asked]
-    if others:
-        labels = " / ".join((others[0].dataset, others[0].victim, others[0].attack, f"seed {others[0].seed}"))
+    if others := [record for record in records if record.key not in asked]:
+        labels = " / ".join((*row_of(others[0]), f"seed {others[0].seed}"))
         raise RequestError(
             f"{run.suite.home / RECORDS}: {len(others)} records are of no cell that {run.suite.path} asks for with the "
             f"present code and data, as {labels}"
@@ -162,18 +161,12 @@ def _agree_with_other_draws(run: Run, display: runner.Display) -> bool:
         before, after = records[job.key], salted.record(job)
         for name in ("attack_score", "task_accuracy"):
             one, two = (record.value(name) if record else None for record in (before, after))
-            if one and (not two or not _overlap(one, two)):
+            if one and (not two or overlap(one, two) is False):
                 display.print(f"DIFFERS with other draws: {job.cell.label}: {name} {_shown(two)}, not {_shown(one)}")
                 agree = False
     if agree:
         display.print("with other draws of noise and order, all scores stay within their intervals")
     return agree
-
-
-def _overlap(one: Metric, two: Metric) -> bool:
-    """Return whether the intervals of two metrics overlap; True where one has none."""
-    ends = (one.low, one.high, two.low, two.high)
-    return None in ends or (one.low <= two.high and two.low <= one.high)  # type: ignore[operator]
 
 
 def _shown(metric: Metric | None) -> str:

@@ -177,7 +177,7 @@ def all_records(home: Path) -> list[Record]:
     Raises:
         RequestError: a submission's records have a wrong form.
     """
-    return [record for _, records in _by_source(home) for record in records]
+    return [record for _, records in _by_provenance(home) for record in records]
 
 
 def provenance(home: Path) -> dict[RowKey, Provenance]:
@@ -186,46 +186,40 @@ def provenance(home: Path) -> dict[RowKey, Provenance]:
     A row of the leaderboard's own records is verified: the project computed it. Any other row is self-reported until
     all of its cells were computed again and agree.
     """
-    rows: dict[RowKey, Provenance] = {}
-    for folder, records in _by_source(home):
-        verified = _verified(folder) if is_submission(folder) else {record.key for record in records}
-        for record in records:
-            reported = record.key not in verified or rows.get(_row(record)) == "self-reported"
-            rows[_row(record)] = "self-reported" if reported else "verified"
-    return rows
+    return {row_of(record): mark for mark, records in _by_provenance(home) for record in records}
 
 
-def _by_source(home: Path) -> list[tuple[Path, list[Record]]]:
-    """Return the records of a leaderboard, then of each submission, verified ones first, without rows that came before.
+def _by_provenance(home: Path) -> list[tuple[Provenance, list[Record]]]:
+    """Return the records of a leaderboard, then verified rows of submissions, then those that are only reported.
 
-    Of the leaderboard's own victims, and of other submissions' rows, only verified records count: an attack that is
-    only reported would change what the pages say of a victim.
+    A row has one source: the first. A reported row of a victim of the leaderboard is left out, since an attack that is
+    only reported would change what the pages say of the victim.
 
     Raises:
         RequestError: a submission's records have a wrong form, failed, or contradict the leaderboard's on a dataset.
     """
     own = [] if is_submission(home) else published_records(home)
-    sources, taken, cells = [(home, own)], {_row(record) for record in own}, {record.key for record in own}
-    victims = {(record.dataset, record.victim) for record in own}
-    known = _baselines(own)
-    folders = [home] if is_submission(home) else submissions(home)
-    for wants_verified, folder in itertools.product((True, False), folders):
-        verified = _verified(folder)
-        published = published_records(folder, is_foreign=True)
-        _refuse_contradictions(folder, published, known)
-        rows = {_row(record) for record in published}
-        whole = rows - {_row(record) for record in published if record.key not in verified}
-        records = [
+    sources: list[tuple[Provenance, list[Record]]] = [("verified", own)]
+    taken, cells = {row_of(record) for record in own}, {record.key for record in own}
+    victims, known = {(record.dataset, record.victim) for record in own}, _baselines(own)
+    sent = []
+    for folder in [home] if is_submission(home) else submissions(home):
+        records, verified = published_records(folder, is_foreign=True), _verified(folder)
+        _refuse_contradictions(folder, records, known)
+        sent.append((records, {row_of(record) for record in records if record.key not in verified}))
+    marks: tuple[Provenance, ...] = ("verified", "self-reported")
+    for mark, (records, reported) in itertools.product(marks, sent):
+        added = [
             record
-            for record in published
-            if (_row(record) in whole) is wants_verified
-            and (wants_verified or (record.dataset, record.victim) not in victims)
-            and _row(record) not in taken
+            for record in records
+            if (row_of(record) in reported) == (mark == "self-reported")
+            and (mark == "verified" or (record.dataset, record.victim) not in victims)
+            and row_of(record) not in taken
             and record.key not in cells
         ]
-        sources.append((folder, records))
-        taken |= {_row(record) for record in records}
-        cells |= {record.key for record in records}
+        sources.append((mark, added))
+        taken |= {row_of(record) for record in added}
+        cells |= {record.key for record in added}
     return sources
 
 
@@ -246,8 +240,9 @@ def _refuse_contradictions(folder: Path, records: Sequence[Record], known: Mappi
                 f"{folder / PUBLISHED}: {subject[-2]} of {subject[0]} is {value:g}, but {known[subject]:g} on the board"
             )
     if failed := [record for record in records if record.status == "failed"]:
-        raise RequestError(f"{folder / PUBLISHED}: {len(failed)} cells failed, as {' / '.join(_row(failed[0]))}")
+        raise RequestError(f"{folder / PUBLISHED}: {len(failed)} cells failed, as {' / '.join(row_of(failed[0]))}")
 
 
-def _row(record: Record) -> RowKey:
+def row_of(record: Record) -> RowKey:
+    """Return the labels of a record's dataset, victim and attack."""
     return record.dataset, record.victim, record.attack

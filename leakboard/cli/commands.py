@@ -36,6 +36,9 @@ Limits = Annotated[Optional[list[str]], typer.Option(help="A limit of every row,
 Device = Annotated[Optional[str], typer.Option(help="auto, cpu or cuda; the suite's if left out.")]  # noqa: UP045
 SuiteName = Annotated[str, typer.Argument(help="A name under leaderboards/, or a YAML file.")]
 
+INTERRUPTIONS = [number for number in signal.Signals if number.name in ("SIGINT", "SIGTERM", "SIGHUP")]
+"""Signals that end a command and keep what is finished; Windows lacks the last."""
+
 
 def main() -> None:
     """Run the command line; a wrong request is one line on standard error and exit status 2.
@@ -43,9 +46,8 @@ def main() -> None:
     SIGTERM and SIGHUP end it as Ctrl-C does. A second signal ends it at once. A terminal that lacks a letter shows
     another one.
     """
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        if hasattr(signal, name):  # Windows lacks one
-            signal.signal(getattr(signal, name), _interrupt)
+    for number in INTERRUPTIONS:
+        signal.signal(number, _interrupt)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -60,9 +62,8 @@ def main() -> None:
 
 
 def _interrupt(number: int, frame: object) -> None:
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), lambda *_: os._exit(130))
+    for other in INTERRUPTIONS:
+        signal.signal(other, lambda *_: os._exit(130))
     raise KeyboardInterrupt
 
 
@@ -142,11 +143,12 @@ def run(
     output.print_comparison(console, opened)
     output.print_paths(console, paths)
     output.print_counts(console, opened)
-    rows = leaderboard(records) if limits else []
-    broken = broken_limits([opened.suite.names.row(row) for row in rows], limits)
-    for (dataset, victim), warning in (join_warnings(records, rows) if limits else {}).items():
-        name = opened.suite.names.name
-        broken.append(f"{name('dataset', dataset)} / {name('victim', victim)}: {warning}")
+    broken: list[str] = []
+    if limits:
+        rows, names = leaderboard(records), opened.suite.names
+        broken = broken_limits([names.row(row) for row in rows], limits)
+        for (dataset, victim), warning in join_warnings(records, rows).items():
+            broken.append(f"{names.name('dataset', dataset)} / {names.name('victim', victim)}: {warning}")
     for line in broken:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     if opened.unfinished:

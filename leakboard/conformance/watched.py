@@ -47,7 +47,7 @@ class VictimSides:
             if not listing.problem:
                 self.makers[listing.origin] = functools.partial(example, registry, "victims", listing.name, folder)
         self.victim = functools.cache(lambda name: self.makers[name]())
-        self.side = functools.cache(lambda name, salt="": make_side(self.victim(name), salt))
+        self.side = functools.cache(lambda name, salt: make_side(self.victim(name), salt))
 
     def __call__(self, attack: Attack, salt: str = "") -> VictimSide:
         """Return the side of the first victim that the attack applies to, with salted streams.

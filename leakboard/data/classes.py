@@ -109,8 +109,8 @@ def check_secret(values: Sequence[str], column: str, source: str) -> None:
     """
     if len(values) == 1:
         raise RequestError(f"{source}: the secret {column!r} has one value only, {values[0]!r}: nothing can be guessed")
-    if alike := spelt_alike(values):
-        raise RequestError(f"{source}: the secret {column!r}: {alike}")
+    if complaint := about_spelling(values):
+        raise RequestError(f"{source}: the secret {column!r}: {complaint}")
     if is_measurement(values):
         raise RequestError(
             f"{source}: the secret {column!r} has {len(values)} values, most of them numbers (from {values[0]} to "
@@ -119,8 +119,8 @@ def check_secret(values: Sequence[str], column: str, source: str) -> None:
         )
 
 
-def spelt_alike(values: Sequence[str]) -> str:
-    """Return a complaint about two classes that differ in case, or in the encoding of a letter, only; else nothing."""
+def about_spelling(values: Sequence[str]) -> str:
+    """Return a complaint about two classes that differ only in case, or in the encoding of a letter; else nothing."""
     first: dict[str, str] = {}
     for value in values:
         plain = unicodedata.normalize("NFKC", value).casefold()

@@ -86,9 +86,8 @@ def build_corpus(
     from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 
     classes = {secret.name: secret.values for secret in secrets} | ({"label": tuple(labels)} if labels else {})
-    types: dict[str, Any] = {column: Value("string") for column in ("text", "id", "user", "document")} | {
-        "row": Value("int64")
-    }
+    types: dict[str, Any] = {column: Value("string") for column in ("text", "id", "user", "document")}
+    types["row"] = Value("int64")
     types |= {column: Value("float64") for column in numeric_targets}
     types |= {column: ClassLabel(names=list(values)) for column, values in classes.items()}
     parts = {}

@@ -42,6 +42,13 @@ class Metric:
     """Why there is no value or no interval, or why not to rely on it; empty when all is well."""
 
 
+def overlap(one: Metric, two: Metric) -> bool | None:
+    """Return whether the intervals of two metrics overlap; None where one has no interval."""
+    if one.low is None or one.high is None or two.low is None or two.high is None:
+        return None
+    return one.low <= two.high and two.low <= one.high
+
+
 @dataclass(frozen=True)
 class Ratio:
     """A score as one numerator and one denominator a text, float64 (n,)."""

@@ -6,7 +6,7 @@ ask whether a row's vector fits the row better than other rows' vectors do:
 - ``classes``: a ridge regression guesses label and secrets from a vector.
 - ``words``: a ridge regression guesses the vector from the words of the text.
 
-Both learn from rows of train. The fit of a row of test is the product of what was guessed and what is there, in
+Both learn from rows of train. The fit of a row of test is the product of its guess and its truth. It is measured in
 standard deviations over all vectors of test. Each test asks two questions, and answers them by permutations:
 
 - Is the mean fit larger than for vectors in random order? If no test finds that, ``rows_match`` is 0. For vectors in
@@ -47,10 +47,10 @@ NOT_REJECTED: Mapping[str, str] = {
 
 
 class Fit(NamedTuple):
-    """What was guessed of each row of test and what is there, float64 (n, k) each: row i belongs to row i."""
+    """The guess about each row of test, and the truth, float64 (n, k) each."""
 
     guessed: Array
-    there: Array
+    truth: Array
 
 
 class Change(NamedTuple):
@@ -81,10 +81,11 @@ def row_match_metrics(corpus: Corpus, documents: Mapping[str, Floats]) -> list[M
         vectors = {split: _standardised(part, known) for split, part in vectors.items()}
         if columns := [*(["label"] if corpus.has_labels else []), *(secret.name for secret in corpus.secrets)]:
             codes = {split: [corpus.column(split, name)[rows] for name in columns] for split, rows in chosen.items()}
-            fits["classes"] = _classes(vectors, codes)
+            fits["classes"] = _scaled(_classes(vectors, codes))
         if corpus.has_texts:
             texts = {split: corpus.texts(split) for split in chosen}
-            fits["words"] = _words(vectors, {s: [texts[s][row] for row in rows] for s, rows in chosen.items()})
+            chosen_texts = {split: [texts[split][row] for row in rows] for split, rows in chosen.items()}
+            fits["words"] = _scaled(_words(vectors, chosen_texts))
     if not fits:
         return [Metric("rows_match", None, status="not checked: too few labels, secrets or texts to compare with")]
     p_values = {name: _match_p(fit, rng) for name, fit in fits.items()}
@@ -146,18 +147,17 @@ def _standardised(part: Array, known: Array) -> Array:
 
 
 def _deviations(fit: Fit) -> Array:
-    """Return the fit of each row, float64 (n,): over all vectors of test it has mean 0 and deviation 1."""
-    guessed, there = _scaled(fit)
-    return np.asarray(np.einsum("ij,ij->i", guessed, there))
+    """Return the fit of each row, float64 (n,), of a scaled fit."""
+    return np.asarray(np.einsum("ij,ij->i", fit.guessed, fit.truth))
 
 
 def _scaled(fit: Fit) -> Fit:
     """Return a fit whose products, of one row with all others, have mean 0 and deviation 1."""
-    there = fit.there - fit.there.mean(0)
-    covariance = there.T @ there / len(there)
+    truth = fit.truth - fit.truth.mean(0)
+    covariance = truth.T @ truth / len(truth)
     variance = np.einsum("ij,ij->i", fit.guessed @ covariance, fit.guessed)
     scale = np.sqrt(np.maximum(variance, 0))[:, None]
-    return Fit(np.divide(fit.guessed, scale, out=np.zeros_like(fit.guessed), where=scale > 0), there)
+    return Fit(np.divide(fit.guessed, scale, out=np.zeros_like(fit.guessed), where=scale > 0), truth)
 
 
 def _match_p(fit: Fit, rng: np.random.Generator) -> float:
@@ -165,15 +165,15 @@ def _match_p(fit: Fit, rng: np.random.Generator) -> float:
 
     The permutation test is valid for any guesses, if the vectors of test are exchangeable.
     """
-    guessed, there = _scaled(fit)
-    shuffled = np.array([np.vdot(guessed, there[rng.permutation(len(there))]) for _ in range(DRAWS)])
-    return _share_as_good(float(np.vdot(guessed, there)), shuffled)
+    guessed, truth = fit
+    shuffled = np.array([np.vdot(guessed, truth[rng.permutation(len(truth))]) for _ in range(DRAWS)])
+    return _share_as_good(float(np.vdot(guessed, truth)), shuffled)
 
 
 def _by_unit(fits: Array, rows: Integers, owners: Integers) -> tuple[Array, Integers]:
     """Return the mean fit of each unit, scaled to deviation 1 for independent rows, and the unit's first row.
 
-    Rows of one author or document fit alike, and may lie side by side. So units are exchangeable, and rows are not.
+    Rows of one author or document fit equally well, and may be neighbours in the table. So the test permutes units.
     """
     _, codes = np.unique(owners, return_inverse=True)
     sizes = np.bincount(codes)

@@ -36,12 +36,10 @@ def read_yaml(path: Path) -> Any:
     reader.Composer, reader.Constructor = _Composer, _Constructor
     for first in "-+.":
         reader.resolver.versioned_resolver[first].append((_FLOAT, _POINT_FIRST))
+    if path.is_file() and (size := path.stat().st_size) > MAX_BYTES:
+        raise RequestError(f"{path}: {size:,} bytes; allowed: {MAX_BYTES:,}")
     try:
-        if (size := path.stat().st_size) > MAX_BYTES:
-            raise RequestError(f"{path}: {size:,} bytes; allowed: {MAX_BYTES:,}")
         return reader.load(path.read_text("utf-8"))
-    except RequestError:
-        raise
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise RequestError(

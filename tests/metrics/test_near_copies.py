@@ -1,4 +1,4 @@
-"""Near copies of vectors in train are counted, and vectors that are merely alike are not."""
+"""Test that near copies of train's vectors are counted, and vectors of one topic are not."""
 
 import numpy as np
 import pytest

@@ -109,7 +109,7 @@ def test_a_corpus_without_labels_secrets_and_texts_is_not_checked(reviews, embed
 
 
 class TestPartOfTheTable:
-    """Rows 0 to 2,999, of which every fifth is in test; the first number of a vector tells the gender."""
+    """Of 3,000 rows every fifth is in test. The first number of a vector shows the gender."""
 
     ROWS: ClassVar = {"train": np.array([row for row in range(3000) if row % 5]), "test": np.arange(0, 3000, 5)}
 

@@ -133,11 +133,14 @@ def column_names(path: Source) -> Sequence[str]:
 
 
 def dimension_names(path: Source, column: str | None, id: str | None) -> list[str]:
-    """Return the names of the columns that are read as vectors; none of arrays, and of files that cannot be read."""
+    """Return the names of the columns that `read_vectors` reads as vectors; none of arrays, which have no columns.
+
+    The file is one that `read_vectors` has read.
+    """
     if isinstance(path, InMemory) or (isinstance(path, Path) and path.suffix.lower() in (".npy", ".npz")):
         return []
     if isinstance(path, Path) and READERS.get(path.suffix.lower()) is _read_arrow:
-        kinds = _arrow_kinds(path)
+        kinds = _arrow_kinds(flat_types(read_batches(path, None)[0]))
     else:
         kinds = _kinds(path)
     return find_columns(path, kinds, column, id)[0]
@@ -259,8 +262,7 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-def _arrow_kinds(path: Path) -> dict[str, Kind]:
-    types = flat_types(read_batches(path, None)[0])
+def _arrow_kinds(types: Mapping[str, Any]) -> dict[str, Kind]:
     return {name: _arrow_kind(arrow_type) for name, arrow_type in types.items()}
 
 
@@ -268,7 +270,8 @@ def _read_arrow(path: Path, column: str | None, id: str | None) -> Result:
     import pyarrow
 
     try:
-        types, kinds = flat_types(read_batches(path, None)[0]), _arrow_kinds(path)
+        types = flat_types(read_batches(path, None)[0])
+        kinds = _arrow_kinds(types)
         columns, id = find_columns(path, kinds, column, id)
         _, batches = read_batches(path, [*columns, *([id] if id else [])])
         table = pyarrow.Table.from_batches(list(_within_memory(path, batches)))

@@ -198,7 +198,7 @@ def test_dropped_rows_are_counted_and_leave_gaps_in_the_numbers(tmp_path):
 
 
 def unpaired(delimiter, rows):
-    """Return rows of which the first and the last have a field that begins, or ends, with a quote."""
+    """Return rows: a field of the first begins with a quote, and a field of the last ends with one."""
     lines = [f"{row}{delimiter}text {row}" for row in range(rows)]
     lines[0], lines[-1] = f'0{delimiter}"text', lines[-1] + '"'
     return "\n".join([f"id{delimiter}text", *lines, ""])
