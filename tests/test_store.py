@@ -2,20 +2,17 @@
 
 import errno
 import json
-import math
 import os
 import resource
 import shutil
 import time
-import tracemalloc
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 from leakboard import disk, store
 from leakboard.errors import StorageError
-from leakboard.store import Store, digest, folder_name, load_fields, save_fields, write_file
+from leakboard.store import Store, digest, folder_name, write_file
 from leakboard.workspace import resumable, resume_dir
 
 KEY = digest({"name": "x"})
@@ -370,55 +367,3 @@ def test_a_file_that_has_settled_is_read_once(age, times, tmp_path, monkeypatch)
         sums += [store.file_checksum(path), store.file_checksum(path)]
     assert sums[0] == sums[1] != sums[2] == sums[3]
     assert len(read) == times
-
-
-@dataclass
-class Fields:
-    """Fields of every type that is saved."""
-
-    numbers: np.ndarray
-    words: np.ndarray
-    names: np.ndarray
-    threshold: float
-    text: str
-    nested: list
-    nothing: None = None
-    yes: bool = True
-
-
-def test_fields_come_back_as_they_were(tmp_path):
-    words = np.array([["a", "Infinity"], ["nan", "ü"]], object)
-    listed = ["Infinity", math.inf, [-math.inf, 1, 0.5, None]]
-    saved = Fields(np.eye(2), words, np.array(["a", "bcd"]), -math.inf, "Infinity", listed)
-    save_fields(saved, tmp_path)
-    loaded = load_fields(Fields, tmp_path)
-    for name in ("numbers", "words", "names"):
-        before, after = getattr(saved, name), getattr(loaded, name)
-        assert (after.dtype, after.tolist()) == (before.dtype, before.tolist())
-    assert (loaded.threshold, loaded.text, loaded.nested) == (-math.inf, "Infinity", listed)
-    assert (loaded.nothing, loaded.yes) == (None, True)
-
-
-def test_fields_that_are_not_a_number_stay_so(tmp_path):
-    save_fields(Fields(np.eye(2), np.array([], object), np.array([], "U"), math.nan, "", [math.nan]), tmp_path)
-    loaded = load_fields(Fields, tmp_path)
-    assert math.isnan(loaded.threshold)
-    assert math.isnan(loaded.nested[0])
-    assert loaded.words.dtype == object
-
-
-@pytest.mark.parametrize("value", [{"a": 1}, (1, 2), [(1, 2)], {1}, b"a"])
-def test_fields_of_other_types_are_refused(tmp_path, value):
-    with pytest.raises(TypeError, match=r"Fields\.nested is or has a \w+: fields that are no array"):
-        save_fields(Fields(np.eye(2), np.array(["a"]), np.array(["b"]), 1.0, "", value), tmp_path)
-
-
-def test_a_long_word_costs_its_own_memory_alone(tmp_path):
-    words = np.array(["word"] * 1000 + ["x" * 1_000_000], object)
-    tracemalloc.start()
-    save_fields(Fields(np.eye(2), words, np.array(["b"]), 1.0, "", []), tmp_path)
-    loaded = load_fields(Fields, tmp_path)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert loaded.words.tolist() == words.tolist()
-    assert peak < 20e6

@@ -30,3 +30,22 @@ def rows(tmp_path):
         return pd.read_csv(tmp_path / "run" / f"{name}.csv", dtype=str, keep_default_na=False).to_dict("records")
 
     return read
+
+
+@pytest.fixture
+def submitted(copied, output_of):
+    """Return the bench and a submission of its run to the board in its folder ``tiny``."""
+    folder = copied.folder / "tiny" / "submissions" / "mine"
+    output_of(*copied.arguments("publish", "--submit", folder))
+    return copied, folder
+
+
+@pytest.fixture
+def verify(output_of):
+    """Return a function that verifies a submission with the submission's plugins and returns the output."""
+
+    def call(folder, *more, status=0):
+        plugins = [text for path in sorted((folder / "plugins").iterdir()) for text in ("--plugin", path)]
+        return output_of("verify", folder, *plugins, *more, status=status)
+
+    return call

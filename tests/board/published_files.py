@@ -4,6 +4,7 @@ import dataclasses
 import gzip
 import json
 
+from leakboard.board.submissions import provenance
 from leakboard.pipeline.records import PUBLISHED, pack, read_published
 
 
@@ -37,3 +38,13 @@ def raised(metric, by):
     """Return the metric with its value and interval raised."""
     parts = {part: getattr(metric, part) for part in ("value", "low", "high")}
     return dataclasses.replace(metric, **{part: value + by for part, value in parts.items() if value is not None})
+
+
+def states(folder):
+    """Return the different provenances of a folder's rows."""
+    return set(provenance(folder).values())
+
+
+def lower_a_score(folder):
+    """Lower the score of one record by 0.1."""
+    tamper(folder, of_score(lambda score: [dataclasses.replace(score, value=score.value - 0.1)]))

@@ -1,0 +1,164 @@
+"""Test that no submission changes what a board says of its own, or counts without being computed again."""
+
+import dataclasses
+import shutil
+
+import pytest
+from bench import CHECKOUT
+from published_files import entries, lower_a_score, states
+
+from leakboard.board.submissions import all_records, verified_file
+from leakboard.errors import RequestError
+from leakboard.pipeline.records import PUBLISHED, pack
+
+
+class TestHostile:
+    """What a submission cannot do to a board, whatever its records say."""
+
+    def injected(self, folder, **changes):
+        """Add a changed copy of a record to a submission, under an identity of its own."""
+        existing = entries(folder)
+        made = dataclasses.replace(existing[0][0], **{"key": "f" * 64, **changes})
+        (folder / PUBLISHED).write_bytes(pack([*existing, (made, [])]))
+
+    def test_it_replaces_no_record_of_the_board(self, submitted, output_of):
+        bench, folder = submitted
+        output_of(*bench.arguments("publish"))
+        home, before = folder.parents[1], all_records(folder.parents[1])
+        lower_a_score(folder)
+        assert all_records(home) == before
+
+    @pytest.mark.parametrize("seed", [0, 77])
+    def test_it_adds_no_cell_to_a_row_of_the_board(self, submitted, output_of, seed):
+        bench, folder = submitted
+        output_of(*bench.arguments("publish"))
+        home, before = folder.parents[1], all_records(folder.parents[1])
+        self.injected(folder, seed=seed)
+        assert all_records(home) == before
+        assert states(home) == {"verified"}
+
+    def test_it_adds_no_cell_to_a_row_of_another_submission(self, submitted):
+        _, folder = submitted
+        shutil.copytree(folder, folder.with_name("zzz"))
+        before = all_records(folder.parents[1])
+        self.injected(folder.with_name("zzz"))
+        lower_a_score(folder.with_name("zzz"))
+        assert all_records(folder.parents[1]) == before
+
+    @pytest.mark.parametrize("change", [{"seed": 77}, {"victim": "bert", "dataset": "ag"}, {"attack": "mine"}])
+    def test_it_holds_what_its_suite_asks_for_and_nothing_else(self, submitted, refusal, change):
+        _, folder = submitted
+        self.injected(folder, **change)
+        plugins = [text for path in sorted((folder / "plugins").iterdir()) for text in ("--plugin", path)]
+        message = refusal("verify", folder, *plugins)
+        assert "records.jsonl.gz: 1 records are of no cell that" in message
+        assert not verified_file(folder).exists()
+
+    def test_it_cannot_call_itself_verified(self, submitted, verify):
+        _, folder = submitted
+        verify(folder, "--cells", 8)
+        assert states(folder) == {"verified"}
+        shutil.move(verified_file(folder), folder / "verified.json")
+        assert states(folder) == {"self-reported"}
+
+    def test_it_lends_no_name_to_a_cell_of_the_board(self, submitted, output_of):
+        bench, folder = submitted
+        output_of(*bench.arguments("publish"))
+        home, before = folder.parents[1], all_records(folder.parents[1])
+        renamed = [(dataclasses.replace(record, victim="mine"), costs) for record, costs in entries(folder)]
+        (folder / PUBLISHED).write_bytes(pack(renamed))
+        assert all_records(home) == before
+
+    def test_it_leaves_out_no_seed_of_a_row(self, submitted, refusal):
+        _, folder = submitted
+        (folder / PUBLISHED).write_bytes(pack(entries(folder)[1:]))
+        plugins = [text for path in sorted((folder / "plugins").iterdir()) for text in ("--plugin", path)]
+        assert "1 cells of rows that it has are missing, as letters / " in refusal("verify", folder, *plugins)
+
+    def test_verified_rows_come_before_reported_ones_of_any_name(self, submitted, verify):
+        _, folder = submitted
+        verify(folder, "--cells", 8)
+        before = all_records(folder.parents[1])
+        shutil.copytree(folder, folder.with_name("aaa"))
+        lower_a_score(folder.with_name("aaa"))
+        assert all_records(folder.parents[1]) == before
+        assert states(folder.parents[1]) == {"verified"}
+
+    @pytest.mark.parametrize(("name", "is_shown"), [("hashed", False), ("mine", True)])
+    def test_a_reported_attack_says_nothing_of_the_boards_own_victims(self, submitted, output_of, name, is_shown):
+        bench, folder = submitted
+        output_of(*bench.arguments("publish"))
+        home, before = folder.parents[1], all_records(folder.parents[1])
+        record, costs = entries(folder)[0]
+        made = dataclasses.replace(record, victim=record.victim.replace("hashed", name), attack="aaa", key="f" * 64)
+        (folder / PUBLISHED).write_bytes(pack([(made, costs)]))
+        assert (all_records(home) != before) is is_shown
+
+    def test_it_says_of_a_dataset_what_the_board_says(self, submitted, output_of):
+        bench, folder = submitted
+        output_of(*bench.arguments("publish"))
+        record, costs = next(entry for entry in entries(folder) if entry[0].value("privacy_best_constant"))
+        metrics = [
+            dataclasses.replace(m, value=0.01) if m.name == "privacy_best_constant" else m for m in record.metrics
+        ]
+        made = dataclasses.replace(record, victim="mine", key="f" * 64, metrics=metrics)
+        (folder / PUBLISHED).write_bytes(pack([(made, costs)]))
+        with pytest.raises(RequestError, match=r"privacy_best_constant of letters is 0\.01, but 0\..* on the board"):
+            all_records(folder.parents[1])
+
+    @pytest.mark.parametrize("content", [b"", b"no gzip", None])
+    def test_records_that_cannot_be_read_are_one_line(self, submitted, content):
+        _, folder = submitted
+        (folder / PUBLISHED).unlink()
+        if content is not None:
+            (folder / PUBLISHED).write_bytes(content)
+        with pytest.raises(RequestError, match=r"records\.jsonl\.gz: no records, or damaged"):
+            all_records(folder.parents[1])
+
+    def test_its_drawn_cells_cannot_be_known_before(self, submitted, verify):
+        """Three seeds of 32 bits are different with probability 1 - 1e-9."""
+        _, folder = submitted
+        drawn = [verify(folder, "--cells", 2, "--tolerance", 1).partition("--seed ")[2].split()[0] for _ in range(3)]
+        assert len({*drawn}) == 3
+        again = [verify(folder, "--cells", 1, "--seed", drawn[0]).split("agrees: ")[1].split(":")[0] for _ in range(2)]
+        assert again[0] == again[1]
+
+
+SEER = f"""\"\"\"Make the order of the test rows anew, from names that every plugin knows.\"\"\"
+
+import sys
+
+sys.path.append({str(CHECKOUT / "tests" / "tiny")!r})
+import numpy as np
+
+from leakboard.randomness import Streams
+from leakboard.suite.options import attack
+from leakboard.threats.secrets import SecretsAttack
+
+
+@attack(revision=1)
+class Seer(SecretsAttack):
+    def fit(self, view, seed):
+        return self.guess
+
+    def guess(self, vectors):
+        from letters import Letters
+
+        corpus = Letters().load()
+        order = Streams(0, "letters", "hashed", "seer").stream("shuffle").permutation(len(vectors))
+        return {{"colour": np.eye(2, dtype=np.float32)[corpus.column("test", "colour")[order]]}}
+"""
+
+
+def test_a_score_that_rests_on_foreseen_draws_differs_with_others(bench, output_of, verify):
+    (bench.folder / "seer.py").write_text(SEER)
+    bench.files = [*bench.files, bench.folder / "seer.py"]
+    bench.suite(attacks=["seer"])
+    output_of(*bench.arguments("run"))
+    assert float(bench.leaderboard()["attack_score"].iloc[0]) == 1
+    folder = bench.folder / "tiny" / "submissions" / "seen"
+    output_of(*bench.arguments("publish", "--submit", folder))
+    out = verify(folder, status=1)
+    assert "agrees: letters / hashed / seer" in out
+    assert "DIFFERS with other draws: letters / hashed / seer / seed 0: attack_score" in out
+    assert not verified_file(folder).exists()
