@@ -31,9 +31,12 @@ from leakboard.suite.files import FileName
 from leakboard.suite.plan import Job
 from leakboard.suite.registry import Registry
 from leakboard.suite.suites import Suite
+from leakboard.threats.threat import threat_named
 
 OF_DATASETS = ("privacy_best_constant", "privacy_text_classifier", "privacy_bayes", "task_majority")
-"""Metrics that depend on the dataset alone."""
+"""Metrics that depend on the dataset and the seed alone, if documents carry the secret; within `ROUNDING`."""
+ROUNDING = 1e-3
+"""Machines of the same results differed by 5e-5: a draw of the split that another library rounds differently."""
 SUBMITTED, REQUIREMENTS = "submission.json", "requirements.txt"
 
 Provenance = Literal["verified", "self-reported"]
@@ -223,19 +226,25 @@ def _by_provenance(home: Path) -> list[tuple[Provenance, list[Record]]]:
     return sources
 
 
-def _baselines(records: Sequence[Record]) -> dict[tuple[str, ...], float]:
-    """Return what records say of their datasets, whatever the victim: scores of guesses without the vectors."""
+def _baselines(records: Iterable[Record]) -> dict[tuple[str | int, ...], float]:
+    """Return what records say of their datasets, whatever the victim: scores of guesses without the vectors.
+
+    The best constant guess of a word depends on the victim's vocabulary, so threats of words have no part in it.
+    """
     return {
-        (record.dataset, record.threat, *record.secrets, metric.name, metric.variable): metric.value
+        (record.dataset, record.seed, record.threat, *record.secrets, metric.name, metric.variable): metric.value
         for record in records
+        if threat_named(record.threat).beside_text_classifiers
         for metric in record.metrics
         if metric.name in OF_DATASETS and not metric.group and metric.value is not None
     }
 
 
-def _refuse_contradictions(folder: Path, records: Sequence[Record], known: Mapping[tuple[str, ...], float]) -> None:
+def _refuse_contradictions(
+    folder: Path, records: Sequence[Record], known: Mapping[tuple[str | int, ...], float]
+) -> None:
     for subject, value in _baselines(records).items():
-        if abs(known.get(subject, value) - value) > 1e-6:
+        if abs(known.get(subject, value) - value) > ROUNDING:
             raise RequestError(
                 f"{folder / PUBLISHED}: {subject[-2]} of {subject[0]} is {value:g}, but {known[subject]:g} on the board"
             )

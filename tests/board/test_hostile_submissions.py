@@ -94,15 +94,23 @@ class TestHostile:
         (folder / PUBLISHED).write_bytes(pack([(made, costs)]))
         assert (all_records(home) != before) is is_shown
 
-    def test_it_says_of_a_dataset_what_the_board_says(self, submitted, output_of):
+    @pytest.mark.parametrize(
+        ("other", "is_refused"),
+        [({}, True), ({"seed": 77}, False), ({"threat": "words"}, False)],
+        ids=["same seed", "other seed", "words depend on the victim"],
+    )
+    def test_it_says_of_a_dataset_what_the_board_says(self, submitted, output_of, other, is_refused):
         bench, folder = submitted
         output_of(*bench.arguments("publish"))
         record, costs = next(entry for entry in entries(folder) if entry[0].value("privacy_best_constant"))
         metrics = [
             dataclasses.replace(m, value=0.01) if m.name == "privacy_best_constant" else m for m in record.metrics
         ]
-        made = dataclasses.replace(record, victim="mine", key="f" * 64, metrics=metrics)
+        made = dataclasses.replace(record, victim="mine", key="f" * 64, metrics=metrics, **other)
         (folder / PUBLISHED).write_bytes(pack([(made, costs)]))
+        if not is_refused:
+            assert made in all_records(folder.parents[1])
+            return
         with pytest.raises(RequestError, match=r"privacy_best_constant of letters is 0\.01, but 0\..* on the board"):
             all_records(folder.parents[1])
 
