@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.machinery
 import importlib.metadata
 import importlib.util
 import re
@@ -246,13 +247,25 @@ def _examine_entry_point(point: importlib.metadata.EntryPoint, kind: str) -> Lis
     return Listing(kind, point.name, point.value, summary, problem, module, attribute)
 
 
+class _FreshLoader(importlib.machinery.SourceFileLoader):
+    """Compiles the source each time, and writes no ``__pycache__``.
+
+    Python takes bytecode for current if the source's size and second of change are the same: `revision=2` written
+    right after `revision=1` would not count.
+    """
+
+    def path_stats(self, path: str) -> Any:
+        """Raise OSError: without the source's time there is no bytecode."""
+        raise OSError(path)
+
+
 def _import_file(listing: Listing) -> ModuleType:
     name = f"leakboard_plugin_{listing.kind}_{listing.name}"
-    spec = importlib.util.spec_from_file_location(name, listing.origin)
+    loader = _FreshLoader(name, listing.origin)
+    spec = importlib.util.spec_from_loader(name, loader)
     assert spec is not None
-    assert spec.loader is not None
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    loader.exec_module(module)
     return module
 
 

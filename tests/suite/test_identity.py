@@ -217,11 +217,13 @@ class TestDeclaredRevisions:
         bench.files[-1] = moved
         assert changed(before, keys(victims=["mine"])) == []
 
-    def test_another_revision_changes_every_key_after_it(self, declared, keys):
+    def test_another_revision_changes_every_key_after_it(self, bench, declared, keys, monkeypatch):
+        monkeypatch.setattr(sys, "dont_write_bytecode", False)
         declared()
         before = keys(victims=["mine"])
         declared(("revision=1", "revision=2"))
         assert changed(before, keys(victims=["mine"])) == ["fit_key", "victim_key", "key"]
+        assert not list(bench.folder.rglob("__pycache__"))
 
     def test_the_revision_of_a_part_counts_even_where_it_is_the_default(self, defended, monkeypatch):
         before = defended()
