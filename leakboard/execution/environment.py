@@ -14,7 +14,7 @@ import leakboard
 
 PACKAGES = (
     "torch", "transformers", "tokenizers", "gensim", "scikit-learn", "datasets", "faiss-cpu", "pandas", "numpy",
-    "scipy", "fairlearn", "pyarrow", "dp-accounting", "concept-erasure", "numba", "llvmlite",
+    "scipy", "pyarrow", "dp-accounting", "concept-erasure", "numba", "llvmlite",
 )  # fmt: skip
 
 

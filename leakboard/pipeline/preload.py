@@ -3,7 +3,6 @@
 Nothing here may compute: a library that has started threads, or a GPU, does not survive a fork.
 """
 
-import fairlearn.metrics  # noqa: F401
 import faiss  # noqa: F401
 import scipy.linalg
 import scipy.stats  # noqa: F401

@@ -9,7 +9,6 @@ import sys
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -251,14 +250,14 @@ def _lines(folder: Path) -> list[bytes]:
     Raises:
         RequestError: they have more than `MAX_BYTES`: a small file may hold far more than the memory.
     """
+    reader = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)  # of gzip
     try:
-        with gzip.open(BytesIO((folder / PUBLISHED).read_bytes())) as stream:
-            content = stream.read(MAX_BYTES + 1)
-    except (OSError, ValueError, EOFError, zlib.error):
+        content = reader.decompress((folder / PUBLISHED).read_bytes(), MAX_BYTES + 1)
+    except (OSError, zlib.error):
         return []
     if len(content) > MAX_BYTES:
         raise RequestError(f"{folder / PUBLISHED}: more than {MAX_BYTES >> 20} MiB uncompressed")
-    return content.splitlines()
+    return content.splitlines() if reader.eof and not reader.unused_data else []
 
 
 def _key(line: bytes) -> str:
