@@ -23,8 +23,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def pytest_collection_modifyitems(items):
-    """Begin with the tests on a Ray cluster: at the end idle processes would take some over, each with a cluster."""
-    items.sort(key=lambda item: item.path.name != "test_nodes.py")
+    """Begin with the tests that share a Ray cluster, or plugins' results: idle processes would make these again."""
+    first = ("test_nodes.py", "test_conformance.py")
+    items.sort(key=lambda item: first.index(item.path.name) if item.path.name in first else len(first))
 
 
 @pytest.fixture(autouse=True)

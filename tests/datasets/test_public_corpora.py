@@ -196,7 +196,7 @@ class TestTrustpilot:
     def _data(self, real_data, monkeypatch):
         monkeypatch.setenv("LEAKBOARD_DATA", str(real_data))
 
-    @pytest.mark.parametrize(("language", "blank"), [("english", 8), ("german", 0)])
+    @pytest.mark.parametrize(("language", "blank"), [("english", 8), pytest.param("german", 0, marks=pytest.mark.slow)])
     def test_rows_and_secrets(self, english, real_data, language, blank):
         corpus = english if language == "english" else Trustpilot(language=language, passes=1, topics=3).load()
         assert sizes(corpus) == GROUPS[language]
