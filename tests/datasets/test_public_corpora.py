@@ -215,6 +215,7 @@ class TestTrustpilot:
             assert set(corpus.column(split, "label")) <= {0, 1, 2}
         assert corpus.checks["dev_copies"] == corpus.checks["test_copies"] == 0
 
+    @pytest.mark.slow
     def test_shown_secrets_are_those_of_the_columns(self):
         corpus = Trustpilot(show_secrets=True, topics=2, passes=1).load()
         for text, gender, age in zip(
