@@ -449,7 +449,8 @@ COLUMNS: tuple[Column, ...] = (
         "Rank of the victim by privacy.",
         ("page: victims",),
         kind="rank",
-        note="by privacy; where intervals overlap victims tie, and have the ranks that remain open",
+        note="by privacy; where intervals overlap victims tie, and have the ranks that remain open; a self-reported "
+        "victim has one only if it met each attack that all verified victims met",
     ),
     Column(
         "provenance",

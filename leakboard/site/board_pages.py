@@ -123,7 +123,9 @@ def _sections(board: Board, links: Links) -> list[dict[str, Any]]:
 
 
 def _numbers(row: Row) -> dict[str, Any]:
-    """Return the values of a row that the page's script needs to find the victim that keeps most privacy."""
+    """Return the values of a ranked row that the page's script needs to find the victim that keeps most privacy."""
+    if "rank" not in row:
+        return {}
     names = {
         "accuracy": "task_accuracy",
         "privacy": "empirical_privacy",

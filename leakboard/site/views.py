@@ -90,14 +90,28 @@ def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row]) -> View
     else:
         chosen = [_victim_row(board, dict(row)) for row in headlines(rows)]
         chosen.sort(key=lambda row: (-row["empirical_privacy"], natural(row["victim"])))
-        for row in chosen:
-            row["rank"] = 1 + sum(_above(other, row) for other in chosen)
-            row["last_rank"] = len(chosen) - sum(_above(row, other) for other in chosen)
+        _rank(chosen, rows)
     tried = Counter(row["victim_options"] for row in rows)
     for row in chosen:
         row["attacks"] = tried[row["victim_options"]]
-    reference, undefended = _reference(chosen)
+    reference, undefended = _reference([row for row in chosen if "rank" in row] or chosen)
     return View(dataset, threat, secrets, chosen, reference, undefended)
+
+
+def _rank(victims: Sequence[Row], rows: Sequence[Row]) -> None:
+    """Add ranks to the rows of victims, except self-reported ones that some attack on all verified victims has not met.
+
+    Such a victim would be first by what it was spared.
+    """
+    met: dict[str, set[str]] = {}
+    for row in rows:
+        met.setdefault(row["victim_options"], set()).add(row["attack_options"])
+    verified = [met[row["victim_options"]] for row in victims if row["provenance"] != "self-reported"]
+    expected = set.intersection(*verified) if verified else set()
+    ranked = [row for row in victims if row["provenance"] != "self-reported" or met[row["victim_options"]] >= expected]
+    for row in ranked:
+        row["rank"] = 1 + sum(_above(other, row) for other in ranked)
+        row["last_rank"] = len(ranked) - sum(_above(row, other) for other in ranked)
 
 
 def _above(other: Row, row: Row) -> bool:
@@ -199,7 +213,7 @@ class Choice:
 
 
 def keeps_most(view: View, loss: float = LOSS) -> Choice | None:
-    """Return the victim that keeps most privacy and loses at most ``loss`` points of accuracy; None without one.
+    """Return the ranked victim that keeps most privacy and loses at most ``loss`` points of accuracy; None without one.
 
     Args:
         view: the table.
@@ -208,7 +222,8 @@ def keeps_most(view: View, loss: float = LOSS) -> Choice | None:
     if view.reference is None or not view.is_scored:
         return None
     least = view.reference["task_accuracy"] - loss / 100 - 1e-9
-    allowed = [row for row in view.rows if finite(row["task_accuracy"]) and row["task_accuracy"] >= least]
+    ranked = [row for row in view.rows if "rank" in row and finite(row["task_accuracy"])]
+    allowed = [row for row in ranked if row["task_accuracy"] >= least]
     best = max(allowed, key=lambda row: row["empirical_privacy"])
     ties = [row for row in allowed if row is not best and overlap(row, best)]
     return Choice(best, ties, view.undefended and any(row is view.reference for row in (best, *ties)))

@@ -6,7 +6,7 @@ import pytest
 from made_records import on_dev, record, with_metrics
 
 from leakboard.metrics.measures import Metric
-from leakboard.site.board_pages import facts
+from leakboard.site.board_pages import _numbers, facts
 from leakboard.site.content import make_board, slug
 from leakboard.site.labels import number, parse, without
 from leakboard.site.rendering import RENDERERS
@@ -175,3 +175,17 @@ def test_rows_show_their_provenance(board):
     (view,) = views(made)
     assert [row["provenance"] for row in view.rows] == ["verified", "self-reported"]
     assert dict(facts(made))["verified"] == "1 of 2 rows are self-reported"
+
+
+@pytest.mark.parametrize("attacks", [["blunt"], ["blunt", "attack"]])
+def test_a_reported_victim_is_ranked_only_if_it_met_the_boards_attacks(board, attacks):
+    own = [record("a", "attack", privacy=0.2), record("b", "attack", privacy=0.3)]
+    sent = [record("new", attack, privacy=0.4) for attack in attacks]
+    provenance = {("data", r.victim, r.attack): "self-reported" if r in sent else "verified" for r in [*own, *sent]}
+    (view,) = views(dataclasses.replace(board(*own, *sent), provenance=provenance))
+    assert [row["victim"] for row in view.rows] == ["new", "b", "a"]
+    is_ranked = len(attacks) == 2
+    assert [row.get("rank") for row in view.rows] == ([1, 2, 3] if is_ranked else [None, 1, 2])
+    assert is_ranked or view.reference["victim"] != "new"
+    assert keeps_most(view).best["victim"] == ("new" if is_ranked else "b")
+    assert {bool(_numbers(row)) for row in view.rows} == ({True} if is_ranked else {True, False})
