@@ -37,7 +37,7 @@ OF_DATASETS = ("privacy_best_constant", "privacy_text_classifier", "privacy_baye
 """Metrics that depend on the dataset and the seed alone, if documents carry the secret; within `ROUNDING`."""
 ROUNDING = 1e-3
 """Machines of the same results differed by 5e-5: a draw of the split that another library rounds differently."""
-SUBMITTED, REQUIREMENTS = "submission.json", "requirements.txt"
+SUITE, SUBMITTED, REQUIREMENTS = "suite.yaml", "submission.json", "requirements.txt"
 
 Provenance = Literal["verified", "self-reported"]
 RowKey = tuple[str, str, str]
@@ -62,7 +62,7 @@ def submit(run: Run, registry: Registry, folder: Path) -> list[Path]:
     content = describe(run.suite, run.jobs, [result.record for result in results], costs)
     content |= {"plugins": {**{name: f"plugins/{path.name}" for name, path in files.items()}, **packages}}
     written: dict[str, str | bytes] = {
-        "suite.yaml": run.suite.path.read_text("utf-8"),
+        SUITE: run.suite.path.read_text("utf-8"),
         PUBLISHED: pack((result.record, result.costs) for result in results),
         SUBMITTED: json.dumps(content, indent=1, sort_keys=True) + "\n",
         **{f"plugins/{path.name}": path.read_text("utf-8") for path in files.values()},
@@ -85,13 +85,18 @@ def own_data(jobs: Iterable[Job]) -> list[str]:
     return sorted({c.label for c in choices if c and any(isinstance(v, FileName) for v in vars(c.plugin).values())})
 
 
+def _plugins_of(folder: Path) -> list[str] | None:
+    """Return the plugins of a submission: files relative to it, and packages; None if `submission.json` is damaged."""
+    try:
+        plugins = list(json.loads((folder / SUBMITTED).read_text("utf-8"))["plugins"].values())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    return plugins if all(isinstance(plugin, str) for plugin in plugins) else None
+
+
 def _plugin_files(folder: Path) -> set[str]:
     """Return the plugin files of the submission in a folder, relative to it; none if there is no intact submission."""
-    try:
-        plugins = json.loads((folder / SUBMITTED).read_text("utf-8"))["plugins"].values()
-        return {f"plugins/{Path(name).name}" for name in plugins if name.startswith("plugins/")}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return set()
+    return {f"plugins/{Path(name).name}" for name in _plugins_of(folder) or () if name.startswith("plugins/")}
 
 
 def require_revisions(suite: Suite, jobs: Iterable[Job]) -> None:
@@ -125,8 +130,8 @@ def _plugins(jobs: Iterable[Job], registry: Registry) -> tuple[dict[str, Path], 
 
 
 def is_submission(home: Path) -> bool:
-    """Return whether a folder of published records is a submission."""
-    return (home / SUBMITTED).is_file()
+    """Return whether a folder of published records is a submission, even one that lacks a file."""
+    return home.parent.name == SUBMISSIONS or (home / SUBMITTED).is_file()
 
 
 def record_verified(home: Path, differences: Mapping[str, float]) -> Path:
@@ -167,8 +172,18 @@ def _verified(home: Path) -> dict[str, Any]:
 
 
 def submissions(home: Path) -> list[Path]:
-    """Return the submissions to the leaderboard in a folder, by name."""
-    return sorted(path.parent for path in (home / SUBMISSIONS).glob(f"*/{SUBMITTED}"))
+    """Return the submissions to the leaderboard in a folder, by name.
+
+    Raises:
+        RequestError: one lacks its suite, or a readable `submission.json`.
+    """
+    folders = sorted(path for path in (home / SUBMISSIONS).glob("*") if path.is_dir())
+    for folder in folders:
+        if not (folder / SUITE).is_file():
+            raise RequestError(f"{folder / SUITE}: no such file; a submission has one")
+        if _plugins_of(folder) is None:
+            raise RequestError(f"{folder / SUBMITTED}: missing or damaged; `publish --submit` writes it")
+    return folders
 
 
 def all_records(home: Path) -> list[Record]:

@@ -114,6 +114,21 @@ class TestHostile:
         with pytest.raises(RequestError, match=r"privacy_best_constant of letters is 0\.01, but 0\..* on the board"):
             all_records(folder.parents[1])
 
+    @pytest.mark.parametrize("content", [None, "[]", "{", '{"plugins": [1]}', '{"plugins": {"a": 1}}'])
+    def test_a_damaged_submission_is_one_line(self, submitted, content):
+        bench, folder = submitted
+        (folder / "submission.json").unlink()
+        if content is not None:
+            (folder / "submission.json").write_text(content)
+        with pytest.raises(RequestError, match=r"mine/submission.json: missing or damaged; `publish --submit` writes"):
+            all_records(folder.parents[1])
+
+    def test_a_submission_without_a_suite_is_one_line(self, submitted):
+        bench, folder = submitted
+        (folder / "suite.yaml").unlink()
+        with pytest.raises(RequestError, match=r"mine/suite.yaml: no such file; a submission has one"):
+            all_records(folder.parents[1])
+
     @pytest.mark.parametrize("content", [b"", b"no gzip", None])
     def test_records_that_cannot_be_read_are_one_line(self, submitted, content):
         _, folder = submitted
