@@ -182,7 +182,7 @@ class Table(Dataset):
         """Replace the values of a secret by the numbers of its classes, and return the names of the classes."""
         bins = (self.bins or {}).get(column)
         values = encode(frame, column, self.path) if bins is None else encode_bins(frame, column, bins)
-        check_secret(values, column, self.path)
+        check_secret(values, column, self.path, is_binned=bins is not None)
         return values
 
     def _splits(self, frame: pd.DataFrame) -> dict[str, pd.DataFrame]:

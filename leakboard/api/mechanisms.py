@@ -220,9 +220,10 @@ def _pairs(pairs: Sequence[tuple[Any, Any]], dimension: int) -> list[Pair]:
         except (TypeError, ValueError):
             shown = " ".join(repr(pair).split())
             raise RequestError(f"pairs[{number}]: {shown} is not allowed: {allowed}") from None
-        good = len(vectors) == 2 and all(v.shape == (dimension,) and np.isfinite(v).all() for v in vectors)
+        has_shape = len(vectors) == 2 and all(vector.shape == (dimension,) for vector in vectors)
         shapes = " and ".join(str(vector.shape) for vector in vectors)
-        _check(f"pairs[{number}]", shapes, good, allowed)
+        _check(f"pairs[{number}]", f"shape {shapes}", has_shape, allowed)
+        _check(f"pairs[{number}]", [vector.tolist() for vector in vectors], bool(np.isfinite(vectors).all()), allowed)
         result.append(Pair(f"pair {number}", *vectors))
     _check("pairs", pairs, bool(result), "at least one, or None for corners of the unit cube")
     return result

@@ -51,6 +51,9 @@ def _limit(side: Literal["at most", "at least"], text: str) -> Limit:
         bound = math.nan
     if not math.isfinite(bound):
         raise RequestError(f"{option}: {number!r} is not a finite number")
+    shares = {known.name for known in columns("leaderboard.csv") if not known.name.startswith("epsilon_")}
+    if column in shares and not 0 <= bound <= 1:
+        raise RequestError(f"{option}: {column} is a share; allowed: 0 to 1")
     return Limit(column, side, bound)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from leakboard.errors import RequestError
 from leakboard.interfaces import POSTERIOR
-from leakboard.logs import log_progress
+from leakboard.logs import log_warning
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +56,7 @@ def encode_bins(frame: pd.DataFrame, column: str, bins: int | Sequence[float]) -
         edges = np.unique(np.quantile(values, shares, method="higher"))
         edges = edges[edges > values.min()]
         if len(edges) + 1 < bins:
-            log_progress(f"{column}: {len(edges) + 1} bins instead of {bins}, since many rows have the same value")
+            log_warning(f"{column}: {len(edges) + 1} bins instead of {bins}, since many rows have the same value")
         ends = (values.min(), values.max())
     else:
         edges, ends = np.asarray(bins, np.float64), (None, None)
@@ -96,13 +96,14 @@ def _spelt(numbers: Sequence[float]) -> dict[float | None, str]:
     return dict(zip(numbers, spelt, strict=True))
 
 
-def check_secret(values: Sequence[str], column: str, source: str) -> None:
+def check_secret(values: Sequence[str], column: str, source: str, is_binned: bool = False) -> None:
     """Refuse a secret that has only one value, or that is a measurement.
 
     Args:
         values: the classes that occur.
         column: of the secret.
         source: the file or glob, for the message.
+        is_binned: whether the values are names of bins, which may be single numbers.
 
     Raises:
         RequestError: the secret is refused; for a measurement the message offers bins.
@@ -111,7 +112,7 @@ def check_secret(values: Sequence[str], column: str, source: str) -> None:
         raise RequestError(f"{source}: the secret {column!r} has one value only, {values[0]!r}: nothing can be guessed")
     if complaint := about_spelling(values):
         raise RequestError(f"{source}: the secret {column!r}: {complaint}")
-    if is_measurement(values):
+    if not is_binned and is_measurement(values):
         raise RequestError(
             f"{source}: the secret {column!r} has {len(values)} values, most of them numbers (from {values[0]} to "
             f"{values[-1]}); put them into bins: bins: {{{column}: 5}} makes five of equal size, "

@@ -79,6 +79,11 @@ def test_the_same_seed_gives_the_same_audit():
         (correct, {"pairs": [([0, 0], [1, 1])]}, r"pairs\[0\]: .* is not allowed: two vectors of 4 finite numbers"),
         (correct, {"pairs": []}, "pairs: .* at least one"),
         (correct, {"pairs": 5}, "pairs: 5 is not allowed: pairs, of two vectors of 4 finite numbers each"),
+        (
+            correct,
+            {"pairs": [([0, 0, 0, 0], [0, 0, 0, np.nan])]},
+            r"pairs\[0\]: .* nan\]\] is not allowed: two vectors of 4",
+        ),
         (correct, {"pairs": [5]}, r"pairs\[0\]: 5 is not allowed: two vectors of 4"),
         (correct, {"pairs": [("a", "b")]}, r"pairs\[0\]: \('a', 'b'\) is not allowed: two vectors of 4"),
         (correct, {"epsilon": "x"}, "epsilon: 'x' is not allowed: a number"),

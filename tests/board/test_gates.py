@@ -57,9 +57,10 @@ def test_an_unmeasured_value_breaks_a_limit():
 
 
 @pytest.mark.parametrize(
-    "text", ["attack_scor=0.6", "attack_score", "attack_score=low", "attack_score=nan", "verdict=1"]
+    "text",
+    ["attack_scor=0.6", "attack_score", "attack_score=low", "attack_score=nan", "attack_score=60", "verdict=1"],
 )
-def test_a_malformed_limit_is_refused(text):
+def test_a_malformed_limit_is_refused(text):  # 60: percent
     with pytest.raises(RequestError, match=r"--at-most (attack_scor|verdict)"):
         read_limits([text], [])
 

@@ -116,7 +116,7 @@ class TestHostile:
 
     @pytest.mark.parametrize("content", [None, "[]", "{", '{"plugins": [1]}', '{"plugins": {"a": 1}}'])
     def test_a_damaged_submission_is_one_line(self, submitted, content):
-        bench, folder = submitted
+        folder = submitted[1]
         (folder / "submission.json").unlink()
         if content is not None:
             (folder / "submission.json").write_text(content)
@@ -124,7 +124,7 @@ class TestHostile:
             all_records(folder.parents[1])
 
     def test_a_submission_without_a_suite_is_one_line(self, submitted):
-        bench, folder = submitted
+        folder = submitted[1]
         (folder / "suite.yaml").unlink()
         with pytest.raises(RequestError, match=r"mine/suite.yaml: no such file; a submission has one"):
             all_records(folder.parents[1])

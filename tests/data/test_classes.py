@@ -25,6 +25,13 @@ def test_bins_of_equal_size():
         assert low <= age <= high
 
 
+def test_fewer_bins_than_asked_are_told_and_may_be_single_numbers(caplog):
+    names = binned(AGES, 1000)[1]
+    assert names == tuple(map(str, range(18, 78)))
+    assert "age: 60 bins instead of 1000, since many rows have the same value" in caplog.text
+    check_secret(names, "age", "a.csv", is_binned=True)
+
+
 def test_bins_begin_at_given_numbers():
     binned_rows, names = binned([17, 18, 29, 30, 44, 45, 90], [18, 30, 45])
     assert names == ("below 18", "18-29", "30-44", "45 and above")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from leakboard.data.readers.vector_databases import Source
@@ -34,7 +34,8 @@ def find_columns(
         also those that hold no number. Then the column of ids.
 
     Raises:
-        RequestError: a column is missing or holds no vectors, or several may hold them.
+        RequestError: a column is missing or holds no vectors, several may hold them, or the numbers of the dimensions
+            have a gap.
     """
     if id is not None and id not in kinds:
         raise RequestError(f"{path}: id {id!r} is not one of {_listed(kinds)}{nearest(id, kinds)}")
@@ -43,8 +44,9 @@ def find_columns(
     choices = _families({name: kinds[name] for name in names})
     choices |= {name: [name] for name in names if kinds[name] == "vector"}
     if column is None and len(choices) == 1:
-        return next(iter(choices.values())), id
+        (column,) = choices
     if column in choices:
+        _require_all_dimensions(path, choices[column])
         return choices[column], id
     if column in names:
         raise RequestError(f"{path}: column {column!r} holds no vectors; allowed: a list of numbers in each row")
@@ -72,6 +74,17 @@ def _families(kinds: Mapping[str, Kind]) -> dict[str, list[str]]:
         for prefix, family in families.items()
         if len(family) > 1 and 2 * sum(kinds[name] == "number" for _, name in family) >= len(family)
     }
+
+
+def _require_all_dimensions(path: Source, names: Sequence[str]) -> None:
+    """Refuse numbers with a gap: `e2019` beside `e0` to `e7` is a year, and without `e3` a dimension was lost."""
+    numbers = [int(match[2]) if (match := DIMENSION.fullmatch(name)) else 0 for name in names]
+    for before, number, name in zip(numbers, numbers[1:], names[1:], strict=False):
+        if len(names) > 1 and number != before + 1:
+            raise RequestError(
+                f"{path}: the dimensions {names[0]} to {names[-1]} have no consecutive numbers: {name} comes after "
+                f"{before}; rename the columns that are no dimensions, or number all dimensions"
+            )
 
 
 def _listed(names: Iterable[str]) -> str:

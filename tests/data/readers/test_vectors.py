@@ -186,6 +186,30 @@ def test_a_number_counts_however_it_is_spelt(tmp_path, spelling):
     assert read_vectors(tmp_path / "a.csv")[1].tolist() == [[1, float(spelling), 2], [3, 4, 5]]
 
 
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize(
+    ("others", "after"), [({"e2019": 1.0}, "e2019 comes after 11"), ({"e01": 1.0}, "e1 comes after")]
+)
+def test_numbers_of_dimensions_with_a_gap_or_twice_are_refused(tmp_path, name, others, after):
+    rows = [row | others for row in columns()]
+    message = refused(lambda: read_vectors(write(tmp_path / name.lower(), rows), "e"))
+    assert "have no consecutive numbers" in message
+    assert after in message or "e01 comes after 1" in message
+
+
+def test_a_lost_dimension_is_named(tmp_path):
+    rows = [{name: value for name, value in row.items() if name != "e5"} for row in columns()]
+    message = refused(lambda: read_vectors(write(tmp_path / "a.csv", rows)))
+    assert "the dimensions e0 to e11 have no consecutive numbers: e6 comes after 4" in message
+
+
+def test_a_second_array_in_a_file_is_refused(tmp_path):
+    with (tmp_path / "a.npy").open("wb") as file:
+        np.save(file, VECTORS)
+        np.save(file, VECTORS)
+    assert "more follows its array of shape (7, 12)" in refused(lambda: read_vectors(tmp_path / "a.npy"))
+
+
 def test_decimals_are_numbers(tmp_path):
     decimals = pyarrow.array([1, 2], pyarrow.decimal128(5, 1))
     table = pyarrow.table({"e0": [0.5, 1.5], "e1": decimals, "v": pyarrow.ListArray.from_arrays([0, 1, 2], decimals)})
