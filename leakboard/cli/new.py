@@ -25,7 +25,7 @@ def write_plugin(kind: str, name: str, folder: Path) -> list[Path]:
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):
         raise RequestError(f"new: {name!r} is not allowed: lower-case letters, digits and underscores, a letter first")
     if name in [listing.name for listing in Registry().listings(f"{kind}s")]:
-        raise RequestError(f"new: there is a {kind} named {name!r} already")
+        raise RequestError(f"new: the {kind} {name!r} exists already")
     targets = {folder / f"{kind}s" / f"{name}.py": kind, folder / "tests" / f"test_{name}.py": f"test_{kind}"}
     if existing := [str(path) for path in targets if path.exists()]:
         raise RequestError(f"new: {', '.join(existing)} exists already")

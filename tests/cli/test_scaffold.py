@@ -1,4 +1,4 @@
-"""Test the plugins that `new` writes: they pass their tests and run on data with and without a task label."""
+"""Test the plugins that `new` writes: they pass lint and their tests, and run on data with and without a task label."""
 
 import os
 import subprocess
@@ -10,7 +10,8 @@ from bench import CHECKOUT
 
 from leakboard.board.leaderboard import PERFECT
 
-NAMES = {"dataset": "my_dataset", "victim": "my_victim", "attack": "my_attack"}
+NAMES = {"dataset": "written_dataset", "victim": "written_victim", "attack": "written_attack"}
+"""By kind; not the names of CONTRIBUTING.md, which a checkout may have already."""
 
 
 @pytest.fixture
@@ -38,6 +39,14 @@ def run(files, bench, output_of):
         return row
 
     return call
+
+
+@pytest.mark.parametrize("command", [["check"], ["format", "--check"]])
+def test_the_written_files_pass_the_linter(written, command):
+    ruff = [sys.executable, "-m", "ruff", *command, "--no-cache", "--config", str(CHECKOUT / "pyproject.toml"), "."]
+    process = subprocess.run(ruff, cwd=written, capture_output=True, text=True)
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert len(list(written.rglob("*.py"))) == 2 * len(NAMES)  # so that it had files to read
 
 
 @pytest.mark.slow  # starts new processes
@@ -75,7 +84,7 @@ def test_the_written_plugins_pass_the_conformance_suite(files, output_of):
 
 
 def test_an_existing_file_is_not_overwritten(written, refusal):
-    edited = written / "victims" / "my_victim.py"
+    edited = written / "victims" / f"{NAMES['victim']}.py"
     edited.write_text("# edited")
-    assert "exists already" in refusal("new", "victim", "my_victim", "--folder", written)
+    assert "exists already" in refusal("new", "victim", NAMES["victim"], "--folder", written)
     assert edited.read_text() == "# edited"
