@@ -23,6 +23,8 @@ from leakboard.suite.options import describe
 from leakboard.suite.registry import Registry
 
 PICTURE = Path(leakboard.site.__file__).parent / "templates" / "threat_model.svg"
+PICTURE_IN_CHECKOUT = "../leakboard/site/templates/threat_model.svg"
+"""How `docs/threat_model.md` names the picture, so that it is also shown in a checkout."""
 FUNCTIONS = ("evaluate", "audit", "run", "open_board", "boards")
 
 
@@ -32,6 +34,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for name, write in PAGES.items():
         files.append(File.generated(config, f"reference/{name}.md", content=write()))
     return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Return a page's text with the picture's name in the site."""
+    return markdown.replace(PICTURE_IN_CHECKOUT, PICTURE.name)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -114,9 +121,14 @@ def commands() -> str:
             ["exit status", "meaning"],
             [
                 ["0", "all cells are done"],
-                ["1", "some cells failed; the others are kept"],
+                ["1", "some cells failed; the others are kept. `check`: a rule is broken. `verify`: a cell differs"],
                 ["2", "the request is wrong; one line says where, and what is allowed"],
-                ["3", "a row breaks a limit that was set by `--at-most` or `--at-least`"],
+                [
+                    "3",
+                    "`run` with `--at-most` or `--at-least`: a row breaks a limit, or own vectors seem not to belong "
+                    "to their rows",
+                ],
+                ["130", "the command was interrupted; finished cells are kept"],
             ],
         )
     ]

@@ -141,7 +141,18 @@ def built(tmp_path_factory):
     return folder
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_its_pictures_are_files_of_the_checkout(page):
+    pictures = re.findall(r"!\[[^]]*\]\(([^)]+)\)", page.read_text("utf-8"))
+    assert not [name for name in pictures if not (page.parent / name).is_file()]
+
+
 class TestSite:
+    def test_every_picture_is_in_the_site(self, built):
+        for page in built.rglob("*.html"):
+            pictures = re.findall(r'<img\b[^>]*?\bsrc="([^"]+)"', page.read_text("utf-8"))
+            assert not [name for name in pictures if not (page.parent / name).is_file()], page
+
     def test_no_page_asks_another_host(self, built):
         sources = r"""<(?:script|img|iframe|source|link)\b[^>]*?\b(?:src|href)=["']?(?:https?:)?//"""
         pages = list(built.rglob("*.html"))
