@@ -108,7 +108,7 @@ def run(
 ) -> None:
     """Compute a leaderboard; finished cells are kept.
 
-    Exit status 3: a row breaks a limit that was set, or own vectors seem not to belong to their rows.
+    Exit status 3, with --at-most or --at-least: a row breaks a limit, or own vectors seem not to belong to their rows.
     """
     from leakboard.board.gates import broken_limits, read_limits
 
@@ -203,7 +203,7 @@ def publish(
     suite: SuiteName,
     out: OutFolder = Path("runs"),
     only: Only = None,
-    seeds: Annotated[Optional[str], typer.Option(help="These are enough, as in 0,1.")] = None,  # noqa: UP045
+    seeds: Annotated[Optional[str], typer.Option(help="Publish as soon as these are finished, as in 0,1.")] = None,  # noqa: UP045
     plugin: PluginFiles = None,
     submit: Annotated[Optional[Path], typer.Option(help="Write a submission into this new folder instead.")] = None,  # noqa: UP045
 ) -> None:
@@ -231,7 +231,7 @@ def verify(
     suite: SuiteName,
     cells: Annotated[int, typer.Option(min=1, help="Published cells to compute again, at random.")] = 2,
     tolerance: Annotated[float, typer.Option(min=0, help="Largest difference of a metric that passes.")] = 0.0001,
-    seed: Annotated[Optional[int], typer.Option(min=0, help="Of the choice; drawn anew if left out.")] = None,  # noqa: UP045
+    seed: Annotated[Optional[int], typer.Option(min=0, help="Draws the cells; if left out, new each time.")] = None,  # noqa: UP045
     device: Device = None,
     plugin: PluginFiles = None,
 ) -> None:

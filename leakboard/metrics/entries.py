@@ -38,7 +38,10 @@ METRICS: Mapping[str, MetricEntry] = {
         "`empirical_privacy` over the test texts that occur verbatim in no other split.", since="0.2.0", listed="page"
     ),
     "privacy_best_constant": MetricEntry(
-        "1 - the score of the best constant guess, chosen on train.", title="privacy, best constant guess", listed=""
+        "1 - the score of the best constant guess, chosen on test for attributes and entities, on train for words and "
+        "texts.",
+        title="privacy, best constant guess",
+        listed="",
     ),
     "privacy_label": MetricEntry("1 - the score of the best constant guess of each task label.", listed="page"),
     "privacy_text_classifier": MetricEntry(
@@ -102,7 +105,8 @@ METRICS: Mapping[str, MetricEntry] = {
     ),
     "audit_delta": MetricEntry("The delta at which the audit's bound holds.", listed=""),
     "audit_largest_bound": MetricEntry(
-        "The bound on epsilon at 95 % confidence if every canary were guessed right: no larger claim can be refuted."
+        "The bound on epsilon at 95 % confidence if 90 % of the canaries were guessed, all of them right: no larger "
+        "claim can be refuted."
     ),
     "plug_in_loss": MetricEntry(
         "The point estimate of the privacy loss of Habernal (2022); it is no bound.",

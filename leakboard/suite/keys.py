@@ -51,7 +51,8 @@ class SuiteFile(BaseModel):
 
 ENTRY_KEYS: Mapping[str, str] = {
     "name": "Next to the plugin: the name of its rows; without it, the plugin with the options that differ.",
-    "grid": "Among the options of a victim or attack: options with a list of values each; every combination is one.",
+    "grid": "Among the options of a victim or attack: a list of values for each option that varies. "
+    "Each combination becomes one victim or attack.",
     "seeds": "Among the options of a victim: its seeds, instead of the suite's.",
     "attacks": "Among the options of a victim: entries of attacks on it, instead of the suite's.",
     "auxiliary": f"Among the options of a dataset: the attacker's texts: {', '.join(REGIMES)} or another dataset.",
