@@ -47,7 +47,7 @@ class NearestNeighbour(WordsAttack):
     own_publications: Count = 100
     """Static tables with noise: publications of the attacker's table to average (1: as noisy as the victim's)."""
     exact_limit: Count = 2_000_000
-    """Larger static tables are searched approximately, and the measured recall is recorded (vectors)."""
+    """Number of vectors above which a static table is searched approximately. The record has the measured recall."""
 
     def fit(self, view: WordsView, seed: int) -> "FittedNearestNeighbour":
         """Build the attacker's space, and query the anchors' published vectors to align it.

@@ -1,7 +1,7 @@
 """Your own data: any CSV, TSV, Parquet, Arrow or JSON Lines file or glob, with columns for text, label and secrets.
 
 Without given splits, the rows are divided at random: by user, else by document, else by distinct text. So no user,
-document or text is in two splits. Name the columns of the secrets; they are not guessed. A name with dots
+document or text is in two splits. Name the columns of the secrets: none is taken for one by itself. A name with dots
 (``payload.gender``) is looked up in nested objects. If only vectors are known (the victim ``precomputed``), no text is
 needed.
 """
@@ -38,9 +38,10 @@ Bins = Annotated[int, Field(ge=2)] | Annotated[list[float], Field(min_length=1)]
 @dataset(revision=2)
 class Table(Dataset):
     path: File
-    """File or glob (csv, tsv, parquet, arrow, feather, jsonl), relative to the suite: of all rows, or of train.
+    """File or glob (csv, tsv, parquet, arrow, feather, jsonl), relative to the suite.
 
-    Or a collection of a vector database, as in ``qdrant:path/to/folder#reviews``."""
+    It has all rows, or those of train if there are files of dev or test. Or a collection of a vector database, as in
+    ``qdrant:path/to/folder#reviews``."""
     text: Annotated[str, Field(min_length=1)] | None = "text"
     """Column of the texts; null: not known, and victims or attacks that need texts do not apply."""
     id: str | None = None
@@ -67,13 +68,13 @@ class Table(Dataset):
     test: File | None = None
     """File or glob of the test split."""
     dev_share: Share = 0.1
-    """Share of the texts (or users) drawn for dev."""
+    """Share drawn for dev: of users, else of documents, else of distinct texts."""
     test_share: Share = 0.1
-    """Share of the texts (or users) drawn for test."""
+    """Share drawn for test, as for dev."""
     split_seed: Annotated[int, Field(ge=0)] = 0
     """Seed of the drawn split."""
     duplicates: Literal["drop", "keep"] = "drop"
-    """For given splits: ``drop`` removes texts of dev and test from train, ``keep`` leaves them there."""
+    """For given splits: ``drop`` removes texts of test from dev, and of both from train; ``keep`` leaves them there."""
     on_bad_rows: Literal["error", "drop"] = "error"
     """Bad rows (text or label missing, wrong type, undecodable bytes): refuse the file, or drop and count them."""
 
@@ -104,9 +105,7 @@ class Table(Dataset):
         if self.split and (self.dev or self.test):
             raise RequestError(f"table: give a column of splits ({self.split!r}) or files for dev and test, not both")
         if self.label in (*self.secrets, *self.entities):
-            raise RequestError(
-                f"table: {self.label!r} is the task label, which a server returns: it cannot be a secret"
-            )
+            raise RequestError(f"table: {self.label!r} is the task label, which victims publish: it cannot be a secret")
         files = {"train": self.path, "dev": self.dev, "test": self.test}
         frames, dropped, first_row = {}, 0, 0
         sources: dict[int, Rows] = {}

@@ -4,7 +4,8 @@ LeakBoard calls a plugin's methods in this order:
 
 1. ``Dataset.load`` returns a `Corpus`: texts with a task label and secrets, in the splits train, dev and test.
 2. ``Victim.fit`` trains on train and dev, and returns a `FittedVictim`, which publishes vectors of texts or of words.
-3. ``Attack.fit`` learns from the view that its threat grants, which holds no test text and no test secret.
+3. ``Attack.fit`` learns from the view that its threat grants. It holds no secret to be guessed, and of the test texts
+   only candidates of membership.
 4. The fitted attack guesses from the published vectors, for instance the secrets of the test texts. LeakBoard scores.
 
 A plugin is one class, decorated with ``dataset``, ``victim`` or ``attack`` of `leakboard.suite.options`. Its fields are
@@ -66,9 +67,9 @@ class Plugin(ABC):  # noqa: B024 (its members have defaults)
     """The common base of datasets, victims and attacks."""
 
     threads: ClassVar[int | None] = None
-    """Threads of the victim's fit and publication, or of the attack; None: the suite's. They are part of its identity.
+    """Number of threads for fitting and publishing the victim, or for the attack; None: the suite's number.
 
-    Sums in another order give other bits.
+    It is part of the result's identity, because floating-point sums depend on it.
     """
     uses_gpu: ClassVar[bool | None] = None
     """Whether the victim's fit and publication, or the attack, use the GPU of `leakboard.execution.devices.device()`.

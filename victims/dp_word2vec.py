@@ -58,7 +58,7 @@ class DPWord2Vec(PrivateSkipGram):
     unit: TrainingUnit = "pair"
     """What is protected as one: a pair of words, a document, or a user with all texts."""
     epsilon: Positive | None = None
-    """Target: sets the noise, or with a noise_multiplier ends training when spent; null: 1, or what the noise costs."""
+    """Target: sets the noise. With a noise_multiplier, training ends when it is spent. null: 1; with one, no limit."""
     noise_multiplier: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     """s, the noise's standard deviation over the clipping norm; 0: no noise; null: as much as epsilon needs."""
     sampling: Literal["poisson", "fixed"] = "poisson"
@@ -82,7 +82,7 @@ class DPWord2Vec(PrivateSkipGram):
         if self.noise_multiplier == 0 and (self.epsilon or self.budgets):
             raise RequestError("noise_multiplier: 0 reaches no epsilon; leave out epsilon and budgets")
         if self.budgets is not None and (self.unit != "user" or not self.noise_multiplier):
-            raise RequestError("budgets: they are of users: give unit: user, and a noise_multiplier for all")
+            raise RequestError("budgets belong to users: set unit: user, and a noise_multiplier for all")
         if self.budgets is not None and self.sampling == "fixed":
             raise RequestError("budgets: a filter counts on Poisson samples; leave out sampling: fixed")
         if self.noise_multiplier and self.noise_multiplier < MIN_NOISE_MULTIPLIER:

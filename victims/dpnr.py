@@ -96,7 +96,7 @@ class Dpnr(Victim):
         return self.encoder.fingerprint()
 
     def training_config(self) -> "Dpnr":
-        """Return the recipe without the options that act at release alone: dropout and noise that training lacks."""
+        """Return the recipe without the options that act only when it publishes: dropout and noise without training."""
         recipe = self
         if not (self.train_dropout and (self.mu or self.sensitive_words)):
             recipe = reset(recipe, "mu", "dropout", "sensitive_words", "train_dropout")
@@ -171,7 +171,10 @@ class FittedDpnr(FittedOnTask):
 
     @property
     def mechanism(self) -> CubeRelease | HiddenWordRelease | None:
-        """The noise on a normalised vector, or None; under word dropout, as two neighbours meet it."""
+        """The mechanism that adds noise to a normalised vector; None without noise.
+
+        With word dropout, the word in which neighbours differ may be hidden.
+        """
         release = self._release
         return HiddenWordRelease(release, self.options.mu) if release and self.options.mu else release
 

@@ -40,7 +40,7 @@ def fit_discriminant(task: Task) -> Trained:
 def fit_kernel(task: Task) -> Trained:
     """Train discriminant analysis on a Gaussian kernel's functions at known texts (Williams and Seeger 2001).
 
-    The kernel's width is half the median squared distance of the texts.
+    The kernel is exp(-2 |x - y|^2 / m), where m is the median squared distance between the landmarks.
     """
     functions, _ = gaussian_functions(task.train.vectors, task.seed)
     return _fit(functions, task)

@@ -32,7 +32,7 @@ BEST_INPUTS: Mapping[Family, int] = {"svm": 1, "kernel": 1, "mlp": 3}
 PRIOR_STRENGTH = 1.0
 """With m members, PRIOR_STRENGTH m |weights - prior|^2 / 2 is added to the summed log-loss."""
 MIN_SHARE = 0.01
-"""Least share of the pooled scores' spread, for at least one secret, of a member that is kept."""
+"""A member is kept if its share of the pooled scores' spread reaches this for at least one secret."""
 MAX_SCORES = 20_000_000
 """Most scores that weights are computed from: members times dev texts times values of a secret (160 MB)."""
 

@@ -23,7 +23,7 @@ COST = 1.0
 STEPS = 50
 """Most Newton steps for a machine; after them it stays as it is."""
 MAX_VALUES = 100
-"""Most values of a secret that gets machines: each value needs its own, trained on all texts."""
+"""Most values of a secret for which machines are trained: each value needs its own, on all texts."""
 
 
 def fit_logistic(task: Task) -> Trained:

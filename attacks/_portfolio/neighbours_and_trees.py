@@ -1,4 +1,4 @@
-"""Train neighbours and forests; both also find texts with a copy, or nearly, among the attacker's own."""
+"""Train neighbours and forests; both also recognise a text of which the attacker has a copy, or nearly."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ NEIGHBOURS = 50
 WIDTHS = (0.1, 0.25, 0.5, 1.0, 2.0)
 """Widths of the votes' weights to try, as multiples of the median squared distance to the fifth neighbour."""
 PRIORS = (0.03, 0.3, 3.0)
-"""Votes for the shares of all known texts to try; a neighbour at distance 0 has one vote."""
+"""Weights of the prior to try: each value's share of all known texts. A neighbour at distance 0 has weight 1."""
 EXTRA_COUNT = 1 / 400
 """Added to the number of known texts with a value, so that no value is impossible."""
 TREES = 100
@@ -32,8 +32,8 @@ MIN_VOTE = 1 / (4 * TREES)
 def fit_neighbours(task: Task) -> Trained:
     """Let the nearest known texts vote, with Gaussian weights (Nadaraya 1964; Watson 1964).
 
-    For each secret, the width of the weights and the votes for the shares of all texts are those of least log-loss on
-    dev. The vote of a copy of a known text outweighs all others. A text far from all known texts gets their shares.
+    For each secret, the width of the weights and the weight of the prior are those of least log-loss on dev. A copy of
+    a known text has the largest single vote. A text far from all known texts gets the prior.
     """
     train, dev, secrets = task.train, task.dev, task.secrets
     on_dev = _search(train.vectors)(dev.vectors)

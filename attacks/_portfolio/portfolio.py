@@ -3,7 +3,8 @@
 The attacker of DPNR (Lyu, He and Li 2020) and Coavoux et al. (2018) is one MLP on the published vectors. A defence must
 not profit from one kind of classifier, nor from vectors that are badly scaled for it. So the ensemble trains seven
 kinds of classifier on raw, standardised and per-vector normalised inputs, and weighs them on dev (`ensemble`). Where
-the victim adds noise, the classifiers also learn from denoised vectors (`inputs`): the law of the noise is public.
+the victim claims privacy, the classifiers also learn from denoised vectors (`vector_inputs`): the law of the noise is
+public.
 """
 
 from dataclasses import dataclass, replace
@@ -92,7 +93,7 @@ def _averaged(view: SecretsView, first: KnownTexts, queries: int, observations: 
 
 
 def _scalings(options: PortfolioAttack, view: SecretsView, trainer: Trainer) -> list[Scaling]:
-    """Return the scalings to train on; a victim that claims privacy adds noise, which the ensemble tries to remove.
+    """Return the scalings to train on; if the victim claims privacy, the ensemble tries to remove noise.
 
     Where signal and noise cannot be separated, as in constant vectors, the trainer notes why shrinkage is left out.
     """

@@ -21,7 +21,7 @@ class PortfolioAttack(SecretsAttack):
     on dev; ``mlp``: the papers' classifier alone; ``logistic``: logistic regression alone."""
     inputs: Inputs | None = None
     """Scaling of the vectors; null: ``standardised`` for one classifier, all for an ensemble, but the last three only
-    if the victim adds noise. On ``raw`` vectors a classifier fails if their scale is far from 1."""
+    if the victim claims privacy. On ``raw`` vectors a classifier fails if their scale is far from 1."""
     queries: Count = 1
     """Publications of each of the attacker's own texts to learn from."""
     observations: Count = 1

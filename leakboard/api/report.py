@@ -65,22 +65,22 @@ class Report:
 
     @property
     def fairness(self) -> pd.DataFrame:
-        """One row a dataset, victim, variable and group."""
+        """One row per dataset, victim, variable and group."""
         return self._frame("fairness.csv")
 
     @property
     def cells(self) -> pd.DataFrame:
-        """One row a cell and metric: everything that was measured."""
+        """One row per cell and metric: everything that was measured."""
         return self._frame("cells.csv")
 
     @property
     def costs(self) -> pd.DataFrame:
-        """One row a cell and stage: seconds, peak memory (MiB), device, threads."""
+        """One row per cell and stage: seconds, peak memory (MiB), device, threads."""
         return self._frame("costs.csv")
 
     @property
     def comparison(self) -> pd.DataFrame:
-        """One row a published number, with ours next to it; empty where the suite has none."""
+        """One row per published number, with ours next to it; empty where the suite has none."""
         rows = [self.names.row(row) for row in self._compared]
         return pd.DataFrame(rows, columns=column_names("comparison.csv"))
 

@@ -43,21 +43,21 @@ class Table:
 
 
 TABLES: Mapping[str, Table] = {
-    "leaderboard.csv": Table("One row a dataset, victim and attack, and one for each secret."),
+    "leaderboard.csv": Table("One row per dataset, victim and attack, and one for each secret."),
     "best_known.csv": Table(
-        "One row a dataset, victim and secret: the strongest attack on it.",
+        "One row per dataset, victim and secret: the strongest attack on it.",
         ("dataset", "victim", "secret", "secrets", "observations", "attack", "attacks", "chosen_on"),
         ("status",),
     ),
-    "skipped.csv": Table("What cannot meet, and why."),
-    "fairness.csv": Table("One row a dataset, victim, secret and group.", last=("attack",)),
-    "comparison.csv": Table("One row a published number of a paper, beside ours.", ("source",)),
-    "costs.csv": Table("One row a cell and stage; it differs from run to run."),
+    "skipped.csv": Table("Datasets, victims and attacks that do not go together, each with the reason."),
+    "fairness.csv": Table("One row per dataset, victim, secret and group.", last=("attack",)),
+    "comparison.csv": Table("One row per published number of a paper, beside ours.", ("source",)),
+    "costs.csv": Table("One row per cell and stage; it differs from run to run."),
     "cells.csv": Table(
-        "One row a cell and metric: everything that was measured. `report` writes it.", last=("status", "details")
+        "One row per cell and metric: everything that was measured. `report` writes it.", last=("status", "details")
     ),
     "sentences.csv": Table("Texts beside what attacks recovered of them, for people to look at."),
-    "projections.csv": Table("One row a text of a victim that a suite wants drawn."),
+    "projections.csv": Table("One row per text of a victim that a suite wants drawn."),
     "console: victims": Table("The lines of victims in a terminal."),
     "console: attacks": Table("The lines of attacks in a terminal."),
     "console: datasets": Table("The privacy that guessers without the vectors leave, in a terminal.", ("secrets",)),
@@ -100,8 +100,8 @@ _OF_CELLS = ("cells.csv", "costs.csv", "sentences.csv")
 _SCORES = ("leaderboard.csv", "best_known.csv", "report")
 _ATTACK_PAGES = ("page: attacks", "page: everywhere")
 NEW_TEXTS = (
-    "privacy from the same attack over the test texts that stand, word by word, in neither train nor dev; "
-    "a constant guess leaves other privacy there than over all"
+    "privacy from the same attack over the test texts without a verbatim copy in train or dev; "
+    "the constant guess over all test texts is no baseline for it"
 )
 EPSILONS = ("console: claims", "page: claims", "page: victims")
 
@@ -138,7 +138,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "attacks",
-        "How many attacks on the secret, with as many publications of a text, it was chosen from.",
+        "Number of attacks it was chosen from: all on this secret, with as many publications of each text.",
         ("best_known.csv", "page: victims"),
         title="attacks tried",
         kind="count",
@@ -449,7 +449,7 @@ COLUMNS: tuple[Column, ...] = (
         "Rank of the victim by privacy.",
         ("page: victims",),
         kind="rank",
-        note="by privacy; where intervals overlap victims tie, and have the ranks that remain open; a self-reported "
+        note="by privacy; victims whose intervals overlap share a range of ranks, as 2 to 4; a self-reported "
         "victim has one only if it met each attack that all verified victims met",
     ),
     Column(
@@ -614,7 +614,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "standard_errors",
-        "The difference in our standard errors.",
+        "The difference divided by our standard error.",
         ("comparison.csv", "page: comparison", "page: published"),
         title="in standard errors",
         kind="errors",
@@ -622,7 +622,7 @@ COLUMNS: tuple[Column, ...] = (
     # projections.csv
     Column(
         "secret",
-        "The secret that the row's value is of: the one whose most frequent value is least frequent.",
+        "The secret whose value the row has: the one whose most frequent value is least frequent.",
         ("projections.csv",),
     ),
     Column("value", "The text's value of the secret.", ("projections.csv",)),
@@ -652,7 +652,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "attack_balanced_accuracy",
-        "Mean over the values of a secret of the share of them that is guessed right.",
+        "Balanced accuracy: the recall of each value of the secret, averaged over the values.",
         ("page: secrets",),
         title="balanced",
         kind="number",

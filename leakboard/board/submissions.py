@@ -34,9 +34,9 @@ from leakboard.suite.suites import Suite
 from leakboard.threats.threat import threat_named
 
 OF_DATASETS = ("privacy_best_constant", "privacy_text_classifier", "privacy_bayes", "task_majority")
-"""Metrics that depend on the dataset and the seed alone, if documents carry the secret; within `ROUNDING`."""
+"""Baselines that depend on dataset and seed alone, if the secret is of documents; machines differ by `ROUNDING`."""
 ROUNDING = 1e-3
-"""Machines of the same results differed by 5e-5: a draw of the split that another library rounds differently."""
+"""Largest accepted difference between two machines. We saw 5e-5, from another version of a library."""
 SUITE, SUBMITTED, REQUIREMENTS = "suite.yaml", "submission.json", "requirements.txt"
 
 Provenance = Literal["verified", "self-reported"]
@@ -157,7 +157,7 @@ def verified_file(home: Path) -> Path:
 
 
 def forget_verified(home: Path) -> None:
-    """Remove the verifications of a submission, since a cell of it differs."""
+    """Remove the verifications of a submission: a cell differs, or its records are new."""
     verified_file(home).unlink(missing_ok=True)
 
 

@@ -33,7 +33,7 @@ def write_tables(
     comparison: Sequence[Row] = (),
     names: Names = Names(),  # noqa: B008 (it is frozen)
 ) -> list[Path]:
-    """Write all CSVs of a run, whole, and return their paths.
+    """Write all CSVs of a run and return their paths; a reader never sees half a file.
 
     Args:
         folder: where to write.
@@ -55,7 +55,7 @@ def write_tables(
 
 
 def write_table(path: Path, name: str, rows: Iterable[Row], threats: Iterable[str] = ()) -> Path:
-    """Write one CSV, whole, and return its path.
+    """Write one CSV and return its path; a reader never sees half of it.
 
     Args:
         path: of the file.

@@ -195,7 +195,7 @@ def divide(frame: pd.DataFrame, dev_share: float, test_share: float, seed: int) 
     (`drop_copies`).
 
     Raises:
-        RequestError: there are fewer than three of them.
+        RequestError: there are fewer than three users (documents, texts or rows).
     """
     column = next(name for name in ("user", "document", "text", "row") if name in frame)
     group = frame[column]

@@ -157,8 +157,8 @@ def bootstrap(statistic: Callable[..., Any], *samples: Array, units: Integers | 
     """Return a 95 % percentile interval of a statistic of sums over texts; the samples are resampled together.
 
     Texts of one unit are drawn together, since the texts of one author are not independent. If all texts agree, all
-    resamples agree, and the interval would have no width. Then Wilson's interval for as many texts replaces it. Fewer
-    than two texts give (nan, nan).
+    resamples agree, and the interval would have no width. Then Wilson's interval for as many units replaces it. Fewer
+    than two units give (nan, nan).
     """
     if units is not None:
         codes = np.unique(units, return_inverse=True)[1]

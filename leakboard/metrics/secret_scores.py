@@ -96,8 +96,8 @@ def _on_new_texts(attack: Ratio, constant: Ratio, new: NDArray[np.bool_] | None,
 def _constant(corpus: Corpus, secrets: Sequence[Secret]) -> Codes:
     """Return the constant guess that does best on test, for every test text, int64 (n, secrets).
 
-    Where classes are balanced, the best one of train does worse than chance: a class that is frequent in train is rare
-    in test. An attack that knows nothing would seem to beat it.
+    The constant that is best on train can score below chance on test: if the whole data are balanced, a class that is
+    frequent in train is rare in test. An attack that knows nothing would seem to beat it.
     """
     guess = baselines.best_constant(baselines.truth(corpus, "test", secrets), secrets[0].kind)
     return np.broadcast_to(guess, (len(corpus.splits["test"]), len(secrets)))
@@ -132,8 +132,10 @@ def _privacy_without_vectors(
 def _privacy_of_secret(name: str, attack: Ratio, constant: Ratio) -> Metric:
     """Return the empirical privacy of one secret.
 
-    Each end of its interval comes from the same end of the attack's and of the constant's own 95 % interval. So it is
-    at least as wide as the interval of both resampled together.
+    The larger score counts. Each end of its interval is the larger one of that end of the attack's and of the
+    constant's own 95 % interval. Privacy falls below the interval only if the better guesser's own interval ends below
+    its score: in 2.5 % of samples. It exceeds the interval only if one of the two begins above its score: in 5 % at
+    most.
     """
     (low, high), (least, most) = attack.interval(), constant.interval()
     scores = ((attack.value, constant.value), (high, most), (low, least))

@@ -134,7 +134,7 @@ class Stages:
 
     @property
     def publications_key(self) -> str:
-        """Identity of the publications: with a salt, others than those of ordinary runs."""
+        """Identity of the publications. A salt changes it, so that ordinary runs share none with a salted one."""
         key, salt = self.job.victim_key, self.folders.salt
         return digest({"publications": key, "salt": salt}) if salt else key
 

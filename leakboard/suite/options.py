@@ -32,9 +32,9 @@ Strings = Annotated[tuple[str, ...], Field(strict=False)]
 Count = Annotated[int, Field(ge=1)]
 """A whole number from 1."""
 ALWAYS_NAMED = object()
-"""Marks an option, ``Annotated[type, ALWAYS_NAMED]``, that labels and identities name at its default, too.
+"""Marks an option, ``Annotated[type, ALWAYS_NAMED]``, whose value labels and identities always contain.
 
-Then the default can change, as attackers get stronger, and results of other values keep their identity."""
+So a later version can change the default, and no old result changes its identity."""
 
 T = TypeVar("T")
 
@@ -94,8 +94,8 @@ def dataset(cls: type | None = None, /, *, revision: int | None = None) -> Any:
 
     Args:
         cls: the class, where the decorator is written without a call.
-        revision: of its results: a change that gives other results for the same options adds one. None: the plugin's
-            code is its identity, and its results cannot be published.
+        revision: the version of its results. Add 1 if a change gives other results for the same options. None: the
+            plugin's code is its identity, and its results cannot be published.
     """
     return _plugin(cls, "datasets", revision)
 
@@ -113,9 +113,10 @@ def attack(cls: type | None = None, /, *, revision: int | None = None) -> Any:
 
 
 def part(allowed: Mapping[str, type]) -> Any:
-    """Return the type of an option that is itself a recipe with options, one of several.
+    """Return the type of an option whose value is itself a recipe with options.
 
-    In YAML it is written like a plugin: a name, or a name with options.
+    ``allowed`` maps the names of the possible recipes to their classes. In YAML it is written like a plugin: a name, or
+    a name with options.
     """
 
     def parse(value: Any) -> Any:

@@ -125,7 +125,10 @@ class CanaryAttack(Attack):
 
 
 def privacy_units_in(canary: Texts, unit: TrainingUnit) -> int:
-    """Return the largest number of units of a claim in a canary: ordered pairs at any distance, texts, or one user."""
+    """Return an upper bound of the number of a claim's units in one canary.
+
+    Of pairs all ordered pairs of a text count, of documents the texts; a user counts as 1.
+    """
     if unit == "pair":
         return sum(n * (n - 1) for n in (len(words(text)) for text in canary))
     return len(canary) if unit == "document" else 1

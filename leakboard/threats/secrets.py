@@ -85,8 +85,8 @@ class SecretGuesses:
     on_dev: Mapping[str, Floats] = field(default_factory=dict)
     """The same for the view's dev texts, in their order, from before the attack learned from them.
 
-    Their score chooses the strongest of several attacks. It overstates an attack that chose many numbers on dev. Empty
-    if the attack gives none.
+    The score on dev selects the strongest of several attacks. It is too high for an attack that chose many parameters
+    on dev. Empty if the attack gives none.
     """
 
 

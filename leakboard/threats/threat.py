@@ -1,4 +1,4 @@
-"""Define a threat: the view that it grants to an attacker, how the answer is scored, and in which words.
+"""Define a threat: what an attacker sees, how its answer is scored, and the sentences about the score.
 
 The pipeline takes an attack's threat from its class. Tables, sentences, pages and gates find it by its name in a
 record. So a new threat is a new file with a `Threat` and a base class for its attacks.
@@ -99,7 +99,7 @@ class AttackResult:
     claim: PrivacyClaim | None = None
     """The victim's claim, composed over the publications of a text that the attack saw; None if no claim covers them.
 
-    Words are published once, so attacks on them give the claim as it is, whether it is about releases or training.
+    Each word is published once, so attacks on words return the claim unchanged.
     """
     audited: Audited | None = None
     """The subject of an audit; None for other attacks."""
@@ -179,7 +179,7 @@ class Threat(ABC, Generic[A]):
         Raises:
             NotApplicable: the attack does not apply; its cell is skipped with this reason.
             RequestError: the answer has not the form that the threat asks for.
-            ValueError: a release is not finite, or the answer to it has another form.
+            ValueError: a release is not finite, or the auditor's answer to it has a wrong type or shape.
         """
 
 
@@ -267,7 +267,7 @@ class AuditThreat(Threat[A]):
 
 
 def shuffled(vectors: Floats, rng: np.random.Generator) -> tuple[Floats, Integers]:
-    """Return a copy of the vectors in random order, and that order, so that an attacker learns nothing from it."""
+    """Return a shuffled copy of the vectors, and the permutation. An attacker sees only the copy."""
     order = rng.permutation(len(vectors))
     return vectors[order], order
 

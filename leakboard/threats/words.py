@@ -67,7 +67,7 @@ class WordsThreat(Threat["WordsAttack"]):
     revision: ClassVar = 1
 
     def evaluate(self, attack: WordsAttack, side: VictimSide) -> AttackResult:
-        """Show the vectors of words that the attack did not query, without words, in random order; score the ranking.
+        """Show the vectors of the words that the attack did not query, in random order; score the ranked candidates.
 
         Raises:
             RequestError: the ranking is malformed, or the attack queried a static table after it saw it.

@@ -178,7 +178,7 @@ REFUSED = {
     "task as secret": (
         "text,mood\nx,f\ny,m\n",
         {"label": "mood", "secrets": ("mood",)},
-        "'mood' is the task label, which a server returns: it cannot be a secret",
+        "'mood' is the task label, which victims publish: it cannot be a secret",
     ),
     "two ways": ("text,s\nx,train\n", {"split": "s", "dev": "dev.csv"}, "not both"),
     "no split in file": ("text,part\nx,test\ny,test\n", {"split": "part"}, "cannot be divided into train, dev, test"),
