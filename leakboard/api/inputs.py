@@ -87,7 +87,7 @@ def gather(
 
 
 def _matrix(name: str, given: Any) -> Column:
-    plain = _plain(given)
+    plain = _plain(name, given)
     index = _index(plain)
     if isinstance(plain, pd.DataFrame) and (taken := [column for column in plain.columns if column in RESERVED]):
         raise RequestError(
@@ -101,10 +101,12 @@ def _matrix(name: str, given: Any) -> Column:
         row = int(np.argwhere(np.ma.getmaskarray(plain))[0, 0])
         raise RequestError(f"{name}: row {row} has masked numbers; allowed: numbers")
     if isinstance(plain, list | tuple):
-        plain = [_plain(row) for row in plain]
+        plain = [_plain(name, row) for row in plain]
     try:
         values = np.asarray(plain)
-        if values.dtype == object:
+        if values.dtype == object and isinstance(plain, pd.DataFrame):
+            values = plain.to_numpy(np.float64, na_value=np.nan)
+        elif values.dtype == object:
             values = values.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         raise RequestError(
@@ -116,7 +118,7 @@ def _matrix(name: str, given: Any) -> Column:
 
 
 def _secrets(given: Any) -> dict[str, Column]:
-    plain = _plain(given)
+    plain = _plain("secrets", given)
     if isinstance(plain, pd.Series):
         plain = plain.to_frame(str(plain.name) if plain.name is not None else "secret")
     if isinstance(plain, Mapping):
@@ -140,10 +142,10 @@ def _secrets(given: Any) -> dict[str, Column]:
 
 
 def _column(name: str, given: Any) -> Column:
-    plain = _plain(given)
+    plain = _plain(name, given)
     if isinstance(plain, pd.DataFrame) and plain.shape[1] == 1:
         plain = plain.iloc[:, 0]
-    if isinstance(plain, str | bytes | Mapping | pd.DataFrame) or not hasattr(plain, "__len__"):
+    if isinstance(plain, str | bytes | Mapping | set | frozenset | pd.DataFrame) or not hasattr(plain, "__len__"):
         raise RequestError(f"{name}: {_kind(given)} is not one column")
     values = plain.tolist() if hasattr(plain, "tolist") else list(plain)
     if not isinstance(values, list) or any(isinstance(value, list) for value in values[:1]):
@@ -151,24 +153,25 @@ def _column(name: str, given: Any) -> Column:
     return Column(name, values, _index(plain))
 
 
-def _plain(given: Any) -> Any:
+def _plain(name: str, given: Any) -> Any:
     """Return pandas for Arrow and Polars, NumPy for tensors and sparse matrices, and anything else as it is."""
     if all(hasattr(given, name) for name in ("detach", "cpu", "to_dense", "numpy")):
-        return _array(given)
+        return _array(name, given)
     convert = getattr(given, "toarray", None) or getattr(given, "to_pandas", None)
     return convert() if convert else given
 
 
-def _array(tensor: Any) -> NDArray[Any]:
+def _array(name: str, tensor: Any) -> NDArray[Any]:
     """Return a torch tensor as an array, also one with gradients, a sparse one, or one of a type that NumPy lacks."""
     try:
         dense = tensor.detach().cpu().to_dense()
-    except NotImplementedError as error:  # a tensor of the device "meta" has no numbers
-        raise RequestError(f"a tensor on {tensor.device} has no numbers ({one_line(error)})") from None
-    try:
-        return np.asarray(dense.numpy())
-    except TypeError:  # bfloat16
-        return np.asarray(dense.float().numpy())
+        try:
+            return np.asarray(dense.numpy())
+        except TypeError:  # bfloat16
+            return np.asarray(dense.float().numpy())
+    except RuntimeError as error:  # of the device "meta", or quantised
+        shown = f"a tensor of {tensor.dtype} on {tensor.device} has no plain numbers"
+        raise RequestError(f"{name}: {shown} ({one_line(error)})") from None
 
 
 def _index(plain: Any) -> pd.Index | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from leakboard.api.arguments import FilePath, require
+from leakboard.api.arguments import FilePath, Whole, require
 from leakboard.api.running import compute
 from leakboard.errors import RequestError
 
@@ -72,9 +72,12 @@ def evaluate(
         RequestError: an argument is wrong; one line names it, the row, and what is allowed.
     """
     from leakboard.api.inputs import ROLES, gather
+    from leakboard.suite.keys import Device
 
     require(FilePath | None, out=out)
     require(bool, progress=progress)
+    require(Whole, seed=seed)
+    require(Device, device=device)
     matrices, frame = gather(
         _releases(vectors), secrets, labels=labels, texts=texts, users=users, documents=documents, ids=ids
     )

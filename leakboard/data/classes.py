@@ -121,10 +121,11 @@ def check_secret(values: Sequence[str], column: str, source: str, is_binned: boo
 
 
 def about_spelling(values: Sequence[str]) -> str:
-    """Return a complaint about two classes that differ only in case, or in the encoding of a letter; else nothing."""
+    """Return a complaint about two classes that differ only in case, spaces, or what one cannot see; else nothing."""
     first: dict[str, str] = {}
     for value in values:
-        plain = unicodedata.normalize("NFKC", value).casefold()
+        shown = "".join(letter for letter in value if letter.isspace() or unicodedata.category(letter)[0] != "C")
+        plain = " ".join(unicodedata.normalize("NFKC", shown).casefold().split())
         if (other := first.setdefault(plain, value)) != value:
             return f"the classes {other!r} and {value!r} differ in spelling only; write one of them"
     return ""

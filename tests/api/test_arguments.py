@@ -1,6 +1,7 @@
 """An argument of a wrong type is one line that names it, from every function of the package."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -41,7 +42,24 @@ CALLS = {
     ),
     "a tensor without numbers": (
         lambda: leakboard.evaluate(torch.empty(8, 2, device="meta"), SECRETS),
-        "a tensor on meta has no numbers",
+        "vectors: a tensor of torch.float32 on meta has no plain numbers",
+    ),
+    "a quantised tensor": (
+        lambda: leakboard.evaluate(torch.quantize_per_tensor(torch.ones(8, 2), 0.1, 0, torch.qint8), SECRETS),
+        "vectors: a tensor of torch.qint8 on cpu has no plain numbers",
+    ),
+    "a number that is missing": (
+        lambda: leakboard.evaluate(pd.DataFrame({0: [1, None] * 4, 1: [2] * 8}, dtype="Int64"), SECRETS),
+        r"vectors: .*row 1",
+    ),
+    "a set of texts": (
+        lambda: leakboard.evaluate(VECTORS, SECRETS, texts=set("abcdefgh")),
+        "texts: a set is not one col",
+    ),
+    "a seed of another type": (lambda: leakboard.evaluate(VECTORS, SECRETS, seed="1"), "seed: '1' is not allowed"),
+    "a device of another type": (
+        lambda: leakboard.evaluate(VECTORS, SECRETS, device=torch.device("cpu")),
+        r"device: device\(type='cpu'\) is not allowed: Input should be 'auto', 'cpu' or 'cuda'",
     ),
     "an audit of nothing": (lambda: leakboard.audit(None, 1, dimension=2), "release: None is not allowed: a function"),
     "an audit of too wide vectors": (

@@ -54,7 +54,7 @@ class PrivateSkipGram(Victim):
     negative: Count = 5
     """Negatives for each pair."""
     vocabulary: File = FileName("noisy")
-    """noisy or exact: counted with or without noise. Or the path of a public list, each line a word, a tab and a count."""
+    """noisy or exact: counted with or without noise. Or the path of a public list, each line a word, a tab, a count."""
     vocabulary_noise: Positive = 5.0
     """Noise on each count, over what a unit adds (1 in all); a word needs a count of about 7 times as much."""
     min_count: Count = 5
