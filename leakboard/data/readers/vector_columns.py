@@ -14,6 +14,8 @@ Kind = Literal["vector", "number", "other", "empty"]
 
 DIMENSION = re.compile(r"(.*?)(\d+)")
 """Name of a column that holds one dimension: a prefix and a number."""
+EDGES = re.compile(r"^\W+|\W+$")
+"""Signs and spaces around a name."""
 ID = "id"
 """Default name of the column of ids."""
 
@@ -34,8 +36,8 @@ def find_columns(
         also those that hold no number. Then the column of ids.
 
     Raises:
-        RequestError: a column is missing or holds no vectors, several may hold them, or the numbers of the dimensions
-            have a gap.
+        RequestError: a column is missing or holds no vectors, several may hold them, or a dimension seems to be
+            missing.
     """
     if id is not None and id not in kinds:
         raise RequestError(f"{path}: id {id!r} is not one of {_listed(kinds)}{nearest(id, kinds)}")
@@ -46,7 +48,7 @@ def find_columns(
     if column is None and len(choices) == 1:
         (column,) = choices
     if column in choices:
-        _require_all_dimensions(path, choices[column])
+        _require_all_dimensions(path, choices[column], names)
         return choices[column], id
     if column in names:
         raise RequestError(f"{path}: column {column!r} holds no vectors; allowed: a list of numbers in each row")
@@ -67,8 +69,8 @@ def _families(kinds: Mapping[str, Kind]) -> dict[str, list[str]]:
     """
     families: dict[str, list[tuple[int, str]]] = {}
     for name, kind in kinds.items():
-        if kind != "vector" and (match := DIMENSION.fullmatch(name)):
-            families.setdefault(match[1], []).append((int(match[2]), name))
+        if kind != "vector" and (parts := _parts(name)):
+            families.setdefault(parts[0], []).append((parts[1], name))
     return {
         prefix: [name for _, name in sorted(family)]
         for prefix, family in families.items()
@@ -76,15 +78,35 @@ def _families(kinds: Mapping[str, Kind]) -> dict[str, list[str]]:
     }
 
 
-def _require_all_dimensions(path: Source, names: Sequence[str]) -> None:
-    """Refuse numbers with a gap: `e2019` beside `e0` to `e7` is a year, and without `e3` a dimension was lost."""
-    numbers = [int(match[2]) if (match := DIMENSION.fullmatch(name)) else 0 for name in names]
-    for before, number, name in zip(numbers, numbers[1:], names[1:], strict=False):
-        if len(names) > 1 and number != before + 1:
+def _require_all_dimensions(path: Source, chosen: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse one column for each dimension if one seems to be missing, or to be none.
+
+    `e2019` beside `e0` to `e7` is a year. Without `e3`, or with `# e0` in place of `e0`, a dimension is lost.
+    """
+    if len(chosen) == 1:
+        return
+    numbers = [parts[1] for name in chosen if (parts := _parts(name))]
+    for before, number, name in zip(numbers, numbers[1:], chosen[1:], strict=False):
+        if number != before + 1:
             raise RequestError(
-                f"{path}: the dimensions {names[0]} to {names[-1]} have no consecutive numbers: {name} comes after "
+                f"{path}: the dimensions {chosen[0]} to {chosen[-1]} have no consecutive numbers: {name} comes after "
                 f"{before}; rename the columns that are no dimensions, or number all dimensions"
             )
+    for name in names:
+        if name not in chosen and _bare_prefix(name) == _bare_prefix(chosen[0]):
+            raise RequestError(f"{path}: is {name!r} one of the dimensions {chosen[0]} to {chosen[-1]}? rename it")
+
+
+def _bare_prefix(name: str) -> str | None:
+    """Return the prefix of a dimension's name, without case and signs around the name: `e` of ``# E0``."""
+    parts = _parts(EDGES.sub("", name).casefold())
+    return parts[0] if parts else None
+
+
+def _parts(name: str) -> tuple[str, int] | None:
+    """Return the prefix and the number of a dimension's name; None of another name."""
+    match = DIMENSION.fullmatch(name)
+    return (match[1], int(match[2])) if match else None
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -203,6 +203,13 @@ def test_a_lost_dimension_is_named(tmp_path):
     assert "the dimensions e0 to e11 have no consecutive numbers: e6 comes after 4" in message
 
 
+@pytest.mark.parametrize("name", ["# e0", "E0", " e0", "e0 ", "e0;"])
+def test_a_dimension_of_another_spelling_is_named(tmp_path, name):
+    rows = [{name if key == "e0" else key: value for key, value in row.items()} for row in columns()]
+    message = refused(lambda: read_vectors(write(tmp_path / "a.csv", rows)))
+    assert f"is {name!r} one of the dimensions e1 to e11? rename it" in message
+
+
 def test_a_second_array_in_a_file_is_refused(tmp_path):
     with (tmp_path / "a.npy").open("wb") as file:
         np.save(file, VECTORS)
