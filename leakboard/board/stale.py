@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,9 @@ from leakboard.suite.suites import Suite, home_of, load_suite, suite_folder
 STAGES = ("CORPUS", "FIT", "PUBLISH", "TEXT_CLASSIFIERS", "UTILITY")
 """Revisions of the engine (`leakboard.suite.revisions`)."""
 UNKNOWN = "data, suite, or an option's default"
-"""Cause where no single revision explains the change, and no plugin's file differs."""
+"""Cause where no revisions explain the change, and no plugin's file differs."""
+MAX_RAISED = 4
+"""Most revisions that are tried together as the cause."""
 NOT_ASKED = "no cell of the suite has this label"
 
 
@@ -92,15 +95,24 @@ def _labels(of: Record | Cell) -> tuple[str, str, str, int]:
 
 
 def _cause(suite: Suite, job: Job, record: Record) -> str:
-    """Return the revision that explains a cell's new identity: with a lower one the identity is the published one.
+    """Return the fewest revisions that explain a cell's new identity: with lower ones it is the published one.
 
-    If no single revision does, return the plugins with other code than the record's.
+    If no revisions do, return the plugins with other code than the record's.
     """
-    for name, owner, attribute in _revisions(job.cell):
-        for earlier in range((getattr(owner, attribute) or 1) - 1, 0, -1):
-            with _replaced(owner, attribute, earlier):
-                if make_job(job.cell, suite.conditions, Identities()).key == record.key:
-                    return f"revision of {name}"
+    lower = {
+        (name, owner, attribute): range(revision - 1, 0, -1)
+        for name, owner, attribute in _revisions(job.cell)
+        if (revision := getattr(owner, attribute) or 1) > 1
+    }
+    for count in range(1, min(MAX_RAISED, len(lower)) + 1):
+        for raised in combinations(lower, count):
+            for earlier in product(*(lower[revision] for revision in raised)):
+                with ExitStack() as stack:
+                    for (_, owner, attribute), value in zip(raised, earlier, strict=True):
+                        stack.enter_context(_replaced(owner, attribute, value))
+                    if make_job(job.cell, suite.conditions, Identities()).key == record.key:
+                        names = " and ".join(name for name, _, _ in raised)
+                        return f"revision{'s' if count > 1 else ''} of {names}"
     changed = [name for name, made in job.code.items() if made != record.code.get(name, made)]
     return f"code of {', '.join(sorted(changed))}" if changed else UNKNOWN
 

@@ -7,6 +7,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from leakboard.attacks.dp_audit import DpAudit
+from leakboard.attacks.entity_presence import EntityPresence
 from leakboard.board.stale import NOT_ASKED, UNKNOWN, freshness
 from leakboard.cli import stale_cells as command
 from leakboard.pipeline.records import pack, published_entries
@@ -79,11 +80,22 @@ def test_a_higher_revision_makes_its_cells_stale(
     assert getattr(owner, attribute) == value
 
 
-def test_two_changed_revisions_have_no_single_cause(boards, records, monkeypatch):
-    monkeypatch.setattr(revisions, "FIT", 2)
-    monkeypatch.setattr(revisions, "PUBLISH", 2)
+@pytest.mark.usefixtures("as_published")
+def test_revisions_that_differ_together_are_named_together(boards, records, monkeypatch):
+    monkeypatch.setattr(SecretsThreat, "revision", SecretsThreat.revision + 1)
+    monkeypatch.setattr(EntityPresence, "__leakboard_revision__", EntityPresence.__leakboard_revision__ + 1)
+    touched = {name: sum(r.attack.startswith(name) for r in records) for name in ("attribute", "entity")}
+    assert demo(boards).causes == {
+        "revision of threat secrets": touched["attribute"],
+        "revisions of threat secrets and attacks/entity_presence": touched["entity"],
+    }
+
+
+@pytest.mark.usefixtures("as_published")
+def test_what_no_revision_explains_is_data_suite_or_default(boards, rewritten):
+    rewritten(lambda suite: suite.update(text_classifier=not suite.get("text_classifier", True)))
     causes = demo(boards).causes
-    assert sum(causes.values()) == len(records)
+    assert sum(causes.values()) > 0
     assert all(cause == UNKNOWN or cause.startswith("code of ") for cause in causes)
 
 
