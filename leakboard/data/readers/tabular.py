@@ -194,9 +194,9 @@ def clean_category(value: Any, column: str) -> str:
 
 
 def clean_id(value: Any, column: str) -> str:
-    """Return as text: text, a whole number, a truth value, a UUID, a date or bytes. ``1`` and ``1.0`` are one name.
+    """Return as text: text, a whole number, a truth value, a UUID, a date or bytes.
 
-    Bytes are UTF-8, 16 other bytes a UUID, and all others hexadecimal digits.
+    ``1`` and ``1.0`` are one name, and a date with and without midnight is one. Bytes are UTF-8, 16 other bytes a UUID, and all others hexadecimal digits.
 
     Raises:
         ValueError: the value is missing or of another type.
@@ -210,10 +210,11 @@ def clean_id(value: Any, column: str) -> str:
     if isinstance(value, int | float | Decimal):
         return str(int(value))
     name = clean_text(str(value) if isinstance(value, UUID | date) else value, column).strip()
-    return match[1] if (match := _WHOLE.fullmatch(name)) else name
+    return match[1] if (match := _WHOLE.fullmatch(name) or _MIDNIGHT.fullmatch(name)) else name
 
 
 _WHOLE = re.compile(r"([+-]?\d+)\.0+", re.ASCII)
+_MIDNIGHT = re.compile(r"(\d{4}-\d\d-\d\d)[ T]00:00(?::00(?:\.0+)?)?", re.ASCII)
 
 
 def _from_bytes(value: bytes) -> str:

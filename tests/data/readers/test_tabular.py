@@ -1,7 +1,7 @@
 """All formats give the same rows, and a bad file is refused in one line with file, row and reason."""
 
 import json
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from uuid import UUID
 
@@ -78,6 +78,14 @@ def test_ids_of_every_usual_type_become_text():
     given = [uuid, uuid.bytes, Decimal("12"), Decimal("3.0"), b"a1", b"\xff\x00", 2**70, date(2024, 2, 1), True]
     names = [str(uuid), str(uuid), "12", "3", "a1", "ff00", str(2**70), "2024-02-01", "true"]
     assert [clean_id(value, "id") for value in given] == names
+
+
+@pytest.mark.parametrize(
+    "form", [datetime(2024, 2, 1), "2024-02-01 00:00", "2024-02-01T00:00:00", "2024-02-01 00:00:00.0"]
+)
+def test_a_date_with_midnight_is_the_date(form):
+    assert clean_id(form, "day") == "2024-02-01"
+    assert clean_id("2024-02-01 00:01:00", "day") == "2024-02-01 00:01:00"
 
 
 @pytest.mark.parametrize("value", [Decimal("1.5"), Decimal("NaN"), 0.5, float("inf"), None, [1], {}])
