@@ -13,11 +13,11 @@ from typing import Any
 class RequestError(ValueError):
     """The request is wrong: a suite, an option, a name, a data file. Exit status 2, no traceback.
 
-    A long message is cut, as one that lists a hundred thousand names.
+    The message is one line. A long one is cut, as one that lists a hundred thousand names.
     """
 
     def __init__(self, message: object = ""):
-        super().__init__(plain(str(message)))
+        super().__init__(" ".join(line.strip() for line in plain(str(message)).splitlines()))
 
 
 class NotApplicable(RequestError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +22,11 @@ FilePath = Annotated[str | Path, AfterValidator(_usable)]
 """A path of a file or a folder."""
 Whole = Annotated[int, Field(ge=0)]
 """A whole number from 0."""
+
+
+def as_int(value: Any) -> Any:
+    """Return a whole number of NumPy as one of Python, and anything else as it is."""
+    return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else value
 
 
 def require(kind: Any, **arguments: Any) -> None:

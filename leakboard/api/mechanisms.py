@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from leakboard.api.arguments import as_int
 from leakboard.errors import RequestError
 from leakboard.mechanism import MechanismDefaults
 
@@ -151,6 +152,7 @@ def audit(
     from leakboard.privacy.auditing.events import corners
 
     _check("release", release, callable(release), "a function of vectors and a generator")
+    dimension, draws, budget, calls, seed = map(as_int, (dimension, draws, budget, calls, seed))
     for name, value in {"epsilon": epsilon, "delta": delta, "confidence": confidence}.items():
         _check(name, value, isinstance(value, Real), "a number")
     _check("seed", seed, type(seed) is int and seed >= 0, "a whole number from 0")

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from leakboard.api.arguments import FilePath, Whole, require
+from leakboard.api.arguments import FilePath, Whole, as_int, require
 from leakboard.api.running import compute
 from leakboard.errors import RequestError
 
@@ -76,6 +76,7 @@ def evaluate(
 
     require(FilePath | None, out=out)
     require(bool, progress=progress)
+    seed = as_int(seed)
     require(Whole, seed=seed)
     require(Device, device=device)
     matrices, frame = gather(

@@ -6,7 +6,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+from pydantic import Field
 
 from leakboard.api.arguments import FilePath, Whole, require
 from leakboard.errors import RequestError, nearest
@@ -52,7 +54,7 @@ def run(
     require(FilePath, out=out)
     require(FilePath | Mapping[str, Any], suite=suite)
     require(Sequence[FilePath], plugins=plugins)
-    require(Sequence[Whole] | None, seeds=seeds)
+    require(Annotated[Sequence[Whole], Field(min_length=1)] | None, seeds=seeds)
     require(Whole, jobs=jobs)
     chosen = _only(only or {})
     from leakboard.suite.registry import Registry
@@ -106,9 +108,11 @@ def _only(only: Mapping[str, str | Sequence[str]]) -> dict[str, list[str]]:
     from leakboard.suite.names import KINDS
 
     require(Mapping[str, str | list[str] | tuple[str, ...]], only=only)
-    for key in only:
+    for key, names in only.items():
         if key not in KINDS:
             raise RequestError(f"only: {key!r} is not one of {', '.join(KINDS)}{nearest(key, KINDS)}")
+        if not names:
+            raise RequestError(f"only: {key}: {names!r} is not allowed: at least one name")
     return {key: [names] if isinstance(names, str) else list(names) for key, names in only.items()}
 
 

@@ -23,6 +23,11 @@ CALLS = {
     "a run of nothing": (lambda: leakboard.run(None), "suite: None is not allowed"),
     "no names to keep": (lambda: leakboard.run(SUITE, only={"victim": 5}), "only.victim: 5 is not allowed"),
     "only a text": (lambda: leakboard.run(SUITE, only="victim"), "only: 'victim' is not allowed"),
+    "no seeds": (lambda: leakboard.run(SUITE, seeds=[]), r"seeds: \[\] is not allowed"),
+    "no victims": (
+        lambda: leakboard.run(SUITE, only={"victim": []}),
+        r"only: victim: \[\] is not allowed: at least one",
+    ),
     "one seed": (lambda: leakboard.run(SUITE, seeds=5), "seeds: 5 is not allowed"),
     "seeds as a text": (lambda: leakboard.run(SUITE, seeds="01"), "seeds: '01' is not allowed"),
     "one plugin": (lambda: leakboard.run(SUITE, plugins="x.py"), "plugins: 'x.py' is not allowed"),
@@ -62,6 +67,10 @@ CALLS = {
         r"device: device\(type='cpu'\) is not allowed: Input should be 'auto', 'cpu' or 'cuda'",
     ),
     "an audit of nothing": (lambda: leakboard.audit(None, 1, dimension=2), "release: None is not allowed: a function"),
+    "an audit of a function that fails": (
+        lambda: leakboard.audit(lambda vectors, generator: int("a\nb"), 1, dimension=2),
+        "release: invalid literal",
+    ),
     "an audit of too wide vectors": (
         lambda: leakboard.audit(double, 1, dimension=10**9),
         "dimension: 1000000000 is not allowed: a whole number from 1 to 1,000,000",

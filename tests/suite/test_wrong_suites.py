@@ -38,7 +38,7 @@ def test_a_large_value_is_not_repeated_whole(bench, command_line):
 def test_a_suites_name_names_a_folder(name, bench, command_line):
     path = bench.suite().rename(bench.folder / name)
     code, _, err = command_line("run", str(path), "--out", str(bench.out), *bench.arguments("run")[4:])
-    assert (code, err.count("\n")) == (2, 1 + name.count("\n"))
+    assert (code, err.count("\n")) == (2, 1)
     assert "cannot be a suite's name, which names a folder" in err
     assert not bench.out.exists()
 

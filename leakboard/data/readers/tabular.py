@@ -196,7 +196,8 @@ def clean_category(value: Any, column: str) -> str:
 def clean_id(value: Any, column: str) -> str:
     """Return as text: text, a whole number, a truth value, a UUID, a date or bytes.
 
-    ``1`` and ``1.0`` are one name, and a date with and without midnight is one. Bytes are UTF-8, 16 other bytes a UUID, and all others hexadecimal digits.
+    ``1`` and ``1.0`` are one name, and a date with and without midnight is one. Bytes are UTF-8, 16 other bytes a UUID,
+    and all others hexadecimal digits.
 
     Raises:
         ValueError: the value is missing or of another type.
