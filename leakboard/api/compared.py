@@ -72,7 +72,7 @@ def _by_secret(rows: Sequence[Row]) -> dict[tuple[str, str], dict[str, Row]]:
 
 
 def _sentence(threat: str, secret: str, first: Row, other: Row, widening: float) -> str:
-    kind, names = threat_named(threat), (first["victim"], other["victim"])
+    kind, names = threat_named(threat), [f"'{row['victim']}'" for row in (first, other)]
     scores = [_score(row, widening) for row in (first, other)]
     (old, old_low, old_high), (new, new_low, new_high) = scores
     if not all(map(is_number, (old_low, old_high, new_low, new_high))):

@@ -20,18 +20,20 @@ BEFORE = row("before", 0.29, 0.26, 0.33)
     [
         (
             row("after", 0.45, 0.42, 0.49),
-            "gender: after gives away less than before: accuracy 0.55 (0.51 to 0.58) instead of 0.71 (0.67 to 0.74)",
+            "gender: 'after' gives away less than 'before': "
+            "accuracy 0.55 (0.51 to 0.58) instead of 0.71 (0.67 to 0.74)",
         ),
         (
             row("after", 0.20, 0.15, 0.25),
-            "gender: after gives away more than before: accuracy 0.80 (0.75 to 0.85) instead of 0.71 (0.67 to 0.74)",
+            "gender: 'after' gives away more than 'before': "
+            "accuracy 0.80 (0.75 to 0.85) instead of 0.71 (0.67 to 0.74)",
         ),
         (
             row("after", 0.35, 0.33, 0.40),  # the ends touch
-            "gender: no difference between before and after is shown: accuracy 0.71 (0.67 to 0.74) and "
+            "gender: no difference between 'before' and 'after' is shown: accuracy 0.71 (0.67 to 0.74) and "
             "0.65 (0.60 to 0.67); the intervals overlap",
         ),
-        (row("after", 0.45), "gender: after is not compared with before: an interval is missing"),
+        (row("after", 0.45), "gender: 'after' is not compared with 'before': an interval is missing"),
     ],
 )
 def test_a_sentence_says_what_the_intervals_allow(after, sentence):
@@ -53,7 +55,7 @@ def test_each_release_is_compared_with_the_first_and_each_secret_alone():
 
     releases = {"one": 0.1, "two": 0.2, "three": 0.05}
     shown = compare_releases([row for name, kept in releases.items() for row in rows(name, kept)], list(releases))
-    starts = ["gives away less than one", "gives away more than one"] * 2
+    starts = ["gives away less than 'one'", "gives away more than 'one'"] * 2
     assert [sentence.partition(":")[0] for sentence in shown] == ["a", "a", "g", "g"]
     assert all(start in sentence for start, sentence in zip(starts, shown, strict=True))
 
@@ -65,7 +67,7 @@ def test_intervals_are_wider_with_more_comparisons():
     others = [row(f"other{i}", 0.29, 0.26, 0.33) for i in range(9)]
     first, *_ = compare_releases([BEFORE, after, *others], ["before", "after", *(other["victim"] for other in others)])
     assert "gives away less" in alone
-    assert "no difference between before and after is shown" in first
+    assert "no difference between 'before' and 'after' is shown" in first
     assert "0.64 (0.59 to 0.68)" in first  # 0.03 * 2.807 / 1.960 to either side
 
 

@@ -223,17 +223,17 @@ class TestReleases:
 
         first, second = shown("before", "gender"), shown("after it", "gender")
         assert compared.sentences[:2] == [
-            f"gender: after it gives away less than before: accuracy {second} instead of {first}",
-            f"gender: no difference between before and copy is shown: accuracy {first} and {first}; "
+            f"gender: 'after it' gives away less than 'before': accuracy {second} instead of {first}",
+            f"gender: no difference between 'before' and 'copy' is shown: accuracy {first} and {first}; "
             "the intervals overlap",
         ]
-        assert compared.sentences[2].startswith("age: no difference between before and after it is shown")
+        assert compared.sentences[2].startswith("age: no difference between 'before' and 'after it' is shown")
 
     def test_a_release_that_gives_away_more_is_reported(self, planted, releases):
         turned = {name: releases[name] for name in ("after it", "before")}
         made = leakboard.evaluate(turned, planted[1], attacks=QUICK)
         assert made.sentences[0].startswith("warning: after it on table: do the rows match?")
-        assert made.sentences[1].startswith("gender: before gives away more than after it: accuracy 0.9")
+        assert made.sentences[1].startswith("gender: 'before' gives away more than 'after it': accuracy 0.9")
         points = {trace.name: (trace.x, len(trace.error_y.array)) for trace in made.plot().data}  # there is no task
         assert points == dict.fromkeys(["age", "gender"], (("after it", "before"), 2))
 
