@@ -18,18 +18,21 @@ import itertools
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
 from leakboard.board.run_meta import describe
+from leakboard.board.tables import published_names
 from leakboard.errors import RequestError
 from leakboard.execution.environment import environment
 from leakboard.pipeline.records import PUBLISHED, SUBMISSIONS, Record, pack, published_records
 from leakboard.pipeline.runner import Run
 from leakboard.store import file_checksum, write_file
 from leakboard.suite.files import FileName
+from leakboard.suite.names import KINDS, Names
 from leakboard.suite.plan import Job
-from leakboard.suite.registry import Registry
+from leakboard.suite.registry import FOLDERS, Registry
 from leakboard.suite.suites import Suite
 from leakboard.threats.threat import threat_named
 
@@ -85,18 +88,28 @@ def own_data(jobs: Iterable[Job]) -> list[str]:
     return sorted({c.label for c in choices if c and any(isinstance(v, FileName) for v in vars(c.plugin).values())})
 
 
-def _plugins_of(folder: Path) -> list[str] | None:
-    """Return the plugins of a submission: files relative to it, and packages; None if `submission.json` is damaged."""
+def _plugins_of(folder: Path) -> dict[str, str]:
+    """Return the plugins of a submission by name, as ``victims/mine``: files relative to it, and packages.
+
+    Raises:
+        RequestError: the submission lacks its suite, or its description is missing or damaged.
+    """
+    if not (folder / SUITE).is_file():
+        raise RequestError(f"{folder / SUITE}: no such file; a submission has one")
     try:
-        plugins = list(json.loads((folder / SUBMITTED).read_text("utf-8"))["plugins"].values())
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return None
-    return plugins if all(isinstance(plugin, str) for plugin in plugins) else None
+        plugins = dict(json.loads((folder / SUBMITTED).read_text("utf-8"))["plugins"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        plugins = {"": None}
+    if not all(isinstance(plugin, str) for plugin in plugins.values()):
+        raise RequestError(f"{folder / SUBMITTED}: missing or damaged; `publish --submit` writes it")
+    return plugins
 
 
 def _plugin_files(folder: Path) -> set[str]:
     """Return the plugin files of the submission in a folder, relative to it; none if there is no intact submission."""
-    return {f"plugins/{Path(name).name}" for name in _plugins_of(folder) or () if name.startswith("plugins/")}
+    with suppress(RequestError):
+        return {f"plugins/{Path(name).name}" for name in _plugins_of(folder).values() if name.startswith("plugins/")}
+    return set()
 
 
 def require_revisions(suite: Suite, jobs: Iterable[Job]) -> None:
@@ -171,19 +184,14 @@ def _verified(home: Path) -> dict[str, Any]:
         return {}
 
 
-def submissions(home: Path) -> list[Path]:
-    """Return the submissions to the leaderboard in a folder, by name.
+def board_of(home: Path) -> Path:
+    """Return the folder of the leaderboard that a submission lies in; the submission's own, if it lies in none."""
+    return home.parents[1] if home.parent.name == SUBMISSIONS else home
 
-    Raises:
-        RequestError: one lacks its suite, or a readable `submission.json`.
-    """
-    folders = sorted(path for path in (home / SUBMISSIONS).glob("*") if path.is_dir())
-    for folder in folders:
-        if not (folder / SUITE).is_file():
-            raise RequestError(f"{folder / SUITE}: no such file; a submission has one")
-        if _plugins_of(folder) is None:
-            raise RequestError(f"{folder / SUBMITTED}: missing or damaged; `publish --submit` writes it")
-    return folders
+
+def submissions(home: Path) -> list[Path]:
+    """Return the submissions to the leaderboard in a folder, by name."""
+    return sorted(path for path in (home / SUBMISSIONS).glob("*") if path.is_dir())
 
 
 def all_records(home: Path) -> list[Record]:
@@ -210,35 +218,90 @@ def provenance(home: Path) -> dict[RowKey, Provenance]:
 def _by_provenance(home: Path) -> list[tuple[Provenance, list[Record]]]:
     """Return the records of a leaderboard, then verified rows of submissions, then those that are only reported.
 
-    A row has one source: the first. A reported row of a victim of the leaderboard is left out, since an attack that is
-    only reported would change what the pages say of the victim.
+    A row has one source: the first. A reported row of a victim that another source has is left out, since an attack
+    that is only reported would change what the pages say of the victim.
 
     Raises:
-        RequestError: a submission's records have a wrong form, failed, or contradict the leaderboard's on a dataset.
+        RequestError: a submission lacks a file, or its records have a wrong form, failed, contradict the leaderboard's
+            on a dataset, or are named as something else is.
     """
     own = [] if is_submission(home) else published_records(home)
     sources: list[tuple[Provenance, list[Record]]] = [("verified", own)]
     taken, cells = {row_of(record) for record in own}, {record.key for record in own}
-    victims, known = {(record.dataset, record.victim) for record in own}, _baselines(own)
+    owners, known = {(record.dataset, record.victim): home for record in own}, _baselines(own)
+    names, plugins = published_names(home / "leaderboard.csv"), dict[str, tuple[Path, str]]()
     sent = []
     for folder in [home] if is_submission(home) else submissions(home):
         records, verified = published_records(folder, is_foreign=True), _verified(folder)
+        _refuse_taken_names(folder, records, names)
+        _refuse_plugins(folder, records, plugins)
+        _refuse_other_seeds(folder, records, own)
         _refuse_contradictions(folder, records, known)
-        sent.append((records, {row_of(record) for record in records if record.key not in verified}))
+        sent.append((folder, records, {row_of(record) for record in records if record.key not in verified}))
     marks: tuple[Provenance, ...] = ("verified", "self-reported")
-    for mark, (records, reported) in itertools.product(marks, sent):
+    for mark, (folder, records, reported) in itertools.product(marks, sent):
         added = [
             record
             for record in records
             if (row_of(record) in reported) == (mark == "self-reported")
-            and (mark == "verified" or (record.dataset, record.victim) not in victims)
+            and (mark == "verified" or owners.get((record.dataset, record.victim), folder) == folder)
             and row_of(record) not in taken
             and record.key not in cells
         ]
         sources.append((mark, added))
         taken |= {row_of(record) for record in added}
         cells |= {record.key for record in added}
+        owners = {(record.dataset, record.victim): folder for record in added} | owners
     return sources
+
+
+def _refuse_plugins(folder: Path, records: Iterable[Record], known: dict[str, tuple[Path, str]]) -> None:
+    """Refuse plugins that a submission does not list, or that another submission has with other code.
+
+    Labels name a plugin, not its code: results of two plugins of one name would be taken for those of one.
+
+    Args:
+        folder: of the submission.
+        records: of the submission.
+        known: the submission and code of each plugin of the submissions before; those of this one are added.
+    """
+    plugins, own = _plugins_of(folder), Registry()
+    for name, place in plugins.items():
+        file = folder / "plugins" / Path(place).name
+        code = file_checksum(file) if place.startswith("plugins/") and file.is_file() else place
+        other, its_code = known.setdefault(name, (folder, code))
+        if code != its_code:
+            raise RequestError(f"{folder / SUBMITTED}: {name!r} is another plugin of {other.name}; rename it")
+    listed = plugins.keys() | {f"{listing.kind}/{listing.name}" for kind in FOLDERS for listing in own.listings(kind)}
+    for record in records:
+        for kind in KINDS:
+            if (name := f"{kind}s/{getattr(record, kind).partition('(')[0]}") not in listed:
+                raise RequestError(f"{folder / SUBMITTED}: {name!r} is neither of LeakBoard nor among its plugins")
+
+
+def _refuse_taken_names(folder: Path, records: Iterable[Record], names: Names) -> None:
+    """Refuse labels that are displayed names of the leaderboard: pages would show them for what has these names."""
+    taken = {(kind, name): label for (kind, label), name in names.names.items() if name != label}
+    for record in records:
+        for kind in KINDS:
+            label = getattr(record, kind)
+            if (kind, label) in taken:
+                raise RequestError(
+                    f"{folder / PUBLISHED}: {kind}: {label!r} is the leaderboard's name for {taken[kind, label]}"
+                )
+
+
+def _refuse_other_seeds(folder: Path, records: Iterable[Record], own: Iterable[Record]) -> None:
+    """Refuse seeds that the leaderboard lacks on a dataset: what they say of the dataset could not be compared."""
+    seeds: dict[str, set[int]] = {}
+    for record in own:
+        seeds.setdefault(record.dataset, set()).add(record.seed)
+    for record in records:
+        if record.seed not in (allowed := seeds.get(record.dataset, {record.seed})):
+            listed = ", ".join(map(str, sorted(allowed)))
+            raise RequestError(
+                f"{folder / PUBLISHED}: seed {record.seed} of {record.dataset}; allowed: those of the board ({listed})"
+            )
 
 
 def _baselines(records: Iterable[Record]) -> dict[tuple[str | int, ...], float]:

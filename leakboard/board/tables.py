@@ -1,4 +1,4 @@
-"""Write the leaderboard CSVs: a pure function of the cell records. Same records, same bytes."""
+"""Write the leaderboard CSVs: a pure function of the cell records. Same records, same bytes. Read them again."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from leakboard.board.fairness_rows import fairness
 from leakboard.board.leaderboard import leaderboard, skipped
 from leakboard.board.schema import Row, columns
 from leakboard.board.strongest import best_known
-from leakboard.errors import StorageError
+from leakboard.errors import RequestError, StorageError, one_line
 from leakboard.metrics.audits import DELTA
 from leakboard.pipeline.records import Record
 from leakboard.store import write_file
-from leakboard.suite.names import Names
+from leakboard.suite.names import KINDS, Names
 from leakboard.threats.column import Column
 from leakboard.threats.threat import threat_named
 
@@ -136,3 +136,32 @@ _METRIC_FIELDS = ("variable", "group", "value", "low", "high", "n", "status")
 
 def _head(record: Record) -> Row:
     return {"dataset": record.dataset, "victim": record.victim, "attack": record.attack, "seed": record.seed}
+
+
+def read_table(path: Path) -> list[Row]:
+    """Return a CSV as rows, numbers as numbers and empty numbers as None; no rows where there is no file.
+
+    Raises:
+        RequestError: the file is no table in UTF-8, or a number is none.
+    """
+    import pandas as pd
+
+    if not path.is_file():
+        return []
+    numbers = {column.name for column in columns(path.name) if column.is_number} | {"seed"}
+    try:
+        table = pd.read_csv(path, keep_default_na=False, dtype=str)
+        return [
+            {str(name): (float(text) if text else None) if name in numbers else text for name, text in row.items()}
+            for row in table.to_dict("records")
+        ]
+    except (ValueError, TypeError) as error:  # of pandas too
+        raise RequestError(f"{path}: cannot be read ({one_line(error)})") from None
+
+
+def published_names(path: Path) -> Names:
+    """Return the names of datasets, victims and attacks in a published ``leaderboard.csv``, by their labels."""
+    rows = read_table(path)
+    return Names(
+        {(kind, row[f"{kind}_options"]): row[kind] for row in rows for kind in KINDS if row.get(f"{kind}_options")}
+    )

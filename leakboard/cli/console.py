@@ -18,9 +18,9 @@ from leakboard.board.leaderboard import leaderboard, skipped
 from leakboard.board.run_meta import environment_differences
 from leakboard.board.schema import Row, columns, threats_of
 from leakboard.board.summary import corpus_warnings
+from leakboard.board.tables import read_table
 from leakboard.pipeline.records import FAILURE, Record, in_natural_order
 from leakboard.pipeline.runner import NO_COSTS, Run
-from leakboard.site.content import read_table
 from leakboard.site.rendering import cell, filled
 from leakboard.store import write_file
 from leakboard.suite.names import KINDS, natural

@@ -66,6 +66,8 @@ def _claim(value: dict[str, Any]) -> dict[str, Any]:
 
 Text = Annotated[str, AfterValidator(_plain)]
 Label = Annotated[Text, Field(min_length=1, pattern=r"^\S(.*\S)?$")]
+PluginLabel = Annotated[Text, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\(.*\))?$")]
+"""A plugin's name, and its options in brackets."""
 Number = Annotated[float, AfterValidator(_number)]
 Size = Annotated[int, Field(ge=0, lt=2**63)]
 Scalar = Text | int | float | bool | None
@@ -126,9 +128,9 @@ class AuditedForm(_Form):
 class RecordForm(_Form):
     """The form of a published `leakboard.pipeline.records.Record` with its costs."""
 
-    dataset: Label
-    victim: Label
-    attack: Label
+    dataset: PluginLabel
+    victim: PluginLabel
+    attack: PluginLabel
     seed: Size
     status: Literal["ok", "skipped", "failed"]
     key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]

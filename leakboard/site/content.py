@@ -14,12 +14,13 @@ from leakboard.board.fairness_rows import fairness
 from leakboard.board.leaderboard import leaderboard, skipped
 from leakboard.board.projections import read_projections
 from leakboard.board.run_meta import read_meta
-from leakboard.board.schema import Row, columns
+from leakboard.board.schema import Row
 from leakboard.board.submissions import all_records, provenance
-from leakboard.errors import RequestError, one_line
+from leakboard.board.tables import published_names, read_table
+from leakboard.errors import RequestError
 from leakboard.pipeline.records import PUBLISHED, Record, in_natural_order
 from leakboard.site.sections import FINDINGS, Findings, read_findings
-from leakboard.suite.names import KINDS, Names
+from leakboard.suite.names import KINDS
 from leakboard.suite.suites import find_suite, home_of, suite_names
 from leakboard.suite.yaml_files import read_yaml
 
@@ -121,14 +122,6 @@ def make_board(name: str, description: str, records: Sequence[Record], tables: P
     )
 
 
-def published_names(path: Path) -> Names:
-    """Return the names of datasets, victims and attacks in a published ``leaderboard.csv``, by their labels."""
-    rows = read_table(path)
-    return Names(
-        {(kind, row[f"{kind}_options"]): row[kind] for row in rows for kind in KINDS if row.get(f"{kind}_options")}
-    )
-
-
 def slug(label: str) -> str:
     """Return a readable name for files and anchors that is unique for each label."""
     readable = re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")[:40].strip("-")
@@ -137,24 +130,3 @@ def slug(label: str) -> str:
 
 def _text(path: Path) -> str:
     return path.read_text("utf-8") if path.is_file() else ""
-
-
-def read_table(path: Path) -> list[Row]:
-    """Return a CSV as rows, numbers as numbers and empty numbers as None; no rows where there is no file.
-
-    Raises:
-        RequestError: the file is no table in UTF-8, or a number is none.
-    """
-    import pandas as pd
-
-    if not path.is_file():
-        return []
-    numbers = {column.name for column in columns(path.name) if column.is_number} | {"seed"}
-    try:
-        table = pd.read_csv(path, keep_default_na=False, dtype=str)
-        return [
-            {str(name): (float(text) if text else None) if name in numbers else text for name, text in row.items()}
-            for row in table.to_dict("records")
-        ]
-    except (ValueError, TypeError) as error:  # of pandas too
-        raise RequestError(f"{path}: cannot be read ({one_line(error)})") from None

@@ -26,11 +26,25 @@ class Oracle:
         self._side, self._auxiliary = side, auxiliary
         self._publish, self._stream = side.new_publisher(), side.streams.stream("query")
         self._queried: frozenset[str] = frozenset()
+        self._asked: set[str] = set()
 
     @property
     def queried(self) -> frozenset[str]:
         """Return every word that the attack has sent to the victim."""
         return self._queried
+
+    def require_own_questions(self) -> None:
+        """Refuse questions about test texts that are none of the attacker's own: it looked them up elsewhere.
+
+        Raises:
+            RequestError: there was one.
+        """
+        own = {text for name in ("train", "dev") for text in self._auxiliary.texts(name)}
+        if foreign := (self._asked & {*self._side.corpus.texts("test")}) - own:
+            raise RequestError(
+                f"the attack sent {len(foreign)} test texts to the victim, and they are none of its own texts; "
+                "allowed: texts of its view, or of its making"
+            )
 
     def encode(self, texts: Texts) -> Floats:
         """Publish these texts with fresh noise, float32 (n, d)."""
@@ -85,6 +99,7 @@ class Oracle:
         return self._side.fitted().inputs(Texts(texts))
 
     def _record(self, texts: Texts) -> frozenset[str]:
+        self._asked.update(texts)
         named = frozenset(word for text in texts for word in words(text))
         self._queried |= named
         return named

@@ -29,6 +29,17 @@ def test_every_queried_word_is_recorded_and_stays_recorded(private):
     assert oracle.queried == {"w1", "unheard", "w2", "w3", "w4"}
 
 
+def test_test_texts_are_no_questions_unless_they_are_the_attackers_own(plain):
+    oracle = oracle_of(plain)
+    own = set(plain.auxiliary.texts("train"))
+    foreign = next(text for text in plain.corpus.texts("test") if text not in own)
+    oracle.encode(Texts([*own, "of its making"]))
+    oracle.require_own_questions()
+    oracle.encode(Texts([foreign]))
+    with pytest.raises(RequestError, match="the attack sent 1 test texts to the victim, and they are none of its own"):
+        oracle.require_own_questions()
+
+
 def test_queried_texts_lose_their_rows(plain, monkeypatch):
     """A vector store finds vectors by row: rows of test would give an attack the test vectors in order."""
     rows = []
