@@ -32,6 +32,7 @@ PRESENCE = {"0": 0, "1": 1, "false": 0, "true": 1, "absent": 0, "present": 1, "n
 SPLIT_NAMES = {"train": "train", "dev": "dev", "valid": "dev", "validation": "dev", "test": "test"}
 
 Share = Annotated[float, Field(gt=0, lt=1)]
+ColumnName = Annotated[str, Field(min_length=1)]
 Bins = Annotated[int, Field(ge=2)] | Annotated[list[float], Field(min_length=1)]
 
 
@@ -42,11 +43,11 @@ class Table(Dataset):
 
     It has all rows, or those of train if there are files of dev or test. Or a collection of a vector database, as in
     ``qdrant:path/to/folder#reviews``."""
-    text: Annotated[str, Field(min_length=1)] | None = "text"
+    text: ColumnName | None = "text"
     """Column of the texts; null: not known, and victims or attacks that need texts do not apply."""
-    id: str | None = None
+    id: ColumnName | None = None
     """Column with a different id in every row, to join vectors that have ids, in any order."""
-    label: str | None = None
+    label: ColumnName | None = None
     """Column of the task label; null: there is no task to score."""
     secrets: Strings = ()
     """Columns of the attribute secrets (gender, age group): each text has one of several values."""
@@ -56,12 +57,12 @@ class Table(Dataset):
     """Columns of the entity secrets: 0/1, true/false, no/yes or absent/present."""
     numbers: Strings = ()
     """Columns of finite numbers, equal in all rows of a user: targets of a regression, or a victim's budgets."""
-    user: str | None = None
+    user: ColumnName | None = None
     """Column of the author; drawn splits share no user, and users shared by given splits are counted."""
-    document: str | None = None
+    document: ColumnName | None = None
     """Column of the document that a row is a chunk of; drawn splits share no document. With ``user``, each document has
     one user."""
-    split: str | None = None
+    split: ColumnName | None = None
     """Column with train, dev or test; without it, and without files of dev and test, the splits are drawn."""
     dev: File | None = None
     """File or glob of the dev split."""

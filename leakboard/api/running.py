@@ -137,7 +137,9 @@ class _Bar:
 
         self.kinds = kinds
         # A notebook shows what a terminal would; rich's own display there needs ipywidgets.
-        console = Console(stderr=True, force_jupyter=False, force_terminal="ipykernel" in sys.modules or None)
+        console = Console(
+            stderr=True, emoji=False, force_jupyter=False, force_terminal="ipykernel" in sys.modules or None
+        )
         is_seen = self.is_wanted and console.is_terminal
         given: Any = {"transient": True, "disable": not is_seen, "redirect_stdout": False, "redirect_stderr": False}
         self.bar = Progress(*Progress.get_default_columns(), console=console, **given)

@@ -54,7 +54,9 @@ def main() -> None:
     try:
         app(prog_name=_program(Path(sys.argv[0])))
     except RequestError as error:
-        Console(stderr=True).print(f"error: {plain(str(error))}", markup=False, highlight=False, soft_wrap=True)
+        Console(stderr=True, emoji=False).print(
+            f"error: {plain(str(error))}", markup=False, highlight=False, soft_wrap=True
+        )
         sys.exit(2)
     except KeyboardInterrupt:
         Console(stderr=True).print("interrupted: finished cells are kept; the same command goes on from here")

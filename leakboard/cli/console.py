@@ -129,7 +129,7 @@ def save_picture(path: Path, run: Run, records: Sequence[Record]) -> None:
         StorageError: the picture cannot be written.
     """
     with open(os.devnull, "w") as nowhere:
-        console = Console(record=True, width=100, file=nowhere, force_terminal=True)
+        console = Console(record=True, emoji=False, width=100, file=nowhere, force_terminal=True)
         print_leaderboard(console, run, records)
         write_file(path, console.export_svg(title=f"leakboard run {run.suite.name}"))
 

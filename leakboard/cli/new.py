@@ -23,7 +23,9 @@ def write_plugin(kind: str, name: str, folder: Path) -> list[Path]:
     if kind not in KINDS:
         raise RequestError(f"new: {kind!r} is not one of {', '.join(KINDS)}{nearest(kind, KINDS)}")
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):
-        raise RequestError(f"new: {name!r} is not allowed: lower-case letters, digits and underscores, a letter first")
+        raise RequestError(
+            f"new: {name!r} is not allowed: lower-case letters, digits and underscores, a letter first, no keyword"
+        )
     if name in [listing.name for listing in Registry().listings(f"{kind}s")]:
         raise RequestError(f"new: the {kind} {name!r} exists already")
     targets = {folder / f"{kind}s" / f"{name}.py": kind, folder / "tests" / f"test_{name}.py": f"test_{kind}"}

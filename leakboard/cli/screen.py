@@ -13,4 +13,4 @@ WIDTH = 100
 
 def screen() -> Console:
     """Return the console for standard output."""
-    return Console(width=None if sys.stdout.isatty() or os.environ.get("COLUMNS") else WIDTH)
+    return Console(emoji=False, width=None if sys.stdout.isatty() or os.environ.get("COLUMNS") else WIDTH)

@@ -278,6 +278,12 @@ def test_a_column_whose_own_name_has_a_dot_wins(tmp_path):
     assert Table(path=str(tmp_path / "a.jsonl"), secrets=("a.b",)).load().secrets[0].values == ("x", "y")
 
 
+@pytest.mark.parametrize("role", ["text", "id", "label", "user", "document", "split"])
+def test_an_empty_name_of_a_column_is_not_taken_for_none(role):
+    with pytest.raises(ValueError, match="at least 1 character"):
+        Table(path="a.csv", **{role: ""})
+
+
 def test_no_text_is_needed(tmp_path):
     path = write(tmp_path / "a.csv", [{"label": i % 2, "who": f"u{i % 10}", "s": i % 3} for i in range(60)])
     corpus = Table(path=path, text=None, label="label", secrets=("s",)).load()

@@ -147,8 +147,8 @@ def dimension_names(path: Source, column: str | None, id: str | None) -> list[st
 
 
 def _read_npy(path: Path, column: str | None, id: str | None) -> Result:
-    if column or id:
-        raise RequestError(f"{path}: a npy file has no column {column or id!r}")
+    if (name := id if column is None else column) is not None:
+        raise RequestError(f"{path}: a npy file has no column {name!r}")
     mapped = np.lib.format.open_memmap(path, "r")  # refuses a header that claims more than the file has
     if path.stat().st_size > mapped.offset + mapped.nbytes:
         raise RequestError(f"{path}: more follows its array of shape {mapped.shape}; write one array to a file")
