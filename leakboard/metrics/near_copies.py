@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leakboard.interfaces import Floats
 from leakboard.metrics.measures import Metric
@@ -19,6 +20,8 @@ MAX_ROWS = 2_000
 """Largest number of vectors of test that are compared with all of train."""
 MAX_NUMBERS = 2_000_000
 """Largest number of random vectors times dimensions."""
+ONE_DIRECTION = 0.001
+"""Distances below this are rounding errors of cosines in float32: a twentieth of train has one direction."""
 SAMPLE = 1_000
 """Vectors of train that stand for all, where all are not needed."""
 
@@ -26,10 +29,11 @@ SAMPLE = 1_000
 def near_copy_metrics(documents: Mapping[str, Floats]) -> list[Metric]:
     """Return ``near_copies``, the share of vectors of test with a near copy in train.
 
-    Distances are those of directions, after the mean of train is subtracted. A near copy is much nearer than the
-    nearest twentieth of train (`NEAR`), and nearer than all but a thousandth of random vectors are to their nearest
-    one: in few dimensions vectors are near each other without being copies. The random vectors are Gaussian, with the
-    covariance of train, and as many as train has, or as `MAX_NUMBERS` allows.
+    Distances are those of directions, after the mean of train is subtracted: of the vectors as they are, or with each
+    dimension divided by its standard deviation, since attacks standardise. A near copy is much nearer than the nearest
+    twentieth of train (`NEAR`), and nearer than all but a thousandth of random vectors are to their nearest one: in few
+    dimensions vectors are near each other without being copies. The random vectors are Gaussian, with the covariance of
+    train, and as many as train has, or as `MAX_NUMBERS` allows.
 
     Args:
         documents: published vectors, float32 (n, d) a split.
@@ -40,19 +44,28 @@ def near_copy_metrics(documents: Mapping[str, Floats]) -> list[Metric]:
     scale = np.float32(np.abs(train).max() or 1)  # squares of large numbers leave the range of float32
     known, tried = train / scale, tried / scale
     tried, known = tried - known.mean(0), known - known.mean(0)
-    random = _random(known, min(len(known), MAX_NUMBERS // known.shape[1] + 1) + len(tried), rng)
-    usual = _distances(random[: len(tried)], random[len(tried) :], rng)
-    share = np.mean(_distances(tried, known, rng) < min(NEAR, float(np.quantile(usual, 0.001))))
-    return [Metric("near_copies", float(share), n=len(tried))]
+    spread = known.std(0)
+    spread[spread <= 1e-6 * spread.max()] = np.inf  # constant but for rounding
+    are_copies = _are_copies(tried, known, rng) | _are_copies(tried / spread, known / spread, rng)
+    return [Metric("near_copies", float(are_copies.mean()), n=len(tried))]
+
+
+def _are_copies(tried: Floats, known: Floats, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Return which vectors have a near copy among the known ones, bool (n,)."""
+    random = _random(known, min(len(known), MAX_NUMBERS // known.shape[1] + 1) + MAX_ROWS, rng)
+    usual = _distances(random[:MAX_ROWS], random[MAX_ROWS:], rng)
+    return _distances(tried, known, rng) < min(NEAR, float(np.quantile(usual, 0.001)))
 
 
 def _distances(tried: Floats, known: Floats, rng: np.random.Generator) -> Floats:
-    """Return the distance to the nearest known vector over that to the nearest twentieth, float32 (n,)."""
-    sample = normalised(known[rng.permutation(len(known))[:SAMPLE]])
-    twentieth = np.quantile(normalised(tried) @ sample.T, 0.95, axis=1)
-    closest = nearest(tried, known, 1).similarity[:, 0]
-    far, near = (np.sqrt(np.maximum(2 - 2 * cosine, 0)) for cosine in (twentieth, closest))
-    return np.divide(near, far, out=np.ones_like(near), where=far > 0)
+    """Return the distance to the nearest known vector over that to the nearest twentieth, float32 (n,).
+
+    It is 1 where a twentieth of the known vectors has the same direction.
+    """
+    directions, sample = normalised(tried), normalised(known[rng.permutation(len(known))[:SAMPLE]])
+    far = np.sqrt(np.maximum(2 - 2 * np.quantile(directions @ sample.T, 0.95, axis=1), 0))
+    near = np.linalg.norm(directions - normalised(known[nearest(tried, known, 1).rows[:, 0]]), axis=1)
+    return np.divide(near, far, out=np.ones_like(near), where=far > ONE_DIRECTION)
 
 
 def _random(vectors: Floats, count: int, rng: np.random.Generator) -> Floats:

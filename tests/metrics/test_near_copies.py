@@ -29,6 +29,17 @@ def test_chunks_of_one_document_are_copies(dimensions, scale):
     assert share(scale * (chunks(dimensions, 0.1) + 7)) == 1
 
 
+@pytest.mark.parametrize("scale", [10.0, 1e4])
+def test_a_dimension_of_another_scale_hides_no_copies(scale):
+    vectors = chunks(32, 0.1)
+    assert share(np.hstack([vectors, scale * vectors[:, :1]])) == 1
+
+
+def test_noise_in_a_narrow_dimension_hides_no_copies():
+    vectors = chunks(32, 0.1)
+    assert share(np.hstack([vectors, 1e-3 * np.random.default_rng(5).standard_normal((len(vectors), 30))])) == 1
+
+
 @pytest.mark.parametrize("count", [3, 30])
 def test_the_share_is_that_of_the_copied_vectors(count):
     vectors = np.random.default_rng(1).standard_normal((1500, 50))
