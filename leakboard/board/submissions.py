@@ -280,28 +280,37 @@ def _refuse_plugins(folder: Path, records: Iterable[Record], known: dict[str, tu
 
 
 def _refuse_taken_names(folder: Path, records: Iterable[Record], names: Names) -> None:
-    """Refuse labels that are displayed names of the leaderboard: pages would show them for what has these names."""
+    """Refuse labels that are displayed names of other plugins of the leaderboard.
+
+    A label that is the displayed name of the same plugin with other options is allowed: then pages show the options.
+    """
     taken = {(kind, name): label for (kind, label), name in names.names.items() if name != label}
     for record in records:
         for kind in KINDS:
             label = getattr(record, kind)
-            if (kind, label) in taken:
-                raise RequestError(
-                    f"{folder / PUBLISHED}: {kind}: {label!r} is the leaderboard's name for {taken[kind, label]}"
-                )
+            owner = taken.get((kind, label), label)
+            if owner.partition("(")[0] != label.partition("(")[0]:
+                raise RequestError(f"{folder / PUBLISHED}: {kind}: {label!r} is the leaderboard's name for {owner}")
 
 
 def _refuse_other_seeds(folder: Path, records: Iterable[Record], own: Iterable[Record]) -> None:
-    """Refuse seeds that the leaderboard lacks on a dataset: what they say of the dataset could not be compared."""
-    seeds: dict[str, set[int]] = {}
-    for record in own:
-        seeds.setdefault(record.dataset, set()).add(record.seed)
-    for record in records:
-        if record.seed not in (allowed := seeds.get(record.dataset, {record.seed})):
-            listed = ", ".join(map(str, sorted(allowed)))
+    """Refuse rows with other seeds than the leaderboard's on a dataset: they may be those with the best numbers."""
+    allowed: dict[str, list[set[int]]] = {}
+    for row, seeds in _seeds(own).items():
+        allowed.setdefault(row[0], []).append(seeds)
+    for row, seeds in _seeds(records).items():
+        if row[0] in allowed and seeds not in allowed[row[0]]:
             raise RequestError(
-                f"{folder / PUBLISHED}: seed {record.seed} of {record.dataset}; allowed: those of the board ({listed})"
+                f"{folder / PUBLISHED}: {' / '.join(row)}: seeds {sorted(seeds)}; allowed: those of the leaderboard's "
+                f"rows on {row[0]}, as {sorted(allowed[row[0]][0])}"
             )
+
+
+def _seeds(records: Iterable[Record]) -> dict[RowKey, set[int]]:
+    seeds: dict[RowKey, set[int]] = {}
+    for record in records:
+        seeds.setdefault(row_of(record), set()).add(record.seed)
+    return seeds
 
 
 def _baselines(records: Iterable[Record]) -> dict[tuple[str | int, ...], float]:

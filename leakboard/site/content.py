@@ -20,7 +20,7 @@ from leakboard.board.tables import published_names, read_table
 from leakboard.errors import RequestError
 from leakboard.pipeline.records import PUBLISHED, Record, in_natural_order
 from leakboard.site.sections import FINDINGS, Findings, read_findings
-from leakboard.suite.names import KINDS
+from leakboard.suite.names import KINDS, Names
 from leakboard.suite.suites import find_suite, home_of, suite_names
 from leakboard.suite.yaml_files import read_yaml
 
@@ -93,12 +93,14 @@ def make_board(name: str, description: str, records: Sequence[Record], tables: P
     Args:
         name: of the suite.
         description: of the suite.
-        records: one a cell, in any order.
+        records: one a cell, in any order. A name that is also the label of a record is not shown in place of a label.
         tables: the folder with ``costs.csv``, ``comparison.csv``, ``projections.csv`` and ``meta.json``, if they
             exist.
         home: the folder with ``findings.md``, if there is one.
     """
-    names = published_names(tables / "leaderboard.csv")
+    used = {(kind, getattr(record, kind)) for record in records for kind in KINDS}
+    published = published_names(tables / "leaderboard.csv").names
+    names = Names({key: name for key, name in published.items() if name == key[1] or (key[0], name) not in used})
     labels = {(kind, name): label for (kind, label), name in names.names.items()}
     ordered = in_natural_order(records)
     named = [

@@ -4,7 +4,7 @@ import dataclasses
 import gzip
 import json
 
-from leakboard.board.submissions import provenance
+from leakboard.board.submissions import provenance, row_of
 from leakboard.pipeline.records import PUBLISHED, pack, read_published
 
 
@@ -31,6 +31,17 @@ def tamper(folder, change, device="cpu"):
             record = dataclasses.replace(record, metrics=[m for metric in record.metrics for m in change(metric)])
             costs = [cost | {"device": device} if cost["stage"] == "fit" else cost for cost in costs]
         changed.append((record, costs))
+    (folder / PUBLISHED).write_bytes(pack(changed))
+
+
+def change_row(folder, change):
+    """Leave one scored row in the published records, each as ``change`` returns it, under an identity of its own."""
+    row = next(row_of(record) for record, _ in entries(folder) if record.value("privacy_best_constant"))
+    of_row = [(record, costs) for record, costs in entries(folder) if row_of(record) == row]
+    changed = [
+        (dataclasses.replace(change(record), key=f"{number:064x}"), costs)
+        for number, (record, costs) in enumerate(of_row)
+    ]
     (folder / PUBLISHED).write_bytes(pack(changed))
 
 

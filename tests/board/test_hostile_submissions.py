@@ -7,11 +7,12 @@ import shutil
 
 import pytest
 from bench import CHECKOUT
-from published_files import entries, lower_a_score, states
+from published_files import change_row, entries, lower_a_score, states
 
 from leakboard.board.submissions import all_records, verified_file
 from leakboard.errors import RequestError
 from leakboard.pipeline.records import PUBLISHED, pack
+from leakboard.site.content import make_board
 
 
 class TestHostile:
@@ -100,11 +101,7 @@ class TestHostile:
         bench, folder = submitted
         output_of(*bench.arguments("publish"))
         home, before = folder.parents[1], all_records(folder.parents[1])
-        record, costs = entries(folder)[0]
-        made = dataclasses.replace(
-            record, victim=record.victim.replace("hashed", name), attack="dp_audit", key="f" * 64
-        )
-        (folder / PUBLISHED).write_bytes(pack([(made, costs)]))
+        change_row(folder, lambda r: dataclasses.replace(r, victim=r.victim.replace("hashed", name), attack="dp_audit"))
         assert (all_records(home) != before) is is_shown
 
     @pytest.mark.parametrize(
@@ -115,14 +112,16 @@ class TestHostile:
     def test_it_says_of_a_dataset_what_the_board_says(self, submitted, output_of, other, is_refused):
         bench, folder = submitted
         output_of(*bench.arguments("publish"))
-        record, costs = next(entry for entry in entries(folder) if entry[0].value("privacy_best_constant"))
-        metrics = [
-            dataclasses.replace(m, value=0.01) if m.name == "privacy_best_constant" else m for m in record.metrics
-        ]
-        made = dataclasses.replace(record, victim="word2vec", key="f" * 64, metrics=metrics, **other)
-        (folder / PUBLISHED).write_bytes(pack([(made, costs)]))
+
+        def change(record):
+            metrics = [
+                dataclasses.replace(m, value=0.01) if m.name == "privacy_best_constant" else m for m in record.metrics
+            ]
+            return dataclasses.replace(record, victim="word2vec", metrics=metrics, **other)
+
+        change_row(folder, change)
         if not is_refused:
-            assert made in all_records(folder.parents[1])
+            assert "word2vec" in {record.victim for record in all_records(folder.parents[1])}
             return
         with pytest.raises(RequestError, match=r"privacy_best_constant of letters is 0\.01, but 0\..* on the board"):
             all_records(folder.parents[1])
@@ -135,7 +134,7 @@ class TestHostile:
             ({"victim": "Hashed "}, "record.victim: 'Hashed ' is not allowed"),
             ({"victim": "h\u0430shed"}, "record.victim: .* is not allowed"),
             ({"attack": ""}, "record.attack: '' is not allowed"),
-            ({"seed": 77}, r"seed 77 of letters; allowed: those of the board \(0, 1\)"),
+            ({"seed": 77}, r"seeds \[77\]; allowed: those of the leaderboard's rows on letters, as \[0, 1\]"),
         ],
     )
     def test_it_is_not_named_as_the_boards_and_has_its_seeds(self, submitted, output_of, change, reason):
@@ -144,11 +143,23 @@ class TestHostile:
         home = folder.parents[1]
         table = re.sub("^letters,", "Letters,", (home / "leaderboard.csv").read_text(), flags=re.MULTILINE)
         (home / "leaderboard.csv").write_text(table.replace("Letters,hashed,", "Letters,Hashed,"))
-        record, costs = entries(folder)[0]
-        made = dataclasses.replace(record, key="f" * 64, **{"victim": "word2vec"} | change)
-        (folder / PUBLISHED).write_bytes(pack([(made, costs)]))
+        change_row(folder, lambda record: dataclasses.replace(record, **{"victim": "word2vec"} | change))
         with pytest.raises(RequestError, match=reason):
             all_records(home)
+
+    def test_a_label_that_is_a_displayed_name_of_the_same_plugin_takes_the_name_away(self, submitted, output_of):
+        bench, folder = submitted
+        output_of(*bench.arguments("publish"))
+        home = folder.parents[1]
+        table = (home / "leaderboard.csv").read_text()
+        (home / "leaderboard.csv").write_text(table.replace("letters,hashed (noise=0.05),", "letters,hashed,"))
+        own = [record for record in all_records(home) if record.victim == "hashed(noise=0.05)"]
+        assert own
+        shown = make_board("tiny", "", own, home, home)
+        assert {record.victim for record in shown.records} == {"hashed"}
+        plain = [dataclasses.replace(record, victim="hashed") for record in own]
+        both = make_board("tiny", "", own + plain, home, home)
+        assert {record.victim for record in both.records} == {"hashed", "hashed(noise=0.05)"}
 
     @pytest.mark.parametrize(
         ("listed", "reason"),
