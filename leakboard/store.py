@@ -13,6 +13,7 @@ import math
 import os
 import re
 import shutil
+import stat
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -80,10 +81,12 @@ def file_checksum(path: Path) -> str:
     """Return the SHA-256 of a file; a file that has not changed for `SETTLED` seconds is read once.
 
     Raises:
-        RequestError: the file cannot be read.
+        RequestError: the file cannot be read, or it is a device or a pipe, which may never end.
     """
     try:
         status = path.stat()
+        if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
+            raise RequestError(f"{path}: a device or a pipe; allowed: a file")
         settled = time.time() - status.st_mtime > SETTLED
         return _known_checksum(path, status.st_mtime_ns, status.st_size) if settled else _checksum(path)
     except OSError as error:

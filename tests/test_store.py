@@ -6,12 +6,13 @@ import os
 import resource
 import shutil
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from leakboard import disk, store
-from leakboard.errors import StorageError
+from leakboard.errors import RequestError, StorageError
 from leakboard.store import Store, digest, folder_name, write_file
 from leakboard.workspace import resumable, resume_dir
 
@@ -367,3 +368,12 @@ def test_a_file_that_has_settled_is_read_once(age, times, tmp_path, monkeypatch)
         sums += [store.file_checksum(path), store.file_checksum(path)]
     assert sums[0] == sums[1] != sums[2] == sums[3]
     assert len(read) == times
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_what_may_never_end_is_no_file(tmp_path, kind):
+    path = Path("/dev/zero")
+    if kind == "pipe":
+        os.mkfifo(path := tmp_path / "pipe.npy")
+    with pytest.raises(RequestError, match="a device or a pipe; allowed: a file"):
+        store.file_checksum(path)

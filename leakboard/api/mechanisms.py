@@ -145,7 +145,7 @@ def audit(
         seed: of the noise.
 
     Raises:
-        RequestError: an argument is wrong; the release is not a finite float array (n, d); or delta is above
+        RequestError: an argument is wrong; the release is not a finite array of numbers (n, d); or delta is above
             0 and all rows of a call get the same noise.
     """
     from leakboard.privacy.auditing import audit as auditing
@@ -191,11 +191,16 @@ class _Function(MechanismDefaults):
 
     def release(self, values: Array, generator: np.random.Generator) -> Array:
         """Release a copy of every row, float64 (n, d), since a function may write into its argument."""
-        released = np.asarray(self.function(np.array(values, np.float64), generator))
-        if released.shape != values.shape or released.dtype.kind not in "fiub":
-            shown = f"{released.dtype} of shape {released.shape}"
+        given = self.function(np.array(values, np.float64), generator)
+        released = np.asarray(given)
+        is_masked = isinstance(given, np.ma.MaskedArray)
+        if released.shape != values.shape or released.dtype.kind not in "fiub" or is_masked:
+            shown = f"{'masked ' if is_masked else ''}{released.dtype} of shape {released.shape}"
             raise ValueError(f"it gives {shown} for vectors of shape {values.shape}; allowed: numbers of that shape")
-        return released.astype(np.float64)
+        numbers = released.astype(np.float64)
+        if released.dtype.kind in "iu" and (numbers.astype(released.dtype) != released).any():
+            raise ValueError("it gives whole numbers beyond 2^53, whose last digits an audit would lose")
+        return numbers
 
 
 def _try(mechanism: _Function, values: Array, seed: int) -> None:

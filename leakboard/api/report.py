@@ -178,8 +178,8 @@ class Report:
         ]
 
     def _warnings(self) -> list[str]:
-        failed = sum(record.status == "failed" for record in self.records)
-        warnings = [f"{failed} of {len(self.records)} cells failed"] if failed else []
+        failed = [record for record in self.records if record.status == "failed"]
+        warnings = [f"{len(failed)} of {len(self.records)} cells failed: {failed[0].reason}"] if failed else []
         if not any(record.status == "ok" for record in self.records):
             skipped = [f"{record.attack}: {record.reason}" for record in self.records if record.status == "skipped"]
             warnings += [f"no results: {reason}" for reason in dict.fromkeys(skipped)]

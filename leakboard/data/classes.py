@@ -121,11 +121,12 @@ def check_secret(values: Sequence[str], column: str, source: str, is_binned: boo
 
 
 def about_spelling(values: Sequence[str]) -> str:
-    """Return a complaint about two classes that differ only in case, spaces, or what one cannot see; else nothing."""
+    """Return a complaint about two classes that differ in case, spaces, or what one cannot see alone; else nothing."""
     first: dict[str, str] = {}
     for value in values:
         shown = "".join(letter for letter in value if letter.isspace() or unicodedata.category(letter)[0] != "C")
         plain = " ".join(unicodedata.normalize("NFKC", shown).casefold().split())
+        plain = {"true": "1", "false": "0"}.get(plain, plain)
         if (other := first.setdefault(plain, value)) != value:
             return f"the classes {other!r} and {value!r} differ in spelling only; write one of them"
     return ""

@@ -78,6 +78,8 @@ def test_the_same_seed_gives_the_same_audit():
         ),
         (correct, {"pairs": [([0, 0], [1, 1])]}, r"pairs\[0\]: .* is not allowed: two vectors of 4 finite numbers"),
         (correct, {"pairs": []}, "pairs: .* at least one"),
+        (lambda v, rng: v.astype(np.int64) + 2**60 + 1, {}, r"release: it gives whole numbers beyond 2\^53"),
+        (lambda v, rng: np.ma.array(v, mask=v > 0), {}, "release: it gives masked float64 of shape"),
         (correct, {"pairs": 5}, "pairs: 5 is not allowed: pairs, of two vectors of 4 finite numbers each"),
         (
             correct,

@@ -113,7 +113,7 @@ class TestSentences:
         shown = report(record(), other, failed, notes=("take care",)).sentences
         assert shown[0] == "bert on made: gender can be guessed in 76 % of the texts; without the vectors, 63 %"
         assert shown[-3:] == [
-            "warning: 1 of 3 cells failed",
+            "warning: 1 of 3 cells failed: no",
             "warning: made: 25.0 % of the test texts occur verbatim in train",
             "warning: take care",
         ]

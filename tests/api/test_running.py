@@ -54,7 +54,7 @@ def test_a_device_is_chosen_for_a_suite_that_names_another(run, monkeypatch):
 def test_failures_are_told(run, bench):
     bench.plugin("hashed", "broken", ("        bare = FittedHashed", '        raise KeyError("gone")\n        bare ='))
     report = run(SUITE | {"victims": ["broken"]})
-    assert "warning: 1 of 1 cells failed" in report.summary
+    assert "warning: 1 of 1 cells failed: KeyError: 'gone'" in report.summary
     assert any("KeyError" in note for note in report.notes)
 
 

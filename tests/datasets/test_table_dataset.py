@@ -355,6 +355,7 @@ class TestDocuments:
     [
         ({"s": ["True", "true", "a"] * 20}, {}, "the classes 'True' and 'true' differ in spelling only"),
         ({"s": ["\u00e9", "e\u0301", "a"] * 20}, {}, "differ in spelling only; write one of them"),
+        ({"s": ["true", "1", "0"] * 20}, {}, "the classes '1' and 'true' differ in spelling only"),
         ({"s": ["b", "\ufeffb", "a"] * 20}, {}, "the classes 'b' and '\\ufeffb' differ in spelling only"),
         ({"s": ["a b", "a  b", "a"] * 20}, {}, "the classes 'a  b' and 'a b' differ in spelling only"),
         ({"y": np.arange(60)}, {"label": "y"}, "the label 'y' has 60 values in 60 rows; allowed: classes"),

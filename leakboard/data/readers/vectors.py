@@ -160,6 +160,8 @@ def _read_npz(path: Path, column: str | None, id: str | None) -> Result:
     with np.load(path, allow_pickle=False) as file:
         (name,), id = find_columns(path, dict.fromkeys(file.files, "vector"), column, id)
         entries = file.zip.namelist()
+        if len({*entries}) < len(entries):
+            raise RequestError(f"{path}: two of its arrays have one name: {', '.join(sorted(file.files))}")
         members = [file.zip.getinfo(n if n in entries else f"{n}.npy") for n in (name, id) if n]
         check_expanded(path, sum(m.file_size for m in members), sum(m.compress_size for m in members))
         return (file[id].tolist() if id else None), np.asarray(file[name])

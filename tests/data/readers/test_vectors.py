@@ -217,6 +217,16 @@ def test_a_second_array_in_a_file_is_refused(tmp_path):
     assert "more follows its array of shape (7, 12)" in refused(lambda: read_vectors(tmp_path / "a.npy"))
 
 
+def test_an_array_that_is_in_a_file_twice_is_refused(tmp_path):
+    for name in ("v", "w"):
+        np.save(tmp_path / f"{name}.npy", VECTORS)
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as file:
+        file.write(tmp_path / "v.npy", "v.npy")
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            file.write(tmp_path / "w.npy", "v.npy")
+    assert "two of its arrays have one name" in refused(lambda: read_vectors(tmp_path / "a.npz"))
+
+
 def test_decimals_are_numbers(tmp_path):
     decimals = pyarrow.array([1, 2], pyarrow.decimal128(5, 1))
     table = pyarrow.table({"e0": [0.5, 1.5], "e1": decimals, "v": pyarrow.ListArray.from_arrays([0, 1, 2], decimals)})
