@@ -27,7 +27,7 @@ SEARCHED_IDS = 1_000
 """Ids that are searched for the one nearest to a missing id."""
 
 
-@victim(revision=2)
+@victim(revision=3)
 class Precomputed(Victim):
     vectors: File
     """File of vectors (npy, npz, parquet, arrow, feather, csv, tsv, jsonl): lists, or one column a dimension.

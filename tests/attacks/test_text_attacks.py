@@ -78,7 +78,9 @@ class TestBagOfWords:
 
 
 class TestReconstruction:
-    @pytest.mark.parametrize(("unit", "hidden"), [("words", 32), ("characters", 64)])
+    @pytest.mark.parametrize(
+        ("unit", "hidden"), [("words", 32), pytest.param("characters", 64, marks=pytest.mark.slow)]
+    )
     def test_sentences_that_a_vector_holds_are_written(self, scored, unit, hidden):
         found = scored(Reconstruction(**RECIPE | {"unit": unit, "hidden": hidden}), sentences, bags)
         assert found["exact_matches"].value > 0.9
