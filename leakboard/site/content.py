@@ -43,6 +43,8 @@ class Board:
     """Rows that average over secrets, of cells with a result."""
     secrets: Sequence[Row] = ()
     """Rows of single secrets."""
+    failed: Sequence[Row] = ()
+    """Rows without a result; their status has the reason."""
     skipped: Sequence[Row] = ()
     groups: Sequence[Row] = ()
     provenance: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
@@ -93,7 +95,7 @@ def make_board(name: str, description: str, records: Sequence[Record], tables: P
     Args:
         name: of the suite.
         description: of the suite.
-        records: one a cell, in any order. A name that is also the label of a record is not shown in place of a label.
+        records: one a cell, in any order. If a name equals the label of a record, labels are shown in its place.
         tables: the folder with ``costs.csv``, ``comparison.csv``, ``projections.csv`` and ``meta.json``, if they
             exist.
         home: the folder with ``findings.md``, if there is one.
@@ -107,6 +109,7 @@ def make_board(name: str, description: str, records: Sequence[Record], tables: P
         dataclasses.replace(record, **names.row({kind: getattr(record, kind) for kind in KINDS})) for record in ordered
     ]
     rows = [names.row(row) for row in leaderboard(ordered)]
+    with_result = [row for row in rows if "threat" in row]
     return Board(
         name=name,
         description=description,
@@ -115,8 +118,9 @@ def make_board(name: str, description: str, records: Sequence[Record], tables: P
         costs=read_table(tables / "costs.csv"),
         comparison=read_table(tables / "comparison.csv"),
         meta=read_meta(tables / "meta.json"),
-        rows=[row for row in rows if not row.get("secret")],
-        secrets=[row for row in rows if row.get("secret")],
+        rows=[row for row in with_result if not row.get("secret")],
+        secrets=[row for row in with_result if row.get("secret")],
+        failed=[row for row in rows if "threat" not in row],
         skipped=skipped(named),
         groups=fairness(named),
         labels=labels,

@@ -7,6 +7,7 @@ from made_records import on_dev, record, with_metrics
 
 from leakboard.metrics.measures import Metric
 from leakboard.site.board_pages import _numbers, facts
+from leakboard.site.build import write_page
 from leakboard.site.content import make_board, slug
 from leakboard.site.labels import number, parse, without
 from leakboard.site.rendering import RENDERERS
@@ -167,6 +168,14 @@ class TestLabels:
         assert slug("A (b)") != slug("a-b")
         assert slug("<script>").isascii()
         assert slug("\u202e").startswith("x-")
+
+
+def test_an_attack_without_a_result_has_no_row_and_its_reason_is_told(board, tmp_path):
+    failed = dataclasses.replace(record("a", "other"), status="failed", reason="boom", metrics=[], secrets=())
+    made = board(record("a"), failed)
+    assert [row["attack"] for row in made.rows] == ["attack"]
+    write_page(made, path := tmp_path / "page.html")
+    assert "No result of a / other: failed: boom" in path.read_text()
 
 
 def test_rows_show_their_provenance(board):
