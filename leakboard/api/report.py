@@ -20,11 +20,11 @@ from leakboard.board.published_numbers import compare
 from leakboard.board.schema import Row, column_names, columns
 from leakboard.board.summary import corpus_warnings, summarise
 from leakboard.board.tables import table_rows, write_tables
+from leakboard.column import Column
 from leakboard.errors import RequestError, nearest
 from leakboard.pipeline.records import Record
 from leakboard.store import write_file
 from leakboard.suite.names import Names
-from leakboard.threats.column import Column
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

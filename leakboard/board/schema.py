@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from leakboard.column import HIGHER, LOWER, Column
 from leakboard.errors import RequestError, nearest
 from leakboard.metrics.audits import VERDICT_CONFIDENCE
 from leakboard.metrics.entries import METRICS
-from leakboard.threats.column import HIGHER, LOWER, Column
 from leakboard.threats.threat import threat_named
 
 Row = dict[str, Any]
@@ -184,7 +184,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "attack_metric",
-        "Of `attack_score`: `accuracy`, `f1`, `recall@5`, `token_f1`, `auc`, or, of an audit, `epsilon`.",
+        "The metric of `attack_score`: `accuracy`, `f1`, `recall@5`, `token_f1`, `auc`; for an audit `epsilon`.",
         (*_SCORES, *_ATTACK_PAGES),
         title="score is",
     ),
@@ -505,8 +505,8 @@ COLUMNS: tuple[Column, ...] = (
     Column("gap_high", "Upper end of the gap's 95 % interval.", ("fairness.csv",), kind="number"),
     Column(
         "p_value",
-        "P-value of Fisher's exact test of right and wrong answers against the first group; twice the mean over "
-        "several seeds.",
+        "P-value of Fisher's exact test of right and wrong answers against the first group; of several seeds twice "
+        "their mean, which is a valid p-value.",
         ("fairness.csv", "page: groups"),
         title="p-value",
         kind="number",
@@ -519,7 +519,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "attack_accuracy",
-        "Accuracy within the group of the attack that guesses it best.",
+        "Accuracy, within this group, of the attack that guesses the group best.",
         ("fairness.csv", "page: groups"),
         title="strongest attack's accuracy",
         kind="number",
@@ -622,7 +622,7 @@ COLUMNS: tuple[Column, ...] = (
     # projections.csv
     Column(
         "secret",
-        "The secret whose value the row has: the one whose most frequent value is least frequent.",
+        "The secret whose value the row shows: the most balanced one.",
         ("projections.csv",),
     ),
     Column("value", "The text's value of the secret.", ("projections.csv",)),
@@ -736,7 +736,7 @@ def _columns_of_threat(name: str) -> tuple[Column, ...]:
 
 
 def mean_columns(table: str, threats: Iterable[str] = (), secret: bool = False) -> list[Column]:
-    """Return the columns of a table that are means of a metric; of the row of one secret, those of its own."""
+    """Return the columns of a table that are means of a metric; with ``secret``, only those of one secret's row."""
     return [column for column in columns(table, threats) if column.metric and (column.per_secret or not secret)]
 
 

@@ -44,8 +44,8 @@ class Freshness:
 def freshness(folder: Path | None = None) -> Iterator[Freshness]:
     """Yield the state of every suite that has published cells; nothing is computed.
 
-    A suite's cells are among the records of its home. Cells of another suite than a folder's ``suite.yaml`` may also be
-    among the records of that folder.
+    A suite's cells are among the records of its home. For a suite beside ``suite.yaml``, the records of the folder are
+    read too.
 
     Args:
         folder: of the leaderboards; the one that comes with LeakBoard, if left out.

@@ -8,7 +8,7 @@ A submission is a folder with these files:
 - the plugins: files under ``plugins/``, or packages with their versions in ``requirements.txt``.
 
 ``verify`` writes the cells that were computed again and agree into ``NAME.verified.json``, next to the folder ``NAME``:
-what a submission holds cannot say that it is verified.
+no file inside a submission can mark it as verified.
 """
 
 from __future__ import annotations
@@ -197,8 +197,8 @@ def submissions(home: Path) -> list[Path]:
 def all_records(home: Path) -> list[Record]:
     """Return the records of a leaderboard and of its submissions.
 
-    The leaderboard's own come first, then verified ones: no other source adds a cell to their rows. So a row has one
-    source, and its mean is of that source's cells alone.
+    The leaderboard's own records come first, then verified ones. If a source has a row, later sources add no cell to
+    it. So its mean is of one source's cells alone.
 
     Raises:
         RequestError: a submission's records have a wrong form.

@@ -14,12 +14,12 @@ from leakboard.board.fairness_rows import fairness
 from leakboard.board.leaderboard import leaderboard, skipped
 from leakboard.board.schema import Row, columns
 from leakboard.board.strongest import best_known
+from leakboard.column import Column
 from leakboard.errors import RequestError, StorageError, one_line
 from leakboard.metrics.audits import DELTA
 from leakboard.pipeline.records import Record
 from leakboard.store import write_file
 from leakboard.suite.names import KINDS, Names
-from leakboard.threats.column import Column
 from leakboard.threats.threat import threat_named
 
 FORMULA = re.compile(r"[=+@\t\r]|-(?!\d+(\.\d+)?$)")
@@ -81,7 +81,7 @@ def table_rows(
     comparison: Sequence[Row] = (),
     names: Names = Names(),  # noqa: B008 (it is frozen)
 ) -> dict[str, Iterable[Row]]:
-    """Return the rows of each file, some as one-pass iterators; the arguments are those of `write_tables`."""
+    """Return the rows of each file, as one-pass iterators; the arguments are those of `write_tables`."""
     ordered = sorted(records, key=lambda r: (r.dataset, r.victim, r.attack, r.seed))
     done = [record for record in ordered if record.status == "ok"]
     rows = leaderboard(ordered)

@@ -19,13 +19,13 @@ from leakboard.board.run_meta import environment_differences
 from leakboard.board.schema import Row, columns, threats_of
 from leakboard.board.summary import corpus_warnings
 from leakboard.board.tables import read_table
+from leakboard.column import Column
 from leakboard.pipeline.records import FAILURE, Record, in_natural_order
 from leakboard.pipeline.runner import NO_COSTS, Run
 from leakboard.site.rendering import cell, filled
 from leakboard.store import write_file
 from leakboard.suite.names import KINDS, natural
 from leakboard.suite.plan import Job
-from leakboard.threats.column import Column
 
 
 def warn_about_missing(console: Console, run: Run) -> None:

@@ -121,7 +121,7 @@ def check_secret(values: Sequence[str], column: str, source: str, is_binned: boo
 
 
 def about_spelling(values: Sequence[str]) -> str:
-    """Return a complaint about two classes that differ in case, spaces, or what one cannot see alone; else nothing."""
+    """Return a complaint if two classes differ only in case, spaces or invisible letters, or are `true` and `1`."""
     first: dict[str, str] = {}
     for value in values:
         shown = "".join(letter for letter in value if letter.isspace() or unicodedata.category(letter)[0] != "C")

@@ -138,7 +138,7 @@ def check(corpus: Corpus) -> dict[str, float]:
     | name | meaning |
     |---|---|
     | ``dev_copies``, ``test_copies`` | share of the split's texts that are also in train, verbatim |
-    | ``empty_texts`` | number of texts without a word |
+    | ``empty_texts`` | number of blank texts |
     | ``conflicting_labels`` | number of distinct texts with more than one label |
     | ``dev_users``, ``test_users`` | share of the split's texts by authors who also wrote texts of train |
     | ``dev_documents``, ``test_documents`` | share of the split's texts of documents that train has parts of |
@@ -247,7 +247,7 @@ def _loaded(folder: Path, inode: int, modified: int) -> Corpus:
 
 
 def detached(corpus: Corpus) -> Corpus:
-    """Return a copy of a corpus in memory that names no files: the other splits' files are next to those of its own."""
+    """Return a copy of a corpus in memory without file names: they would lead to the files of other splits."""
     from datasets import Dataset, DatasetInfo
 
     parts = {

@@ -1,6 +1,6 @@
 """Compute scores as ratios of sums over texts, with bootstrap intervals.
 
-Every headline score is sum(numerator) / sum(denominator) over texts, so one bootstrap over texts serves all:
+These scores are sum(numerator) / sum(denominator) over texts, so one bootstrap over texts serves all:
 
 - accuracy: the text's share of right guesses, over 1;
 - micro F1: 2 TP over 2 TP + FP + FN;

@@ -15,11 +15,11 @@ from leakboard.metrics.measures import Metric
 from leakboard.models.search import nearest, normalised
 
 NEAR = 0.3
-"""Largest distance of a near copy, as a share of the distance to the nearest twentieth of train."""
+"""Largest distance of a near copy, divided by the distance within which the nearest 5 % of train lie."""
 MAX_ROWS = 2_000
 """Largest number of vectors of test that are compared with all of train."""
 MAX_NUMBERS = 2_000_000
-"""Largest number of random vectors times dimensions."""
+"""Largest number of random vectors to compare with, times dimensions."""
 ONE_DIRECTION = 0.001
 """Distances below this are rounding errors of cosines in float32: a twentieth of train has one direction."""
 SAMPLE = 1_000
@@ -30,10 +30,14 @@ def near_copy_metrics(documents: Mapping[str, Floats]) -> list[Metric]:
     """Return ``near_copies``, the share of vectors of test with a near copy in train.
 
     Distances are those of directions, after the mean of train is subtracted: of the vectors as they are, or with each
-    dimension divided by its standard deviation, since attacks standardise. A near copy is much nearer than the nearest
-    twentieth of train (`NEAR`), and nearer than all but a thousandth of random vectors are to their nearest one: in few
-    dimensions vectors are near each other without being copies. The random vectors are Gaussian, with the covariance of
-    train, and as many as train has, or as `MAX_NUMBERS` allows.
+    dimension divided by its standard deviation, since attacks standardise. Each is divided by the distance within which
+    the nearest 5 % of train lie. A near copy fulfils two conditions:
+
+    - Its relative distance is less than `NEAR`.
+    - It is below the 0.1 % quantile of random vectors. In few dimensions unrelated vectors are near each other.
+
+    The random vectors are Gaussian, with the covariance of train. They are compared with as many others as train has,
+    or as `MAX_NUMBERS` allows.
 
     Args:
         documents: published vectors, float32 (n, d) a split.

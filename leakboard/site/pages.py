@@ -14,8 +14,8 @@ from markupsafe import Markup
 
 from leakboard.board.schema import column_names, columns, threats_of
 from leakboard.board.tables import guarded
+from leakboard.column import Column
 from leakboard.site.rendering import cell, filled
-from leakboard.threats.column import Column
 
 
 @functools.cache

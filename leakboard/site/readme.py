@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from leakboard.board.schema import Row, columns, threats_of
+from leakboard.column import Column
 from leakboard.site.content import Board
 from leakboard.site.rendering import cell, filled, same_in_all
 from leakboard.site.sections import markdown_table, write_sections
 from leakboard.site.views import LOSS, View, keeps_most, measure_rows, views
 from leakboard.store import write_file
-from leakboard.threats.column import Column
 
 HEAD = "<!-- Written by `report` and `publish` from records and findings.md: change those. -->"
 

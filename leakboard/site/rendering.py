@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from leakboard.board.schema import Row, metric_title
+from leakboard.column import Column
 from leakboard.errors import RequestError
 from leakboard.metrics.audits import rounded_down
 from leakboard.suite.names import natural
-from leakboard.threats.column import Column
 from leakboard.threats.threat import threat_named
 
 LAST = 1e308

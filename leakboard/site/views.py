@@ -99,9 +99,9 @@ def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row]) -> View
 
 
 def _rank(victims: Sequence[Row], rows: Sequence[Row]) -> None:
-    """Add ranks to the rows of victims, except self-reported ones that some attack on all verified victims has not met.
+    """Rank the verified victims, and self-reported ones that met every attack that all verified victims met.
 
-    Such a victim would be first by what it was spared.
+    A victim that was spared an attack could be first because of that.
     """
     met: dict[str, set[str]] = {}
     for row in rows:
@@ -135,7 +135,7 @@ def _victim_row(board: Board, row: Row) -> Row:
     options = row["victim_options"]
     empty = dict.fromkeys(column.name for column in columns("leaderboard.csv"))
     added = [column for column in mean_columns("page: victims") if column.name not in row]
-    more = {column.name: mean(records, column.metric) for column in added}
+    more = {column.name: mean(records, column.metric, column.part) for column in added}
     of_vectors = {name: mean(records, name) for name in ("map_word", "map_char")}
     return {
         **empty,
@@ -185,7 +185,7 @@ def seconds(board: Board, dataset: str, victim: str) -> float | None:
 
 
 def _encoder(row: Row) -> str:
-    """Return the encoder of a victim without noise or another defence: the victim itself, or its encoder option."""
+    """Return the encoder of an undefended victim: its option ``encoder`` if ``epsilon`` is null, else its label."""
     options = parse(row["victim_options"])[1]
     return options.get("encoder", "") if options.get("epsilon") == "null" else str(row["victim_options"])
 
@@ -230,7 +230,7 @@ def keeps_most(view: View, loss: float = LOSS) -> Choice | None:
 
 
 def attack_rows(board: Board, dataset: str, victim: str) -> list[Row]:
-    """Return every attack on a victim, strongest first; audits come last."""
+    """Return every attack on a victim, by its secrets, the strongest first; audits come last."""
     rows = [r for r in board.rows if (r["dataset"], r["victim"]) == (dataset, victim)]
     return sorted(
         rows,
@@ -249,7 +249,7 @@ def secret_rows(board: Board, dataset: str, victim: str) -> list[Row]:
     for row in attack_rows(board, dataset, victim):
         records = _records(board, row)
         for secret in records[0].secrets if records else ():
-            guessed = {c.name: mean(records, c.metric, "value", secret) for c in mean_columns("page: secrets")}
+            guessed = {c.name: mean(records, c.metric, c.part, secret) for c in mean_columns("page: secrets")}
             if guessed["attack_accuracy"] is not None:
                 ends = {
                     f"attack_accuracy_{end}": mean(records, "attack_accuracy", end, secret) for end in ("low", "high")

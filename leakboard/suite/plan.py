@@ -49,11 +49,11 @@ class Job:
     undeclared: tuple[str, ...] = ()
     """Plugins of the cell that declare no revision."""
     gold: Job | None = None
-    """Job that publishes the words with the right neighbours; None where they are not compared."""
+    """Job of the reference victim, whose nearest neighbours of words count as right; None: they are not compared."""
     problem: str = ""
     """Why the cell fails without being tried: a plugin that cannot be loaded."""
     skip: str = ""
-    """Why victim and attack cannot meet."""
+    """Why victim and attack do not go together."""
 
     @property
     def folder(self) -> str:

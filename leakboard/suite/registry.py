@@ -206,7 +206,8 @@ def _examine(path: Path, kind: str, module: str = "") -> Listing:
     kinds, problem = [declared_kind for declared_kind, _ in declared], ""
     if len(kinds) != 1 or (kind and kinds != [kind]):
         expected = kind or " or ".join(FOLDERS)
-        problem = f"declares {len(kinds)} plugin classes ({', '.join(kinds) or 'none'}), not one of {expected}"
+        declares = f"declares {len(kinds)} plugin classes ({', '.join(kinds) or 'none'})"
+        problem = f"{declares}; allowed is exactly one, of {expected}"
     elif missing := _missing_imports(tree):
         problem = f"needs {', '.join(missing)}, not installed"
     members = [member for _, node in declared for member in node.body if isinstance(member, ast.FunctionDef)]

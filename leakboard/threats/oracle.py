@@ -34,7 +34,7 @@ class Oracle:
         return self._queried
 
     def require_own_questions(self) -> None:
-        """Refuse questions about test texts that are none of the attacker's own: it looked them up elsewhere.
+        """Refuse questions about test texts that are not among the attacker's own: they come from outside its view.
 
         Raises:
             RequestError: there was one.

@@ -83,7 +83,7 @@ class SecretGuesses:
     """float32 (n, values) a secret; higher is more likely, the guess is the argmax."""
     details: str = ""
     on_dev: Mapping[str, Floats] = field(default_factory=dict)
-    """The same for the view's dev texts, in their order, from before the attack learned from them.
+    """Scores of the view's dev texts, in their order, computed before the attack learned from dev.
 
     The score on dev selects the strongest of several attacks. It is too high for an attack that chose many parameters
     on dev. Empty if the attack gives none.

@@ -18,13 +18,13 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from leakboard.claims import PrivacyClaim, ReleaseClaim
+from leakboard.column import Column
 from leakboard.data.corpora import detached
 from leakboard.errors import RequestError
 from leakboard.interfaces import Attack, Corpus, FittedVictim, Floats, Integers, Publication, SecretKind, Victim
 from leakboard.metrics.measures import Metric
 from leakboard.metrics.word_scores import RecoveredSentence
 from leakboard.randomness import Streams
-from leakboard.threats.column import Column
 from leakboard.threats.published import Publications, Publisher
 from leakboard.threats.wording import (
     CHANCE,

@@ -16,6 +16,7 @@ from leakboard.board.gates import broken_limits, read_limits
 from leakboard.board.leaderboard import leaderboard
 from leakboard.board.schema import COLUMNS, TABLES, columns
 from leakboard.cli.console import print_leaderboard
+from leakboard.column import Column
 from leakboard.metrics import entries
 from leakboard.metrics.entries import METRICS, MetricEntry
 from leakboard.metrics.measures import Metric
@@ -23,7 +24,6 @@ from leakboard.site.content import make_board
 from leakboard.site.readme import board_markdown
 from leakboard.site.rendering import RENDERERS
 from leakboard.suite.names import Names
-from leakboard.threats.column import Column
 
 ADDED = Column(
     "surprise",

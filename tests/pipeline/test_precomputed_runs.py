@@ -90,5 +90,5 @@ def test_vectors_that_cannot_be_read_end_the_run_with_one_line(bench, command_li
     bench.suite(datasets=[table], victims=[{"precomputed": {"vectors": str(bench.folder / "v.npy")}}, "hashed"])
     status, _, err = command_line(*bench.arguments("run"))
     assert (status, err.count("\n")) == (2, 1)
-    message = "v.npy: 1 of 240 vectors hold NaN or infinity; the first is row 9"
+    message = "v.npy: 1 of 240 vectors hold NaN, infinity or numbers beyond float32; the first is row 9"
     assert f"{bench.folder / 'tiny.yaml'}: victims: precomputed: {bench.folder}/{message}" in err

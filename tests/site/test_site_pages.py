@@ -9,6 +9,7 @@ import pytest
 from made_records import FORMULA, SCRIPT, record, with_metrics
 
 from leakboard.board.published_numbers import read_reference
+from leakboard.column import Column
 from leakboard.errors import RequestError
 from leakboard.metrics.measures import Metric
 from leakboard.pipeline.results import published_homes
@@ -21,7 +22,6 @@ from leakboard.site.pages import markdown, page, table_data
 from leakboard.site.papers import explanations, paper_of
 from leakboard.site.rendering import cell, filled
 from leakboard.site.views import views
-from leakboard.threats.column import Column
 
 
 @pytest.fixture(scope="module")

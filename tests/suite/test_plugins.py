@@ -129,8 +129,11 @@ BROKEN = {
     "syntax": ("def f(:\n", "SyntaxError: "),
     "nul": ("\0", "SyntaxError: "),
     "dependency": (PLUGIN + "\n\nimport surely_not_installed.part\n", "needs surely_not_installed, not installed"),
-    "no class": ("x = 1\n", "declares 0 plugin classes (none), not one of victims"),
-    "another kind": (PLUGIN.replace("victim", "attack"), "declares 1 plugin classes (attacks), not one of victims"),
+    "no class": ("x = 1\n", "declares 0 plugin classes (none); allowed is exactly one, of victims"),
+    "another kind": (
+        PLUGIN.replace("victim", "attack"),
+        "declares 1 plugin classes (attacks); allowed is exactly one, of victims",
+    ),
     "two classes": (PLUGIN + "\n\n@victim\nclass Second:\n    pass\n", "declares 2 plugin classes (victims, victims)"),
 }
 

@@ -19,7 +19,7 @@ import numpy as np
 from leakboard.interfaces import Attack, Floats, Integers
 from leakboard.metrics.measures import Metric, Ratio, remaining_privacy
 from leakboard.suite.options import attack
-from leakboard.threats.column import Column
+from leakboard.column import Column
 from leakboard.threats.threat import AttackResult, Threat, VictimSide, observe, shuffled
 
 

@@ -123,7 +123,7 @@ def _noted(stream: Iterable[str], lines: list[str]) -> Iterator[str]:
 
 
 def _looks_like_rows(lines: Sequence[str], delimiter: str, fields: int) -> bool:
-    """Return whether the lines of one row are rather rows, which two single quotes have joined.
+    """Return whether the lines of one row look like several rows, which two unpaired double quotes have joined.
 
     Each line has the delimiters of a row. In texts with line breaks this occurs by chance, but hardly with tabs, and
     hardly in ten lines.

@@ -67,7 +67,8 @@ class Rows:
 def expand(pattern: str | Source) -> Sequence[Source]:
     """Return the files of a path or glob, sorted, or the one collection of a vector database or in memory.
 
-    A path that exists is no glob, even with brackets in it. In a glob this holds for the longest folder that exists.
+    A path that exists is no glob, even with brackets in it. In a glob, brackets of the longest existing folder are no
+    pattern either.
 
     Raises:
         RequestError: there is no such file, or more than `MAX_FILES`.
@@ -194,10 +195,10 @@ def clean_category(value: Any, column: str) -> str:
 
 
 def clean_id(value: Any, column: str) -> str:
-    """Return as text: text, a whole number, a truth value, a UUID, a date or bytes.
+    """Convert an identifier to text: text, a whole number, a truth value, a UUID, a date or bytes.
 
-    ``1`` and ``1.0`` are one name, and a date with and without midnight is one. Bytes are UTF-8, 16 other bytes a UUID,
-    and all others hexadecimal digits.
+    ``1`` and ``1.0`` are one name, and a date with and without midnight is one. Bytes are read
+    as UTF-8; if they are none, 16 bytes become a UUID, and others hexadecimal digits.
 
     Raises:
         ValueError: the value is missing or of another type.

@@ -62,10 +62,10 @@ def find_columns(
 
 
 def _families(kinds: Mapping[str, Kind]) -> dict[str, list[str]]:
-    """Return by their prefix the names, two or more, that share it and end in a number.
+    """Group the names that end in a number by their prefix; leave out groups of one name.
 
-    At least half of the columns of a family hold numbers. The others are members, too: a dimension that lacks its
-    number is an error, and must not be left out.
+    At least half of the columns of a group hold numbers. The others are members, too: a dimension with other values is
+    an error, and must not be dropped.
     """
     families: dict[str, list[tuple[int, str]]] = {}
     for name, kind in kinds.items():
@@ -79,7 +79,7 @@ def _families(kinds: Mapping[str, Kind]) -> dict[str, list[str]]:
 
 
 def _require_all_dimensions(path: Source, chosen: Sequence[str], names: Sequence[str]) -> None:
-    """Refuse one column for each dimension if one seems to be missing, or to be none.
+    """Refuse columns of dimensions if a dimension seems to be missing, or a column seems to be none.
 
     `e2019` beside `e0` to `e7` is a year. Without `e3`, or with `# e0` in place of `e0`, a dimension is lost.
     """

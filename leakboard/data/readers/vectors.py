@@ -85,7 +85,8 @@ def read_vectors(path: Source, column: str | None = None, id: str | None = None)
     if not finite.all():
         count = int((~finite).sum())
         raise RequestError(
-            f"{path}: {count} of {len(vectors)} vectors hold NaN or infinity; the first is row {finite.argmin() + 1}"
+            f"{path}: {count} of {len(vectors)} vectors hold NaN, infinity or numbers beyond float32; the first is "
+            f"row {finite.argmin() + 1}"
         )
     require_digits(given, vectors, str(path))
     return ids, vectors
@@ -224,7 +225,7 @@ def _shown(value: Any) -> str:
 
 
 def _kinds(path: Source) -> dict[str, Kind]:
-    """Return the kind of each column of any row, by its first value that is not empty.
+    """Return the kind of every column that occurs in some row: that of its first value that is not empty.
 
     Raises:
         RequestError: a row cannot be read, or there is none.

@@ -101,7 +101,9 @@ def test_the_row_of_a_number_that_is_not_finite_is_named(tmp_path, name, value):
         np.save(path, broken)
     else:
         write(path, lists(broken))
-    with pytest.raises(RequestError, match=r"2 of 7 vectors hold NaN or infinity; the first is row 5$") as caught:
+    with pytest.raises(
+        RequestError, match=r"2 of 7 vectors hold NaN, infinity or numbers beyond float32; the first is row 5$"
+    ) as caught:
         read_vectors(path)
     assert str(path) in str(caught.value)
 
@@ -170,7 +172,7 @@ def test_a_dimension_without_a_number_is_named_and_never_left_out(tmp_path, name
     for row in rows[: 1 if place == "row 1" else None]:
         row["e3"] = value
     message = refused(lambda: read_vectors(write(tmp_path / name.lower(), rows)))
-    assert "e3" in message or "vectors hold NaN or infinity; the first is row 1" in message
+    assert "e3" in message or "vectors hold NaN, infinity or numbers beyond float32; the first is row 1" in message
 
 
 def test_a_dimension_that_the_first_object_lacks_is_named(tmp_path):
