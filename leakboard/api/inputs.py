@@ -121,12 +121,10 @@ def _secrets(given: Any) -> dict[str, Column]:
     plain = _plain("secrets", given)
     if isinstance(plain, pd.Series):
         plain = plain.to_frame(str(plain.name) if plain.name is not None else "secret")
-    if isinstance(plain, Mapping):
-        columns = {str(name): _column(f"secrets[{str(name)!r}]", values) for name, values in plain.items()}
-    elif isinstance(plain, pd.DataFrame):
-        columns = {str(name): _column(f"secrets[{str(name)!r}]", plain[name]) for name in plain.columns}
-        if len(columns) < plain.shape[1]:
-            raise RequestError(f"secrets: two columns have one name: {', '.join(map(str, plain.columns))}")
+    if isinstance(plain, Mapping | pd.DataFrame):
+        columns = {str(name): _column(f"secrets[{str(name)!r}]", plain[name]) for name in plain}
+        if len(columns) < len(list(plain)):
+            raise RequestError(f"secrets: two columns have one name: {', '.join(map(str, plain))}")
     else:
         raise RequestError(
             f"secrets: {_kind(given)} is not allowed: a frame, a mapping of names to columns, or a named series"
@@ -195,9 +193,8 @@ def _check_indexes(rows: list[Column]) -> None:
 
     An index that only numbers the rows in order says nothing, unless another one has numbers, too, and other ones.
     """
-    numbered = {str(number) for number in range(len(rows[0]))}
     known = [(row.name, list(map(str, row.index)), _is_own(row)) for row in rows if row.index is not None]
-    is_moved = any(own and not numbered.isdisjoint(labels) for _, labels, own in known)
+    is_moved = any(own and any(label.isdecimal() for label in labels) for _, labels, own in known)
     indexed = [(name, labels) for name, labels, own in known if own or is_moved]
     for name, labels in indexed[1:]:
         first, expected = indexed[0]

@@ -218,8 +218,9 @@ def provenance(home: Path) -> dict[RowKey, Provenance]:
 def _by_provenance(home: Path) -> list[tuple[Provenance, list[Record]]]:
     """Return the records of a leaderboard, then verified rows of submissions, then those that are only reported.
 
-    A row has one source: the first. A reported row of a victim that another source has is left out, since an attack
-    that is only reported would change what the pages say of the victim.
+    A row has one source: the first. A reported row of a victim of the leaderboard is left out, since an attack that is
+    only reported would change what the pages say of the victim. So is a reported row of a victim that another
+    submission has on the dataset.
 
     Raises:
         RequestError: a submission lacks a file, or its records have a wrong form, failed, contradict the leaderboard's
@@ -228,7 +229,8 @@ def _by_provenance(home: Path) -> list[tuple[Provenance, list[Record]]]:
     own = [] if is_submission(home) else published_records(home)
     sources: list[tuple[Provenance, list[Record]]] = [("verified", own)]
     taken, cells = {row_of(record) for record in own}, {record.key for record in own}
-    owners, known = {(record.dataset, record.victim): home for record in own}, _baselines(own)
+    owners, known = dict[tuple[str, str], Path](), _baselines(own)
+    victims = {record.victim for record in own}
     names, plugins = published_names(home / "leaderboard.csv"), dict[str, tuple[Path, str]]()
     sent = []
     for folder in [home] if is_submission(home) else submissions(home):
@@ -244,6 +246,7 @@ def _by_provenance(home: Path) -> list[tuple[Provenance, list[Record]]]:
             record
             for record in records
             if (row_of(record) in reported) == (mark == "self-reported")
+            and (mark == "verified" or record.victim not in victims)
             and (mark == "verified" or owners.get((record.dataset, record.victim), folder) == folder)
             and row_of(record) not in taken
             and record.key not in cells

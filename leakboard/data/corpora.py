@@ -201,7 +201,7 @@ def divide(frame: pd.DataFrame, dev_share: float, test_share: float, seed: int) 
     group = frame[column]
     names = group.drop_duplicates()
     if len(names) < len(SPLITS):
-        raise RequestError(f"{len(names)} different {column}s cannot be divided into {', '.join(SPLITS)}")
+        raise RequestError(f"{len(names)} different {column}s cannot be divided into {', '.join(SPLITS)}: 3 are needed")
     order = np.random.default_rng(seed).permutation(len(names))
     n_test, n_dev = (max(1, round(share * len(names))) for share in (test_share, dev_share))
     split_of = np.full(len(names), "train", dtype=object)

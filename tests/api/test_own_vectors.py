@@ -298,6 +298,13 @@ class TestTraps:
             ),
             (
                 pd.DataFrame(ZEROS),
+                pd.DataFrame({"gender": list("fmfm")}, index=range(4, 8)),
+                {},
+                r"row 0 is '4', but in vectors it is '0'; they hold other rows; .* call reset_index\(drop=True\)",
+            ),
+            (ZEROS, {0: list("fmfm"), "0": list("ffmm")}, {}, "secrets: two columns have one name: 0, 0"),
+            (
+                pd.DataFrame(ZEROS),
                 pd.DataFrame({"gender": list("fmfm")}, index=range(2, 6)),
                 {},
                 r"row 0 is '2', but in vectors it is '0'; they hold other rows; .* call reset_index\(drop=True\)",

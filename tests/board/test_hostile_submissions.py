@@ -96,12 +96,16 @@ class TestHostile:
         assert all_records(folder.parents[1]) == before
         assert states(folder.parents[1]) == {"verified"}
 
+    @pytest.mark.parametrize("dataset", ["letters", "letters(noise=0.5)"])
     @pytest.mark.parametrize(("name", "is_shown"), [("hashed", False), ("word2vec", True)])
-    def test_a_reported_attack_says_nothing_of_the_boards_own_victims(self, submitted, output_of, name, is_shown):
+    def test_a_reported_attack_says_nothing_of_the_boards_own_victims(
+        self, submitted, output_of, name, is_shown, dataset
+    ):
         bench, folder = submitted
         output_of(*bench.arguments("publish"))
         home, before = folder.parents[1], all_records(folder.parents[1])
-        change_row(folder, lambda r: dataclasses.replace(r, victim=r.victim.replace("hashed", name), attack="dp_audit"))
+        changes = {"dataset": dataset, "attack": "dp_audit"}
+        change_row(folder, lambda r: dataclasses.replace(r, victim=r.victim.replace("hashed", name), **changes))
         assert (all_records(home) != before) is is_shown
 
     @pytest.mark.parametrize(
