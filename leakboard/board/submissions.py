@@ -43,6 +43,10 @@ ROUNDING = 1e-3
 SUITE, SUBMITTED, REQUIREMENTS = "suite.yaml", "submission.json", "requirements.txt"
 
 Provenance = Literal["verified", "self-reported"]
+_Subject = tuple[str, str, int, frozenset[str]]
+"""What a baseline is of: metric, dataset, seed and secrets."""
+_Threats = dict[tuple[str, frozenset[str]], set[tuple[str, tuple[str, ...]]]]
+"""Threats to the secrets of a dataset, each with the order of the secrets."""
 RowKey = tuple[str, str, str]
 """Labels of dataset, victim and attack."""
 
@@ -157,7 +161,7 @@ def record_verified(home: Path, differences: Mapping[str, float]) -> Path:
     earlier = _verified(home)
     done = {"date": time.strftime("%Y-%m-%d", time.gmtime()), "commit": environment()["commit"]}
     cells = {key: {**done, "largest_difference": value} for key, value in differences.items()}
-    content = {"records_sha256": file_checksum(home / PUBLISHED), "cells": {**earlier, **cells}}
+    content = {"files": _contents(home), "cells": {**earlier, **cells}}
     path = verified_file(home)
     write_file(path, json.dumps(content, indent=1, sort_keys=True) + "\n")
     return path
@@ -175,10 +179,10 @@ def forget_verified(home: Path) -> None:
 
 
 def _verified(home: Path) -> dict[str, Any]:
-    """Return the verified cells of a submission; none if they belong to other records."""
+    """Return the verified cells of a submission; none if they belong to other records, plugins or another suite."""
     try:
         content = json.loads(verified_file(home).read_text("utf-8"))
-        is_current = content["records_sha256"] == file_checksum(home / PUBLISHED)
+        is_current = content["files"] == _contents(home)
         return dict(content["cells"]) if is_current else {}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}
@@ -189,21 +193,31 @@ def board_of(home: Path) -> Path:
     return home.parents[1] if home.parent.name == SUBMISSIONS else home
 
 
+def _contents(home: Path) -> dict[str, str]:
+    """Return the checksum of each file of a submission."""
+    files = sorted(path for path in home.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {path.relative_to(home).as_posix(): file_checksum(path) for path in files}
+
+
 def submissions(home: Path) -> list[Path]:
     """Return the submissions to the leaderboard in a folder, by name."""
     return sorted(path for path in (home / SUBMISSIONS).glob("*") if path.is_dir())
 
 
-def all_records(home: Path) -> list[Record]:
+def all_records(home: Path, two_may_report: bool = False) -> list[Record]:
     """Return the records of a leaderboard and of its submissions.
 
     The leaderboard's own records come first, then verified ones. If a source has a row, later sources add no cell to
     it. So its mean is of one source's cells alone.
 
+    Args:
+        home: folder of the leaderboard, or of a submission.
+        two_may_report: whether two submissions may report one victim, as long as neither is verified.
+
     Raises:
-        RequestError: a submission's records have a wrong form.
+        RequestError: a submission is refused (`_by_provenance`).
     """
-    return [record for _, records in _by_provenance(home) for record in records]
+    return [record for _, records in _by_provenance(home, two_may_report) for record in records]
 
 
 def provenance(home: Path) -> dict[RowKey, Provenance]:
@@ -215,22 +229,25 @@ def provenance(home: Path) -> dict[RowKey, Provenance]:
     return {row_of(record): mark for mark, records in _by_provenance(home) for record in records}
 
 
-def _by_provenance(home: Path) -> list[tuple[Provenance, list[Record]]]:
+def _by_provenance(home: Path, two_may_report: bool = False) -> list[tuple[Provenance, list[Record]]]:
     """Return the records of a leaderboard, then verified rows of submissions, then those that are only reported.
 
-    A row has one source: the first. A reported row of a victim of the leaderboard is left out, since an attack that is
-    only reported would change what the pages say of the victim. So is a reported row of a victim that another
-    submission has on the dataset.
+    A row has one source: the first. A reported row of a victim of the leaderboard, or of another submission's verified
+    rows, is left out: an attack that is only reported would change what the pages say of the victim.
 
     Raises:
         RequestError: a submission lacks a file, or its records have a wrong form, failed, contradict the leaderboard's
-            on a dataset, or are named as something else is.
+            on a dataset, or are named as something else is. Or two submissions report a victim.
     """
     own = [] if is_submission(home) else published_records(home)
     sources: list[tuple[Provenance, list[Record]]] = [("verified", own)]
     taken, cells = {row_of(record) for record in own}, {record.key for record in own}
-    owners, known = dict[tuple[str, str], Path](), _baselines(own)
-    victims = {record.victim for record in own}
+    owners, known = {record.victim: home for record in own}, _baselines(own)
+    threats: _Threats = {}
+    for record in own:
+        threats.setdefault((record.dataset, frozenset(record.secrets)), set()).add(
+            (record.threat, tuple(record.secrets))
+        )
     names, plugins = published_names(home / "leaderboard.csv"), dict[str, tuple[Path, str]]()
     sent = []
     for folder in [home] if is_submission(home) else submissions(home):
@@ -238,23 +255,26 @@ def _by_provenance(home: Path) -> list[tuple[Provenance, list[Record]]]:
         _refuse_taken_names(folder, records, names)
         _refuse_plugins(folder, records, plugins)
         _refuse_other_seeds(folder, records, own)
-        _refuse_contradictions(folder, records, known)
+        _refuse_contradictions(folder, records, known, threats)
         sent.append((folder, records, {row_of(record) for record in records if record.key not in verified}))
     marks: tuple[Provenance, ...] = ("verified", "self-reported")
+    reporters: dict[str, Path] = {}
     for mark, (folder, records, reported) in itertools.product(marks, sent):
-        added = [
+        marked = [
             record
             for record in records
             if (row_of(record) in reported) == (mark == "self-reported")
-            and (mark == "verified" or record.victim not in victims)
-            and (mark == "verified" or owners.get((record.dataset, record.victim), folder) == folder)
-            and row_of(record) not in taken
-            and record.key not in cells
+            and (mark == "verified" or owners.get(record.victim, folder) == folder)
         ]
+        for victim in {record.victim for record in marked}:
+            if mark == "verified":
+                owners.setdefault(victim, folder)
+            elif (other := reporters.setdefault(victim, folder)) != folder and not two_may_report:
+                raise RequestError(f"{folder / PUBLISHED}: {other.name} reports {victim}, too; `verify` one of them")
+        added = [record for record in marked if row_of(record) not in taken and record.key not in cells]
         sources.append((mark, added))
         taken |= {row_of(record) for record in added}
         cells |= {record.key for record in added}
-        owners = {(record.dataset, record.victim): folder for record in added} | owners
     return sources
 
 
@@ -316,13 +336,18 @@ def _seeds(records: Iterable[Record]) -> dict[RowKey, set[int]]:
     return seeds
 
 
-def _baselines(records: Iterable[Record]) -> dict[tuple[str | int, ...], float]:
+def _baselines(records: Iterable[Record]) -> dict[_Subject, float]:
     """Return what records say of their datasets, whatever the victim: scores of guesses without the vectors.
 
     The best constant guess of a word depends on the victim's vocabulary, so threats of words have no part in it.
     """
     return {
-        (record.dataset, record.seed, record.threat, *record.secrets, metric.name, metric.variable): metric.value
+        (
+            metric.name,
+            record.dataset,
+            record.seed,
+            frozenset([metric.variable] if metric.variable else record.secrets),
+        ): (metric.value)
         for record in records
         if threat_named(record.threat).beside_text_classifiers
         for metric in record.metrics
@@ -331,13 +356,23 @@ def _baselines(records: Iterable[Record]) -> dict[tuple[str | int, ...], float]:
 
 
 def _refuse_contradictions(
-    folder: Path, records: Sequence[Record], known: Mapping[tuple[str | int, ...], float]
+    folder: Path,
+    records: Sequence[Record],
+    known: Mapping[_Subject, float],
+    threats: _Threats,
 ) -> None:
+    """Refuse other baselines of a dataset than the leaderboard's, another threat to its secrets, and failed cells."""
     for subject, value in _baselines(records).items():
         if abs(known.get(subject, value) - value) > ROUNDING:
             raise RequestError(
-                f"{folder / PUBLISHED}: {subject[-2]} of {subject[0]} is {value:g}, but {known[subject]:g} on the board"
+                f"{folder / PUBLISHED}: {subject[0]} of {subject[1]} is {value:g}, but {known[subject]:g} on the board"
             )
+    for record in records:
+        given = record.threat, tuple(record.secrets)
+        allowed = threats.get((record.dataset, frozenset(record.secrets)), {given})
+        if record.secrets and given not in allowed:
+            shown, *others = [f"{threat} of {', '.join(secrets)}" for threat, secrets in (given, *sorted(allowed))]
+            raise RequestError(f"{folder / PUBLISHED}: {shown}; allowed: {' or '.join(others)}, as on the board")
     if failed := [record for record in records if record.status == "failed"]:
         raise RequestError(f"{folder / PUBLISHED}: {len(failed)} cells failed, as {' / '.join(row_of(failed[0]))}")
 

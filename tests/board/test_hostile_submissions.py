@@ -39,8 +39,9 @@ class TestHostile:
         assert all_records(home) == before
         assert states(home) == {"verified"}
 
-    def test_it_adds_no_cell_to_a_row_of_another_submission(self, submitted):
+    def test_it_adds_no_cell_to_a_verified_row_of_another_submission(self, submitted, verify):
         _, folder = submitted
+        verify(folder, "--cells", 8)
         shutil.copytree(folder, folder.with_name("zzz"))
         before = all_records(folder.parents[1])
         self.injected(folder.with_name("zzz"))
@@ -110,7 +111,7 @@ class TestHostile:
 
     @pytest.mark.parametrize(
         ("other", "is_refused"),
-        [({}, True), ({"threat": "words"}, False)],
+        [({}, True), ({"threat": "words", "secrets": ()}, False)],
         ids=["of the dataset", "words depend on the victim"],
     )
     def test_it_says_of_a_dataset_what_the_board_says(self, submitted, output_of, other, is_refused):
@@ -138,6 +139,7 @@ class TestHostile:
             ({"victim": "Hashed "}, "record.victim: 'Hashed ' is not allowed"),
             ({"victim": "h\u0430shed"}, "record.victim: .* is not allowed"),
             ({"attack": ""}, "record.attack: '' is not allowed"),
+            ({"threat": "entities"}, "entities of colour; allowed: attributes of colour, as on the board"),
             ({"seed": 77}, r"seeds \[77\]; allowed: those of the leaderboard's rows on letters, as \[0, 1\]"),
         ],
     )
@@ -177,7 +179,6 @@ class TestHostile:
         _, folder = submitted
         other = folder.with_name("zzz")
         shutil.copytree(folder, other)
-        assert all_records(folder.parents[1])
         description = json.loads((other / "submission.json").read_text())
         description["plugins"]["attacks/ridge"] = listed
         if listed is None:
@@ -185,6 +186,16 @@ class TestHostile:
         (other / "submission.json").write_text(json.dumps(description))
         (other / "plugins" / "ridge.py").write_text("# other code of the same name\n")
         with pytest.raises(RequestError, match=f"zzz/submission.json: {reason}"):
+            all_records(folder.parents[1])
+
+    def test_two_submissions_that_report_a_victim_are_refused_until_one_is_verified(self, submitted, verify):
+        _, folder = submitted
+        other = folder.with_name("aaa")
+        shutil.copytree(folder, other)
+        lower_a_score(other)
+        with pytest.raises(
+            RequestError, match=r"mine/records.jsonl.gz: aaa reports hashed.*, too; `verify` one of them"
+        ):
             all_records(folder.parents[1])
 
     def test_a_reported_attack_says_nothing_of_a_victim_of_another_submission(self, submitted, verify):

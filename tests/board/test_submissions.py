@@ -115,6 +115,15 @@ def test_records_changed_after_verification_are_self_reported_and_differ(submitt
     assert not verified_file(folder).exists()
 
 
+def test_another_plugin_than_the_verified_one_makes_rows_self_reported(submitted, verify):
+    _, folder = submitted
+    verify(folder, "--cells", 8)
+    assert states(folder) == {"verified"}
+    with (folder / "plugins" / "ridge.py").open("a") as file:
+        file.write("# another line\n")
+    assert states(folder) == {"self-reported"}
+
+
 def test_rows_that_the_board_published_itself_are_verified(submitted, output_of):
     bench, folder = submitted
     home = folder.parents[1]
