@@ -449,8 +449,8 @@ COLUMNS: tuple[Column, ...] = (
         "Rank of the victim by privacy.",
         ("page: victims",),
         kind="rank",
-        note="by privacy; victims whose intervals overlap share a range of ranks, as 2 to 4; a self-reported "
-        "victim has one only if it met each attack that all verified victims met",
+        note="by privacy; victims whose intervals overlap share a range of ranks, as 2 to 4; a submitted victim has "
+        "one only if it met each attack that all victims of the project met",
     ),
     Column(
         "provenance",

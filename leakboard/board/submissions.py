@@ -229,6 +229,12 @@ def provenance(home: Path) -> dict[RowKey, Provenance]:
     return {row_of(record): mark for mark, records in _by_provenance(home) for record in records}
 
 
+def submitted_victims(home: Path) -> frozenset[str]:
+    """Return the labels of the victims of a leaderboard that only submissions have."""
+    sources = [{record.victim for record in records} for _, records in _by_provenance(home)]
+    return frozenset(set().union(*sources[1:]) - sources[0]) if not is_submission(home) else frozenset()
+
+
 def _by_provenance(home: Path, two_may_report: bool = False) -> list[tuple[Provenance, list[Record]]]:
     """Return the records of a leaderboard, then verified rows of submissions, then those that are only reported.
 
@@ -243,6 +249,7 @@ def _by_provenance(home: Path, two_may_report: bool = False) -> list[tuple[Prove
     sources: list[tuple[Provenance, list[Record]]] = [("verified", own)]
     taken, cells = {row_of(record) for record in own}, {record.key for record in own}
     owners, known = {record.victim: home for record in own}, _baselines(own)
+    identities = {record.key: (*row_of(record), record.seed) for record in own}
     threats: _Threats = {}
     for record in own:
         threats.setdefault((record.dataset, frozenset(record.secrets)), set()).add(
@@ -256,6 +263,10 @@ def _by_provenance(home: Path, two_may_report: bool = False) -> list[tuple[Prove
         _refuse_plugins(folder, records, plugins)
         _refuse_other_seeds(folder, records, own)
         _refuse_contradictions(folder, records, known, threats)
+        for record in records:
+            cell = (*row_of(record), record.seed)
+            if record.key not in cells and identities.setdefault(record.key, cell) != cell:
+                raise RequestError(f"{folder / PUBLISHED}: {record.key[:8]} is a cell of another submission")
         sent.append((folder, records, {row_of(record) for record in records if record.key not in verified}))
     marks: tuple[Provenance, ...] = ("verified", "self-reported")
     reporters: dict[str, Path] = {}

@@ -15,7 +15,7 @@ from leakboard.board.leaderboard import leaderboard, skipped
 from leakboard.board.projections import read_projections
 from leakboard.board.run_meta import read_meta
 from leakboard.board.schema import Row
-from leakboard.board.submissions import all_records, provenance
+from leakboard.board.submissions import all_records, provenance, submitted_victims
 from leakboard.board.tables import published_names, read_table
 from leakboard.errors import RequestError
 from leakboard.pipeline.records import PUBLISHED, Record, in_natural_order
@@ -49,6 +49,8 @@ class Board:
     groups: Sequence[Row] = ()
     provenance: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     """``verified`` or ``self-reported``, by the labels of dataset, victim and attack; empty for a local run."""
+    submitted: frozenset[str] = frozenset()
+    """Labels of the victims that only submissions have."""
     labels: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """Labels by kind and name: the plugin with all options that differ from their defaults or are always named."""
     projections: Mapping[tuple[str, str], Sequence[Row]] = field(default_factory=dict)
@@ -76,7 +78,7 @@ def read_board(name: str) -> Board:
     if not records:
         raise RequestError(f"{home / PUBLISHED}: no published records; `run {name}` and `publish {name}` make them")
     board = make_board(home.resolve().name, str(read_yaml(path).get("description", "")), records, home, home)
-    return dataclasses.replace(board, provenance=provenance(home))
+    return dataclasses.replace(board, provenance=provenance(home), submitted=submitted_victims(home))
 
 
 def published_boards(names: Sequence[str] = ()) -> list[Board]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,7 +90,7 @@ def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row]) -> View
     else:
         chosen = [_victim_row(board, dict(row)) for row in headlines(rows)]
         chosen.sort(key=lambda row: (-row["empirical_privacy"], natural(row["victim"])))
-        _rank(chosen, rows)
+        _rank(chosen, rows, board.submitted)
     tried = Counter(row["victim_options"] for row in rows)
     for row in chosen:
         row["attacks"] = tried[row["victim_options"]]
@@ -98,17 +98,19 @@ def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row]) -> View
     return View(dataset, threat, secrets, chosen, reference, undefended)
 
 
-def _rank(victims: Sequence[Row], rows: Sequence[Row]) -> None:
-    """Rank the verified victims, and self-reported ones that met every attack that all verified victims met.
+def _rank(victims: Sequence[Row], rows: Sequence[Row], submitted: Collection[str]) -> None:
+    """Rank the project's victims, and submitted ones that met every attack that all victims of the project met.
 
     A victim that was spared an attack could be first because of that.
     """
     met: dict[str, set[str]] = {}
     for row in rows:
         met.setdefault(row["victim_options"], set()).add(row["attack_options"])
-    verified = [met[row["victim_options"]] for row in victims if row["provenance"] != "self-reported"]
-    expected = set.intersection(*verified) if verified else set()
-    ranked = [row for row in victims if row["provenance"] != "self-reported" or met[row["victim_options"]] >= expected]
+    own = [met[row["victim_options"]] for row in victims if row["victim_options"] not in submitted]
+    expected = set.intersection(*own) if own else set()
+    ranked = [
+        row for row in victims if row["victim_options"] not in submitted or met[row["victim_options"]] >= expected
+    ]
     for row in ranked:
         row["rank"] = 1 + sum(_above(other, row) for other in ranked)
         row["last_rank"] = len(ranked) - sum(_above(row, other) for other in ranked)

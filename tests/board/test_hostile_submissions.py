@@ -9,7 +9,7 @@ import pytest
 from bench import CHECKOUT
 from published_files import change_row, entries, lower_a_score, states
 
-from leakboard.board.submissions import all_records, verified_file
+from leakboard.board.submissions import all_records, submitted_victims, verified_file
 from leakboard.errors import RequestError
 from leakboard.pipeline.records import PUBLISHED, pack
 from leakboard.site.content import make_board
@@ -188,6 +188,15 @@ class TestHostile:
         with pytest.raises(RequestError, match=f"zzz/submission.json: {reason}"):
             all_records(folder.parents[1])
 
+    def test_it_takes_no_cell_of_another_submission(self, submitted):
+        _, folder = submitted
+        other = folder.with_name("aaa")
+        shutil.copytree(folder, other)
+        made = [(dataclasses.replace(record, victim="word2vec"), costs) for record, costs in entries(folder)]
+        (other / PUBLISHED).write_bytes(pack(made))
+        with pytest.raises(RequestError, match=r"mine/records.jsonl.gz: \w+ is a cell of another submission"):
+            all_records(folder.parents[1])
+
     def test_two_submissions_that_report_a_victim_are_refused_until_one_is_verified(self, submitted, verify):
         _, folder = submitted
         other = folder.with_name("aaa")
@@ -202,6 +211,7 @@ class TestHostile:
         _, folder = submitted
         verify(folder, "--cells", 8)
         before = all_records(folder.parents[1])
+        assert submitted_victims(folder.parents[1]) == {record.victim for record in before}
         other = folder.with_name("aaa")
         shutil.copytree(folder, other)
         made = [

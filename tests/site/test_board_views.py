@@ -187,11 +187,11 @@ def test_rows_show_their_provenance(board):
 
 
 @pytest.mark.parametrize("attacks", [["blunt"], ["blunt", "attack"]])
-def test_a_reported_victim_is_ranked_only_if_it_met_the_boards_attacks(board, attacks):
+def test_a_submitted_victim_is_ranked_only_if_it_met_the_boards_attacks(board, attacks):
     own = [record("a", "attack", privacy=0.2), record("b", "attack", privacy=0.3)]
     sent = [record("new", attack, privacy=0.4) for attack in attacks]
-    provenance = {("data", r.victim, r.attack): "self-reported" if r in sent else "verified" for r in [*own, *sent]}
-    (view,) = views(dataclasses.replace(board(*own, *sent), provenance=provenance))
+    provenance = {("data", r.victim, r.attack): "verified" for r in [*own, *sent]}
+    (view,) = views(dataclasses.replace(board(*own, *sent), provenance=provenance, submitted=frozenset(["new"])))
     assert [row["victim"] for row in view.rows] == ["new", "b", "a"]
     is_ranked = len(attacks) == 2
     assert [row.get("rank") for row in view.rows] == ([1, 2, 3] if is_ranked else [None, 1, 2])
