@@ -450,7 +450,7 @@ COLUMNS: tuple[Column, ...] = (
         ("page: victims",),
         kind="rank",
         note="by privacy; victims whose intervals overlap share a range of ranks, as 2 to 4; a submitted victim has "
-        "one only if it met each attack that all victims of the project met",
+        "one if it is verified and met each attack that all victims of the project met",
     ),
     Column(
         "provenance",

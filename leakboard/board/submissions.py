@@ -299,14 +299,18 @@ def _refuse_plugins(folder: Path, records: Iterable[Record], known: dict[str, tu
         records: of the submission.
         known: the submission and code of each plugin of the submissions before; those of this one are added.
     """
-    plugins, own = _plugins_of(folder), Registry()
+    plugins, registry = _plugins_of(folder), Registry()
+    own = {f"{listing.kind}/{listing.name}" for kind in FOLDERS for listing in registry.listings(kind)}
+    similar = {name.casefold(): name for name in own}
     for name, place in plugins.items():
         file = folder / "plugins" / Path(place).name
         code = file_checksum(file) if place.startswith("plugins/") and file.is_file() else place
-        other, its_code = known.setdefault(name, (folder, code))
+        if (taken := similar.get(name.casefold(), name)) != name:
+            raise RequestError(f"{folder / SUBMITTED}: {name!r} is hardly another name than {taken!r}; rename it")
+        other, its_code = known.setdefault(name.casefold(), (folder, code))
         if code != its_code:
             raise RequestError(f"{folder / SUBMITTED}: {name!r} is another plugin of {other.name}; rename it")
-    listed = plugins.keys() | {f"{listing.kind}/{listing.name}" for kind in FOLDERS for listing in own.listings(kind)}
+    listed = plugins.keys() | own
     for record in records:
         for kind in KINDS:
             if (name := f"{kind}s/{getattr(record, kind).partition('(')[0]}") not in listed:
@@ -318,11 +322,11 @@ def _refuse_taken_names(folder: Path, records: Iterable[Record], names: Names) -
 
     A label that is the displayed name of the same plugin with other options is allowed: then pages show the options.
     """
-    taken = {(kind, name): label for (kind, label), name in names.names.items() if name != label}
+    taken = {(kind, name.casefold()): label for (kind, label), name in names.names.items() if name != label}
     for record in records:
         for kind in KINDS:
             label = getattr(record, kind)
-            owner = taken.get((kind, label), label)
+            owner = taken.get((kind, label.casefold()), label)
             if owner.partition("(")[0] != label.partition("(")[0]:
                 raise RequestError(f"{folder / PUBLISHED}: {kind}: {label!r} is the leaderboard's name for {owner}")
 

@@ -66,7 +66,15 @@ def _claim(value: dict[str, Any]) -> dict[str, Any]:
 
 Text = Annotated[str, AfterValidator(_plain)]
 Label = Annotated[Text, Field(min_length=1, pattern=r"^\S(.*\S)?$")]
-PluginLabel = Annotated[Text, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\(.*\))?$")]
+
+
+def _legible(value: str) -> str:
+    if not value.isprintable() or " ".join(value.split()) != value:
+        raise ValueError("a label without invisible letters and double spaces")
+    return value
+
+
+PluginLabel = Annotated[Text, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\(.*\))?$"), AfterValidator(_legible)]
 """A plugin's name, and its options in brackets."""
 Number = Annotated[float, AfterValidator(_number)]
 Size = Annotated[int, Field(ge=0, lt=2**63)]

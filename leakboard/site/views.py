@@ -99,7 +99,7 @@ def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row]) -> View
 
 
 def _rank(victims: Sequence[Row], rows: Sequence[Row], submitted: Collection[str]) -> None:
-    """Rank the project's victims, and submitted ones that met every attack that all victims of the project met.
+    """Rank the project's victims, and verified ones that met every attack that all victims of the project met.
 
     A victim that was spared an attack could be first because of that.
     """
@@ -108,8 +108,9 @@ def _rank(victims: Sequence[Row], rows: Sequence[Row], submitted: Collection[str
         met.setdefault(row["victim_options"], set()).add(row["attack_options"])
     own = [met[row["victim_options"]] for row in victims if row["victim_options"] not in submitted]
     expected = set.intersection(*own) if own else set()
+    verified = [row for row in victims if row["provenance"] != "self-reported"]
     ranked = [
-        row for row in victims if row["victim_options"] not in submitted or met[row["victim_options"]] >= expected
+        row for row in verified if row["victim_options"] not in submitted or met[row["victim_options"]] >= expected
     ]
     for row in ranked:
         row["rank"] = 1 + sum(_above(other, row) for other in ranked)
@@ -226,6 +227,8 @@ def keeps_most(view: View, loss: float = LOSS) -> Choice | None:
     least = view.reference["task_accuracy"] - loss / 100 - 1e-9
     ranked = [row for row in view.rows if "rank" in row and finite(row["task_accuracy"])]
     allowed = [row for row in ranked if row["task_accuracy"] >= least]
+    if not allowed:
+        return None
     best = max(allowed, key=lambda row: row["empirical_privacy"])
     ties = [row for row in allowed if row is not best and overlap(row, best)]
     return Choice(best, ties, view.undefended and any(row is view.reference for row in (best, *ties)))

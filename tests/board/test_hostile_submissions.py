@@ -135,6 +135,9 @@ class TestHostile:
         ("change", "reason"),
         [
             ({"victim": "Hashed"}, r"victim: 'Hashed' is the leaderboard's name for hashed"),
+            ({"victim": "HASHED"}, r"victim: 'HASHED' is the leaderboard's name for hashed"),
+            ({"victim": "word2vec(a=1,  b=2)"}, "without invisible letters and double spaces"),
+            ({"victim": "word2vec(a=1,\u200b b=2)"}, "without invisible letters and double spaces"),
             ({"dataset": "Letters"}, r"dataset: 'Letters' is the leaderboard's name for letters"),
             ({"victim": "Hashed "}, "record.victim: 'Hashed ' is not allowed"),
             ({"victim": "h\u0430shed"}, "record.victim: .* is not allowed"),
@@ -171,6 +174,7 @@ class TestHostile:
         ("listed", "reason"),
         [
             ("plugins/ridge.py", "'attacks/ridge' is another plugin of mine; rename it"),
+            ("Word2Vec", "'victims/Word2Vec' is hardly another name than 'victims/word2vec'; rename it"),
             ("ridge==1.0", "'attacks/ridge' is another plugin of mine; rename it"),
             (None, "'attacks/ridge' is neither of LeakBoard nor among its plugins"),
         ],
@@ -180,11 +184,12 @@ class TestHostile:
         other = folder.with_name("zzz")
         shutil.copytree(folder, other)
         description = json.loads((other / "submission.json").read_text())
-        description["plugins"]["attacks/ridge"] = listed
+        description["plugins"]["victims/Word2Vec" if listed == "Word2Vec" else "attacks/ridge"] = listed
         if listed is None:
             del description["plugins"]["attacks/ridge"]
         (other / "submission.json").write_text(json.dumps(description))
-        (other / "plugins" / "ridge.py").write_text("# other code of the same name\n")
+        if listed != "Word2Vec":
+            (other / "plugins" / "ridge.py").write_text("# other code of the same name\n")
         with pytest.raises(RequestError, match=f"zzz/submission.json: {reason}"):
             all_records(folder.parents[1])
 
