@@ -15,16 +15,9 @@ from typing import Any
 import numpy as np
 from packaging.version import Version
 
+from leakboard.board.joined import join, row_of
 from leakboard.board.run_files import write_files
-from leakboard.board.submissions import (
-    all_records,
-    board_of,
-    forget_verified,
-    is_submission,
-    record_verified,
-    require_revisions,
-    row_of,
-)
+from leakboard.board.submissions import board_of, forget_verified, is_submission, record_verified, require_revisions
 from leakboard.errors import RequestError
 from leakboard.execution.local import Local, usable_cores
 from leakboard.metrics.entries import METRICS
@@ -102,7 +95,7 @@ def verify(run: Run, display: runner.Display, count: int, tolerance: float, seed
         RequestError: the suite has no published cells, or a submission holds others than its suite asks for.
     """
     if is_submission(run.suite.home):
-        all_records(board_of(run.suite.home), two_may_report=True)  # refuses what pages would refuse
+        join(board_of(run.suite.home), two_may_report=True)  # refuses what pages would refuse
         _require_asked_for(run)
     published = [(job, result) for job in run.jobs if (result := run.results.published_at_home(job))]
     if not published:

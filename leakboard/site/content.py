@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from leakboard.board.fairness_rows import fairness
+from leakboard.board.joined import join
 from leakboard.board.leaderboard import leaderboard, skipped
 from leakboard.board.projections import read_projections
 from leakboard.board.run_meta import read_meta
 from leakboard.board.schema import Row
-from leakboard.board.submissions import all_records, provenance, submitted_victims
 from leakboard.board.tables import published_names, read_table
 from leakboard.errors import RequestError
 from leakboard.pipeline.records import PUBLISHED, Record, in_natural_order
@@ -74,11 +74,11 @@ def read_board(name: str) -> Board:
     """
     path = find_suite(name)
     home = home_of(path)
-    records = all_records(home)
-    if not records:
+    joined = join(home)
+    if not joined.records:
         raise RequestError(f"{home / PUBLISHED}: no published records; `run {name}` and `publish {name}` make them")
-    board = make_board(home.resolve().name, str(read_yaml(path).get("description", "")), records, home, home)
-    return dataclasses.replace(board, provenance=provenance(home), submitted=submitted_victims(home))
+    board = make_board(home.resolve().name, str(read_yaml(path).get("description", "")), joined.records, home, home)
+    return dataclasses.replace(board, provenance=joined.provenance, submitted=joined.submitted_victims)
 
 
 def published_boards(names: Sequence[str] = ()) -> list[Board]:

@@ -4,7 +4,7 @@ import dataclasses
 import gzip
 import json
 
-from leakboard.board.submissions import provenance, row_of
+from leakboard.board.joined import join, row_of
 from leakboard.pipeline.records import PUBLISHED, pack, read_published
 
 
@@ -53,7 +53,7 @@ def raised(metric, by):
 
 def states(folder):
     """Return the different provenances of a folder's rows."""
-    return set(provenance(folder).values())
+    return set(join(folder).provenance.values())
 
 
 def lower_a_score(folder):

@@ -9,7 +9,8 @@ import pytest
 from bench import CHECKOUT
 from published_files import change_row, entries, lower_a_score, states
 
-from leakboard.board.submissions import all_records, submitted_victims, verified_file
+from leakboard.board.joined import join
+from leakboard.board.submissions import verified_file
 from leakboard.errors import RequestError
 from leakboard.pipeline.records import PUBLISHED, pack
 from leakboard.site.content import make_board
@@ -27,26 +28,26 @@ class TestHostile:
     def test_it_replaces_no_record_of_the_board(self, submitted, output_of):
         bench, folder = submitted
         output_of(*bench.arguments("publish"))
-        home, before = folder.parents[1], all_records(folder.parents[1])
+        home, before = folder.parents[1], join(folder.parents[1]).records
         lower_a_score(folder)
-        assert all_records(home) == before
+        assert join(home).records == before
 
     def test_it_adds_no_cell_to_a_row_of_the_board(self, submitted, output_of):
         bench, folder = submitted
         output_of(*bench.arguments("publish"))
-        home, before = folder.parents[1], all_records(folder.parents[1])
+        home, before = folder.parents[1], join(folder.parents[1]).records
         self.injected(folder)
-        assert all_records(home) == before
+        assert join(home).records == before
         assert states(home) == {"verified"}
 
     def test_it_adds_no_cell_to_a_verified_row_of_another_submission(self, submitted, verify):
         _, folder = submitted
         verify(folder, "--cells", 8)
         shutil.copytree(folder, folder.with_name("zzz"))
-        before = all_records(folder.parents[1])
+        before = join(folder.parents[1]).records
         self.injected(folder.with_name("zzz"))
         lower_a_score(folder.with_name("zzz"))
-        assert all_records(folder.parents[1]) == before
+        assert join(folder.parents[1]).records == before
 
     @pytest.mark.parametrize("change", [{"seed": 77}, {"victim": "bert", "dataset": "ag"}, {"attack": "dp_audit"}])
     def test_it_holds_what_its_suite_asks_for_and_nothing_else(self, submitted, refusal, change):
@@ -67,10 +68,10 @@ class TestHostile:
     def test_it_lends_no_name_to_a_cell_of_the_board(self, submitted, output_of):
         bench, folder = submitted
         output_of(*bench.arguments("publish"))
-        home, before = folder.parents[1], all_records(folder.parents[1])
+        home, before = folder.parents[1], join(folder.parents[1]).records
         renamed = [(dataclasses.replace(record, victim="word2vec"), costs) for record, costs in entries(folder)]
         (folder / PUBLISHED).write_bytes(pack(renamed))
-        assert all_records(home) == before
+        assert join(home).records == before
 
     def test_its_age_excuses_no_missing_metric(self, submitted, verify):
         """An old record of the board's own may lack metrics that are younger."""
@@ -91,10 +92,10 @@ class TestHostile:
     def test_verified_rows_come_before_reported_ones_of_any_name(self, submitted, verify):
         _, folder = submitted
         verify(folder, "--cells", 8)
-        before = all_records(folder.parents[1])
+        before = join(folder.parents[1]).records
         shutil.copytree(folder, folder.with_name("aaa"))
         lower_a_score(folder.with_name("aaa"))
-        assert all_records(folder.parents[1]) == before
+        assert join(folder.parents[1]).records == before
         assert states(folder.parents[1]) == {"verified"}
 
     @pytest.mark.parametrize("dataset", ["letters", "letters(noise=0.5)"])
@@ -104,10 +105,10 @@ class TestHostile:
     ):
         bench, folder = submitted
         output_of(*bench.arguments("publish"))
-        home, before = folder.parents[1], all_records(folder.parents[1])
+        home, before = folder.parents[1], join(folder.parents[1]).records
         changes = {"dataset": dataset, "attack": "dp_audit"}
         change_row(folder, lambda r: dataclasses.replace(r, victim=r.victim.replace("hashed", name), **changes))
-        assert (all_records(home) != before) is is_shown
+        assert (join(home).records != before) is is_shown
 
     @pytest.mark.parametrize(
         ("other", "is_refused"),
@@ -126,10 +127,10 @@ class TestHostile:
 
         change_row(folder, change)
         if not is_refused:
-            assert "word2vec" in {record.victim for record in all_records(folder.parents[1])}
+            assert "word2vec" in {record.victim for record in join(folder.parents[1]).records}
             return
         with pytest.raises(RequestError, match=r"privacy_best_constant of letters is 0\.01, but 0\..* on the board"):
-            all_records(folder.parents[1])
+            join(folder.parents[1])
 
     @pytest.mark.parametrize(
         ("change", "reason"),
@@ -154,7 +155,7 @@ class TestHostile:
         (home / "leaderboard.csv").write_text(table.replace("Letters,hashed,", "Letters,Hashed,"))
         change_row(folder, lambda record: dataclasses.replace(record, **{"victim": "word2vec"} | change))
         with pytest.raises(RequestError, match=reason):
-            all_records(home)
+            join(home)
 
     def test_a_label_that_is_a_displayed_name_of_the_same_plugin_takes_the_name_away(self, submitted, output_of):
         bench, folder = submitted
@@ -162,7 +163,7 @@ class TestHostile:
         home = folder.parents[1]
         table = (home / "leaderboard.csv").read_text()
         (home / "leaderboard.csv").write_text(table.replace("letters,hashed (noise=0.05),", "letters,hashed,"))
-        own = [record for record in all_records(home) if record.victim == "hashed(noise=0.05)"]
+        own = [record for record in join(home).records if record.victim == "hashed(noise=0.05)"]
         assert own
         shown = make_board("tiny", "", own, home, home)
         assert {record.victim for record in shown.records} == {"hashed"}
@@ -191,7 +192,7 @@ class TestHostile:
         if listed != "Word2Vec":
             (other / "plugins" / "ridge.py").write_text("# other code of the same name\n")
         with pytest.raises(RequestError, match=f"zzz/submission.json: {reason}"):
-            all_records(folder.parents[1])
+            join(folder.parents[1])
 
     def test_it_takes_no_cell_of_another_submission(self, submitted):
         _, folder = submitted
@@ -200,7 +201,7 @@ class TestHostile:
         made = [(dataclasses.replace(record, victim="word2vec"), costs) for record, costs in entries(folder)]
         (other / PUBLISHED).write_bytes(pack(made))
         with pytest.raises(RequestError, match=r"mine/records.jsonl.gz: \w+ is a cell of another submission"):
-            all_records(folder.parents[1])
+            join(folder.parents[1])
 
     def test_two_submissions_that_report_a_victim_are_refused_until_one_is_verified(self, submitted, verify):
         _, folder = submitted
@@ -210,13 +211,13 @@ class TestHostile:
         with pytest.raises(
             RequestError, match=r"mine/records.jsonl.gz: aaa reports hashed.*, too; `verify` one of them"
         ):
-            all_records(folder.parents[1])
+            join(folder.parents[1])
 
     def test_a_reported_attack_says_nothing_of_a_victim_of_another_submission(self, submitted, verify):
         _, folder = submitted
         verify(folder, "--cells", 8)
-        before = all_records(folder.parents[1])
-        assert submitted_victims(folder.parents[1]) == {record.victim for record in before}
+        before = join(folder.parents[1]).records
+        assert join(folder.parents[1]).submitted_victims == {record.victim for record in before}
         other = folder.with_name("aaa")
         shutil.copytree(folder, other)
         made = [
@@ -224,7 +225,7 @@ class TestHostile:
             for number, (record, costs) in enumerate(entries(folder))
         ]
         (other / PUBLISHED).write_bytes(pack(made))
-        assert all_records(folder.parents[1]) == before
+        assert join(folder.parents[1]).records == before
 
     @pytest.mark.parametrize("content", [None, "[]", "{", '{"plugins": [1]}', '{"plugins": {"a": 1}}'])
     def test_a_damaged_submission_is_one_line(self, submitted, content):
@@ -233,13 +234,13 @@ class TestHostile:
         if content is not None:
             (folder / "submission.json").write_text(content)
         with pytest.raises(RequestError, match=r"mine/submission.json: missing or damaged; `publish --submit` writes"):
-            all_records(folder.parents[1])
+            join(folder.parents[1])
 
     def test_a_submission_without_a_suite_is_one_line(self, submitted):
         folder = submitted[1]
         (folder / "suite.yaml").unlink()
         with pytest.raises(RequestError, match=r"mine/suite.yaml: no such file; a submission has one"):
-            all_records(folder.parents[1])
+            join(folder.parents[1])
 
     @pytest.mark.parametrize("content", [b"", b"no gzip", None])
     def test_records_that_cannot_be_read_are_one_line(self, submitted, content):
@@ -248,7 +249,7 @@ class TestHostile:
         if content is not None:
             (folder / PUBLISHED).write_bytes(content)
         with pytest.raises(RequestError, match=r"records\.jsonl\.gz: no records, or damaged"):
-            all_records(folder.parents[1])
+            join(folder.parents[1])
 
     def test_its_drawn_cells_cannot_be_known_before(self, submitted, verify):
         """Three seeds of 32 bits are different with probability 1 - 1e-9."""

@@ -11,7 +11,8 @@ from types import SimpleNamespace
 from bench import CHECKOUT
 from published_files import entries, lower_a_score, states
 
-from leakboard.board.submissions import _plugins, provenance, verified_file
+from leakboard.board.joined import join
+from leakboard.board.submissions import _plugins, verified_file
 from leakboard.pipeline import results
 from leakboard.pipeline.records import PUBLISHED, pack
 from leakboard.suite.registry import Registry
@@ -92,7 +93,7 @@ def test_a_row_is_self_reported_until_all_its_cells_are_verified(submitted, veri
     verify(folder, "--cells", 8)
     assert len(verified_cells(folder)) == 8
     assert states(folder) == {"verified"}
-    assert provenance(folder.parents[1]) == provenance(folder)
+    assert join(folder.parents[1]).provenance == join(folder).provenance
 
 
 def test_verified_cells_stay_verified(submitted, verify):
@@ -132,7 +133,7 @@ def test_rows_that_the_board_published_itself_are_verified(submitted, output_of)
     assert states(home) == {"verified"}
     ridge = [entry for entry in entries(home) if entry[0].attack == "ridge"]
     (home / PUBLISHED).write_bytes(pack(ridge))
-    by_attack = {row[2]: state for row, state in provenance(home).items()}
+    by_attack = {row[2]: state for row, state in join(home).provenance.items()}
     assert by_attack == {"ridge": "verified"}  # a reported attack on the board's own victim is not shown
 
 

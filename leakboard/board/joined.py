@@ -1,0 +1,250 @@
+"""Join a leaderboard's records with those of its submissions, and refuse what would mislead readers."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from leakboard.board.submissions import (
+    SUBMITTED,
+    is_submission,
+    plugins_of,
+    submissions,
+    verified_cells,
+)
+from leakboard.board.tables import published_names
+from leakboard.errors import RequestError
+from leakboard.pipeline.records import PUBLISHED, Record, published_records
+from leakboard.store import file_checksum
+from leakboard.suite.names import KINDS, Names
+from leakboard.suite.registry import FOLDERS, Registry
+from leakboard.threats.threat import threat_named
+
+OF_DATASETS = ("privacy_best_constant", "privacy_text_classifier", "privacy_bayes", "task_majority")
+"""Baselines that depend on dataset and seed alone, if the secret is of documents; machines differ by `ROUNDING`."""
+ROUNDING = 1e-3
+"""Largest accepted difference between two machines. We saw 5e-5, from another version of a library."""
+Provenance = Literal["verified", "self-reported"]
+_Subject = tuple[str, str, int, frozenset[str]]
+"""What a baseline is of: metric, dataset, seed and secrets."""
+_Threats = dict[tuple[str, frozenset[str]], set[tuple[str, tuple[str, ...]]]]
+"""Threats to the secrets of a dataset, each with the order of the secrets."""
+RowKey = tuple[str, str, str]
+"""Labels of dataset, victim and attack."""
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The records of a leaderboard with its submissions, or of one submission."""
+
+    own: Sequence[Record]
+    """Of the leaderboard itself; none of a submission."""
+    verified: Sequence[Record]
+    """Of submissions, in rows of which all cells were computed again and agree."""
+    reported: Sequence[Record]
+    """Of submissions, in the other rows."""
+
+    @property
+    def records(self) -> list[Record]:
+        """All of them."""
+        return [*self.own, *self.verified, *self.reported]
+
+    @property
+    def provenance(self) -> dict[RowKey, Provenance]:
+        """The provenance of every row; the leaderboard's own are verified, since the project computed them."""
+        marks: dict[RowKey, Provenance] = {row_of(record): "self-reported" for record in self.reported}
+        return {**marks, **{row_of(record): "verified" for record in (*self.own, *self.verified)}}
+
+    @property
+    def submitted_victims(self) -> frozenset[str]:
+        """Labels of the victims that only submissions have."""
+        sent = {record.victim for record in (*self.verified, *self.reported)}
+        return frozenset(sent - {record.victim for record in self.own})
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """A submission that was not refused."""
+
+    folder: Path
+    records: Sequence[Record]
+    reported: set[RowKey]
+    """Rows of which not all cells are verified."""
+
+
+def join(home: Path, two_may_report: bool = False) -> Joined:
+    """Return the records of a leaderboard and of its submissions, or of one submission.
+
+    The leaderboard's own records come first, then verified ones. If a source has a row, later sources add no cell to
+    it. So its mean is of one source's cells alone. A reported row of a victim of the leaderboard, or of another
+    submission's verified rows, is left out: an attack that is only reported would change what pages say of the victim.
+
+    Args:
+        home: folder of the leaderboard, or of a submission.
+        two_may_report: whether two submissions may report one victim, as long as neither is verified.
+
+    Raises:
+        RequestError: a submission lacks a file, or its records have a wrong form, failed, contradict the leaderboard's
+            on a dataset, or are named as something else is. Or two submissions report a victim.
+    """
+    own = [] if is_submission(home) else published_records(home)
+    sent = _not_refused(home, own)
+    taken, owners = {row_of(record) for record in own}, {record.victim: home for record in own}
+    reporters: dict[str, Path] = {}
+    added: dict[Provenance, list[Record]] = {"verified": [], "self-reported": []}
+    for mark, source in itertools.product(added, sent):
+        marked = [
+            record
+            for record in source.records
+            if (row_of(record) in source.reported) == (mark == "self-reported")
+            and (mark == "verified" or owners.get(record.victim, source.folder) == source.folder)
+        ]
+        for victim in {record.victim for record in marked}:
+            if mark == "verified":
+                owners.setdefault(victim, source.folder)
+            elif (other := reporters.setdefault(victim, source.folder)) != source.folder and not two_may_report:
+                place = source.folder / PUBLISHED
+                raise RequestError(f"{place}: {other.name} reports {victim}, too; `verify` one of them")
+        added[mark] += (new := [record for record in marked if row_of(record) not in taken])
+        taken |= {row_of(record) for record in new}
+    return Joined(own, added["verified"], added["self-reported"])
+
+
+def _not_refused(home: Path, own: Sequence[Record]) -> list[_Sent]:
+    """Return the submissions to a leaderboard without the leaderboard's own cells.
+
+    Raises:
+        RequestError: one is refused.
+    """
+    known, cells = _baselines(own), {record.key for record in own}
+    identities: dict[str, tuple[RowKey, int]] = {}
+    threats: _Threats = {}
+    for record in own:
+        key = record.dataset, frozenset(record.secrets)
+        threats.setdefault(key, set()).add((record.threat, tuple(record.secrets)))
+    names, plugins = published_names(home / "leaderboard.csv"), dict[str, tuple[Path, str]]()
+    sent = []
+    for folder in [home] if is_submission(home) else submissions(home):
+        records, verified = published_records(folder, is_foreign=True), verified_cells(folder)
+        _refuse_taken_names(folder, records, names)
+        _refuse_plugins(folder, records, plugins)
+        _refuse_other_seeds(folder, records, own)
+        _refuse_contradictions(folder, records, known, threats)
+        records = [record for record in records if record.key not in cells]
+        for record in records:
+            cell = row_of(record), record.seed
+            if identities.setdefault(record.key, cell) != cell:
+                raise RequestError(f"{folder / PUBLISHED}: {record.key[:8]} is a cell of another submission")
+        sent.append(_Sent(folder, records, {row_of(record) for record in records if record.key not in verified}))
+    return sent
+
+
+def _refuse_plugins(folder: Path, records: Iterable[Record], known: dict[str, tuple[Path, str]]) -> None:
+    """Refuse plugins that a submission does not list, or that another submission has with other code.
+
+    Labels name a plugin, not its code: results of two plugins of one name would be taken for those of one.
+
+    Args:
+        folder: of the submission.
+        records: of the submission.
+        known: the submission and code of each plugin of the submissions before; those of this one are added.
+    """
+    plugins, registry = plugins_of(folder), Registry()
+    own = {f"{listing.kind}/{listing.name}" for kind in FOLDERS for listing in registry.listings(kind)}
+    similar = {name.casefold(): name for name in own}
+    for name, place in plugins.items():
+        file = folder / "plugins" / Path(place).name
+        code = file_checksum(file) if place.startswith("plugins/") and file.is_file() else place
+        if (taken := similar.get(name.casefold(), name)) != name:
+            raise RequestError(f"{folder / SUBMITTED}: {name!r} is hardly another name than {taken!r}; rename it")
+        other, its_code = known.setdefault(name.casefold(), (folder, code))
+        if code != its_code:
+            raise RequestError(f"{folder / SUBMITTED}: {name!r} is another plugin of {other.name}; rename it")
+    listed = plugins.keys() | own
+    for record in records:
+        for kind in KINDS:
+            if (name := f"{kind}s/{getattr(record, kind).partition('(')[0]}") not in listed:
+                raise RequestError(f"{folder / SUBMITTED}: {name!r} is neither of LeakBoard nor among its plugins")
+
+
+def _refuse_taken_names(folder: Path, records: Iterable[Record], names: Names) -> None:
+    """Refuse labels that are displayed names of other plugins of the leaderboard.
+
+    A label that is the displayed name of the same plugin with other options is allowed: then pages show the options.
+    """
+    taken = {(kind, name.casefold()): label for (kind, label), name in names.names.items() if name != label}
+    for record in records:
+        for kind in KINDS:
+            label = getattr(record, kind)
+            owner = taken.get((kind, label.casefold()), label)
+            if owner.partition("(")[0] != label.partition("(")[0]:
+                raise RequestError(f"{folder / PUBLISHED}: {kind}: {label!r} is the leaderboard's name for {owner}")
+
+
+def _refuse_other_seeds(folder: Path, records: Iterable[Record], own: Iterable[Record]) -> None:
+    """Refuse rows with other seeds than the leaderboard's on a dataset: they may be those with the best numbers."""
+    allowed: dict[str, list[set[int]]] = {}
+    for row, seeds in _seeds(own).items():
+        allowed.setdefault(row[0], []).append(seeds)
+    for row, seeds in _seeds(records).items():
+        if row[0] in allowed and seeds not in allowed[row[0]]:
+            raise RequestError(
+                f"{folder / PUBLISHED}: {' / '.join(row)}: seeds {sorted(seeds)}; allowed: those of the leaderboard's "
+                f"rows on {row[0]}, as {sorted(allowed[row[0]][0])}"
+            )
+
+
+def _seeds(records: Iterable[Record]) -> dict[RowKey, set[int]]:
+    seeds: dict[RowKey, set[int]] = {}
+    for record in records:
+        seeds.setdefault(row_of(record), set()).add(record.seed)
+    return seeds
+
+
+def _baselines(records: Iterable[Record]) -> dict[_Subject, float]:
+    """Return what records say of their datasets, whatever the victim: scores of guesses without the vectors.
+
+    The best constant guess of a word depends on the victim's vocabulary, so threats of words have no part in it.
+    """
+    return {
+        (
+            metric.name,
+            record.dataset,
+            record.seed,
+            frozenset([metric.variable] if metric.variable else record.secrets),
+        ): (metric.value)
+        for record in records
+        if threat_named(record.threat).beside_text_classifiers
+        for metric in record.metrics
+        if metric.name in OF_DATASETS and not metric.group and metric.value is not None
+    }
+
+
+def _refuse_contradictions(
+    folder: Path,
+    records: Sequence[Record],
+    known: Mapping[_Subject, float],
+    threats: _Threats,
+) -> None:
+    """Refuse other baselines of a dataset than the leaderboard's, another threat to its secrets, and failed cells."""
+    for subject, value in _baselines(records).items():
+        if abs(known.get(subject, value) - value) > ROUNDING:
+            raise RequestError(
+                f"{folder / PUBLISHED}: {subject[0]} of {subject[1]} is {value:g}, but {known[subject]:g} on the board"
+            )
+    for record in records:
+        given = record.threat, tuple(record.secrets)
+        allowed = threats.get((record.dataset, frozenset(record.secrets)), {given})
+        if record.secrets and given not in allowed:
+            shown, *others = [f"{threat} of {', '.join(secrets)}" for threat, secrets in (given, *sorted(allowed))]
+            raise RequestError(f"{folder / PUBLISHED}: {shown}; allowed: {' or '.join(others)}, as on the board")
+    if failed := [record for record in records if record.status == "failed"]:
+        raise RequestError(f"{folder / PUBLISHED}: {len(failed)} cells failed, as {' / '.join(row_of(failed[0]))}")
+
+
+def row_of(record: Record) -> RowKey:
+    """Return the labels of a record's dataset, victim and attack."""
+    return record.dataset, record.victim, record.attack
