@@ -39,6 +39,8 @@ VERDICTS = {
 }
 MAX_DIMENSION = 1_000_000
 """Largest width of the vectors: a few of them fit into any memory."""
+MAX_DRAWS = 10**10
+"""Most releases of each input that can be asked for: they take hours."""
 TRIED = 64
 """Rows of the first release, which tries the function."""
 FEWEST_CALLS = 100
@@ -154,7 +156,7 @@ def audit(
     _check("release", release, callable(release), "a function of vectors and a generator")
     dimension, draws, budget, calls, seed = map(as_int, (dimension, draws, budget, calls, seed))
     for name, value in {"epsilon": epsilon, "delta": delta, "confidence": confidence}.items():
-        _check(name, value, isinstance(value, Real), "a number")
+        _check(name, value, isinstance(value, Real) and not isinstance(value, bool), "a number")
     _check("seed", seed, type(seed) is int and seed >= 0, "a whole number from 0")
     _check("epsilon", epsilon, 0 <= epsilon < math.inf, "a number from 0, not infinite")
     _check("delta", delta, 0 <= delta < 1, "a number from 0, below 1")
@@ -163,8 +165,9 @@ def audit(
     _check("confidence", confidence, 0.5 <= confidence < 1, "a number from 0.5, below 1")
     neighbours = corners(dimension) if pairs is None else _pairs(pairs, dimension)
     fewest, count = 100 * len(neighbours), len(neighbours)
-    good = draws is None or (type(draws) is int and draws >= fewest)
-    _check("draws", draws, good, f"at least {fewest} for {count} pairs, or None for as many as the budget allows")
+    good = draws is None or (type(draws) is int and fewest <= draws <= MAX_DRAWS)
+    allowed = f"from {fewest} for {count} pairs to {MAX_DRAWS:,}, or None for as many as the budget allows"
+    _check("draws", draws, good, allowed)
     least = 2 * dimension * fewest
     good = type(budget) is int and budget >= least
     _check("budget", budget, good, f"at least {least} numbers for {count} pairs in {dimension} dimensions")

@@ -248,6 +248,8 @@ def _entries(registry: Registry, kind: str, entries: Sequence[Any], location: st
         grid = given.pop("grid", {})
         if not isinstance(grid, dict) or not all(isinstance(values, list) and values for values in grid.values()):
             raise RequestError(f"{inside}.grid: {grid!r} is not a mapping of options to lists of values")
+        if both := [option for option in grid if option in given]:
+            raise RequestError(f"{inside}.{both[0]}: given beside grid.{both[0]}; write it once")
         if (count := math.prod(map(len, grid.values()))) > MAX_CELLS:
             raise RequestError(f"{inside}.grid: {count:,} combinations; allowed: {MAX_CELLS:,}")
         for values in itertools.product(*grid.values()):

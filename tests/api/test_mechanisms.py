@@ -70,7 +70,9 @@ def test_the_same_seed_gives_the_same_audit():
         (lambda v, rng: v + 1e200, {}, r"the mechanism released 1e\+200: numbers up to 1e\+150 can be"),
         (correct, {"delta": 1.0}, "delta: 1.0 is not allowed: a number from 0, below 1"),
         (correct, {"dimension": 0}, "dimension: 0 is not allowed"),
-        (correct, {"draws": 299}, "draws: 299 is not allowed: at least 300 for 3 pairs"),
+        (correct, {"draws": 299}, "draws: 299 is not allowed: from 300 for 3 pairs to 10,000,000,000"),
+        (correct, {"draws": 10**15}, "draws: 1000000000000000 is not allowed: from 300"),
+        (correct, {"epsilon": True}, "epsilon: True is not allowed: a number"),
         (
             correct,
             {"draws": None, "budget": 2000},

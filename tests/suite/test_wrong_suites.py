@@ -70,6 +70,10 @@ WRONG = {
     "two names": ({"attacks": [{"ridge": {}, "nearest_neighbour": {}}]}, ["attacks[0]", '"ridge"', "not one plugin"]),
     "options no mapping": ({"attacks": [{"ridge": [1]}]}, ["attacks[0].ridge: [1] is not a mapping of options"]),
     "bad grid": ({"victims": [{"hashed": {"grid": {"noise": 1}}}]}, ["victims[0].hashed.grid: {'noise': 1}", "lists"]),
+    "an option beside the grid": (
+        {"victims": [{"hashed": {"noise": 0.5, "grid": {"noise": [1.0, 2.0]}}}]},
+        ["victims[0].hashed.noise: given beside grid.noise; write it once"],
+    ),
     "empty grid": ({"victims": [{"hashed": {"grid": {"noise": []}}}]}, ["victims[0].hashed.grid: {'noise': []}"]),
     "bad value in a grid": (
         {"victims": [{"hashed": {"grid": {"noise": [1.0, -2.0]}}}]},
