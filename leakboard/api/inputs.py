@@ -77,7 +77,7 @@ def gather(
         identifiers = _classes(given["id"], None, clean_id)
         rows.append(Column("ids", identifiers, pd.Index(identifiers)))
         _check_unique(identifiers)
-    _check_indexes(rows)
+    _check_indexes(rows, "id" in given)
     names = rows[-1].index if "id" in given else next((row.index for row in rows if _is_own(row)), None)
     finite = {matrix.name: _finite(matrix, names) for matrix in matrices}
     cleaners = {"text": clean_text, "document": clean_id, "id": clean_id}
@@ -188,13 +188,14 @@ def _check_lengths(rows: list[Column]) -> None:
             raise RequestError(f"{column.name}: {len(column)} rows, but {first.name} has {len(first)}")
 
 
-def _check_indexes(rows: list[Column]) -> None:
+def _check_indexes(rows: list[Column], last_is_ids: bool) -> None:
     """Refuse pandas objects with other rows, or with the same in another order.
 
     An index that only numbers the rows in order says nothing, unless another one has numbers, too, and other ones.
     """
     known = [(row.name, list(map(str, row.index)), _is_own(row)) for row in rows if row.index is not None]
-    is_moved = any(own and any(label.isdecimal() for label in labels) for _, labels, own in known)
+    pandas = known[:-1] if last_is_ids else known
+    is_moved = any(own and any(label.isdecimal() for label in labels) for _, labels, own in pandas)
     indexed = [(name, labels) for name, labels, own in known if own or is_moved]
     for name, labels in indexed[1:]:
         first, expected = indexed[0]

@@ -24,12 +24,12 @@ from leakboard.suite.registry import FOLDERS, Registry
 from leakboard.threats.threat import threat_named
 
 OF_DATASETS = ("privacy_best_constant", "privacy_text_classifier", "privacy_bayes", "task_majority")
-"""Baselines that depend on dataset and seed alone, if the secret is of documents; machines differ by `ROUNDING`."""
+"""Baselines that depend on dataset and seed alone, except those of words."""
 ROUNDING = 1e-3
 """Largest accepted difference between two machines. We saw 5e-5, from another version of a library."""
 Provenance = Literal["verified", "self-reported"]
 _Subject = tuple[str, str, int, frozenset[str]]
-"""What a baseline is of: metric, dataset, seed and secrets."""
+"""Key of a baseline: metric, dataset, seed and secrets."""
 _Threats = dict[tuple[str, frozenset[str]], set[tuple[str, tuple[str, ...]]]]
 """Threats to the secrets of a dataset, each with the order of the secrets."""
 RowKey = tuple[str, str, str]
@@ -75,7 +75,7 @@ class _Sent:
     """Rows of which not all cells are verified."""
 
 
-def join(home: Path, two_may_report: bool = False) -> Joined:
+def join(home: Path, only: Path | None = None) -> Joined:
     """Return the records of a leaderboard and of its submissions, or of one submission.
 
     The leaderboard's own records come first, then verified ones. If a source has a row, later sources add no cell to
@@ -84,14 +84,14 @@ def join(home: Path, two_may_report: bool = False) -> Joined:
 
     Args:
         home: folder of the leaderboard, or of a submission.
-        two_may_report: whether two submissions may report one victim, as long as neither is verified.
+        only: the one submission that is refused; others that would be are left out. None: all are.
 
     Raises:
         RequestError: a submission lacks a file, or its records have a wrong form, failed, contradict the leaderboard's
             on a dataset, or are named as something else is. Or two submissions report a victim.
     """
     own = [] if is_submission(home) else published_records(home)
-    sent = _not_refused(home, own)
+    sent = _not_refused(home, own, only)
     taken, owners = {row_of(record) for record in own}, {record.victim: home for record in own}
     reporters: dict[str, Path] = {}
     added: dict[Provenance, list[Record]] = {"verified": [], "self-reported": []}
@@ -105,7 +105,7 @@ def join(home: Path, two_may_report: bool = False) -> Joined:
         for victim in {record.victim for record in marked}:
             if mark == "verified":
                 owners.setdefault(victim, source.folder)
-            elif (other := reporters.setdefault(victim, source.folder)) != source.folder and not two_may_report:
+            elif (other := reporters.setdefault(victim, source.folder)) != source.folder and not only:
                 place = source.folder / PUBLISHED
                 raise RequestError(f"{place}: {other.name} reports {victim}, too; `verify` one of them")
         added[mark] += (new := [record for record in marked if row_of(record) not in taken])
@@ -113,11 +113,11 @@ def join(home: Path, two_may_report: bool = False) -> Joined:
     return Joined(own, added["verified"], added["self-reported"])
 
 
-def _not_refused(home: Path, own: Sequence[Record]) -> list[_Sent]:
+def _not_refused(home: Path, own: Sequence[Record], only: Path | None) -> list[_Sent]:
     """Return the submissions to a leaderboard without the leaderboard's own cells.
 
     Raises:
-        RequestError: one is refused.
+        RequestError: one is refused, or the only one that counts.
     """
     known, cells = _baselines(own), {record.key for record in own}
     identities: dict[str, tuple[RowKey, int]] = {}
@@ -126,8 +126,8 @@ def _not_refused(home: Path, own: Sequence[Record]) -> list[_Sent]:
         key = record.dataset, frozenset(record.secrets)
         threats.setdefault(key, set()).add((record.threat, tuple(record.secrets)))
     names, plugins = published_names(home / "leaderboard.csv"), dict[str, tuple[Path, str]]()
-    sent = []
-    for folder in [home] if is_submission(home) else submissions(home):
+
+    def checked(folder: Path) -> _Sent:
         records, verified = published_records(folder, is_foreign=True), verified_cells(folder)
         _refuse_taken_names(folder, records, names)
         _refuse_plugins(folder, records, plugins)
@@ -138,7 +138,16 @@ def _not_refused(home: Path, own: Sequence[Record]) -> list[_Sent]:
             cell = row_of(record), record.seed
             if identities.setdefault(record.key, cell) != cell:
                 raise RequestError(f"{folder / PUBLISHED}: {record.key[:8]} is a cell of another submission")
-        sent.append(_Sent(folder, records, {row_of(record) for record in records if record.key not in verified}))
+        return _Sent(folder, records, {row_of(record) for record in records if record.key not in verified})
+
+    sent = []
+    folders = [home] if is_submission(home) else submissions(home)
+    for folder in sorted(folders, key=lambda folder: folder == only):  # the only one last: what others have is taken
+        try:
+            sent.append(checked(folder))
+        except RequestError:
+            if only in (None, folder):
+                raise
     return sent
 
 
@@ -153,13 +162,13 @@ def _refuse_plugins(folder: Path, records: Iterable[Record], known: dict[str, tu
         known: the submission and code of each plugin of the submissions before; those of this one are added.
     """
     plugins, registry = plugins_of(folder), Registry()
-    own = {f"{listing.kind}/{listing.name}" for kind in FOLDERS for listing in registry.listings(kind)}
-    similar = {name.casefold(): name for name in own}
+    listings = [listing for kind in FOLDERS for listing in registry.listings(kind) if not listing.attribute]
+    own = {f"{listing.kind}/{listing.name}" for listing in listings}
     for name, place in plugins.items():
         file = folder / "plugins" / Path(place).name
         code = file_checksum(file) if place.startswith("plugins/") and file.is_file() else place
-        if (taken := similar.get(name.casefold(), name)) != name:
-            raise RequestError(f"{folder / SUBMITTED}: {name!r} is hardly another name than {taken!r}; rename it")
+        if name.casefold() in own:
+            raise RequestError(f"{folder / SUBMITTED}: {name!r} is a plugin of LeakBoard; rename it")
         other, its_code = known.setdefault(name.casefold(), (folder, code))
         if code != its_code:
             raise RequestError(f"{folder / SUBMITTED}: {name!r} is another plugin of {other.name}; rename it")

@@ -95,7 +95,7 @@ def verify(run: Run, display: runner.Display, count: int, tolerance: float, seed
         RequestError: the suite has no published cells, or a submission holds others than its suite asks for.
     """
     if is_submission(run.suite.home):
-        join(board_of(run.suite.home), two_may_report=True)  # refuses what pages would refuse
+        join(board_of(run.suite.home), only=run.suite.home)  # refuses what pages would refuse
         _require_asked_for(run)
     published = [(job, result) for job in run.jobs if (result := run.results.published_at_home(job))]
     if not published:

@@ -54,7 +54,7 @@ def submit(run: Run, registry: Registry, folder: Path) -> list[Path]:
     content |= {"plugins": {**{name: f"plugins/{path.name}" for name, path in files.items()}, **packages}}
     written: dict[str, str | bytes] = {
         SUITE: run.suite.path.read_text("utf-8"),
-        PUBLISHED: pack((result.record, result.costs) for result in results),
+        PUBLISHED: pack(((result.record, result.costs) for result in results), "record"),
         SUBMITTED: json.dumps(content, indent=1, sort_keys=True) + "\n",
         **{f"plugins/{path.name}": path.read_text("utf-8") for path in files.values()},
     }
@@ -132,7 +132,8 @@ def _plugins(jobs: Iterable[Job], registry: Registry) -> tuple[dict[str, Path], 
 
 def is_submission(home: Path) -> bool:
     """Return whether a folder of published records is a submission, even one that lacks a file."""
-    return home.parent.name == SUBMISSIONS or (home / SUBMITTED).is_file()
+    in_a_board = home.parent.name == SUBMISSIONS and (home.parents[1] / PUBLISHED).is_file()
+    return in_a_board or (home / SUBMITTED).is_file()
 
 
 def record_verified(home: Path, differences: Mapping[str, float]) -> Path:
@@ -178,8 +179,9 @@ def board_of(home: Path) -> Path:
 
 
 def _contents(home: Path) -> dict[str, str]:
-    """Return the checksum of each file of a submission."""
-    files = sorted(path for path in home.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    """Return the checksum of each file of a submission: those at its top by name, and its plugins."""
+    files = [home / name for name in (SUITE, PUBLISHED, SUBMITTED, REQUIREMENTS) if (home / name).is_file()]
+    files += sorted(path for path in (home / "plugins").glob("*.py") if path.is_file())
     return {path.relative_to(home).as_posix(): file_checksum(path) for path in files}
 
 

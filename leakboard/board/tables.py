@@ -1,4 +1,4 @@
-"""Write the leaderboard CSVs: a pure function of the cell records. Same records, same bytes. Read them again."""
+"""Write and read the leaderboard CSVs, a pure function of the cell records: same records, same bytes."""
 
 from __future__ import annotations
 

@@ -124,8 +124,8 @@ def about_spelling(values: Sequence[str]) -> str:
     """Return a complaint if two classes differ only in case, spaces or invisible letters, or are `true` and `1`."""
     first: dict[str, str] = {}
     for value in values:
-        shown = "".join(letter for letter in value if letter.isspace() or unicodedata.category(letter)[0] != "C")
-        plain = " ".join(unicodedata.normalize("NFKC", shown).casefold().split())
+        shown = "".join(c for c in value if c.isspace() or unicodedata.category(c) not in ("Cc", "Cf"))
+        plain = " ".join(unicodedata.normalize("NFKC", shown).casefold().split()) or value
         plain = {"true": "1", "false": "0"}.get(plain, plain)
         if (other := first.setdefault(plain, value)) != value:
             return f"the classes {other!r} and {value!r} differ in spelling only; write one of them"

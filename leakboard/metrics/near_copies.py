@@ -19,7 +19,7 @@ NEAR = 0.3
 MAX_ROWS = 2_000
 """Largest number of vectors of test that are compared with all of train."""
 MAX_NUMBERS = 2_000_000
-"""Largest number of random vectors to compare with, times dimensions."""
+"""Largest number of random vectors to compare, and to compare with, times dimensions."""
 ONE_DIRECTION = 0.001
 """Distances below this are rounding errors of cosines in float32: a twentieth of train has one direction."""
 SAMPLE = 1_000
@@ -29,15 +29,15 @@ SAMPLE = 1_000
 def near_copy_metrics(documents: Mapping[str, Floats]) -> list[Metric]:
     """Return ``near_copies``, the share of vectors of test with a near copy in train.
 
-    Distances are those of directions, after the mean of train is subtracted: of the vectors as they are, or with each
-    dimension divided by its standard deviation, since attacks standardise. Each is divided by the distance within which
-    the nearest 5 % of train lie. A near copy fulfils two conditions:
+    Vectors are centred on the mean of train. Their directions are compared twice: as they are, and standardised, as
+    attacks do. Each distance is divided by the distance within which the nearest 5 % of train lie. A near copy fulfils
+    two conditions:
 
     - Its relative distance is less than `NEAR`.
     - It is below the 0.1 % quantile of random vectors. In few dimensions unrelated vectors are near each other.
 
     The random vectors are Gaussian, with the covariance of train. They are compared with as many others as train has,
-    or as `MAX_NUMBERS` allows.
+    or as `MAX_NUMBERS` allows. So of vectors with heavy tails or many zeros more than copies may be counted.
 
     Args:
         documents: published vectors, float32 (n, d) a split.
@@ -56,8 +56,10 @@ def near_copy_metrics(documents: Mapping[str, Floats]) -> list[Metric]:
 
 def _are_copies(tried: Floats, known: Floats, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Return which vectors have a near copy among the known ones, bool (n,)."""
-    random = _random(known, min(len(known), MAX_NUMBERS // known.shape[1] + 1) + MAX_ROWS, rng)
-    usual = _distances(random[:MAX_ROWS], random[MAX_ROWS:], rng)
+    most = MAX_NUMBERS // known.shape[1] + 1
+    tries = min(MAX_ROWS, most)
+    random = _random(known, tries + min(len(known), most), rng)
+    usual = _distances(random[:tries], random[tries:], rng)
     return _distances(tried, known, rng) < min(NEAR, float(np.quantile(usual, 0.001)))
 
 

@@ -194,9 +194,15 @@ def _cleaned(value: Any) -> Any:
     return [_cleaned(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
-def pack(entries: Iterable[tuple[Record, Sequence[Mapping[str, Any]]]]) -> bytes:
-    """Return records with their costs as compressed lines of JSON; the same records give the same bytes."""
+def pack(entries: Iterable[tuple[Record, Sequence[Mapping[str, Any]]]], place: str = "") -> bytes:
+    """Return records with their costs as compressed lines of JSON; the same records give the same bytes.
+
+    Raises:
+        RequestError: a place is given for the message, and a record has a form that readers refuse, such as a label.
+    """
     lines = sorted(_packed(record, costs) for record, costs in entries)
+    for line in lines if place else ():
+        _unpack(line.encode(), place)
     return gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0)
 
 

@@ -15,7 +15,7 @@ from leakboard.metrics.entries import METRICS
 from leakboard.pipeline.records import Record
 from leakboard.site.content import Board, slug
 from leakboard.site.labels import parse
-from leakboard.suite.names import KINDS, natural
+from leakboard.suite.names import natural
 from leakboard.threats.threat import Threat, threat_named
 
 VERDICTS = ("holds", "holds, not audited", "unproven", "violated", "")
@@ -90,7 +90,7 @@ def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row]) -> View
     else:
         chosen = [_victim_row(board, dict(row)) for row in headlines(rows)]
         chosen.sort(key=lambda row: (-row["empirical_privacy"], natural(row["victim"])))
-        _rank(chosen, rows, board.submitted)
+        _rank(chosen, [row for row in rows if _provenance(board, row) != "self-reported"], board.submitted)
     tried = Counter(row["victim_options"] for row in rows)
     for row in chosen:
         row["attacks"] = tried[row["victim_options"]]
@@ -98,19 +98,30 @@ def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row]) -> View
     return View(dataset, threat, secrets, chosen, reference, undefended)
 
 
+def _provenance(board: Board, row: Row) -> str:
+    return board.provenance.get((row["dataset_options"], row["victim_options"], row["attack_options"]), "")
+
+
 def _rank(victims: Sequence[Row], rows: Sequence[Row], submitted: Collection[str]) -> None:
-    """Rank the project's victims, and verified ones that met every attack that all victims of the project met.
+    """Rank the project's victims, and submitted ones that are verified and met each attack that all of these met.
 
     A victim that was spared an attack could be first because of that.
+
+    Args:
+        victims: a row each, with the strongest attack; ranks are added.
+        rows: of all attacks, without self-reported ones.
+        submitted: labels of the victims that only submissions have.
     """
     met: dict[str, set[str]] = {}
     for row in rows:
         met.setdefault(row["victim_options"], set()).add(row["attack_options"])
-    own = [met[row["victim_options"]] for row in victims if row["victim_options"] not in submitted]
+    own = [met[victim] for row in victims if (victim := row["victim_options"]) in met and victim not in submitted]
     expected = set.intersection(*own) if own else set()
     verified = [row for row in victims if row["provenance"] != "self-reported"]
     ranked = [
-        row for row in verified if row["victim_options"] not in submitted or met[row["victim_options"]] >= expected
+        row
+        for row in verified
+        if row["victim_options"] not in submitted or met.get(row["victim_options"], set()) >= expected
     ]
     for row in ranked:
         row["rank"] = 1 + sum(_above(other, row) for other in ranked)
@@ -149,7 +160,7 @@ def _victim_row(board: Board, row: Row) -> Row:
         "task_accuracy_low": mean(records, "task_accuracy", "low"),
         "task_accuracy_high": mean(records, "task_accuracy", "high"),
         "attack_slug": slug(row["attack_options"]),
-        "provenance": board.provenance.get(tuple(row[f"{kind}_options"] for kind in KINDS), ""),
+        "provenance": _provenance(board, row),
         "seconds": seconds(board, row["dataset"], row["victim"]),
         **three_epsilons(board, row["dataset"], row["victim"]),
     }

@@ -262,7 +262,7 @@ class _FreshLoader(importlib.machinery.SourceFileLoader):
 
 def _import_file(listing: Listing) -> ModuleType:
     name = f"leakboard_plugin_{listing.kind}_{listing.name}"
-    loader = _FreshLoader(name, listing.origin)
+    loader = _FreshLoader(name, str(Path(listing.origin).resolve()))
     spec = importlib.util.spec_from_loader(name, loader)
     assert spec is not None
     module = sys.modules[name] = importlib.util.module_from_spec(spec)

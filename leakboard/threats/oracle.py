@@ -13,6 +13,13 @@ from leakboard.interfaces import Corpus, FittedVictim, Floats, PublishedWords, T
 from leakboard.mechanism import ReleaseMechanism
 from leakboard.threats.threat import VictimSide, fit_recipe
 
+BY_CHANCE = 0.05
+"""Largest share of the test texts that an attack may send by chance, since it makes texts itself."""
+
+
+def _plain(text: str) -> str:
+    return " ".join(words(text))
+
 
 class Oracle:
     """Encodes texts of the attacker, returns vectors of words, and trains the victim's public recipe.
@@ -34,16 +41,18 @@ class Oracle:
         return self._queried
 
     def require_own_questions(self) -> None:
-        """Refuse questions about test texts that are not among the attacker's own: they come from outside its view.
+        """Refuse an attack that sent test texts to the victim which are none of its own: it read them elsewhere.
 
         Raises:
-            RequestError: there was one.
+            RequestError: it sent more than `BY_CHANCE` of these texts; spelling and spaces do not count.
         """
-        own = {text for name in ("train", "dev") for text in self._auxiliary.texts(name)}
-        if foreign := (self._asked & {*self._side.corpus.texts("test")}) - own:
+        own = {_plain(text) for name in ("train", "dev") for text in self._auxiliary.texts(name)}
+        foreign = {_plain(text) for text in self._side.corpus.texts("test")} - own
+        sent = foreign & {_plain(text) for text in self._asked}
+        if len(sent) > BY_CHANCE * len(foreign):
             raise RequestError(
-                f"the attack sent {len(foreign)} test texts to the victim, and they are none of its own texts; "
-                "allowed: texts of its view, or of its making"
+                f"the attack sent {len(sent)} of {len(foreign)} test texts to the victim that are none of its own; "
+                "allowed: texts of its view, or texts that it made"
             )
 
     def encode(self, texts: Texts) -> Floats:

@@ -175,7 +175,7 @@ class TestHostile:
         ("listed", "reason"),
         [
             ("plugins/ridge.py", "'attacks/ridge' is another plugin of mine; rename it"),
-            ("Word2Vec", "'victims/Word2Vec' is hardly another name than 'victims/word2vec'; rename it"),
+            ("Word2Vec", "'victims/Word2Vec' is a plugin of LeakBoard; rename it"),
             ("ridge==1.0", "'attacks/ridge' is another plugin of mine; rename it"),
             (None, "'attacks/ridge' is neither of LeakBoard nor among its plugins"),
         ],
@@ -212,6 +212,8 @@ class TestHostile:
             RequestError, match=r"mine/records.jsonl.gz: aaa reports hashed.*, too; `verify` one of them"
         ):
             join(folder.parents[1])
+        verify(folder, "--cells", 8)
+        assert states(folder.parents[1]) == {"verified"}
 
     def test_a_reported_attack_says_nothing_of_a_victim_of_another_submission(self, submitted, verify):
         _, folder = submitted

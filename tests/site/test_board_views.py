@@ -186,12 +186,13 @@ def test_rows_show_their_provenance(board):
     assert dict(facts(made))["verified"] == "1 of 2 rows are self-reported"
 
 
-@pytest.mark.parametrize("mark", ["verified", "self-reported"])
+@pytest.mark.parametrize("mark", ["verified", "self-reported", "attack self-reported"])
 @pytest.mark.parametrize("attacks", [["blunt"], ["blunt", "attack"]])
 def test_a_submitted_victim_is_ranked_only_if_it_is_verified_and_met_the_boards_attacks(board, attacks, mark):
     own = [record("a", "attack", privacy=0.2), record("b", "attack", privacy=0.3)]
     sent = [record("new", attack, privacy=0.4) for attack in attacks]
-    provenance = {("data", r.victim, r.attack): mark if r in sent else "verified" for r in [*own, *sent]}
+    marks = {"blunt": "self-reported" if mark == "self-reported" else "verified", "attack": mark.split()[-1]}
+    provenance = {("data", r.victim, r.attack): marks[r.attack] if r in sent else "verified" for r in [*own, *sent]}
     (view,) = views(dataclasses.replace(board(*own, *sent), provenance=provenance, submitted=frozenset(["new"])))
     assert [row["victim"] for row in view.rows] == ["new", "b", "a"]
     is_ranked = len(attacks) == 2 and mark == "verified"

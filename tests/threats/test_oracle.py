@@ -32,11 +32,13 @@ def test_every_queried_word_is_recorded_and_stays_recorded(private):
 def test_test_texts_are_no_questions_unless_they_are_the_attackers_own(plain):
     oracle = oracle_of(plain)
     own = set(plain.auxiliary.texts("train"))
-    foreign = next(text for text in plain.corpus.texts("test") if text not in own)
-    oracle.encode(Texts([*own, "of its making"]))
+    foreign = sorted({text for text in plain.corpus.texts("test") if text not in own})
+    oracle.encode(Texts([*own, "of its making", foreign[0]] if len(foreign) > 20 else [*own]))
     oracle.require_own_questions()
-    oracle.encode(Texts([foreign]))
-    with pytest.raises(RequestError, match="the attack sent 1 test texts to the victim, and they are none of its own"):
+    oracle.encode(Texts([f" {text.upper()} " for text in foreign]))
+    with pytest.raises(
+        RequestError, match=r"the attack sent \d+ of \d+ test texts to the victim that are none of its own"
+    ):
         oracle.require_own_questions()
 
 

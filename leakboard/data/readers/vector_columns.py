@@ -48,7 +48,8 @@ def find_columns(
     if column is None and len(choices) == 1:
         (column,) = choices
     if column in choices:
-        _require_all_dimensions(path, choices[column], names)
+        others = {name for prefix, family in choices.items() if prefix != column for name in family}
+        _require_all_dimensions(path, choices[column], [name for name in names if name not in others])
         return choices[column], id
     if column in names:
         raise RequestError(f"{path}: column {column!r} holds no vectors; allowed: a list of numbers in each row")
