@@ -14,7 +14,7 @@ from leakboard.pipeline.runner import Run
 from leakboard.site import libraries, papers
 from leakboard.site.board_pages import ALONE, board_page, size, victims
 from leakboard.site.charts import Figure
-from leakboard.site.content import Board, make_board, read_board, slug
+from leakboard.site.content import REPORTED, Board, make_board, read_board, slug
 from leakboard.site.labels import parse
 from leakboard.site.pages import page
 from leakboard.site.readme import write_readme
@@ -169,7 +169,8 @@ def _summaries(kind: str) -> dict[str, str]:
 def _introduction(options: str, summary: str, victims: int, rows: Sequence[Row]) -> str:
     """Return the summary of an attack if it is installed, and how often it beat the best constant guess."""
     text = f"{options}, tried on {victims} victims. {summary}".strip()
-    scored = [row for row in rows if row["privacy_best_constant"] is not None and row["empirical_privacy"] is not None]
+    told = [row for row in rows if not row["status"].startswith(REPORTED)]
+    scored = [row for row in told if row["privacy_best_constant"] is not None and row["empirical_privacy"] is not None]
     better = sum(_end(row) < row["privacy_best_constant"] - ROUNDING for row in scored)
     return (
         f"{text} It guessed better than the best constant, beyond the interval, in {better} of {len(scored)} rows."

@@ -24,6 +24,9 @@ from leakboard.suite.names import KINDS, Names
 from leakboard.suite.suites import find_suite, home_of, suite_names
 from leakboard.suite.yaml_files import read_yaml
 
+REPORTED = "self-reported"
+"""Provenance and status of a row that whoever sent it computed, and nobody else."""
+
 
 @dataclass(frozen=True)
 class Board:
@@ -78,7 +81,20 @@ def read_board(name: str) -> Board:
     if not joined.records:
         raise RequestError(f"{home / PUBLISHED}: no published records; `run {name}` and `publish {name}` make them")
     board = make_board(home.resolve().name, str(read_yaml(path).get("description", "")), joined.records, home, home)
-    return dataclasses.replace(board, provenance=joined.provenance, submitted=joined.submitted_victims)
+    reported = {row for row, mark in joined.provenance.items() if mark == REPORTED}
+
+    def marked(row: Row) -> Row:
+        if tuple(row[f"{kind}_options"] for kind in KINDS) not in reported:
+            return row
+        return {**row, "status": REPORTED if row["status"] == "ok" else f"{REPORTED}; {row['status']}"}
+
+    return dataclasses.replace(
+        board,
+        rows=[marked(row) for row in board.rows],
+        secrets=[marked(row) for row in board.secrets],
+        provenance=joined.provenance,
+        submitted=joined.submitted_victims,
+    )
 
 
 def published_boards(names: Sequence[str] = ()) -> list[Board]:

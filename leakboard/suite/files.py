@@ -50,6 +50,8 @@ def _file_name(value: Any, check: Callable[[Any], str]) -> FileName:
     if isinstance(value, FileName):
         return value
     name = FileName(check(value))
+    if not name:
+        raise ValueError("empty; allowed: a path")
     name.folder = FOLDER.get()
     return name
 

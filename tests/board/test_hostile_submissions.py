@@ -13,7 +13,7 @@ from leakboard.board.joined import join
 from leakboard.board.submissions import verified_file
 from leakboard.errors import RequestError
 from leakboard.pipeline.records import PUBLISHED, pack
-from leakboard.site.content import make_board
+from leakboard.site.content import make_board, read_board
 
 
 class TestHostile:
@@ -193,6 +193,13 @@ class TestHostile:
             (other / "plugins" / "ridge.py").write_text("# other code of the same name\n")
         with pytest.raises(RequestError, match=f"zzz/submission.json: {reason}"):
             join(folder.parents[1])
+
+    def test_its_rows_are_marked_on_all_pages(self, submitted, verify):
+        _, folder = submitted
+        suite = str(folder / "suite.yaml")
+        assert {row["status"].partition(";")[0] for row in read_board(suite).rows} == {"self-reported"}
+        verify(folder, "--cells", 8)
+        assert not any("self-reported" in row["status"] for row in read_board(suite).rows)
 
     def test_it_takes_no_cell_of_another_submission(self, submitted):
         _, folder = submitted

@@ -71,7 +71,7 @@ def expand(pattern: str | Source) -> Sequence[Source]:
     pattern either.
 
     Raises:
-        RequestError: there is no such file, or more than `MAX_FILES`.
+        RequestError: there is no such file, or more than `MAX_FILES`; or it is a folder.
     """
     if not isinstance(pattern, str):
         return [pattern]
@@ -79,6 +79,8 @@ def expand(pattern: str | Source) -> Sequence[Source]:
         return [address]
     if (path := Path(pattern)).is_file():
         return [path]
+    if path.is_dir():
+        raise RequestError(f"{pattern}: a folder; allowed: a file, or a glob of files")
     folder = next((parent for parent in path.parents if parent.is_dir()), Path())
     matches = glob.iglob(str(path.relative_to(folder)), root_dir=folder, recursive=True)
     found = [folder / name for name in itertools.islice(matches, MAX_FILES + 1)]

@@ -186,7 +186,7 @@ def test_a_missing_file_is_named(tmp_path):
         with pytest.raises(RequestError, match="no such file"):
             read(tmp_path / pattern)
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(RequestError, match=r"folder.csv: no such file"):
+    with pytest.raises(RequestError, match=r"folder.csv: a folder; allowed"):
         read(tmp_path / "folder.csv")
 
 
@@ -243,6 +243,11 @@ class TestGlobs:
 
     def texts(self, pattern):
         return [row["text"] for row in read_rows(str(pattern), ["text"], dict, "error").rows]
+
+    @pytest.mark.parametrize("path", ["/", "."])
+    def test_a_folder_is_no_file(self, path):
+        with pytest.raises(RequestError, match=r": a folder; allowed: a file, or a glob of files"):
+            self.texts(path)
 
     def test_a_path_that_exists_is_no_glob(self, tmp_path):
         self.written(tmp_path / "exp1" / "a.csv", "wrong")
