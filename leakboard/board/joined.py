@@ -46,6 +46,8 @@ class Joined:
     """Of submissions, in rows of which all cells were computed again and agree."""
     reported: Sequence[Record]
     """Of submissions, in the other rows."""
+    left_out: int
+    """Number of reported rows of victims that the leaderboard or a verified submission has."""
 
     @property
     def records(self) -> list[Record]:
@@ -94,6 +96,7 @@ def join(home: Path, only: Path | None = None) -> Joined:
     sent = _not_refused(home, own, only)
     taken, owners = {row_of(record) for record in own}, {record.victim: home for record in own}
     reporters: dict[str, Path] = {}
+    left_out = 0
     added: dict[Provenance, list[Record]] = {"verified": [], "self-reported": []}
     for mark, source in itertools.product(added, sent):
         marked = [
@@ -102,6 +105,8 @@ def join(home: Path, only: Path | None = None) -> Joined:
             if (row_of(record) in source.reported) == (mark == "self-reported")
             and (mark == "verified" or owners.get(record.victim, source.folder) == source.folder)
         ]
+        if mark == "self-reported":
+            left_out += len(source.reported - {row_of(record) for record in marked})
         for victim in {record.victim for record in marked}:
             if mark == "verified":
                 owners.setdefault(victim, source.folder)
@@ -110,7 +115,7 @@ def join(home: Path, only: Path | None = None) -> Joined:
                 raise RequestError(f"{place}: {other.name} reports {victim}, too; `verify` one of them")
         added[mark] += (new := [record for record in marked if row_of(record) not in taken])
         taken |= {row_of(record) for record in new}
-    return Joined(own, added["verified"], added["self-reported"])
+    return Joined(own, added["verified"], added["self-reported"], left_out)
 
 
 def _not_refused(home: Path, own: Sequence[Record], only: Path | None) -> list[_Sent]:

@@ -67,6 +67,7 @@ def facts(board: Board) -> list[tuple[str, str]]:
         ("cells", f"{len(board.records)} with a result, seeds {', '.join(map(str, seeds))}"),
         ("computed", "; ".join(f"commit {commit[:10]}{_dated(commit)}" for commit in commits)),
         ("verified", _verified(len(board.provenance), reported)),
+        *([("not shown", f"{board.left_out} self-reported rows of victims of others")] if board.left_out else []),
     ]
 
 

@@ -52,6 +52,8 @@ class Board:
     groups: Sequence[Row] = ()
     provenance: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     """``verified`` or ``self-reported``, by the labels of dataset, victim and attack; empty for a local run."""
+    left_out: int = 0
+    """Number of reported rows that are not shown."""
     submitted: frozenset[str] = frozenset()
     """Labels of the victims that only submissions have."""
     labels: Mapping[tuple[str, str], str] = field(default_factory=dict)
@@ -93,6 +95,7 @@ def read_board(name: str) -> Board:
         rows=[marked(row) for row in board.rows],
         secrets=[marked(row) for row in board.secrets],
         provenance=joined.provenance,
+        left_out=joined.left_out,
         submitted=joined.submitted_victims,
     )
 

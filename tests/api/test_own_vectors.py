@@ -302,6 +302,12 @@ class TestTraps:
                 {},
                 r"row 0 is '4', but in vectors it is '0'; they hold other rows; .* call reset_index\(drop=True\)",
             ),
+            (
+                pd.DataFrame(ZEROS),
+                pd.DataFrame({"gender": list("fmfm")}, index=[1, 2, 3, 4]),
+                {"ids": [1, 2, 3, 4]},
+                r"row 0 is '1', but in vectors it is '0'",
+            ),
             (ZEROS, {0: list("fmfm"), "0": list("ffmm")}, {}, "secrets: two columns have one name: 0, 0"),
             (
                 pd.DataFrame(ZEROS),
@@ -342,6 +348,11 @@ class TestTraps:
     def test_the_same_index_joins_and_a_plain_one_joins_by_position(self):
         for index in (list("abcd"), range(4)):
             assert len(gather(pd.DataFrame(self.ZEROS, index=index), self.GOOD)[1]) == 4
+
+    @pytest.mark.parametrize("first", [1, 5000])
+    def test_numbers_may_be_ids_of_frames_that_only_number_their_rows(self, first):
+        frame = pd.DataFrame({"id": range(first, first + 4), "gender": list("fmfm")})
+        assert len(gather(self.ZEROS, frame[["gender"]], ids=frame["id"])[1]) == 4
 
 
 class TestTexts:

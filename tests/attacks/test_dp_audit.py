@@ -239,7 +239,7 @@ class TestCalls:
         """4,000 calls prove 6.62. The 1,000 that choose the statistic prove 5.2; rows of this budget prove less."""
         assert of_calls("few_seeds", epsilon=5.5, dimension=32)["attack_score"].value > 5.5
 
-    @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
+    @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))])
     @pytest.mark.parametrize("name", ["averaged", "laplace"])
     def test_single_rows_test_a_claim_that_calls_do_not_refute(self, name, seed):
         """Only millions of releases show the rare events of single rows."""

@@ -109,6 +109,7 @@ class TestHostile:
         changes = {"dataset": dataset, "attack": "dp_audit"}
         change_row(folder, lambda r: dataclasses.replace(r, victim=r.victim.replace("hashed", name), **changes))
         assert (join(home).records != before) is is_shown
+        assert join(home).left_out == int(not is_shown)
 
     @pytest.mark.parametrize(
         ("other", "is_refused"),

@@ -168,6 +168,7 @@ def test_pages_print_in_dark_ink_and_fit_the_paper(shared):
     assert page.get_by_role("navigation").is_visible()
 
 
+@pytest.mark.slow
 def test_no_page_is_wider_than_a_narrow_screen(shared, site):
     for path in pages(site)[:-1]:
         page = shared(path)
