@@ -58,7 +58,7 @@ class DPWord2Vec(PrivateSkipGram):
     unit: TrainingUnit = "pair"
     """What is protected as one: a pair of words, a document, or a user with all texts."""
     epsilon: Positive | None = None
-    """Target: sets the noise. With a noise_multiplier, training ends when it is spent. null: 1; with one, no limit."""
+    """Target: sets the noise; beside a noise_multiplier, ends training when spent. null: 1; beside one, no limit."""
     noise_multiplier: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     """s, the noise's standard deviation over the clipping norm; 0: no noise; null: as much as epsilon needs."""
     sampling: Literal["poisson", "fixed"] = "poisson"

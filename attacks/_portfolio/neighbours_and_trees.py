@@ -1,4 +1,4 @@
-"""Train neighbours and forests; both also recognise a text of which the attacker has a copy, or nearly."""
+"""Train neighbours and forests. Both also recognise copies, and near copies, of the attacker's own texts."""
 
 import warnings
 from collections.abc import Callable, Sequence

@@ -194,8 +194,8 @@ def _check_indexes(rows: list[Column], last_is_ids: bool) -> None:
     An index that only numbers the rows in order says nothing, unless another one has numbers, too, and other ones.
     """
     known = [(row.name, list(map(str, row.index)), _is_own(row)) for row in rows if row.index is not None]
-    pandas = known[:-1] if last_is_ids else known
-    is_moved = any(own and any(label.isdecimal() for label in labels) for _, labels, own in pandas)
+    of_pandas = known[:-1] if last_is_ids else known  # ids may be any numbers
+    is_moved = any(own and any(label.isdecimal() for label in labels) for _, labels, own in of_pandas)
     indexed = [(name, labels) for name, labels, own in known if own or is_moved]
     for name, labels in indexed[1:]:
         first, expected = indexed[0]

@@ -8,13 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from leakboard.board.submissions import (
-    SUBMITTED,
-    is_submission,
-    plugins_of,
-    submissions,
-    verified_cells,
-)
+from leakboard.board.submissions import SUBMITTED, is_submission, plugins_of, submissions, verified_cells
 from leakboard.board.tables import published_names
 from leakboard.errors import RequestError
 from leakboard.pipeline.records import PUBLISHED, Record, published_records
@@ -28,6 +22,8 @@ OF_DATASETS = ("privacy_best_constant", "privacy_text_classifier", "privacy_baye
 ROUNDING = 1e-3
 """Largest accepted difference between two machines. We saw 5e-5, from another version of a library."""
 Provenance = Literal["verified", "self-reported"]
+REPORTED: Provenance = "self-reported"
+"""Only whoever sent the row computed it."""
 _Subject = tuple[str, str, int, frozenset[str]]
 """Key of a baseline: metric, dataset, seed and secrets."""
 _Threats = dict[tuple[str, frozenset[str]], set[tuple[str, tuple[str, ...]]]]
@@ -43,9 +39,9 @@ class Joined:
     own: Sequence[Record]
     """Of the leaderboard itself; none of a submission."""
     verified: Sequence[Record]
-    """Of submissions, in rows of which all cells were computed again and agree."""
+    """Of submissions: rows whose cells were all computed again, and agree."""
     reported: Sequence[Record]
-    """Of submissions, in the other rows."""
+    """Of submissions: all other rows."""
     left_out: int
     """Number of reported rows of victims that the leaderboard or a verified submission has."""
 
@@ -57,7 +53,7 @@ class Joined:
     @property
     def provenance(self) -> dict[RowKey, Provenance]:
         """The provenance of every row; the leaderboard's own are verified, since the project computed them."""
-        marks: dict[RowKey, Provenance] = {row_of(record): "self-reported" for record in self.reported}
+        marks: dict[RowKey, Provenance] = {row_of(record): REPORTED for record in self.reported}
         return {**marks, **{row_of(record): "verified" for record in (*self.own, *self.verified)}}
 
     @property
@@ -74,7 +70,7 @@ class _Sent:
     folder: Path
     records: Sequence[Record]
     reported: set[RowKey]
-    """Rows of which not all cells are verified."""
+    """Rows with a cell that is not verified."""
 
 
 def join(home: Path, only: Path | None = None) -> Joined:
@@ -97,15 +93,15 @@ def join(home: Path, only: Path | None = None) -> Joined:
     taken, owners = {row_of(record) for record in own}, {record.victim: home for record in own}
     reporters: dict[str, Path] = {}
     left_out = 0
-    added: dict[Provenance, list[Record]] = {"verified": [], "self-reported": []}
+    added: dict[Provenance, list[Record]] = {"verified": [], REPORTED: []}
     for mark, source in itertools.product(added, sent):
         marked = [
             record
             for record in source.records
-            if (row_of(record) in source.reported) == (mark == "self-reported")
+            if (row_of(record) in source.reported) == (mark == REPORTED)
             and (mark == "verified" or owners.get(record.victim, source.folder) == source.folder)
         ]
-        if mark == "self-reported":
+        if mark == REPORTED:
             left_out += len(source.reported - {row_of(record) for record in marked})
         for victim in {record.victim for record in marked}:
             if mark == "verified":
@@ -115,7 +111,7 @@ def join(home: Path, only: Path | None = None) -> Joined:
                 raise RequestError(f"{place}: {other.name} reports {victim}, too; `verify` one of them")
         added[mark] += (new := [record for record in marked if row_of(record) not in taken])
         taken |= {row_of(record) for record in new}
-    return Joined(own, added["verified"], added["self-reported"], left_out)
+    return Joined(own, added["verified"], added[REPORTED], left_out)
 
 
 def _not_refused(home: Path, own: Sequence[Record], only: Path | None) -> list[_Sent]:
@@ -131,11 +127,13 @@ def _not_refused(home: Path, own: Sequence[Record], only: Path | None) -> list[_
         key = record.dataset, frozenset(record.secrets)
         threats.setdefault(key, set()).add((record.threat, tuple(record.secrets)))
     names, plugins = published_names(home / "leaderboard.csv"), dict[str, tuple[Path, str]]()
+    folders = [home] if is_submission(home) else submissions(home)
+    ours = _own_plugins() if folders else set()
 
     def checked(folder: Path) -> _Sent:
         records, verified = published_records(folder, is_foreign=True), verified_cells(folder)
         _refuse_taken_names(folder, records, names)
-        _refuse_plugins(folder, records, plugins)
+        _refuse_plugins(folder, records, plugins, ours)
         _refuse_other_seeds(folder, records, own)
         _refuse_contradictions(folder, records, known, threats)
         records = [record for record in records if record.key not in cells]
@@ -146,7 +144,6 @@ def _not_refused(home: Path, own: Sequence[Record], only: Path | None) -> list[_
         return _Sent(folder, records, {row_of(record) for record in records if record.key not in verified})
 
     sent = []
-    folders = [home] if is_submission(home) else submissions(home)
     for folder in sorted(folders, key=lambda folder: folder == only):  # the only one last: what others have is taken
         try:
             sent.append(checked(folder))
@@ -156,7 +153,16 @@ def _not_refused(home: Path, own: Sequence[Record], only: Path | None) -> list[_
     return sent
 
 
-def _refuse_plugins(folder: Path, records: Iterable[Record], known: dict[str, tuple[Path, str]]) -> None:
+def _own_plugins() -> set[str]:
+    """Return the names of the plugins of LeakBoard, as ``victims/dpnr``, without those of installed packages."""
+    registry = Registry()
+    listings = [listing for kind in FOLDERS for listing in registry.listings(kind) if not listing.attribute]
+    return {f"{listing.kind}/{listing.name}" for listing in listings}
+
+
+def _refuse_plugins(
+    folder: Path, records: Iterable[Record], known: dict[str, tuple[Path, str]], ours: set[str]
+) -> None:
     """Refuse plugins that a submission does not list, or that another submission has with other code.
 
     Labels name a plugin, not its code: results of two plugins of one name would be taken for those of one.
@@ -165,19 +171,18 @@ def _refuse_plugins(folder: Path, records: Iterable[Record], known: dict[str, tu
         folder: of the submission.
         records: of the submission.
         known: the submission and code of each plugin of the submissions before; those of this one are added.
+        ours: names of the plugins of LeakBoard.
     """
-    plugins, registry = plugins_of(folder), Registry()
-    listings = [listing for kind in FOLDERS for listing in registry.listings(kind) if not listing.attribute]
-    own = {f"{listing.kind}/{listing.name}" for listing in listings}
+    plugins = plugins_of(folder)
     for name, place in plugins.items():
         file = folder / "plugins" / Path(place).name
         code = file_checksum(file) if place.startswith("plugins/") and file.is_file() else place
-        if name.casefold() in own:
+        if name.casefold() in ours:
             raise RequestError(f"{folder / SUBMITTED}: {name!r} is a plugin of LeakBoard; rename it")
         other, its_code = known.setdefault(name.casefold(), (folder, code))
         if code != its_code:
             raise RequestError(f"{folder / SUBMITTED}: {name!r} is another plugin of {other.name}; rename it")
-    listed = plugins.keys() | own
+    listed = plugins.keys() | ours
     for record in records:
         for kind in KINDS:
             if (name := f"{kind}s/{getattr(record, kind).partition('(')[0]}") not in listed:
@@ -223,25 +228,17 @@ def _baselines(records: Iterable[Record]) -> dict[_Subject, float]:
 
     The best constant guess of a word depends on the victim's vocabulary, so threats of words have no part in it.
     """
-    return {
-        (
-            metric.name,
-            record.dataset,
-            record.seed,
-            frozenset([metric.variable] if metric.variable else record.secrets),
-        ): (metric.value)
-        for record in records
-        if threat_named(record.threat).beside_text_classifiers
-        for metric in record.metrics
-        if metric.name in OF_DATASETS and not metric.group and metric.value is not None
-    }
+    baselines: dict[_Subject, float] = {}
+    for record in records:
+        for metric in record.metrics if threat_named(record.threat).beside_text_classifiers else ():
+            if metric.name in OF_DATASETS and not metric.group and metric.value is not None:
+                secrets = frozenset([metric.variable] if metric.variable else record.secrets)
+                baselines[metric.name, record.dataset, record.seed, secrets] = metric.value
+    return baselines
 
 
 def _refuse_contradictions(
-    folder: Path,
-    records: Sequence[Record],
-    known: Mapping[_Subject, float],
-    threats: _Threats,
+    folder: Path, records: Sequence[Record], known: Mapping[_Subject, float], threats: _Threats
 ) -> None:
     """Refuse other baselines of a dataset than the leaderboard's, another threat to its secrets, and failed cells."""
     for subject, value in _baselines(records).items():

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from itertools import combinations, product
+from itertools import chain, combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -104,15 +104,15 @@ def _cause(suite: Suite, job: Job, record: Record) -> str:
         for name, owner, attribute in _revisions(job.cell)
         if (revision := getattr(owner, attribute) or 1) > 1
     }
-    for count in range(1, min(MAX_RAISED, len(lower)) + 1):
-        for raised in combinations(lower, count):
-            for earlier in product(*(lower[revision] for revision in raised)):
-                with ExitStack() as stack:
-                    for (_, owner, attribute), value in zip(raised, earlier, strict=True):
-                        stack.enter_context(_replaced(owner, attribute, value))
-                    if make_job(job.cell, suite.conditions, Identities()).key == record.key:
-                        names = " and ".join(name for name, _, _ in raised)
-                        return f"revision{'s' if count > 1 else ''} of {names}"
+    for raised in chain.from_iterable(combinations(lower, count) for count in range(1, MAX_RAISED + 1)):
+        for earlier in product(*(lower[revision] for revision in raised)):
+            with ExitStack() as stack:
+                for (_, owner, attribute), value in zip(raised, earlier, strict=True):
+                    stack.enter_context(_replaced(owner, attribute, value))
+                key = make_job(job.cell, suite.conditions, Identities()).key
+            if key == record.key:
+                names = " and ".join(name for name, _, _ in raised)
+                return f"revision{'s' if len(raised) > 1 else ''} of {names}"
     changed = [name for name, made in job.code.items() if made != record.code.get(name, made)]
     return f"code of {', '.join(sorted(changed))}" if changed else UNKNOWN
 

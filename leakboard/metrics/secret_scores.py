@@ -134,8 +134,8 @@ def _privacy_of_secret(name: str, attack: Ratio, constant: Ratio) -> Metric:
 
     The larger score counts. Each end of its interval is the larger one of that end of the attack's and of the
     constant's own 95 % interval. Privacy falls below the interval only if the better guesser's own interval ends below
-    its score: in 2.5 % of samples. It exceeds the interval only if one of the two begins above its score: in 5 % at
-    most.
+    its score. It exceeds the interval only if one of the two begins above its score. As far as both intervals hold,
+    that is in 2.5 % of samples, and in 5 % at most.
     """
     (low, high), (least, most) = attack.interval(), constant.interval()
     scores = ((attack.value, constant.value), (high, most), (low, least))

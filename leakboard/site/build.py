@@ -8,13 +8,14 @@ from pathlib import Path
 from markupsafe import Markup
 
 import leakboard
+from leakboard.board.joined import REPORTED
 from leakboard.board.schema import Row, columns, threats_of
 from leakboard.pipeline.records import Record
 from leakboard.pipeline.runner import Run
 from leakboard.site import libraries, papers
 from leakboard.site.board_pages import ALONE, board_page, size, victims
 from leakboard.site.charts import Figure
-from leakboard.site.content import REPORTED, Board, make_board, read_board, slug
+from leakboard.site.content import Board, make_board, read_board, slug
 from leakboard.site.labels import parse
 from leakboard.site.pages import page
 from leakboard.site.readme import write_readme

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from leakboard.board.fairness_rows import fairness
-from leakboard.board.joined import join
+from leakboard.board.joined import REPORTED, join
 from leakboard.board.leaderboard import leaderboard, skipped
 from leakboard.board.projections import read_projections
 from leakboard.board.run_meta import read_meta
@@ -23,9 +23,6 @@ from leakboard.site.sections import FINDINGS, Findings, read_findings
 from leakboard.suite.names import KINDS, Names
 from leakboard.suite.suites import find_suite, home_of, suite_names
 from leakboard.suite.yaml_files import read_yaml
-
-REPORTED = "self-reported"
-"""Provenance and status of a row that whoever sent it computed, and nobody else."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +63,10 @@ class Board:
         """The question that the board answers."""
         return self.findings.question or self.description or self.name
 
+    def mark(self, row: Row) -> str:
+        """Return the provenance of a row; empty for a local run."""
+        return self.provenance.get((row["dataset_options"], row["victim_options"], row["attack_options"]), "")
+
     def label(self, kind: str, name: str) -> str:
         """Return the label of the dataset, victim or attack of this name."""
         return self.labels.get((kind, name), name)
@@ -83,21 +84,16 @@ def read_board(name: str) -> Board:
     if not joined.records:
         raise RequestError(f"{home / PUBLISHED}: no published records; `run {name}` and `publish {name}` make them")
     board = make_board(home.resolve().name, str(read_yaml(path).get("description", "")), joined.records, home, home)
-    reported = {row for row, mark in joined.provenance.items() if mark == REPORTED}
+    board = dataclasses.replace(
+        board, provenance=joined.provenance, left_out=joined.left_out, submitted=joined.submitted_victims
+    )
 
     def marked(row: Row) -> Row:
-        if tuple(row[f"{kind}_options"] for kind in KINDS) not in reported:
+        if board.mark(row) != REPORTED:
             return row
         return {**row, "status": REPORTED if row["status"] == "ok" else f"{REPORTED}; {row['status']}"}
 
-    return dataclasses.replace(
-        board,
-        rows=[marked(row) for row in board.rows],
-        secrets=[marked(row) for row in board.secrets],
-        provenance=joined.provenance,
-        left_out=joined.left_out,
-        submitted=joined.submitted_victims,
-    )
+    return dataclasses.replace(board, rows=list(map(marked, board.rows)), secrets=list(map(marked, board.secrets)))
 
 
 def published_boards(names: Sequence[str] = ()) -> list[Board]:

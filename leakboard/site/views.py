@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from leakboard.board.figures import finite
+from leakboard.board.joined import REPORTED
 from leakboard.board.means import mean
 from leakboard.board.schema import Row, columns, mean_columns, metric_title
 from leakboard.board.strongest import headlines
@@ -90,7 +91,7 @@ def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row]) -> View
     else:
         chosen = [_victim_row(board, dict(row)) for row in headlines(rows)]
         chosen.sort(key=lambda row: (-row["empirical_privacy"], natural(row["victim"])))
-        _rank(chosen, [row for row in rows if _provenance(board, row) != "self-reported"], board.submitted)
+        _rank(chosen, [row for row in rows if board.mark(row) != REPORTED], board.submitted)
     tried = Counter(row["victim_options"] for row in rows)
     for row in chosen:
         row["attacks"] = tried[row["victim_options"]]
@@ -98,12 +99,8 @@ def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row]) -> View
     return View(dataset, threat, secrets, chosen, reference, undefended)
 
 
-def _provenance(board: Board, row: Row) -> str:
-    return board.provenance.get((row["dataset_options"], row["victim_options"], row["attack_options"]), "")
-
-
 def _rank(victims: Sequence[Row], rows: Sequence[Row], submitted: Collection[str]) -> None:
-    """Rank the project's victims, and submitted ones that are verified and met each attack that all of these met.
+    """Rank the project's victims. Rank a submitted one if it is verified and met each attack that all of these met.
 
     A victim that was spared an attack could be first because of that.
 
@@ -117,7 +114,7 @@ def _rank(victims: Sequence[Row], rows: Sequence[Row], submitted: Collection[str
         met.setdefault(row["victim_options"], set()).add(row["attack_options"])
     own = [met[victim] for row in victims if (victim := row["victim_options"]) in met and victim not in submitted]
     expected = set.intersection(*own) if own else set()
-    verified = [row for row in victims if row["provenance"] != "self-reported"]
+    verified = [row for row in victims if row["provenance"] != REPORTED]
     ranked = [
         row
         for row in verified
@@ -160,7 +157,7 @@ def _victim_row(board: Board, row: Row) -> Row:
         "task_accuracy_low": mean(records, "task_accuracy", "low"),
         "task_accuracy_high": mean(records, "task_accuracy", "high"),
         "attack_slug": slug(row["attack_options"]),
-        "provenance": _provenance(board, row),
+        "provenance": board.mark(row),
         "seconds": seconds(board, row["dataset"], row["victim"]),
         **three_epsilons(board, row["dataset"], row["victim"]),
     }

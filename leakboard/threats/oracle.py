@@ -46,6 +46,8 @@ class Oracle:
         Raises:
             RequestError: it sent more than `BY_CHANCE` of these texts; spelling and spaces do not count.
         """
+        if not self._asked:
+            return
         own = {_plain(text) for name in ("train", "dev") for text in self._auxiliary.texts(name)}
         foreign = {_plain(text) for text in self._side.corpus.texts("test")} - own
         sent = foreign & {_plain(text) for text in self._asked}
