@@ -195,6 +195,13 @@ class TestHostile:
         with pytest.raises(RequestError, match=f"zzz/submission.json: {reason}"):
             join(folder.parents[1])
 
+    def test_a_broken_submission_does_not_keep_others_from_being_verified(self, submitted, verify):
+        _, folder = submitted
+        shutil.copytree(folder, folder.with_name("aaa"))
+        (folder.with_name("aaa") / "submission.json").unlink()
+        verify(folder, "--cells", 8)
+        assert states(folder) == {"verified"}
+
     def test_its_rows_are_marked_on_all_pages(self, submitted, verify):
         _, folder = submitted
         suite = str(folder / "suite.yaml")
