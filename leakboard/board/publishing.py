@@ -65,12 +65,12 @@ def publish(run: Run) -> list[Path]:
             f"{run.suite.name}: {len(lost)} published rows that the suite asks for have no result of the present code "
             f"and data, as {' / '.join(min(lost))}; run them too"
         )
+    jobs = {job.key: job for job in (*run.jobs, *run.others)}
+    packed = pack(((record, run.costs(jobs[record.key])) for record in records if record.status != "failed"), "record")
     paths = write_files(run, records)
     targets = [run.suite.home / path.name for path in paths if path.name not in WITHHELD]
     for target in targets:
         write_file(target, (run.folder / target.name).read_text("utf-8"))
-    jobs = {job.key: job for job in (*run.jobs, *run.others)}
-    packed = pack((record, run.costs(jobs[record.key])) for record in records if record.status != "failed")
     write_file(run.suite.home / RECORDS, packed)
     return [*targets, run.suite.home / RECORDS]
 

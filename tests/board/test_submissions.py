@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
 from bench import CHECKOUT
 from published_files import entries, lower_a_score, states
 
@@ -63,6 +64,15 @@ def test_a_submission_keeps_plugins_that_are_in_its_own_folder(submitted, output
     own = [text for path in before for text in ("--plugin", path)]
     output_of("publish", folder / "suite.yaml", "--out", bench.out, *own, "--submit", folder)
     assert {path: path.read_bytes() for path in (folder / "plugins").iterdir()} == before
+
+
+@pytest.mark.parametrize("submit", [True, False])
+def test_a_label_that_readers_refuse_is_refused_before_it_is_published(bench, output_of, refusal, submit):
+    bench.plugin("hashed", "my-victim", ("@victim\n", "@victim(revision=1)\n"))
+    bench.suite(victims=["my-victim"])
+    output_of(*bench.arguments("run"))
+    more = ["--submit", bench.folder / "sent"] if submit else []
+    assert "record.victim: 'my-victim' is not allowed" in refusal(*bench.arguments("publish"), *more)
 
 
 def test_own_data_that_do_not_travel_are_named(bench, output_of):
