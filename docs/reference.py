@@ -21,6 +21,7 @@ from leakboard.site.sections import markdown_table
 from leakboard.suite.keys import ENTRY_KEYS, SuiteFile
 from leakboard.suite.options import describe
 from leakboard.suite.registry import Registry
+from leakboard.threats.threat import known_threats
 
 PICTURE = Path(leakboard.site.__file__).parent / "templates" / "threat_model.svg"
 PICTURE_IN_CHECKOUT = "../leakboard/site/templates/threat_model.svg"
@@ -87,7 +88,7 @@ def columns() -> str:
     parts = ["# Columns of the tables\n\nShares and scores lie in [0, 1]. An empty field means: not applicable."]
     for file, layout in schema.TABLES.items():
         if file.endswith(".csv"):
-            rows = [[code(column.name), column.meaning] for column in schema.columns(file)]
+            rows = [[code(column.name), column.meaning] for column in schema.columns(file, known_threats())]
             parts.append(f"## {file}\n\n{layout.meaning}\n\n{table(['column', 'meaning'], rows)}")
     return "\n\n".join(parts) + "\n"
 

@@ -51,10 +51,16 @@ def _limit(side: Literal["at most", "at least"], text: str) -> Limit:
         bound = math.nan
     if not math.isfinite(bound):
         raise RequestError(f"{option}: {number!r} is not a finite number")
-    shares = {known.name for known in columns("leaderboard.csv") if not known.name.startswith("epsilon_")}
-    if column in shares and not 0 <= bound <= 1:
+    if _is_share(column) and not 0 <= bound <= 1:
         raise RequestError(f"{option}: {column} is a share; allowed: 0 to 1")
     return Limit(column, side, bound)
+
+
+def _is_share(name: str) -> bool:
+    """Return whether a column holds a share, or an end of a share's interval."""
+    known = {column.name: column for column in columns("leaderboard.csv", known_threats())}
+    shares = {column.metric or column.name for column in known.values() if column.kind in ("interval", "score", "gap")}
+    return (known[name].metric or name) in shares
 
 
 def broken_limits(rows: Sequence[Row], limits: Sequence[Limit]) -> list[str]:

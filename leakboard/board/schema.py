@@ -60,7 +60,10 @@ TABLES: Mapping[str, Table] = {
     "projections.csv": Table("One row per text of a victim that a suite wants drawn."),
     "console: victims": Table("The lines of victims in a terminal."),
     "console: attacks": Table("The lines of attacks in a terminal."),
-    "console: datasets": Table("The privacy that guessers without the vectors leave, in a terminal.", ("secrets",)),
+    "console: datasets": Table(
+        "The privacy that guessers without the vectors leave, for secrets that text classifiers guess, in a terminal.",
+        ("secrets",),
+    ),
     "console: claims": Table("The three epsilons of one release, in a terminal.", ("victim",)),
     "report": Table(
         "The table of a report in a notebook, and of the command `evaluate`.",
@@ -96,6 +99,11 @@ _FILES = (
     *("leaderboard.csv", "best_known.csv", "skipped.csv", "fairness.csv", "comparison.csv", "costs.csv", "cells.csv"),
     *("sentences.csv", "projections.csv"),
 )
+LEADERBOARD_TABLES = (
+    *("leaderboard.csv", "best_known.csv", "report", "console: victims", "console: attacks"),
+    *("page: victims", "page: attacks", "page: everywhere"),
+)
+"""The file `leaderboard.csv` and the tables that show its rows: a threat's columns can be in these."""
 _OF_CELLS = ("cells.csv", "costs.csv", "sentences.csv")
 _SCORES = ("leaderboard.csv", "best_known.csv", "report")
 _ATTACK_PAGES = ("page: attacks", "page: everywhere")
@@ -724,7 +732,7 @@ def _columns_of_threat(name: str) -> tuple[Column, ...]:
     """Return the columns that a threat adds.
 
     Raises:
-        RequestError: the schema has a column of the same name, or a table is unknown.
+        RequestError: the schema has a column of the same name, or a table does not show the threat's rows.
     """
     for column in threat_named(name).columns:
         place = f"threat {name!r}: column {column.name!r}"
@@ -732,6 +740,9 @@ def _columns_of_threat(name: str) -> tuple[Column, ...]:
             raise RequestError(f"{place}: LeakBoard has a column of this name; choose another")
         if unknown := sorted(set(column.tables) - set(TABLES)):
             raise RequestError(f"{place}: no table is named {unknown[0]!r}{nearest(unknown[0], TABLES)}")
+        if "leaderboard.csv" not in column.tables or set(column.tables) - set(LEADERBOARD_TABLES):
+            allowed = f"leaderboard.csv, alone or with {', '.join(LEADERBOARD_TABLES[1:])}"
+            raise RequestError(f"{place}: its tables are {', '.join(column.tables) or 'none'}; allowed: {allowed}")
     return threat_named(name).columns
 
 

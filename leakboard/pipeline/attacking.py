@@ -26,6 +26,10 @@ class Gold:
     queries: tuple[str, ...]
 
 
+EXPECTED_METRICS = ("attack_score", "empirical_privacy", "privacy_best_constant")
+"""Metrics that each threat returns; a threat that bounds an epsilon returns the first alone."""
+
+
 def evaluate_attack(attack: Attack, side: VictimSide, of_victim: Sequence[Metric] = ()) -> AttackResult:
     """Fit an attack, let it answer, and score the answer.
 
@@ -36,14 +40,16 @@ def evaluate_attack(attack: Attack, side: VictimSide, of_victim: Sequence[Metric
 
     Raises:
         NotApplicable: the threat does not apply to the corpus, or to the publications.
-        RequestError: the threat returns no ``attack_score``.
+        RequestError: the threat leaves out a metric of `EXPECTED_METRICS`.
     """
     if reason := why_no_attack(attack, side.corpus, side.auxiliary, side.published):
         raise NotApplicable(reason)
     seed_libraries(side.streams.seed_for("attack"))
     result: AttackResult = attack.threat.evaluate(attack, side)
-    if not any(metric.name == "attack_score" for metric in result.metrics):
-        raise RequestError(f"{type(attack.threat).__name__}.evaluate: the result has no metric 'attack_score'")
+    returned = {metric.name for metric in result.metrics if not metric.variable}
+    for name in EXPECTED_METRICS[:1] if attack.threat.bounds_epsilon else EXPECTED_METRICS:
+        if name not in returned:
+            raise RequestError(f"{type(attack.threat).__name__}.evaluate: the result has no metric {name!r}")
     return dataclasses.replace(result, metrics=[*of_victim, *result.metrics])
 
 

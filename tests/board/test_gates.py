@@ -2,7 +2,9 @@
 
 import pytest
 
+from leakboard.board import schema
 from leakboard.board.gates import broken_limits, read_limits
+from leakboard.column import Column
 from leakboard.errors import RequestError
 
 HEAD = {"dataset": "texts", "victim": "encoder", "task_accuracy": 0.8}
@@ -54,6 +56,15 @@ def test_the_limit_of_a_claim_applies_to_one_release():
 def test_an_unmeasured_value_breaks_a_limit():
     (line,) = broken(at_least=["empirical_privacy_low=0.1"], rows=[{**GUESSER, "empirical_privacy_low": float("nan")}])
     assert "could not be measured" in line
+
+
+def test_only_a_limit_of_a_share_is_between_0_and_1(monkeypatch):
+    words = Column("words_off", "Words.", ("leaderboard.csv",), kind="number", metric="words_off", gate="victim")
+    monkeypatch.setattr(schema, "COLUMNS", (*schema.COLUMNS, words))
+    assert broken(at_most=["words_off=3"], rows=[{**HEAD, "words_off": 3.0}]) == []
+    for column in ("task_accuracy", "empirical_privacy_low", "fairness_gap"):
+        with pytest.raises(RequestError, match=f"{column} is a share; allowed: 0 to 1"):
+            read_limits([f"{column}=3"], [])
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 import leakboard
+from leakboard.threats import threat
 
 TOY = '''"""Infer the length of a text: the attacker knows the lengths of some texts and guesses a number of words."""
 
@@ -89,8 +90,9 @@ class NearestLength(LengthsAttack):
 
 
 @pytest.fixture
-def lengths(bench):
-    """Return a suite with an attack on the toy threat."""
+def lengths(bench, monkeypatch):
+    """Return a suite with an attack on the toy threat, which the process forgets afterwards."""
+    monkeypatch.setattr(threat, "_THREATS", dict(threat._THREATS))
     path = bench.folder / "nearest_length.py"
     path.write_text(TOY)
     bench.files.append(path)
@@ -145,6 +147,16 @@ def test_a_threat_gives_the_reason_why_it_does_not_apply(lengths, output_of):
             '"console: attack"',
             "no table is named 'console: attack'; did you mean 'console: attacks'",
         ),
+        (
+            '"page: victims")',
+            '"page: costs")',
+            "'words_off': its tables are leaderboard.csv, console: attacks, report, page: ",
+        ),
+        (
+            '"leaderboard.csv", ',
+            "",
+            "its tables are console: attacks, report, page: attacks, page: victims; allowed: lea",
+        ),
         ('kind="number"', 'kind="numbr"', "column 'words_off': kind 'numbr' is not one of baseline, bound"),
     ],
 )
@@ -156,10 +168,18 @@ def test_columns_that_cannot_be_shown_are_refused_in_one_line(lengths, command_l
     assert reason in err
 
 
-def test_a_threat_without_the_score_fails_its_cell_in_one_line(lengths, command_line):
+@pytest.mark.parametrize(
+    ("metric", "right", "wrong"),
+    [
+        ("attack_score", 'hits.metric("attack_score")', 'hits.metric("length_accuracy")'),
+        ("empirical_privacy", ", remaining_privacy(hits, constant_hits)]", "]"),
+        ("privacy_best_constant", '"privacy_best_constant"', '"privacy_constant"'),
+    ],
+)
+def test_a_threat_without_a_metric_of_every_row_fails_its_cell_in_one_line(lengths, command_line, metric, right, wrong):
     path = lengths.folder / "nearest_length.py"
-    path.write_text(TOY.replace('hits.metric("attack_score")', 'hits.metric("length_accuracy")'))
+    path.write_text(TOY.replace(right, wrong))
     lengths.suite(attacks=["nearest_length"])
     code, out, _ = command_line(*lengths.arguments("run"))
     assert code == 1
-    assert "LengthsThreat.evaluate: the result has no metric 'attack_score'" in out
+    assert f"LengthsThreat.evaluate: the result has no metric '{metric}'" in out
