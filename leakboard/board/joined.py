@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from leakboard.board.submissions import SUBMITTED, is_submission, plugins_of, submissions, verified_cells
+from leakboard.board.submissions import SUBMITTED, is_submission, plugins_of, submissions, verified_records
 from leakboard.board.tables import published_names
 from leakboard.errors import RequestError
 from leakboard.pipeline.records import PUBLISHED, Record, published_records
@@ -39,7 +39,7 @@ class Joined:
     own: Sequence[Record]
     """Of the leaderboard itself; none of a submission."""
     verified: Sequence[Record]
-    """Of submissions: rows whose cells were all computed again, and agree."""
+    """Of submissions: rows whose cells were all computed again, and agree. The records are those computed again."""
     reported: Sequence[Record]
     """Of submissions: all other rows."""
     left_out: int
@@ -131,12 +131,12 @@ def _not_refused(home: Path, own: Sequence[Record], only: Path | None) -> list[_
     ours = _own_plugins() if folders else set()
 
     def checked(folder: Path) -> _Sent:
-        records, verified = published_records(folder, is_foreign=True), verified_cells(folder)
+        records, verified = published_records(folder, is_foreign=True), verified_records(folder)
         _refuse_taken_names(folder, records, names)
         _refuse_plugins(folder, records, plugins, ours)
         _refuse_other_seeds(folder, records, own)
         _refuse_contradictions(folder, records, known, threats)
-        records = [record for record in records if record.key not in cells]
+        records = [verified.get(record.key, record) for record in records if record.key not in cells]
         for record in records:
             cell = row_of(record), record.seed
             if identities.setdefault(record.key, cell) != cell:

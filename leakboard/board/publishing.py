@@ -88,8 +88,9 @@ def verify(run: Run, display: runner.Display, count: int, tolerance: float, seed
     `ACROSS_DEVICES`. Costs are not compared: they belong to a machine.
     Without a seed, one is drawn that the publisher cannot know.
 
-    Cells of a submission are computed once more, with draws that its plugins cannot foresee. Those that agree are
-    written next to it as verified. If a cell differs, earlier verifications are removed.
+    Cells of a submission are computed once more, with draws that its plugins cannot foresee. For those that agree, the
+    records that were computed here are written next to it as verified. If a cell differs, earlier verifications are
+    removed.
 
     Raises:
         RequestError: the suite has no published cells, or a submission holds others than its suite asks for.
@@ -110,12 +111,15 @@ def verify(run: Run, display: runner.Display, count: int, tolerance: float, seed
         runner.execute(again, display, Local(usable_cores()), force=False)
         compared = {job.key: _compare(display, again, job, result, tolerance) for job, result in chosen}
         good = all(entry.agrees for entry in compared.values())
+        computed = [(record, again.costs(job)) for job in jobs if (record := again.record(job))]
         if good and is_submission(run.suite.home):
             good = _agree_with_other_draws(again, display)
     if is_submission(run.suite.home):
         whole = {key: entry.largest for key, entry in compared.items() if not entry.by_headlines}
         if good and whole:
-            display.print(f"wrote {record_verified(run.suite.home, whole)}")
+            entries = [(record, costs) for record, costs in computed if record.key in whole]
+            for path in record_verified(run.suite.home, entries, whole):
+                display.print(f"wrote {path}")
         elif not good:
             forget_verified(run.suite.home)
         if good and len(whole) < len(compared):

@@ -7,8 +7,12 @@ A submission is a folder with these files:
 - ``submission.json``: where the numbers come from, and which plugins computed them;
 - the plugins: files under ``plugins/``, or packages with their versions in ``requirements.txt``.
 
-``verify`` writes the cells that were computed again and agree into ``NAME.verified.json``, next to the folder ``NAME``:
-no file inside a submission can mark it as verified.
+``verify`` writes two files next to the folder ``NAME``, for the cells that were computed again and agree:
+
+- ``NAME.verified.json``: the cells, and the checksums of the submission's files;
+- ``NAME.verified.jsonl.gz``: the records as they were computed again. Pages show these, not those that were sent.
+
+No file inside a submission can mark it as verified.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ from typing import Any
 from leakboard.board.run_meta import describe
 from leakboard.errors import RequestError
 from leakboard.execution.environment import environment
-from leakboard.pipeline.records import PUBLISHED, SUBMISSIONS, pack
+from leakboard.pipeline.records import PUBLISHED, SUBMISSIONS, Entry, Record, pack, read_entries
 from leakboard.pipeline.runner import Run
 from leakboard.store import file_checksum, write_file
 from leakboard.suite.files import FileName
@@ -136,37 +140,58 @@ def is_submission(home: Path) -> bool:
     return in_a_board or (home / SUBMITTED).is_file()
 
 
-def record_verified(home: Path, differences: Mapping[str, float]) -> Path:
+def record_verified(home: Path, entries: Iterable[Entry], differences: Mapping[str, float]) -> list[Path]:
     """Write the cells of a submission that were computed again and agree, together with earlier ones.
 
     Args:
         home: the submission.
+        entries: the records with their costs, as they were computed again.
         differences: the largest difference of a metric, by the identity of a cell.
     """
-    earlier = verified_cells(home)
+    earlier = _verified(home)
+    kept = [(record, costs) for record, costs in _verified_entries(home) if record.key in earlier]
     done = {"date": time.strftime("%Y-%m-%d", time.gmtime()), "commit": environment()["commit"]}
     cells = {key: {**done, "largest_difference": value} for key, value in differences.items()}
-    content = {"files": _contents(home), "cells": {**earlier, **cells}}
-    path = verified_file(home)
-    write_file(path, json.dumps(content, indent=1, sort_keys=True) + "\n")
-    return path
+    packed = {record.key: (record, costs) for record, costs in (*kept, *entries)}
+    content = {"files": _contents(home), "cells": {**{key: earlier[key] for key in earlier if key in packed}, **cells}}
+    paths = verified_files(home)
+    write_file(paths[1], pack(packed.values()))
+    write_file(paths[0], json.dumps(content, indent=1, sort_keys=True) + "\n")
+    return paths
 
 
-def verified_file(home: Path) -> Path:
-    """Return the file with the verified cells of a submission, next to its folder."""
+def verified_files(home: Path) -> list[Path]:
+    """Return the files with the verified cells of a submission and with their records, next to its folder."""
     home = home.resolve()
-    return home.with_name(f"{home.name}.verified.json")
+    return [home.with_name(f"{home.name}.verified.{ending}") for ending in ("json", "jsonl.gz")]
 
 
 def forget_verified(home: Path) -> None:
     """Remove the verifications of a submission: a cell differs, or its records are new."""
-    verified_file(home).unlink(missing_ok=True)
+    for path in verified_files(home):
+        path.unlink(missing_ok=True)
 
 
-def verified_cells(home: Path) -> dict[str, Any]:
+def verified_records(home: Path) -> dict[str, Record]:
+    """Return the records of a submission's verified cells by identity, as they were computed again.
+
+    There are none if they belong to other records, plugins or another suite.
+
+    Raises:
+        RequestError: a record's form is wrong.
+    """
+    cells = _verified(home)
+    return {record.key: record for record, _ in _verified_entries(home) if record.key in cells}
+
+
+def _verified_entries(home: Path) -> list[Entry]:
+    return read_entries(verified_files(home)[1])
+
+
+def _verified(home: Path) -> dict[str, Any]:
     """Return the verified cells of a submission; none if they belong to other records, plugins or another suite."""
     try:
-        content = json.loads(verified_file(home).read_text("utf-8"))
+        content = json.loads(verified_files(home)[0].read_text("utf-8"))
         is_current = content["files"] == _contents(home)
         return dict(content["cells"]) if is_current else {}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):

@@ -64,6 +64,10 @@ class Record:
         return None
 
 
+Entry = tuple[Record, list[dict[str, Any]]]
+"""A record, and the costs of its stages."""
+
+
 def in_natural_order(records: Iterable[Record]) -> list[Record]:
     """Return records in the order of dataset, victim and attack, numbers in names by value, and of seed."""
     return sorted(records, key=lambda r: (natural(r.dataset), natural(r.victim), natural(r.attack), r.seed))
@@ -213,12 +217,12 @@ def _packed(record: Record, costs: Sequence[Mapping[str, Any]]) -> str:
     return json.dumps({**content, "checksum": digest(content)}, sort_keys=True, separators=(",", ":"))
 
 
-def read_published(folder: Path, wanted: Collection[str]) -> dict[str, tuple[Record, list[dict[str, Any]]]]:
+def read_published(folder: Path, wanted: Collection[str]) -> dict[str, Entry]:
     """Return the published records of a leaderboard with a wanted identity, with costs.
 
     Altered ones are left out, and those whose form is wrong.
     """
-    entries = [_unpack(line) for line in _lines(folder) if _key(line) in wanted]
+    entries = [_unpack(line) for line in _lines(folder / PUBLISHED) if _key(line) in wanted]
     return {entry[0].key: entry for entry in entries if entry and entry[0].key in wanted}
 
 
@@ -227,20 +231,25 @@ def published_records(folder: Path, is_foreign: bool = False) -> list[Record]:
     return [record for record, _ in published_entries(folder, is_foreign)]
 
 
-def published_entries(folder: Path, is_foreign: bool = False) -> list[tuple[Record, list[dict[str, Any]]]]:
-    """Return all published records of a leaderboard, each with its costs; altered ones are left out.
+def published_entries(folder: Path, is_foreign: bool = False) -> list[Entry]:
+    """Return all published records of a leaderboard with their costs, as `read_entries` does."""
+    return read_entries(folder / PUBLISHED, is_foreign)
 
-    Of a foreign leaderboard, altered records are refused.
+
+def read_entries(path: Path, is_foreign: bool = False) -> list[Entry]:
+    """Return the packed records of a file, each with its costs; altered ones are left out.
+
+    In a foreign file, altered records are refused.
 
     Raises:
         RequestError: a record's form is wrong, a cell has two records, or the file is too large.
     """
-    entries: dict[str, tuple[Record, list[dict[str, Any]]]] = {}
-    lines = _lines(folder)
+    entries: dict[str, Entry] = {}
+    lines = _lines(path)
     if is_foreign and not lines:
-        raise RequestError(f"{folder / PUBLISHED}: no records, or damaged")
+        raise RequestError(f"{path}: no records, or damaged")
     for number, line in enumerate(lines, 1):
-        place = f"{folder / PUBLISHED}: line {number}"
+        place = f"{path}: line {number}"
         if entry := _unpack(line, f"{place}: record"):
             if entry[0].key in entries:
                 raise RequestError(f"{place}: a second record of the cell {entry[0].key[:8]}; allowed: one")
@@ -250,19 +259,19 @@ def published_entries(folder: Path, is_foreign: bool = False) -> list[tuple[Reco
     return list(entries.values())
 
 
-def _lines(folder: Path) -> list[bytes]:
-    """Return the lines of published records; none if there is no file, or if its compression is damaged.
+def _lines(path: Path) -> list[bytes]:
+    """Return the lines of packed records; none if there is no file, or if its compression is damaged.
 
     Raises:
         RequestError: they have more than `MAX_BYTES`: a small file may hold far more than the memory.
     """
     reader = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)  # of gzip
     try:
-        content = reader.decompress((folder / PUBLISHED).read_bytes(), MAX_BYTES + 1)
+        content = reader.decompress(path.read_bytes(), MAX_BYTES + 1)
     except (OSError, zlib.error):
         return []
     if len(content) > MAX_BYTES:
-        raise RequestError(f"{folder / PUBLISHED}: more than {MAX_BYTES >> 20} MiB uncompressed")
+        raise RequestError(f"{path}: more than {MAX_BYTES >> 20} MiB uncompressed")
     return content.splitlines() if reader.eof and not reader.unused_data else []
 
 
@@ -275,7 +284,7 @@ def _key(line: bytes) -> str:
 _KEY = b'"key":"'
 
 
-def _unpack(line: bytes, place: str = "") -> tuple[Record, list[dict[str, Any]]] | None:
+def _unpack(line: bytes, place: str = "") -> Entry | None:
     """Return what `pack` wrote; None if it was altered, or if its form is wrong and no place is given.
 
     Raises:

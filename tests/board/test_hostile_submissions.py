@@ -7,10 +7,10 @@ import shutil
 
 import pytest
 from bench import CHECKOUT
-from published_files import change_row, entries, lower_a_score, states
+from published_files import change_row, entries, lower_a_score, of_score, raised, states, tamper
 
 from leakboard.board.joined import join
-from leakboard.board.submissions import verified_file
+from leakboard.board.submissions import verified_files
 from leakboard.errors import RequestError
 from leakboard.pipeline.records import PUBLISHED, pack
 from leakboard.site.content import make_board, read_board
@@ -56,14 +56,28 @@ class TestHostile:
         plugins = [text for path in sorted((folder / "plugins").iterdir()) for text in ("--plugin", path)]
         message = refusal("verify", folder, *plugins)
         assert "records.jsonl.gz: 1 records are of no cell that" in message
-        assert not verified_file(folder).exists()
+        assert not verified_files(folder)[0].exists()
 
     def test_it_cannot_call_itself_verified(self, submitted, verify):
         _, folder = submitted
         verify(folder, "--cells", 8)
         assert states(folder) == {"verified"}
-        shutil.move(verified_file(folder), folder / "verified.json")
+        shutil.move(verified_files(folder)[0], folder / "verified.json")
         assert states(folder) == {"self-reported"}
+
+    def test_a_verified_row_has_the_numbers_that_verify_computed(self, submitted, verify):
+        """A change within the tolerance could turn a flag, a count or a small probability."""
+        _, folder = submitted
+
+        def scores():
+            return {record.key: record.value("attack_score") for record in join(folder.parents[1]).records}
+
+        honest = scores()
+        tamper(folder, of_score(lambda score: [raised(score, -5e-5)]))
+        assert scores() != honest
+        assert "DIFFERS" not in verify(folder, "--cells", 8)
+        assert states(folder) == {"verified"}
+        assert scores() == honest
 
     def test_it_lends_no_name_to_a_cell_of_the_board(self, submitted, output_of):
         bench, folder = submitted
@@ -314,4 +328,4 @@ def test_a_score_that_rests_on_foreseen_draws_differs_with_others(bench, output_
     out = verify(folder, status=1)
     assert "agrees: letters / hashed / seer" in out
     assert "DIFFERS with other draws: letters / hashed / seer / seed 0: attack_score" in out
-    assert not verified_file(folder).exists()
+    assert not verified_files(folder)[0].exists()

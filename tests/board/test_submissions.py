@@ -13,7 +13,7 @@ from bench import CHECKOUT
 from published_files import entries, lower_a_score, states
 
 from leakboard.board.joined import join
-from leakboard.board.submissions import _plugins, verified_file
+from leakboard.board.submissions import _plugins, verified_files
 from leakboard.pipeline import results
 from leakboard.pipeline.records import PUBLISHED, pack
 from leakboard.suite.registry import Registry
@@ -21,7 +21,7 @@ from leakboard.suite.yaml_files import read_yaml
 
 
 def verified_cells(folder):
-    return json.loads(verified_file(folder).read_text())["cells"]
+    return json.loads(verified_files(folder)[0].read_text())["cells"]
 
 
 def test_a_submission_holds_records_suite_plugins_and_environment(submitted):
@@ -48,7 +48,7 @@ def test_a_submission_leaves_no_file_of_the_one_it_replaces(copied, output_of):
     described = json.loads((folder / "submission.json").read_text())
     described["plugins"]["victims/removed"] = "plugins/removed.py"
     (folder / "submission.json").write_text(json.dumps(described))
-    left = [folder / "plugins" / "removed.py", folder / "requirements.txt", verified_file(folder)]
+    left = [folder / "plugins" / "removed.py", folder / "requirements.txt", *verified_files(folder)]
     notes = folder / "plugins" / "notes.py"
     for path in (*left, notes):
         path.write_text("")
@@ -123,7 +123,7 @@ def test_records_changed_after_verification_are_self_reported_and_differ(submitt
     lower_a_score(folder)
     assert states(folder) == {"self-reported"}
     assert "DIFFERS: letters / hashed / ridge / seed 1" in verify(folder, "--cells", 8, status=1)
-    assert not verified_file(folder).exists()
+    assert not any(path.exists() for path in verified_files(folder))
 
 
 def test_another_plugin_than_the_verified_one_makes_rows_self_reported(submitted, verify):
@@ -230,6 +230,7 @@ def test_the_steps_of_the_workflow_check_and_verify_a_submission(submitted, tmp_
     for path, reason in (
         (clone / "engine.py", "engine.py"),
         (target.with_name("mine.verified.json"), "written after the review"),
+        (target.with_name("mine.verified.jsonl.gz"), "written after the review"),
     ):
         path.write_text("{}")
         git("add", path)
