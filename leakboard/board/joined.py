@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +20,8 @@ OF_DATASETS = ("privacy_best_constant", "privacy_text_classifier", "privacy_baye
 """Baselines that depend on dataset and seed alone, except those of words."""
 ROUNDING = 1e-3
 """Largest accepted difference between two machines. We saw 5e-5, from another version of a library."""
-Provenance = Literal["verified", "self-reported"]
-REPORTED: Provenance = "self-reported"
-"""Only whoever sent the row computed it."""
+Provenance = Literal["project", "submission"]
+"""Who a row is of. The project computed all of its cells, or all of them again."""
 _Subject = tuple[str, str, int, frozenset[str]]
 """Key of a baseline: metric, dataset, seed and secrets."""
 _Threats = dict[tuple[str, frozenset[str]], set[tuple[str, tuple[str, ...]]]]
@@ -40,27 +38,24 @@ class Joined:
     """Of the leaderboard itself; none of a submission."""
     verified: Sequence[Record]
     """Of submissions: rows whose cells were all computed again, and agree. The records are those computed again."""
-    reported: Sequence[Record]
-    """Of submissions: all other rows."""
-    left_out: int
-    """Number of reported rows of victims that the leaderboard or a verified submission has."""
+    reported: Mapping[str, Sequence[Record]]
+    """Of submissions, by name: all other rows. Nobody but the sender computed them, so they enter no other number."""
 
     @property
     def records(self) -> list[Record]:
-        """All of them."""
-        return [*self.own, *self.verified, *self.reported]
+        """Those that the project computed."""
+        return [*self.own, *self.verified]
 
     @property
     def provenance(self) -> dict[RowKey, Provenance]:
-        """The provenance of every row; the leaderboard's own are verified, since the project computed them."""
-        marks: dict[RowKey, Provenance] = {row_of(record): REPORTED for record in self.reported}
-        return {**marks, **{row_of(record): "verified" for record in (*self.own, *self.verified)}}
+        """The provenance of every row that the project computed."""
+        sent: dict[RowKey, Provenance] = {row_of(record): "submission" for record in self.verified}
+        return {**sent, **{row_of(record): "project" for record in self.own}}
 
     @property
     def submitted_victims(self) -> frozenset[str]:
         """Labels of the victims that only submissions have."""
-        sent = {record.victim for record in (*self.verified, *self.reported)}
-        return frozenset(sent - {record.victim for record in self.own})
+        return frozenset({record.victim for record in self.verified} - {record.victim for record in self.own})
 
 
 @dataclass(frozen=True)
@@ -77,8 +72,7 @@ def join(home: Path, only: Path | None = None) -> Joined:
     """Return the records of a leaderboard and of its submissions, or of one submission.
 
     The leaderboard's own records come first, then verified ones. If a source has a row, later sources add no cell to
-    it. So its mean is of one source's cells alone. A reported row of a victim of the leaderboard, or of another
-    submission's verified rows, is left out: an attack that is only reported would change what pages say of the victim.
+    it. So its mean is of one source's cells alone.
 
     Args:
         home: folder of the leaderboard, or of a submission.
@@ -86,32 +80,21 @@ def join(home: Path, only: Path | None = None) -> Joined:
 
     Raises:
         RequestError: a submission lacks a file, or its records have a wrong form, failed, contradict the leaderboard's
-            on a dataset, or are named as something else is. Or two submissions report a victim.
+            on a dataset, or are named as something else is.
     """
     own = [] if is_submission(home) else published_records(home)
     sent = _not_refused(home, own, only)
-    taken, owners = {row_of(record) for record in own}, {record.victim: home for record in own}
-    reporters: dict[str, Path] = {}
-    left_out = 0
-    added: dict[Provenance, list[Record]] = {"verified": [], REPORTED: []}
-    for mark, source in itertools.product(added, sent):
-        marked = [
-            record
-            for record in source.records
-            if (row_of(record) in source.reported) == (mark == REPORTED)
-            and (mark == "verified" or owners.get(record.victim, source.folder) == source.folder)
-        ]
-        if mark == REPORTED:
-            left_out += len(source.reported - {row_of(record) for record in marked})
-        for victim in {record.victim for record in marked}:
-            if mark == "verified":
-                owners.setdefault(victim, source.folder)
-            elif (other := reporters.setdefault(victim, source.folder)) != source.folder and not only:
-                place = source.folder / PUBLISHED
-                raise RequestError(f"{place}: {other.name} reports {victim}, too; `verify` one of them")
-        added[mark] += (new := [record for record in marked if row_of(record) not in taken])
-        taken |= {row_of(record) for record in new}
-    return Joined(own, added["verified"], added[REPORTED], left_out)
+    taken = {row_of(record) for record in own}
+    verified: list[Record] = []
+    for source in sent:
+        rows = {row_of(record) for record in source.records} - source.reported - taken
+        verified += [record for record in source.records if row_of(record) in rows]
+        taken |= rows
+    reported = {
+        source.folder.name: [record for record in source.records if row_of(record) in source.reported - taken]
+        for source in sent
+    }
+    return Joined(own, verified, {name: records for name, records in reported.items() if records})
 
 
 def _not_refused(home: Path, own: Sequence[Record], only: Path | None) -> list[_Sent]:

@@ -91,6 +91,9 @@ TABLES: Mapping[str, Table] = {
     "page: comparison": Table("Published numbers beside ours.", ("victim",), ("attack", "dataset", "board")),
     "page: published": Table("Published numbers beside a victim's.", ("source",), ("attack", "dataset")),
     "page: attack list": Table("The attacks of all boards.", ("attack",)),
+    "page: reported": Table(
+        "Rows of submissions that the project did not compute again.", ("submission",), last=("status",)
+    ),
     "page: paper list": Table("The papers whose numbers are in comparisons."),
 }
 """Files and tables of pages by name."""
@@ -117,12 +120,28 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "dataset",
         "Name of the dataset's entry in the suite.",
-        (*_FILES, "report", "page: claims", "page: everywhere", "page: comparison", "page: published"),
+        (
+            *_FILES,
+            "report",
+            "page: claims",
+            "page: everywhere",
+            "page: reported",
+            "page: comparison",
+            "page: published",
+        ),
     ),
     Column(
         "victim",
         "Name of the victim's entry in the suite: what makes and publishes the vectors.",
-        (*_FILES, "report", "console: claims", "page: victims", "page: everywhere", "page: comparison"),
+        (
+            *_FILES,
+            "report",
+            "console: claims",
+            "page: victims",
+            "page: everywhere",
+            "page: reported",
+            "page: comparison",
+        ),
         kind="name",
     ),
     Column(
@@ -134,7 +153,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "attack",
         "Name of the attack's entry in the suite.",
-        ("comparison.csv", "page: secrets", "page: costs", "page: comparison", "page: published"),
+        ("comparison.csv", "page: secrets", "page: costs", "page: reported", "page: comparison", "page: published"),
     ),
     Column(
         "attack",
@@ -162,7 +181,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "secrets",
         "The secrets that the row is about, separated by semicolons.",
-        ("leaderboard.csv", "best_known.csv", "console: datasets", *_ATTACK_PAGES),
+        ("leaderboard.csv", "best_known.csv", "console: datasets", *_ATTACK_PAGES, "page: reported"),
     ),
     Column(
         "seeds",
@@ -174,7 +193,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "task_accuracy",
         "Accuracy on the task of a classifier on the published vectors; higher is better.",
-        ("leaderboard.csv", "report", "console: victims", "page: victims"),
+        ("leaderboard.csv", "report", "console: victims", "page: victims", "page: reported"),
         title="task accuracy",
         kind="interval",
         group="Use",
@@ -199,7 +218,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "attack_score",
         "What the attack reached, of an audit a lower bound on epsilon; lower is better for the victim.",
-        (*_SCORES, *_ATTACK_PAGES, "console: attacks"),
+        (*_SCORES, *_ATTACK_PAGES, "console: attacks", "page: reported"),
         title="attack score",
         kind="score",
         better="lower is better for the victim",
@@ -210,7 +229,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "empirical_privacy",
         "1 - the better of the attack's score and the best constant guess; higher is better.",
-        (*_SCORES, *_ATTACK_PAGES, "console: attacks", "page: victims"),
+        (*_SCORES, *_ATTACK_PAGES, "console: attacks", "page: victims", "page: reported"),
         title="privacy",
         kind="interval",
         group="Privacy",
@@ -356,7 +375,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "status",
         "`ok`, or what a reader must know before relying on the row.",
-        ("leaderboard.csv", "best_known.csv", "report", *_ATTACK_PAGES),
+        ("leaderboard.csv", "best_known.csv", "report", *_ATTACK_PAGES, "page: reported"),
         title="remarks",
     ),
     Column(
@@ -458,15 +477,15 @@ COLUMNS: tuple[Column, ...] = (
         ("page: victims",),
         kind="rank",
         note="by privacy; victims whose intervals overlap share a range of ranks, as 2 to 4; a submitted victim has "
-        "one if it is verified and met each attack that all victims of the project met",
+        "one if it met each attack that all victims of the project met",
     ),
     Column(
         "provenance",
         "Who computed the row.",
         ("page: victims",),
-        title="computed",
+        title="source",
         kind="mark",
-        note="verified: by the project, or again by it; self-reported: by whoever sent it",
+        note="project: computed by the project; submission: sent to the project, and computed again by it",
     ),
     Column(
         "seconds",
@@ -478,6 +497,7 @@ COLUMNS: tuple[Column, ...] = (
         note="to fit and to publish, mean over seeds, on that machine",
     ),
     Column("board", "The board that has the row.", ("page: everywhere", "page: comparison")),
+    Column("submission", "The submission that has the row.", ("page: reported",), kind="name"),
     Column("victims", "How many victims the attack was tried on.", ("page: attack list",), kind="whole"),
     Column("attack", "The attack.", ("page: attack list",), kind="name"),
     # skipped.csv

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -61,20 +62,20 @@ def facts(board: Board) -> list[tuple[str, str]]:
     """Return the provenance of the numbers, as pairs of a name and a sentence."""
     commits = sorted({str(e.get("commit", "")) for e in board.meta.get("environments", ())} - {""})
     seeds = sorted({record.seed for record in board.records})
-    reported = sum(mark != "verified" for mark in board.provenance.values())
     return [
         ("size", size(board)),
         ("cells", f"{len(board.records)} with a result, seeds {', '.join(map(str, seeds))}"),
         ("computed", "; ".join(f"commit {commit[:10]}{_dated(commit)}" for commit in commits)),
-        ("verified", _verified(len(board.provenance), reported)),
-        *([("not shown", f"{board.left_out} self-reported rows of victims of others")] if board.left_out else []),
+        ("rows", _computed(Counter(board.provenance.values()))),
     ]
 
 
-def _verified(rows: int, reported: int) -> str:
+def _computed(rows: Mapping[str, int]) -> str:
+    """Return who computed how many rows."""
     if not rows:
         return "a run of its own, not published"
-    return f"{reported} of {rows} rows are self-reported" if reported else "all rows were computed by the project"
+    again = f", and {count} of submissions again" if (count := rows.get("submission", 0)) else ""
+    return f"the project computed {rows.get('project', 0)}{again}"
 
 
 def _dated(commit: str) -> str:

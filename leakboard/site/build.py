@@ -8,7 +8,6 @@ from pathlib import Path
 from markupsafe import Markup
 
 import leakboard
-from leakboard.board.joined import REPORTED
 from leakboard.board.schema import Row, columns, threats_of
 from leakboard.pipeline.records import Record
 from leakboard.pipeline.runner import Run
@@ -170,8 +169,7 @@ def _summaries(kind: str) -> dict[str, str]:
 def _introduction(options: str, summary: str, victims: int, rows: Sequence[Row]) -> str:
     """Return the summary of an attack if it is installed, and how often it beat the best constant guess."""
     text = f"{options}, tried on {victims} victims. {summary}".strip()
-    told = [row for row in rows if not row["status"].startswith(REPORTED)]
-    scored = [row for row in told if row["privacy_best_constant"] is not None and row["empirical_privacy"] is not None]
+    scored = [row for row in rows if row["privacy_best_constant"] is not None and row["empirical_privacy"] is not None]
     better = sum(_end(row) < row["privacy_best_constant"] - ROUNDING for row in scored)
     return (
         f"{text} It guessed better than the best constant, beyond the interval, in {better} of {len(scored)} rows."

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from leakboard.board.fairness_rows import fairness
-from leakboard.board.joined import REPORTED, join
+from leakboard.board.joined import join
 from leakboard.board.leaderboard import leaderboard, skipped
 from leakboard.board.projections import read_projections
 from leakboard.board.run_meta import read_meta
@@ -48,9 +48,9 @@ class Board:
     skipped: Sequence[Row] = ()
     groups: Sequence[Row] = ()
     provenance: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
-    """``verified`` or ``self-reported``, by the labels of dataset, victim and attack; empty for a local run."""
-    left_out: int = 0
-    """Number of reported rows that are not shown."""
+    """``project`` or ``submission``, by the labels of dataset, victim and attack; empty for a local run."""
+    reported: Sequence[Row] = ()
+    """Rows that only their sender computed, each with the name of its ``submission``."""
     submitted: frozenset[str] = frozenset()
     """Labels of the victims that only submissions have."""
     labels: Mapping[tuple[str, str], str] = field(default_factory=dict)
@@ -81,19 +81,18 @@ def read_board(name: str) -> Board:
     path = find_suite(name)
     home = home_of(path)
     joined = join(home)
-    if not joined.records:
+    if not joined.records and not joined.reported:
         raise RequestError(f"{home / PUBLISHED}: no published records; `run {name}` and `publish {name}` make them")
     board = make_board(home.resolve().name, str(read_yaml(path).get("description", "")), joined.records, home, home)
-    board = dataclasses.replace(
-        board, provenance=joined.provenance, left_out=joined.left_out, submitted=joined.submitted_victims
+    reported = [
+        {"submission": submission, **row}
+        for submission, records in joined.reported.items()
+        for row in leaderboard(in_natural_order(records))
+        if not row.get("secret")
+    ]
+    return dataclasses.replace(
+        board, provenance=joined.provenance, reported=reported, submitted=joined.submitted_victims
     )
-
-    def marked(row: Row) -> Row:
-        if board.mark(row) != REPORTED:
-            return row
-        return {**row, "status": REPORTED if row["status"] == "ok" else f"{REPORTED}; {row['status']}"}
-
-    return dataclasses.replace(board, rows=list(map(marked, board.rows)), secrets=list(map(marked, board.secrets)))
 
 
 def published_boards(names: Sequence[str] = ()) -> list[Board]:

@@ -48,9 +48,10 @@ def board_markdown(board: Board) -> str:
 
 def _view(view: View) -> list[str]:
     threats = threats_of(view.rows)
-    constant = same_in_all(columns("page: victims", threats), view.rows)
+    shown = columns("README", threats)
+    constant = same_in_all(shown, view.rows)
     same = "; ".join(f"{c.heading} {text}" for c in constant if (text := cell(c, view.rows[0]).text))
-    kept = [column for column in columns("README", threats) if column not in constant]
+    kept = [column for column in shown if column not in constant]
     return [
         _answer(view),
         f"For every victim of this table: {same}." if same else "",

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from leakboard.board.figures import finite
-from leakboard.board.joined import REPORTED
 from leakboard.board.means import mean
 from leakboard.board.schema import Row, columns, mean_columns, metric_title
 from leakboard.board.strongest import headlines
@@ -91,34 +90,32 @@ def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row]) -> View
     else:
         chosen = [_victim_row(board, dict(row)) for row in headlines(rows)]
         chosen.sort(key=lambda row: (-row["empirical_privacy"], natural(row["victim"])))
-        _rank(chosen, [row for row in rows if board.mark(row) != REPORTED], board.submitted)
+        _rank(chosen, rows, board.submitted)
     tried = Counter(row["victim_options"] for row in rows)
     for row in chosen:
         row["attacks"] = tried[row["victim_options"]]
-    reference, undefended = _reference([row for row in chosen if "rank" in row] or chosen)
+    own = [row for row in chosen if row["victim_options"] not in board.submitted]
+    reference, undefended = _reference(own or chosen)
     return View(dataset, threat, secrets, chosen, reference, undefended)
 
 
 def _rank(victims: Sequence[Row], rows: Sequence[Row], submitted: Collection[str]) -> None:
-    """Rank the project's victims. Rank a submitted one if it is verified and met each attack that all of these met.
+    """Rank the project's victims. Rank a submitted one only if it met each attack that all of these met.
 
     A victim that was spared an attack could be first because of that.
 
     Args:
         victims: a row each, with the strongest attack; ranks are added.
-        rows: of all attacks, without self-reported ones.
+        rows: of all attacks.
         submitted: labels of the victims that only submissions have.
     """
     met: dict[str, set[str]] = {}
     for row in rows:
         met.setdefault(row["victim_options"], set()).add(row["attack_options"])
-    own = [met[victim] for row in victims if (victim := row["victim_options"]) in met and victim not in submitted]
+    own = [met[victim] for row in victims if (victim := row["victim_options"]) not in submitted]
     expected = set.intersection(*own) if own else set()
-    verified = [row for row in victims if row["provenance"] != REPORTED]
     ranked = [
-        row
-        for row in verified
-        if row["victim_options"] not in submitted or met.get(row["victim_options"], set()) >= expected
+        row for row in victims if row["victim_options"] not in submitted or met[row["victim_options"]] >= expected
     ]
     for row in ranked:
         row["rank"] = 1 + sum(_above(other, row) for other in ranked)

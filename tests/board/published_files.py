@@ -52,8 +52,9 @@ def raised(metric, by):
 
 
 def states(folder):
-    """Return the different provenances of a folder's rows."""
-    return set(join(folder).provenance.values())
+    """Return the different states of a folder's rows: ``verified``, ``self-reported``."""
+    joined = join(folder)
+    return {state for state, rows in {"verified": joined.records, "self-reported": joined.reported}.items() if rows}
 
 
 def lower_a_score(folder):

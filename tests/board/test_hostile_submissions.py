@@ -13,6 +13,7 @@ from leakboard.board.joined import join
 from leakboard.board.submissions import verified_files
 from leakboard.errors import RequestError
 from leakboard.pipeline.records import PUBLISHED, pack
+from leakboard.site.build import _files
 from leakboard.site.content import make_board, read_board
 
 
@@ -70,7 +71,9 @@ class TestHostile:
         _, folder = submitted
 
         def scores():
-            return {record.key: record.value("attack_score") for record in join(folder.parents[1]).records}
+            joined = join(folder)
+            records = [*joined.records, *joined.reported.get("mine", ())]
+            return {record.key: record.value("attack_score") for record in records}
 
         honest = scores()
         tamper(folder, of_score(lambda score: [raised(score, -5e-5)]))
@@ -113,17 +116,25 @@ class TestHostile:
         assert states(folder.parents[1]) == {"verified"}
 
     @pytest.mark.parametrize("dataset", ["letters", "letters(noise=0.5)"])
-    @pytest.mark.parametrize(("name", "is_shown"), [("hashed", False), ("word2vec", True)])
-    def test_a_reported_attack_says_nothing_of_the_boards_own_victims(
-        self, submitted, output_of, name, is_shown, dataset
-    ):
+    @pytest.mark.parametrize("name", ["hashed", "word2vec"])
+    def test_a_reported_row_changes_no_number_sentence_or_picture(self, submitted, output_of, name, dataset, tmp_path):
         bench, folder = submitted
         output_of(*bench.arguments("publish"))
-        home, before = folder.parents[1], join(folder.parents[1]).records
-        changes = {"dataset": dataset, "attack": "dp_audit"}
+        home, suite, before = folder.parents[1], str(bench.folder / "tiny.yaml"), join(folder.parents[1]).records
+        changes = {"dataset": dataset, "attack": "dp_audit", "secrets": ["an invented heading"]}
+        shutil.move(folder, tmp_path / "mine")
+        pages = dict(_files([read_board(suite)], ""))
+        shutil.move(tmp_path / "mine", folder)
         change_row(folder, lambda r: dataclasses.replace(r, victim=r.victim.replace("hashed", name), **changes))
-        assert (join(home).records != before) is is_shown
-        assert join(home).left_out == int(not is_shown)
+        joined = join(home)
+        assert joined.records == before
+        assert [record.attack for record in joined.reported["mine"]] == ["dp_audit", "dp_audit"]
+        shown = dict(_files([read_board(suite)], ""))
+        table = re.compile('<section aria-labelledby="reported">.*?</section>\n', re.DOTALL)
+        assert [page for page in shown if shown[page] != pages.get(page)] == ["boards/tiny/index.html"]
+        page = shown["boards/tiny/index.html"]
+        assert "an invented heading" in table.search(page)[0]
+        assert table.sub("", page) == pages["boards/tiny/index.html"]
 
     @pytest.mark.parametrize(
         ("other", "is_refused"),
@@ -142,7 +153,7 @@ class TestHostile:
 
         change_row(folder, change)
         if not is_refused:
-            assert "word2vec" in {record.victim for record in join(folder.parents[1]).records}
+            assert {record.victim for record in join(folder.parents[1]).reported["mine"]} == {"word2vec"}
             return
         with pytest.raises(RequestError, match=r"privacy_best_constant of letters is 0\.01, but 0\..* on the board"):
             join(folder.parents[1])
@@ -216,12 +227,13 @@ class TestHostile:
         verify(folder, "--cells", 8)
         assert states(folder) == {"verified"}
 
-    def test_its_rows_are_marked_on_all_pages(self, submitted, verify):
+    def test_its_rows_are_in_a_table_of_their_own_until_they_are_verified(self, submitted, verify):
         _, folder = submitted
-        suite = str(folder / "suite.yaml")
-        assert {row["status"].partition(";")[0] for row in read_board(suite).rows} == {"self-reported"}
+        before = read_board(str(folder / "suite.yaml"))
+        assert (list(before.rows), {row["submission"] for row in before.reported}) == ([], {"mine"})
         verify(folder, "--cells", 8)
-        assert not any("self-reported" in row["status"] for row in read_board(suite).rows)
+        after = read_board(str(folder / "suite.yaml"))
+        assert [len(after.rows), list(after.reported)] == [len(before.reported), []]
 
     def test_it_takes_no_cell_of_another_submission(self, submitted):
         _, folder = submitted
@@ -232,15 +244,12 @@ class TestHostile:
         with pytest.raises(RequestError, match=r"mine/records.jsonl.gz: \w+ is a cell of another submission"):
             join(folder.parents[1])
 
-    def test_two_submissions_that_report_a_victim_are_refused_until_one_is_verified(self, submitted, verify):
+    def test_two_submissions_may_report_a_row_until_one_is_verified(self, submitted, verify):
         _, folder = submitted
         other = folder.with_name("aaa")
         shutil.copytree(folder, other)
         lower_a_score(other)
-        with pytest.raises(
-            RequestError, match=r"mine/records.jsonl.gz: aaa reports hashed.*, too; `verify` one of them"
-        ):
-            join(folder.parents[1])
+        assert join(folder.parents[1]).reported.keys() == {"aaa", "mine"}
         verify(folder, "--cells", 8)
         assert states(folder.parents[1]) == {"verified"}
 

@@ -82,6 +82,12 @@ class TestChoice:
         plain_view = view(plain, best)
         assert (plain_view.reference["victim_options"], plain_view.undefended) == ("other", False)
 
+    def test_a_submitted_victim_is_no_encoder_without_a_defence(self, board):
+        own = [record("net", accuracy=0.8, privacy=0.1), record("defence(encoder=net, epsilon=5)", accuracy=0.79)]
+        sent = record("shield(encoder=net, epsilon=null)", accuracy=0.5, privacy=0.4)
+        (view,) = views(dataclasses.replace(board(*own, sent), submitted=frozenset([sent.victim])))
+        assert (view.reference["victim_options"], view.undefended) == ("net", True)
+
     @pytest.mark.parametrize(("loss", "best", "ties"), [(2, "b", ["a"]), (0, "a", []), (10, "costly", [])])
     def test_costlier_victims_are_not_chosen_and_ties_are_listed(self, loss, best, ties, view):
         records = [record("a", accuracy=0.8, privacy=0.2), record("b", accuracy=0.79, privacy=0.22)]
@@ -179,24 +185,21 @@ def test_an_attack_without_a_result_has_no_row_and_its_reason_is_told(board, tmp
 
 
 def test_rows_show_their_provenance(board):
-    provenance = {("data", "a", "attack"): "verified", ("data", "b", "attack"): "self-reported"}
+    provenance = {("data", "a", "attack"): "project", ("data", "b", "attack"): "submission"}
     made = dataclasses.replace(board(record("a"), record("b", privacy=0.1)), provenance=provenance)
     (view,) = views(made)
-    assert [row["provenance"] for row in view.rows] == ["verified", "self-reported"]
-    assert dict(facts(made))["verified"] == "1 of 2 rows are self-reported"
+    assert [row["provenance"] for row in view.rows] == ["project", "submission"]
+    assert dict(facts(made))["rows"] == "the project computed 1, and 1 of submissions again"
 
 
-@pytest.mark.parametrize("mark", ["verified", "self-reported", "attack self-reported"])
 @pytest.mark.parametrize("attacks", [["blunt"], ["blunt", "attack"]])
-def test_a_submitted_victim_is_ranked_only_if_it_is_verified_and_met_the_boards_attacks(board, attacks, mark):
+def test_a_submitted_victim_is_ranked_only_if_it_met_the_boards_attacks(board, attacks):
     own = [record("a", "attack", privacy=0.2), record("b", "attack", privacy=0.3)]
     sent = [record("new", attack, privacy=0.4) for attack in attacks]
-    marks = {"blunt": "self-reported" if mark == "self-reported" else "verified", "attack": mark.split()[-1]}
-    provenance = {("data", r.victim, r.attack): marks[r.attack] if r in sent else "verified" for r in [*own, *sent]}
-    (view,) = views(dataclasses.replace(board(*own, *sent), provenance=provenance, submitted=frozenset(["new"])))
+    (view,) = views(dataclasses.replace(board(*own, *sent), submitted=frozenset(["new"])))
     assert [row["victim"] for row in view.rows] == ["new", "b", "a"]
-    is_ranked = len(attacks) == 2 and mark == "verified"
+    is_ranked = len(attacks) == 2
     assert [row.get("rank") for row in view.rows] == ([1, 2, 3] if is_ranked else [None, 1, 2])
-    assert is_ranked or view.reference["victim"] != "new"
+    assert view.reference["victim"] != "new"
     assert keeps_most(view).best["victim"] == ("new" if is_ranked else "b")
     assert {bool(_numbers(row)) for row in view.rows} == ({True} if is_ranked else {True, False})
