@@ -146,6 +146,18 @@ def _bound_of(cell: Sequence[Metric]) -> Callable[[float], float] | None:
     return None
 
 
+def contradiction(cell: Sequence[Metric]) -> str:
+    """Return what is impossible in the counts of an audit; empty if they can be."""
+    known = {metric.name: metric.value for metric in cell if metric.value is not None}
+    for metric in cell:
+        if metric.name in (TRUE_POSITIVES, FALSE_POSITIVES) and not 0 < (metric.n or 0) >= (metric.value or 0):
+            return f"{metric.name} is {metric.value:g} of {metric.n}"
+    for name, whole in ((GUESSES, CANARIES), (RIGHT, GUESSES)):
+        if name in known and (whole not in known or known[name] > known[whole]):
+            return f"{name} is {known[name]:g}, {whole} {known.get(whole, 'missing')}"
+    return ""
+
+
 def verdict(claimed: float, proved: float, audited: float | None) -> str:
     """Return the verdict on a claim.
 

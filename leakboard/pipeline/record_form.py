@@ -12,16 +12,14 @@ from pydantic.dataclasses import dataclass
 
 from leakboard.claims import CLAIM_TYPES
 from leakboard.errors import plain
+from leakboard.metrics.audits import BOUND, DELTA, contradiction
+from leakboard.metrics.entries import METRICS, SHARES
 from leakboard.metrics.measures import Metric
 from leakboard.store import numbers
 from leakboard.suite.options import explain
 
 MAX_TEXT = 100_000
 """Longest text in a record (characters), such as a traceback."""
-
-
-SHARES = ("empirical_privacy", "privacy_", "task_accuracy", "task_majority", "attack_accuracy")
-"""Beginnings of the names of metrics that are shares."""
 
 
 def _plain(text: str) -> str:
@@ -164,11 +162,35 @@ class RecordForm(_Form):
         if twice := next((subject for subject in subjects if subjects.count(subject) > 1), None):
             raise ValueError(f"metrics: {' '.join(filter(None, twice))} is given twice")
         for metric in self.metrics:
-            is_share = metric.name.startswith(SHARES) or (metric.name == "attack_score" and self.audited is None)
-            ends = [end for end in (metric.value, metric.low, metric.high) if end is not None]
-            if is_share and not all(0 <= end <= 1 for end in ends):
-                raise ValueError(f"metrics: {metric.name} is {metric.value}; allowed: from 0 to 1")
+            if wrong := _out_of_range(metric, self.audited is not None):
+                raise ValueError(f"metrics: {wrong}")
+        measured = [Metric(m.name, m.value, m.variable, m.group, m.low, m.high, m.n) for m in self.metrics]
+        if wrong := contradiction(measured):
+            raise ValueError(f"metrics: {wrong}; allowed: counts of one audit")
+        deltas = [metric.value for metric in self.metrics if metric.name == DELTA]
+        if self.audited and deltas != [self.audited.delta]:
+            raise ValueError(f"metrics: {DELTA} is {deltas}; allowed: {self.audited.delta}, as in audited")
         return self
+
+
+def _out_of_range(metric: MetricForm, is_audit: bool) -> str:
+    """Return in one line which value of a metric is not allowed; empty if all are, or if the metric is a plugin's."""
+    if (entry := METRICS.get(metric.name)) is None:
+        return ""
+    values = SHARES if metric.name == BOUND and not is_audit else entry.values
+    if wrong := [end for end in (metric.value, metric.low, metric.high) if end is not None and end not in values]:
+        return f"{metric.name} is {wrong[0]}; allowed: {values}"
+    number = metric.variable.removeprefix(entry.numbered)
+    if entry.numbered and not (metric.variable.startswith(entry.numbered) and _is_finite(number)):
+        return f"the variable of {metric.name} is {metric.variable!r}; allowed: {entry.numbered} and a number"
+    return ""
+
+
+def _is_finite(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def complaint(content: dict[str, Any], location: str) -> str:

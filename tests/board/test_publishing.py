@@ -132,7 +132,8 @@ class TestVerify:
         self, headline, agrees, published, output_of
     ):
         def shift(metric):
-            return [raised(metric, headline if metric.name == "attack_score" else 0.03)]
+            other = 0.03 if max(metric.value or 0, metric.high or 0) < 0.97 else -0.03
+            return [raised(metric, headline if metric.name == "attack_score" else other)]
 
         tamper(published.folder / "tiny", shift, "NVIDIA H100")
         out = output_of(*published.arguments("verify", "--cells", 8), status=0 if agrees else 1)

@@ -94,8 +94,14 @@ WRONG = [
     (("metrics", 0, "n"), 2**70, "record.metrics[0].n"),
     (("metrics", 0, "colour"), "red", "record.metrics[0].colour: unknown name 'colour'"),
     (("metrics",), [METRIC | {"value": 0.45}, METRIC], "metrics: attack_score is given twice"),
-    (("metrics", 0, "high"), 7.5, "metrics: attack_score is 0.5; allowed: from 0 to 1"),
-    (("metrics",), [METRIC | {"name": "empirical_privacy", "high": 1.5}], "empirical_privacy is 0.5; allowed: from 0"),
+    (("metrics", 0, "high"), 7.5, "metrics: attack_score is 7.5; allowed: from 0 to 1"),
+    (("metrics",), [METRIC | {"name": "empirical_privacy", "high": 1.5}], "empirical_privacy is 1.5; allowed: from 0"),
+    (
+        ("metrics",),
+        [METRIC | {"name": "rows_match", "value": 9e-5, "low": None}],
+        "rows_match is 9e-05; allowed: whole",
+    ),
+    (("metrics",), [METRIC | {"name": "task_gap_p", "value": -0.1, "low": None}], "task_gap_p is -0.1; allowed: from"),
     (("metrics",), None, "record.metrics: None is not allowed"),
     (("metrics",), [[]], "record.metrics[0]: [] is not allowed"),
     (("sentences",), [{"text": "a text of the corpus"}], "record.sentences"),
@@ -119,6 +125,49 @@ def test_a_wrong_form_is_refused_in_one_line(published, path, value, message):
     assert "\n" not in text
     assert len(text) < 1_000
     assert not read_published(folder, {"b" * 64})  # a run does not take it over either
+
+
+EVENT = [("audit_delta", 0.01, 50), ("true_positives", 40, 50), ("false_positives", 2, 50), ("audit_tosses", 100, 100)]
+GUESSES = [("audit_delta", 0.01, 9), ("canaries", 9, 9), ("canary_group", 1, 9), ("canary_guesses", 8, 9)]
+GUESSES += [("canary_right", 7, 9), ("canary_tried", 6, 9)]
+AUDITED = {"audited": {"unit": "vector", "delta": 0.01}, "threat": "releases", "attack_metric": "epsilon"}
+
+
+def audit(counts, **changes):
+    """Return an audit's record with these counts, each with its ``n``, and with other values of some of them."""
+    measured = [{"name": name, "value": changes.pop(name, value), "n": n} for name, value, n in counts]
+    measured[1] |= changes
+    return RECORD | AUDITED | {"metrics": [METRIC | {"value": 2.5, "low": None, "high": None}, *measured]}
+
+
+@pytest.mark.parametrize(
+    ("counts", "changes", "message"),
+    [
+        (EVENT, {"true_positives": "Infinity"}, "true_positives is inf; allowed: whole numbers from 0 to"),
+        (EVENT, {"true_positives": 39.9999}, "true_positives is 39.9999; allowed: whole numbers"),
+        (EVENT, {"true_positives": -5}, "true_positives is -5.0; allowed: whole numbers"),
+        (EVENT, {"true_positives": 51}, "true_positives is 51 of 50; allowed: counts of one audit"),
+        (EVENT, {"n": 0}, "true_positives is 40 of 0; allowed: counts of one audit"),
+        (EVENT, {"audit_delta": 0.0101}, "audit_delta is [0.0101]; allowed: 0.01, as in audited"),
+        (GUESSES, {"canary_group": 0}, "canary_group is 0.0; allowed: whole numbers from 1"),
+        (GUESSES, {"canary_group": 10**12}, "canary_group is 1000000000000.0; allowed: whole numbers from 1 to 10000"),
+        (GUESSES, {"canary_tried": 0}, "canary_tried is 0.0; allowed: whole numbers from 1"),
+        (GUESSES, {"canary_right": 480}, "canary_right is 480, canary_guesses 8.0; allowed: counts of one audit"),
+        (GUESSES, {"canary_guesses": 10}, "canary_guesses is 10, canaries 9.0; allowed: counts of one audit"),
+        (GUESSES[:1] + GUESSES[2:], {}, "canary_guesses is 8, canaries missing; allowed: counts of one audit"),
+        (GUESSES, {"canaries": 2 * 10**8}, "canaries is 200000000.0; allowed: whole numbers from 1 to 1e+06"),
+        (
+            [*EVENT, ("audit_trade_off", 0.5, 50)],
+            {},
+            "the variable of audit_trade_off is ''; allowed: fpr= and a number",
+        ),
+    ],
+)
+def test_impossible_counts_of_an_audit_are_refused(published, counts, changes, message):
+    assert len(published_records(published(audit(EVENT), audit(GUESSES) | {"key": "b" * 64}))) == 2
+    with pytest.raises(RequestError, match=r"records\.jsonl\.gz: line 1: record: ") as caught:
+        published_records(published(audit(counts, **changes)))
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["dataset", "seed", "status", "key", "metrics", "costs"])
