@@ -272,7 +272,7 @@ import numpy as np
 from leakboard.conformance import stand_ins
 from leakboard.randomness import Streams
 from leakboard.suite.options import attack
-from leakboard.threats.secrets import SecretsAttack
+from leakboard.threats.secrets import SecretGuesses, SecretsAttack
 
 
 class Guesses(SecretsAttack):
@@ -306,7 +306,18 @@ class Mine(Guesses):
             frame = frame.f_back
         return self.right(secret, frame.f_locals["side"].corpus.column("test", secret.name))
 """
+LEARNS_DEV = """
+@attack(revision=1)
+class Mine(Guesses):
+    def fit(self, view, seed):
+        on_dev = {secret.name: self.right(secret, view.dev.values[secret.name]) for secret in view.secrets}
+        return lambda vectors: SecretGuesses({s.name: self.scores(view, vectors, s) for s in view.secrets}, "", on_dev)
+
+    def scores(self, view, vectors, secret):
+        return np.zeros((len(vectors), len(secret.values)), np.float32)
+"""
 KNOWS, FORESEES = "does not know the secrets", "does not foresee random draws"
+SCORES_DEV = "scores dev before it learns from dev"
 
 
 @pytest.mark.parametrize(
@@ -316,6 +327,8 @@ KNOWS, FORESEES = "does not know the secrets", "does not foresee random draws"
         (HONEST, FORESEES, ""),
         (READS_THE_SECRETS, KNOWS, "with other secrets of the test texts it answers differently"),
         (FORESEES_THE_ORDER, FORESEES, "with other draws it scores"),
+        (LEARNS_DEV, SCORES_DEV, "shuffled secrets of dev are guessed in 100 %"),
+        (LEARNS_DEV.replace("view.dev.values[secret.name]", "view.dev.values[secret.name] * 0"), SCORES_DEV, ""),
     ],
 )
 def test_an_attack_that_knows_what_is_not_published_is_found(tmp_path, code, name, reason):

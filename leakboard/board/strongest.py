@@ -12,6 +12,11 @@ from typing import Any
 
 from leakboard.board.schema import Row
 
+LEARNED = 4
+"""A score on dev is believed up to ``LEARNED / sqrt(test texts)`` above the score on test: 8 standard deviations.
+
+An attack that is beyond has learned its dev texts by heart before it scored them.
+"""
 COMPETE_WITHIN = ("dataset", "victim", "victim_options", "attack_metric", "secrets", "secret")
 """Columns that the rows of competing attacks have in common."""
 
@@ -39,14 +44,19 @@ def strongest(rows: Sequence[Row], score: Callable[[Row], float] = lambda row: f
 
     Args:
         rows: at least one.
-        score: of a row, higher is stronger; it decides unless all rows have ``attack_score_dev``.
+        score: of a row, higher is stronger; it decides unless dev does.
     """
     return max(rows, key=_on_dev if chosen_on_dev(rows) else score)
 
 
 def chosen_on_dev(rows: Sequence[Row]) -> bool:
-    """Return whether all competing rows have a score on dev."""
-    return all(_known(row, "attack_score_dev") is not None for row in rows)
+    """Return whether the score on dev decides: all competing rows have one, and none learned dev by heart."""
+    return all(_known(row, "attack_score_dev") is not None and not _learned_dev(row) for row in rows)
+
+
+def _learned_dev(row: Row) -> bool:
+    score, size = _known(row, "attack_score"), _known(row, "test_size")
+    return bool(score is not None and size and _on_dev(row) - score > LEARNED / math.sqrt(size))
 
 
 def headlines(rows: Sequence[Row], score: Callable[[Row], float] | None = None) -> list[Row]:

@@ -9,7 +9,7 @@ import numpy as np
 from leakboard.conformance.promises import NotChecked, expect, promise
 from leakboard.conformance.subjects import Subject
 from leakboard.conformance.values import arrays, digest, mappings
-from leakboard.conformance.watched import answers, run_watched, with_other_secrets
+from leakboard.conformance.watched import answers, run_watched, with_other_secrets, with_shuffled_dev
 from leakboard.metrics.measures import Metric, overlap
 from leakboard.threats.threat import AttackResult
 
@@ -62,6 +62,19 @@ def does_not_know_the_secrets(subject: Subject) -> None:
     first, second = (run_watched(subject.example(), s)[0] for s in (side, with_other_secrets(side)))
     same = digest([call for _, call in first.calls]) == digest([call for _, call in second.calls])
     expect(same, "with other secrets of the test texts it answers differently", subject.cls.fit)
+
+
+@promise("attacks")
+def scores_dev_before_it_learns_from_dev(subject: Subject) -> None:
+    """If it scores dev texts, shuffled secrets of dev are guessed no better than by the best constant guess."""
+    side = subject.group.sides(subject.plugin)
+    _, attacked = subject.attacked
+    if attacked.value("attack_score_dev") is None:
+        raise NotChecked("it gives no scores of dev texts")
+    _, result = run_watched(subject.example(), with_shuffled_dev(side))
+    dev, constant = (result.value(name) or 0.0 for name in ("attack_score_dev", "privacy_best_constant"))
+    chance = 1 - constant + 2 / np.sqrt(len(side.corpus.splits["dev"]))  # four standard deviations at most
+    expect(dev <= chance, f"shuffled secrets of dev are guessed in {100 * dev:.0f} %", subject.cls.fit)
 
 
 @promise("attacks")

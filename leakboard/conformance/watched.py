@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from leakboard.conformance.promises import expect
 from leakboard.conformance.stand_ins import Tabled, corpus_for
@@ -107,12 +109,27 @@ def with_other_secrets(side: VictimSide) -> VictimSide:
 
     The publications stay as they are.
     """
-    test = side.corpus.splits["test"]
-    for name in {*(secret.name for secret in side.corpus.secrets), *(["label"] if side.corpus.has_labels else [])}:
-        classes = len(side.corpus.values(name))
-        feature, values = test.features[name], [(code + 1) % classes for code in test[name]]
-        test = test.remove_columns(name).add_column(name, values).cast_column(name, feature)
-    splits = type(side.corpus.splits)({**side.corpus.splits, "test": test})
+    labels = ["label"] if side.corpus.has_labels else []
+    names = [*(secret.name for secret in side.corpus.secrets), *labels]
+    return _recoded(side, "test", names, lambda codes, classes: [(code + 1) % classes for code in codes])
+
+
+def with_shuffled_dev(side: VictimSide) -> VictimSide:
+    """Return the side of a victim with the secrets of the dev texts in another order; publications stay as they are."""
+    order = np.random.default_rng(0).permutation(len(side.corpus.splits["dev"]))
+    names = [secret.name for secret in side.corpus.secrets]
+    return _recoded(side, "dev", names, lambda codes, _: [codes[row] for row in order])
+
+
+def _recoded(
+    side: VictimSide, split: str, names: Iterable[str], change: Callable[[list[int], int], list[int]]
+) -> VictimSide:
+    """Return the side of a victim with other codes of columns; ``change`` takes the codes and the number of classes."""
+    rows = side.corpus.splits[split]
+    for name in names:
+        feature, codes = rows.features[name], change(list(rows[name]), len(side.corpus.values(name)))
+        rows = rows.remove_columns(name).add_column(name, codes).cast_column(name, feature)
+    splits = type(side.corpus.splits)({**side.corpus.splits, split: rows})
     return dataclasses.replace(side, corpus=dataclasses.replace(side.corpus, splits=splits))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from leakboard.board.fairness_rows import fairness
-from leakboard.board.joined import join
+from leakboard.board.joined import join, row_of
 from leakboard.board.leaderboard import leaderboard, skipped
 from leakboard.board.projections import read_projections
 from leakboard.board.run_meta import read_meta
@@ -83,7 +83,8 @@ def read_board(name: str) -> Board:
     joined = join(home)
     if not joined.records and not joined.reported:
         raise RequestError(f"{home / PUBLISHED}: no published records; `run {name}` and `publish {name}` make them")
-    board = make_board(home.resolve().name, str(read_yaml(path).get("description", "")), joined.records, home, home)
+    description = str(read_yaml(path).get("description", ""))
+    board = make_board(home.resolve().name, description, joined.own, home, home, joined.verified)
     reported = [
         {"submission": submission, **row}
         for submission, records in joined.reported.items()
@@ -105,17 +106,24 @@ def published_boards(names: Sequence[str] = ()) -> list[Board]:
     return [read_board(name) for name in names or known]
 
 
-def make_board(name: str, description: str, records: Sequence[Record], tables: Path, home: Path) -> Board:
+def make_board(
+    name: str, description: str, own: Sequence[Record], tables: Path, home: Path, sent: Sequence[Record] = ()
+) -> Board:
     """Return a leaderboard from its records.
+
+    The audits of a victim share the error of its bound. So the bounds in the leaderboard's own rows are of its own
+    audits: many audits that find nothing would lower them.
 
     Args:
         name: of the suite.
         description: of the suite.
-        records: one a cell, in any order. If a name equals the label of a record, labels are shown in its place.
+        own: records, one for each cell, in any order. If a name equals the label of a record, labels are shown.
         tables: the folder with ``costs.csv``, ``comparison.csv``, ``projections.csv`` and ``meta.json``, if they
             exist.
         home: the folder with ``findings.md``, if there is one.
+        sent: records of submissions.
     """
+    records = [*own, *sent]
     used = {(kind, getattr(record, kind)) for record in records for kind in KINDS}
     published = published_names(tables / "leaderboard.csv").names
     names = Names({key: name for key, name in published.items() if name == key[1] or (key[0], name) not in used})
@@ -124,7 +132,11 @@ def make_board(name: str, description: str, records: Sequence[Record], tables: P
     named = [
         dataclasses.replace(record, **names.row({kind: getattr(record, kind) for kind in KINDS})) for record in ordered
     ]
-    rows = [names.row(row) for row in leaderboard(ordered)]
+    known = {row_of(record) for record in own}
+    rows = leaderboard(in_natural_order(own))
+    if sent:
+        rows += [row for row in leaderboard(ordered) if (row["dataset"], row["victim"], row["attack"]) not in known]
+    rows = [names.row(row) for row in rows]
     with_result = [row for row in rows if "threat" in row]
     return Board(
         name=name,

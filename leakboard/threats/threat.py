@@ -104,6 +104,10 @@ class AttackResult:
     audited: Audited | None = None
     """The subject of an audit; None for other attacks."""
 
+    def value(self, name: str) -> float | None:
+        """Return a metric over all secrets; None if there is none of this name."""
+        return next((m.value for m in self.metrics if m.name == name and not m.variable and not m.group), None)
+
 
 class Threat(ABC, Generic[A]):
     """One way to attack what victims publish."""

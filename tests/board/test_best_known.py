@@ -15,6 +15,14 @@ def test_dev_decides_if_all_attacks_report_it(rows):
         assert [row[name] for name in ("attack", "attack_score", "attacks", "chosen_on")] == expected
 
 
+def test_an_attack_that_learned_dev_by_heart_does_not_hide_a_stronger_one(rows):
+    """The difference of 0.4 on 100 test texts is just believed; 0.41 is not."""
+    strong = on_dev(scored(0, 0.7, attack="strong", test_size=100), 0.7)
+    for dev, expected in ((0.9, ["weak", "dev"]), (0.91, ["strong", "test"]), (1.0, ["strong", "test"])):
+        (row,) = rows([on_dev(scored(0, 0.5, attack="weak", test_size=100), dev), strong], "best_known")
+        assert [row[name] for name in ("attack", "chosen_on")] == expected
+
+
 def test_each_secret_has_its_own_strongest_attack(rows):
     def attack(name, score, age, gender):
         metrics = [

@@ -7,6 +7,7 @@ from made_records import CLAIM, scored
 
 from leakboard.metrics.audits import VERDICT_ERROR, bound_metrics, verdict_error
 from leakboard.privacy.auditing.bound import bound_from_counts
+from leakboard.site.content import make_board
 from leakboard.threats.wording import audit_sentence
 
 
@@ -32,6 +33,15 @@ class TestThreeEpsilons:
             assert row["epsilon_proved"] == "4.0000"
             assert row["epsilon_audited"] == floored(expected)
             assert row["verdict"] == "violated"
+
+    def test_audits_of_submissions_do_not_lower_the_bound_of_the_boards_own(self, tmp_path):
+        own = [scored(0, 0.7, claim=CLAIM), self.audit(0, 900, 100)]
+        sent = [self.audit(0, 500, 500, attack=f"audit(budget={budget})") for budget in range(30)]
+        alone, joined = (make_board("b", "", own, tmp_path, tmp_path, more).rows for more in ([], sent))
+        assert [row for row in joined if "budget" not in row["attack"]] == list(alone)
+        shared = bound_from_counts(900, 100, (1000, 1000), 0.0, 0.05 / 31)
+        assert {row["epsilon_audited"] for row in joined if "budget" in row["attack"]} == {shared}
+        assert shared < bound_from_counts(900, 100, (1000, 1000), 0.0, 0.05) == alone[0]["epsilon_audited"]
 
     def test_a_bound_is_never_rounded_up(self, rows):
         written = {hits: rows([self.audit(0, hits, 100)])[0]["epsilon_audited"] for hits in range(800, 960, 10)}
