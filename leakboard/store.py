@@ -107,8 +107,10 @@ def write_file(path: Path, content: str | bytes) -> None:
     """Write a file through a temporary one, so that a reader sees the old content or the new, never a part.
 
     Raises:
-        StorageError: the folder cannot be written, or the disk is full.
+        StorageError: the path is a folder, its folder cannot be written, or the disk is full.
     """
+    if path.is_dir():
+        raise StorageError(f"{path}: a folder; allowed: a file")
     temporary, content = _temporary(path), content.encode() if isinstance(content, str) else content
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -6,6 +6,7 @@ were sorted or filtered differently would silently be joined wrongly.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from leakboard.data.classes import about_spelling, check_names, is_measurement
 from leakboard.data.readers.tabular import clean_category, clean_id, clean_text
+from leakboard.data.readers.vector_columns import DIMENSION
 from leakboard.data.readers.vectors import require_digits
 from leakboard.errors import RequestError, one_line
 
@@ -71,6 +73,9 @@ def gather(
     }
     given = {role: _column(name, value) for role, (name, value) in arguments.items() if value is not None}
     named = _secrets(secrets)
+    for name, frame in vectors.items():
+        if taken := [column for column in getattr(frame, "columns", ()) if isinstance(column, str) and column in named]:
+            raise RequestError(f"{name}: the column {taken[0]!r} is a secret and would be a dimension, too; drop it")
     rows = [*matrices, *named.values(), *given.values()]
     _check_lengths(rows)
     if "id" in given:
@@ -89,10 +94,8 @@ def gather(
 def _matrix(name: str, given: Any) -> Column:
     plain = _plain(name, given)
     index = _index(plain)
-    if isinstance(plain, pd.DataFrame) and (taken := [column for column in plain.columns if column in RESERVED]):
-        raise RequestError(
-            f"{name}: the column {taken[0]!r} is no dimension; drop it, or give it as an argument of its own"
-        )
+    if isinstance(plain, pd.DataFrame):
+        _require_dimensions(name, plain)
     if isinstance(plain, pd.DataFrame) and plain.shape[1] == 1 and pd.api.types.is_object_dtype(plain.dtypes.iloc[0]):
         plain = plain.iloc[:, 0]  # a column of lists
     if isinstance(plain, pd.Series):
@@ -115,6 +118,21 @@ def _matrix(name: str, given: Any) -> Column:
     if values.ndim != 2 or not values.size or values.dtype.kind not in "fiub":
         raise RequestError(f"{name}: {values.dtype} of shape {values.shape} is not allowed: numbers of shape (rows, d)")
     return Column(name, values, index)
+
+
+def _require_dimensions(name: str, frame: pd.DataFrame) -> None:
+    """Refuse a frame of vectors with a column that is no dimension: a role, a date, or one beside numbered dimensions.
+
+    Next to ``e0``, ``e1``, ... the columns ``index`` and ``Unnamed: 0`` are numbers of rows. They may tell a secret by
+    which the table is sorted.
+    """
+    prefixes = [match[1] if (match := DIMENSION.fullmatch(str(column))) else None for column in frame.columns]
+    (family, size), *_ = Counter(filter(lambda prefix: prefix is not None, prefixes)).most_common(1) or [(None, 0)]
+    for column, prefix, dtype in zip(frame.columns, prefixes, frame.dtypes, strict=True):
+        if column in RESERVED or dtype.kind in "mM" or (size > 1 and prefix != family):
+            raise RequestError(
+                f"{name}: the column {column!r} is no dimension; drop it, or give it as an argument of its own"
+            )
 
 
 def _secrets(given: Any) -> dict[str, Column]:

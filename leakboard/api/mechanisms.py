@@ -157,6 +157,7 @@ def audit(
     dimension, draws, budget, calls, seed = map(as_int, (dimension, draws, budget, calls, seed))
     for name, value in {"epsilon": epsilon, "delta": delta, "confidence": confidence}.items():
         _check(name, value, isinstance(value, Real) and not isinstance(value, bool), "a number")
+    epsilon, delta, confidence = float(epsilon), float(delta), float(confidence)
     _check("seed", seed, type(seed) is int and seed >= 0, "a whole number from 0")
     _check("epsilon", epsilon, 0 <= epsilon < math.inf, "a number from 0, not infinite")
     _check("delta", delta, 0 <= delta < 1, "a number from 0, below 1")

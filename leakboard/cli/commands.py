@@ -177,6 +177,9 @@ def report(
     from leakboard.data.downloads import without_network
     from leakboard.site.build import write_run_pages
 
+    for option, path in (("--svg", svg), ("--html", html)):
+        if path is not None and path.is_dir():
+            raise RequestError(f"{option} {path}: a folder; allowed: a file")
     with without_network():
         opened = _open(suite, out, None, None, plugin)
     records = opened.records()

@@ -81,7 +81,8 @@ def build_corpus(
         numeric_targets: columns of finite numbers to keep.
 
     Raises:
-        RequestError: a split is empty, a number is no class, or a numeric target is not a finite number.
+        RequestError: a split is empty, a text is missing, a number is no class, or a numeric target is not a finite
+            number.
     """
     from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 
@@ -99,6 +100,8 @@ def build_corpus(
             raise RequestError(f"{name}: {wrong[0]} is not a finite number for every text of {split}")
         for column, values in classes.items():
             _check_codes(frame[column], len(values), f"{name}: {column} of {split}")
+        if "text" in frame and (missing := frame["text"].isna().to_numpy()).any():
+            raise RequestError(f"{name}: the text of row {int(missing.argmax())} of {split} is missing")
         columns = [c for c in frame.columns if c in types or c.startswith(POSTERIOR)]
         features = Features({c: types.get(c, List(Value("float64"))) for c in columns})
         parts[split] = Dataset.from_dict({c: frame[c].tolist() for c in columns}, features=features)

@@ -124,6 +124,8 @@ def _predicted(fitted: FittedVictim, documents: dict[str, Floats], corpus: Corpu
 
 
 def _checked(vectors: Floats, rows: int, what: str) -> Floats:
+    if not isinstance(vectors, np.ndarray):
+        raise ValueError(f"{what}: {type(vectors).__name__}, expected a NumPy array")
     if vectors.ndim != 2 or len(vectors) != rows:
         raise ValueError(f"{what}: shape {vectors.shape}, expected ({rows}, d)")
     if vectors.dtype != np.float32:

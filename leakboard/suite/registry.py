@@ -210,6 +210,8 @@ def _examine(path: Path, kind: str, module: str = "") -> Listing:
         problem = f"{declares}; allowed is exactly one, of {expected}"
     elif missing := _missing_imports(tree):
         problem = f"needs {', '.join(missing)}, not installed"
+        if any((path.parent / f"{name}.py").is_file() for name in missing):
+            problem += f"; a module next to the plugin is found with PYTHONPATH={path.parent}"
     members = [member for _, node in declared for member in node.body if isinstance(member, ast.FunctionDef)]
     has_availability = any(member.name == "availability" for member in members)
     kind = kind or "".join(kinds[:1])

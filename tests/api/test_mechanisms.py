@@ -1,5 +1,6 @@
 """Audits of functions: what breaks its claim is caught, what keeps it is not, and what cannot be audited is refused."""
 
+import fractions
 import math
 
 import numpy as np
@@ -99,6 +100,12 @@ def test_the_same_seed_gives_the_same_audit():
 def test_what_cannot_be_audited_is_refused(release, options, message):
     with pytest.raises(RequestError, match=message):
         audit(release, **options)
+
+
+def test_a_fraction_is_an_epsilon():
+    result = audit(correct, epsilon=fractions.Fraction(1, 2), draws=2000, calls=0)
+    assert (result.epsilon, type(result.epsilon)) == (0.5, float)
+    assert "no more than the claimed 0.5" in repr(result)
 
 
 def test_a_mechanism_without_noise_is_audited():

@@ -163,6 +163,11 @@ class TestReport:
         assert "warning: 2 of 8 cells have no result or failed; `run` tries them" in out
         assert f"warning: {second.parent.name}: its result does not match its checksum" in out
 
+    @pytest.mark.parametrize("option", ["--html", "--svg"])
+    @pytest.mark.parametrize("folder", [".", ""])
+    def test_a_folder_is_no_file_for_a_page_or_picture(self, copied, refusal, option, folder):
+        assert f"{option} .: a folder; allowed: a file" in refusal(*copied.arguments("report", option, folder))
+
     def test_a_report_without_cells_is_refused(self, bench, refusal):
         bench.suite()
         assert "no finished cells" in refusal(*bench.arguments("report"))

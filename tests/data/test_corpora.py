@@ -45,6 +45,12 @@ class TestChecks:
         with pytest.raises(RequestError, match="x: the dev split has no texts"):
             corpora.build_corpus("x", {**self.SPLITS, "dev": frame([])}, [], ["no", "yes"])
 
+    @pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
+    def test_a_missing_text_is_refused(self, missing):
+        splits = self.SPLITS | {"test": frame(["b", missing, "d"])}
+        with pytest.raises(RequestError, match="x: the text of row 1 of test is missing"):
+            corpora.build_corpus("x", splits, [], ["no", "yes"])
+
     def test_divide_by_distinct_text(self):
         whole = frame([f"t{i // 3}" for i in range(60)])
         parts = corpora.divide(whole, 0.1, 0.25, seed=3)

@@ -65,6 +65,7 @@ class TestPublish:
             (filled(np.inf), "1 of 2 hold NaN or infinity"),
             (filled(0, np.float64), "float64, expected float32"),
             (filled(0, np.int64), "int64, expected float32"),
+            (lambda n: [[0.0, 1.0]] * n, "document vectors of train: list, expected a NumPy array"),
             (lambda n: np.zeros((n + 1, 3), np.float32), r"shape \(3, 3\), expected \(2, d\)"),
             (lambda n: np.zeros(n, np.float32), r"shape \(2,\), expected \(2, d\)"),
         ],

@@ -138,6 +138,13 @@ BROKEN = {
 }
 
 
+def test_a_module_next_to_a_plugin_is_named_with_the_folder_that_python_needs(tmp_path):
+    (tmp_path / "surely_not_installed.py").write_text("")
+    (tmp_path / "mine.py").write_text(PLUGIN + "\n\nimport surely_not_installed\n")
+    with pytest.raises(BrokenPlugin, match=f"next to the plugin is found with PYTHONPATH={tmp_path}$"):
+        Registry([tmp_path / "mine.py"]).load("victims", "mine")
+
+
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_plugin_is_listed_with_the_reason_and_affects_only_itself(tree, name):
     content, reason = BROKEN[name]

@@ -279,7 +279,9 @@ def _read_arrow(path: Path, column: str | None, id: str | None) -> Result:
         kinds = _arrow_kinds(types)
         columns, id = find_columns(path, kinds, column, id)
         _, batches = read_batches(path, [*columns, *([id] if id else [])])
-        table = pyarrow.Table.from_batches(list(_within_memory(path, batches)))
+        if not (kept := list(_within_memory(path, batches))):
+            raise RequestError(f"{path}: no rows")
+        table = pyarrow.Table.from_batches(kept)
         ids = rows_of(column_of(table, id)) if id else None
         arrays = [column_of(table, name) for name in columns]
         if kinds[columns[0]] == "vector":

@@ -153,6 +153,11 @@ def test_a_file_with_a_row_without_a_vector_is_refused_in_one_line(tmp_path, nam
     assert reason in message
 
 
+def test_a_parquet_file_without_rows_is_refused_in_one_line(tmp_path):
+    pd.DataFrame({"e0": np.zeros(0), "e1": np.zeros(0)}).to_parquet(tmp_path / "none.parquet")
+    assert refused(lambda: read_vectors(tmp_path / "none.parquet")) == f"{tmp_path}/none.parquet: no rows"
+
+
 @pytest.mark.parametrize("name", ["a.npy", "a.npz", *TABLES])
 def test_a_missing_file_is_named(tmp_path, name):
     with pytest.raises(RequestError, match=r"no such file$"):
