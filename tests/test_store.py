@@ -377,3 +377,9 @@ def test_what_may_never_end_is_no_file(tmp_path, kind):
         os.mkfifo(path := tmp_path / "pipe.npy")
     with pytest.raises(RequestError, match="a device or a pipe; allowed: a file"):
         store.file_checksum(path)
+
+
+@pytest.mark.parametrize("name", ["", "."])
+def test_a_folder_is_no_file(tmp_path, name):
+    with pytest.raises(StorageError, match=r": a folder; allowed: a file$"):
+        write_file(tmp_path / name, "text")
