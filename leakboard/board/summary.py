@@ -20,6 +20,11 @@ CORPUS_CHECKS = {
     "test_documents": "have a document in train",
 }
 """Checks of a corpus that a reader must know, as shares of its test texts."""
+KEEP_TOGETHER = (
+    "keep rows that belong together in one split with --document or --user "
+    "(in Python documents= or users=, in a suite document: or user:)"
+)
+"""Advice against near copies."""
 
 
 def corpus_warnings(records: Sequence[Record], names: Names) -> list[str]:
@@ -34,7 +39,7 @@ def corpus_warnings(records: Sequence[Record], names: Names) -> list[str]:
     copies = {(r.dataset, r.victim): m.value for r in records if (m := r.value("near_copies"))}
     warnings += [
         f"{names.name('victim', victim)} on {names.name('dataset', dataset)}: {100 * share:.1f} % of the test vectors "
-        "have a near copy in train, which tells their secrets; name the document or the author of each row"
+        f"have a near copy in train, which tells their secrets; {KEEP_TOGETHER}"
         for (dataset, victim), share in copies.items()
         if share
     ]
