@@ -148,12 +148,12 @@ def run_statistic(
     bound = audit_scores(scores, coins, mechanism.delta, error)
     guessed_first = guess(scores, bound.guesses) == 1
     first_rate, second_rate = (float(guessed_first[side].mean()) if side.any() else 0.0 for side in (coins, ~coins))
-    guesses = f"{bound.right} right guesses of {bound.guesses}"
+    guesses = f"{bound.right} of {bound.guesses} guesses right, in {count} calls"
     return Finding(
         epsilon=bound.epsilon,
-        pair=f"{statistic.pair.name}: one row of {ROWS} in a call, beside rows like the first",
+        pair=f"{statistic.pair.name} (one row of {ROWS} in a call; the other rows are the first input)",
         score_name=statistic.name,
-        event=f"{statistic.name}: {guesses}, the highest and the lowest of {count} calls",
+        event=f"first input guessed by {statistic.name} ({guesses})",
         first_rate=first_rate,
         second_rate=second_rate,
         draws=count // 2,
