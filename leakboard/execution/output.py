@@ -44,13 +44,13 @@ def _flush() -> None:
 
 
 def _pass_on(reading: int, shown: int) -> None:
-    left = LIMIT
+    left, is_cut = LIMIT, False
     while content := os.read(reading, 1 << 16):
         with contextlib.suppress(OSError):
-            if left > 0:
-                os.write(shown, content[:left])
-                if len(content) > left:
-                    os.write(shown, b"\n... (more output of this task is not shown)\n")
-        left -= len(content)
+            os.write(shown, content[:left])
+            if len(content) > left and not is_cut:
+                is_cut = True
+                os.write(shown, b"\n... (more output of this task is not shown)\n")
+        left = max(0, left - len(content))
     os.close(reading)
     os.close(shown)

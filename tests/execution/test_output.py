@@ -1,9 +1,13 @@
 """What a task prints is shown, but not more than a reader wants to see."""
 
+import os
 import subprocess
 import sys
+import threading
 
 import pytest
+
+from leakboard.execution import output
 
 PROGRAM = """
 import os, sys
@@ -28,6 +32,24 @@ def test_output_is_shown_up_to_a_limit(count, is_cut):
     assert ("more output of this task is not shown" in done.stderr) is is_cut
     assert ("b" in done.stderr) is not is_cut
     assert done.stderr.endswith("the end")
+
+
+@pytest.mark.parametrize("more", ["", "b"])
+def test_output_that_reaches_the_limit_is_cut_only_if_more_follows(more, tmp_path, monkeypatch):
+    monkeypatch.setattr(output, "LIMIT", 100)
+    reading, writing = os.pipe()
+    shown = os.open(tmp_path / "shown", os.O_CREAT | os.O_WRONLY)
+    os.write(writing, b"a" * 100)
+    thread = threading.Thread(target=output._pass_on, args=(reading, shown))
+    thread.start()
+    while (tmp_path / "shown").stat().st_size < 100:  # so that the rest comes in another piece
+        pass
+    os.write(writing, more.encode())
+    os.close(writing)
+    thread.join()
+    text = (tmp_path / "shown").read_text()
+    assert text.startswith("a" * 100)
+    assert ("more output of this task is not shown" in text) is bool(more)
 
 
 def test_without_any_output_a_task_runs():
