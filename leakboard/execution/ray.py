@@ -50,8 +50,8 @@ class Ray:
 
     @property
     def jobs(self) -> int:
-        """Batches in flight: twice the number of cores, so that a free core finds its next batch waiting."""
-        return 2 * self.cores
+        """Number of tasks of one thread that run at once: one for each core."""
+        return self.cores
 
     def run(self, tasks: Iterable[Task], is_done: IsDone, listen: Listen) -> Generator[Outcome, None, None]:
         """Run tasks and yield their outcomes.
@@ -65,8 +65,9 @@ class Ray:
             most = max(int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"])
             if too_wide := [task.threads for task in tasks if task.threads > most]:
                 raise RequestError(f"threads: {too_wide[0]} is not allowed: no node has more than {most} cores")
-            nodes, jobs = _RayNodes(ray, listen), self.jobs
-            yield from drive(nodes, tasks, jobs, jobs, self.BATCH_SECONDS, is_done, listen, 2 * self.gpus)
+            nodes = _RayNodes(ray, listen)
+            sent = 2 * self.cores  # a free core finds its next batch waiting
+            yield from drive(nodes, tasks, sent, sent, self.BATCH_SECONDS, is_done, listen, 2 * self.gpus)
         finally:
             if not self._was_open:
                 ray.shutdown()

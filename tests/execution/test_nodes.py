@@ -89,6 +89,12 @@ def test_a_result_that_was_written_before_its_node_was_lost_counts(cluster, tmp_
     assert failures(outcomes) == {}
 
 
+def test_a_ray_core_runs_one_task_at_a_time(monkeypatch):
+    """The display divides the remaining time by this number."""
+    monkeypatch.setattr(Ray, "cores", 4)
+    assert Ray().jobs == 4
+
+
 @pytest.mark.slow  # test_engines.py tests the same without Ray
 def test_a_task_that_is_lost_again_and_again_fails(cluster):
     outcomes, _ = run_all(Ray(cluster.address), [Task("dies", die, (1,))])
