@@ -39,9 +39,9 @@ def hide_words(
         generator: draws one number for each word, listed words included.
         exact: hide exactly this share of each text's words, rounded, instead of each word with this probability.
     """
-    rows = getattr(texts, "rows", None)
+    rows, ids = getattr(texts, "rows", None), getattr(texts, "ids", None)
     if not dropout.rate and not sensitive:
-        return Texts(texts, rows)
+        return Texts(texts, rows, ids)
     hidden = []
     for text in texts:
         words = text.split()
@@ -50,7 +50,7 @@ def hide_words(
             keep = generator.permutation(len(words)) >= round(dropout.rate * len(words))
         pairs = zip(words, keep, strict=True)
         hidden.append(" ".join(word if kept and sensitive.isdisjoint(_parts(word)) else mask for word, kept in pairs))
-    return Texts(hidden, rows)
+    return Texts(hidden, rows, ids)
 
 
 def _parts(word: str) -> list[str]:

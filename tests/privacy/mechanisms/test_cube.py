@@ -94,9 +94,10 @@ class TestHiding:
         text = "Mr. Bush, met bush: Bushes anti-Bush Bush's \u201cBush\u201d"
         assert hide_words([text], "-", WordDropout(0.0), {"bush"}, rng()) == ["Mr. - met - Bushes - - -"]
 
-    def test_source_rows_are_kept(self):
-        texts = Texts(["a"], np.array([7]))
-        assert hide_words(texts, "-", WordDropout(1.0), NOTHING_SENSITIVE, rng()).rows.tolist() == [7]
+    @pytest.mark.parametrize("rate", [0.0, 1.0])
+    def test_source_rows_and_ids_are_kept(self, rate):
+        hidden = hide_words(Texts(["a"], np.array([7]), ["id7"]), "-", WordDropout(rate), NOTHING_SENSITIVE, rng())
+        assert (hidden.rows.tolist(), hidden.ids) == ([7], ["id7"])
 
 
 class TestNoise:
