@@ -74,13 +74,16 @@ class Schedule:
         """
         cell, gold, names = job.cell, job.gold, self.suite.names
         dataset, victim = names.name("dataset", cell.source.label), names.name("victim", cell.victim.label)
-        after = self._load(job, cell.source.corpus, job.corpus_key)
-        if gold and gold.fit_key != job.fit_key:
-            after = self._publish(gold)
-        for key, verb, name, call, label in (
+        stages = [
             (job.fit_key, "fit", f"{dataset} / fit {victim} / seed {cell.seed}", fit_victim, job.fit_label),
             (job.victim_key, "publish", f"{dataset} / {victim} / seed {cell.seed}", publish_victim, cell.victim.label),
-        ):
+        ]
+        after = self._load(job, cell.source.corpus, job.corpus_key)
+        if gold and gold.victim_key != job.victim_key:
+            after = self._publish(gold)
+            if gold.fit_key == job.fit_key:
+                stages = stages[1:]
+        for key, verb, name, call, label in stages:
             if key not in self._names:
                 self._names[key] = name
                 reserved = self._reservation(f"{verb} {job.victim_slug}", key)

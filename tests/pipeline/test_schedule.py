@@ -146,3 +146,24 @@ def test_a_victim_waits_for_the_gold_words_that_it_is_compared_with(tasks):
         other: f"fit {other}",
         f"{other} / membership_inference": other,
     }
+
+
+def test_gold_words_of_the_same_fit_are_published_before_the_victims(tasks):
+    """Both publish a checkpoint of one private training."""
+    private = {"noise_multiplier": 1.0, "steps": 4, "checkpoints": [2]}
+    planned = tasks(
+        datasets=["generated_reviews"],
+        victims=[{"dp_word2vec": private}],
+        gold={"dp_word2vec": {**private, "published_step": 2}},
+        attacks=["membership_inference"],
+    )
+    options = "checkpoints=[2], noise_multiplier=1.0, published_step=2, steps=4"
+    gold, own = f"dp_word2vec({options}) / seed 0", "dp_word2vec / seed 0"
+    after = {name: task.after.removeprefix("generated_reviews / ") for name, task in planned.items()}
+    assert after == {
+        "load generated_reviews": "",
+        f"fit {gold}": "load generated_reviews",
+        gold: f"fit {gold}",
+        own: gold,
+        f"{own} / membership_inference": own,
+    }
