@@ -134,6 +134,10 @@ def settings_restored() -> Iterator[None]:
     bars = transformers.utils.logging
     with ExitStack() as stack:
         stack.callback(torch.set_num_threads, torch.get_num_threads())
+        stack.callback(torch.set_default_dtype, torch.get_default_dtype())
+        stack.callback(torch.set_grad_enabled, torch.is_grad_enabled())
+        default = torch.get_default_device()
+        stack.callback(torch.set_default_device, None if default.type == "cpu" else default)
         stack.enter_context(threadpoolctl.threadpool_limits(limits=None))
         stack.callback(random.setstate, random.getstate())
         stack.callback(np.random.set_state, np.random.get_state())

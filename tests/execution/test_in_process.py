@@ -3,9 +3,11 @@
 import logging
 import random
 import warnings
+from contextlib import contextmanager
 
 import datasets
 import numpy as np
+import pytest
 import threadpoolctl
 import torch
 import transformers
@@ -13,9 +15,12 @@ from running import run_all
 
 from leakboard.board.run_files import write_files
 from leakboard.execution.engines import InProcess
+from leakboard.execution.resources import limit_threads
 from leakboard.execution.tasks import Task
 from leakboard.logs import PROGRESS
-from leakboard.pipeline import runner
+from leakboard.pipeline import cell, runner
+from leakboard.pipeline.records import read_costs
+from leakboard.pipeline.stages import Stages
 from leakboard.suite.registry import Registry
 from leakboard.suite.suites import load_suite
 
@@ -46,19 +51,53 @@ class Display:
         self.ended.append((name, failure))
 
 
-def test_the_records_are_those_of_workers(finished, bench):
+@pytest.fixture
+def execute(bench):
+    """Return a function that runs the bench's suite in this process: the run, and what its display was told."""
+
+    def execute():
+        registry = Registry(bench.files)
+        suite = load_suite(str(bench.folder / "tiny.yaml"), registry)
+        run = runner.open_run(suite, suite.cells(), bench.out, registry, reuse=False)
+        display = Display()
+        runner.execute(run, display, InProcess(), force=False)
+        return run, display
+
+    return execute
+
+
+def test_the_records_are_those_of_workers(finished, bench, execute):
     (bench.folder / "tiny.yaml").write_bytes((finished.folder / "tiny.yaml").read_bytes())
-    registry = Registry(bench.files)
-    suite = load_suite(str(bench.folder / "tiny.yaml"), registry)
-    run = runner.open_run(suite, suite.cells(), bench.out, registry, reuse=False)
-    display = Display()
-    runner.execute(run, display, InProcess(), force=False)
+    run, display = execute()
     write_files(run, run.records())
     assert bench.tables() == finished.tables()
     results = {path.parent.name: path.read_bytes() for path in bench.results()}
     assert results == {path.parent.name: path.read_bytes() for path in finished.results()}
     assert len(display.ended) > len(results)
     assert ("progress", "attacking") in display.events
+
+
+def test_no_attack_is_charged_for_the_metrics_of_the_victim(bench, execute, monkeypatch):
+    measured, victim_metrics, stages, seen = Stages.measured, cell.victim_metrics, [], []
+
+    @contextmanager
+    def noted(self, name, needs):
+        with measured(self, name, needs) as cost:
+            stages.append(name)
+            yield cost
+            stages.pop()
+
+    def computed(side, gold):
+        seen.append(list(stages))
+        return victim_metrics(side, gold)
+
+    monkeypatch.setattr(Stages, "measured", noted)
+    monkeypatch.setattr(cell, "victim_metrics", computed)
+    bench.suite(text_classifier=False)
+    execute()
+    assert seen == [[]]
+    (path,) = bench.results()
+    assert [cost["stage"] for cost in read_costs(path.parent)] == ["fit", "publish", "attack"]
 
 
 def settings():
@@ -99,3 +138,27 @@ def test_settings_that_a_stage_changes_are_restored():
     assert [name for name in before if seen[0][name] == before[name]] == []
     assert settings() == before
     PROGRESS.removeHandler(handler)
+
+
+def defaults():
+    return torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled()
+
+
+def provide(seen, warn):
+    """Do what every stage does first."""
+    limit_threads(1)
+    seen.append(defaults())
+
+
+@pytest.mark.parametrize("device", [None, "meta"])
+def test_torchs_defaults_of_the_user_are_restored(device):
+    torch.set_default_dtype(torch.float64)
+    torch.set_default_device(device)
+    torch.set_grad_enabled(False)
+    try:
+        before, seen = defaults(), []
+        run_all(InProcess(), [Task("provides", provide, (seen,))])
+        assert seen == [(torch.float32, torch.device("cpu"), True)]
+        assert defaults() == before
+    finally:
+        limit_threads(1)
