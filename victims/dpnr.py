@@ -188,7 +188,7 @@ class FittedDpnr(FittedOnTask):
         if (release := self._release) is None:
             return None
         amplified = WordDropout(self.options.mu).amplified if self.options.mu else None
-        return release.claim("word", amplified, proves=self.options.dropout == "independent")
+        return release.claim("word", amplified, amplification_proved=self.options.dropout == "independent")
 
     def inputs(self, texts: Texts) -> Floats | None:
         """Return the normalised vectors, float32 (n, d), or None under word dropout, which makes them random."""

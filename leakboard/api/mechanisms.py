@@ -99,7 +99,7 @@ class Audit:
         curves = (
             []
             if bound is None
-            else [(f"{100 * bound.confidence:.0f} % confidence", bound.false_positives, bound.false_negatives)]
+            else [(f"{100 * bound.joint_confidence:.0f} % confidence", bound.false_positives, bound.false_negatives)]
         )
         return trade_off((self.epsilon, self.delta), [(self.second, 1 - self.first, self.event)], curves)
 

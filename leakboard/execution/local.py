@@ -43,7 +43,7 @@ REPORT_SECONDS = 1.0
 """Time in which a pool reports the end of a worker; afterwards it never does."""
 POLL_SECONDS = 0.5
 """Polling interval for tasks that have ended, and for pools that have lost their tasks."""
-MAX_TRIES = 3
+MAX_DEAD_WORKERS = 3
 """Number of workers that may die before they begin a task until the task fails."""
 CGROUP = Path("/sys/fs/cgroup")
 
@@ -164,7 +164,7 @@ class Workers:
         if not future.cancelled() and isinstance(future.exception(), BrokenProcessPool):
             self._discard(bool(task.plugins))
             self._tries[task.name] += 1
-            if task.name not in self._begun and self._tries[task.name] < MAX_TRIES:
+            if task.name not in self._begun and self._tries[task.name] < MAX_DEAD_WORKERS:
                 return [None]
         return [_outcome(task, future, task.name in self._begun)]
 
@@ -232,7 +232,7 @@ def _outcome(task: Task, future: Any, has_begun: bool) -> Outcome:
         reason = "its process ended before the task did (exit code 0)"
         return Outcome(task, failure=TaskFailed(reason), is_lost=True)
     except BrokenProcessPool:
-        reason = "its process died" if has_begun else f"{MAX_TRIES} processes died before they began with it"
+        reason = "its process died" if has_begun else f"{MAX_DEAD_WORKERS} processes died before they began with it"
         return Outcome(task, failure=TaskFailed(reason), is_lost=True)
     except TaskFailed as failure:
         return Outcome(task, failure=failure)

@@ -22,7 +22,7 @@ from leakboard.execution.tasks import Interruption, Outcome, Task, TaskFailed
 
 POLL_SECONDS = 0.5
 """Polling interval for batches that have ended."""
-MAX_TRIES = 3
+MAX_LOST_NODES = 3
 """Number of nodes that may be lost with a task before the task fails."""
 
 
@@ -119,9 +119,9 @@ class Nodes:
         """Return None for each task of a lost batch that may be tried again, alone; else a failure."""
         if len(batch) == 1:
             self._losses.update(task.name for task in batch)
-        failure = TaskFailed(f"{MAX_TRIES} nodes lost: {reason}")
+        failure = TaskFailed(f"{MAX_LOST_NODES} nodes lost: {reason}")
         return [
-            None if self._losses[task.name] < MAX_TRIES else Outcome(task, failure=failure, is_lost=True)
+            None if self._losses[task.name] < MAX_LOST_NODES else Outcome(task, failure=failure, is_lost=True)
             for task in batch
         ]
 

@@ -45,7 +45,7 @@ def attack_cell(stages: Stages) -> tuple[Record, list[dict[str, Any]]]:
     log_progress("attacking")
     try:
         of_victim = _victim_metrics(stages, folder, side, gold)
-        with stages.measured("attack", job.attack_needs) as cost:
+        with stages.in_stage("attack", job.attack_needs) as cost:
             result = evaluate_attack(attack, side, of_victim)
     except NotApplicable as error:
         return skipped(one_line(error)), []

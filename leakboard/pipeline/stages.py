@@ -104,7 +104,7 @@ class Stages:
 
         def make(folder: Path) -> None:
             log_progress("fitting the victim")
-            with self.measured("fit", job.needs) as cost, resumable(unfinished), self._data_errors():
+            with self.in_stage("fit", job.needs) as cost, resumable(unfinished), self._data_errors():
                 fit(self.victim.training_config(), self.sides()[0], self.streams()).save(folder)
             write_costs(folder, [cost])
 
@@ -125,7 +125,7 @@ class Stages:
         def make(folder: Path) -> None:
             saved = self.fitted_folder()
             log_progress("publishing")
-            with self.measured("publish", job.needs) as cost, self._data_errors():
+            with self.in_stage("publish", job.needs) as cost, self._data_errors():
                 published = publish(self.victim, lambda: self.victim.load(saved), self.sides()[0], self.streams())
                 save_publications(published, folder)
             write_costs(folder, [cost])
@@ -150,7 +150,7 @@ class Stages:
         return Shared(self.job, self.store, self.warn, self.whole, self.sides, self.folders.since)
 
     @contextmanager
-    def measured(self, name: str, needs: Needs) -> Iterator[dict[str, Any]]:
+    def in_stage(self, name: str, needs: Needs) -> Iterator[dict[str, Any]]:
         """Provide what a stage needs, let it share arrays, and measure it without the time it waits for others."""
         before = self.shared.waited
         with measured(name, needs, self.folders.device) as cost, self.shared.arrays():

@@ -78,11 +78,11 @@ def test_the_records_are_those_of_workers(finished, bench, execute):
 
 
 def test_no_attack_is_charged_for_the_metrics_of_the_victim(bench, execute, monkeypatch):
-    measured, victim_metrics, stages, seen = Stages.measured, cell.victim_metrics, [], []
+    in_stage, victim_metrics, stages, seen = Stages.in_stage, cell.victim_metrics, [], []
 
     @contextmanager
     def noted(self, name, needs):
-        with measured(self, name, needs) as cost:
+        with in_stage(self, name, needs) as cost:
             stages.append(name)
             yield cost
             stages.pop()
@@ -91,7 +91,7 @@ def test_no_attack_is_charged_for_the_metrics_of_the_victim(bench, execute, monk
         seen.append(list(stages))
         return victim_metrics(side, gold)
 
-    monkeypatch.setattr(Stages, "measured", noted)
+    monkeypatch.setattr(Stages, "in_stage", noted)
     monkeypatch.setattr(cell, "victim_metrics", computed)
     bench.suite(text_classifier=False)
     execute()

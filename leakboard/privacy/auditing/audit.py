@@ -25,10 +25,11 @@ import numpy as np
 from leakboard.mechanism import Mechanism
 from leakboard.privacy.auditing.bound import Finding, bound_from_counts
 from leakboard.privacy.auditing.calls import audit_calls
-from leakboard.privacy.auditing.choosing import Candidate, choose_candidates, score_releases
+from leakboard.privacy.auditing.choosing import Candidate, choose_candidates
 from leakboard.privacy.auditing.curve import TradeOff
 from leakboard.privacy.auditing.events import Array, Pair, Threshold
 from leakboard.privacy.auditing.scores import DIGITS
+from leakboard.privacy.auditing.trials import answers_by_input
 
 BUDGET = 100_000_000
 """Limits the coordinates drawn to choose and test; draws that train scores are extra."""
@@ -87,7 +88,7 @@ def audit(
     calls_error = CALLS_ERROR * error if calls else 0.0
     sizes = rounds(draws_per_input, budget, len(pairs[0].first) if pairs else 1)
     best, curve = _audit_rows(mechanism, pairs, generator, sizes, error - calls_error, error, digits)
-    trade_off: TradeOff | None = replace(curve, confidence=confidence)
+    trade_off: TradeOff | None = replace(curve, joint_confidence=confidence)
     if calls and best.epsilon <= mechanism.epsilon:
         of_calls = audit_calls(mechanism, pairs, generator, calls, calls_error, digits)
         if of_calls.epsilon > best.epsilon:
@@ -137,7 +138,7 @@ def _audit_rows(
         chosen = int(np.argmax([threshold.promise for threshold in thresholds]))
         candidate, threshold = candidates[chosen], thresholds[chosen]
         scores = {c.score_name: c.score for c in ([candidate] if is_last else candidates)}
-        fresh = score_releases(mechanism, candidate.pair, scores, 2 * size, generator)
+        fresh = answers_by_input(mechanism.release, candidate.pair.inputs, scores, 2 * size, generator)
         findings.append(_bound_of_event(candidate, threshold, fresh[candidate.score_name], delta, share))
         if is_last or findings[-1].epsilon > mechanism.epsilon:
             break

@@ -10,7 +10,7 @@ exponentially, with the mean excess of the last scores.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -29,15 +29,15 @@ MAX_LEARNED = 50_000
 """Most releases of each input that scores are learned from."""
 MAX_LEARNED_NUMBERS = 4_000_000
 """Most numbers of each input that scores are learned from: wide vectors have fewer releases."""
-COMPARED, KEPT = 8, 2
+MAX_COMPARED, MAX_KEPT = 8, 2
 """Scores of the best pair that are compared once more, and scores that later rounds choose from."""
-SPREAD = 256
+SPREAD_THRESHOLDS = 256
 """Thresholds at equally spaced ranks; as many again are in the tails, at ranks that grow geometrically."""
-ATOMS = 32
+MAX_ATOMS = 32
 """Most frequent scores that are thresholds too, each with the next score above it."""
 CAUTION = 2.0
 """Standard errors by which a rate is shifted towards a smaller bound."""
-TAIL = 30
+TAIL_SCORES = 30
 """Last scores that a tail is extrapolated from."""
 
 
@@ -87,10 +87,10 @@ class ChosenEvent(NamedTuple):
 def choose_event(
     mechanism: Mechanism, pairs: Sequence[Pair], generator: np.random.Generator, sizes: Sequence[int], error: float
 ) -> ChosenEvent:
-    """Choose the event that promises most on ``sizes[-1]`` releases of each input, on draws of all sizes before.
+    """Choose the event that promises the largest bound on ``sizes[-1]`` fresh releases of each input.
 
-    The first size chooses the pair and `KEPT` of its scores; all sizes but the last choose the threshold. ``error`` is
-    that of the later test.
+    Releases of the first size choose the pair and `MAX_KEPT` of its scores. Releases of all sizes but the last choose
+    the threshold. The test on fresh releases comes later, and may be wrong with probability ``error``.
 
     Raises:
         ValueError: fewer than `MIN_DRAWS` draws for each pair, no pair, or releases that are not finite.
@@ -112,7 +112,7 @@ def choose_candidates(
     error: float,
     digits: int | None,
 ) -> list[Candidate]:
-    """Return `KEPT` scores of the pair, in one order, whose best event promises most; the best score first.
+    """Return `MAX_KEPT` scores of the pair, in one order, whose best event promises most; the best score first.
 
     Half of the draws, shared among the pairs, choose the pair. The other half compares its best scores once more.
 
@@ -136,9 +136,9 @@ def choose_candidates(
         candidate for pair in pairs for candidate in _candidates_of_pair(mechanism, pair, generator, size, digits)
     ]
     ranked = _sorted(all_candidates, mechanism.delta, fresh, error)
-    best = [candidate for candidate in ranked if candidate.pair is ranked[0].pair][:COMPARED]
+    best = [candidate for candidate in ranked if candidate.pair is ranked[0].pair][:MAX_COMPARED]
     compared = _with_more_draws(best, mechanism, draws_per_input - draws_per_input // 2, generator)
-    return _sorted(compared, mechanism.delta, fresh, error)[:KEPT]
+    return _sorted(compared, mechanism.delta, fresh, error)[:MAX_KEPT]
 
 
 def confirm(
@@ -150,16 +150,8 @@ def confirm(
     that was chosen on dependent rows may promise more than it proves: noise that all rows of a call share can separate
     the inputs in one call and lift both above the threshold in another.
     """
-    inputs = event.pair.first, event.pair.second
-    counts, rows = count_event(mechanism.release, inputs, event.holds, 2 * draws_per_input, generator)
+    counts, rows = count_event(mechanism.release, event.pair.inputs, event.holds, 2 * draws_per_input, generator)
     return bound_from_counts(*counts, rows, mechanism.delta, error)
-
-
-def score_releases(
-    mechanism: Mechanism, pair: Pair, scores: Mapping[str, Score], total_draws: int, generator: np.random.Generator
-) -> dict[str, tuple[Array, Array]]:
-    """Return the scores of each input in ``total_draws`` releases, float64 (n,) and (m,), by name."""
-    return answers_by_input(mechanism.release, (pair.first, pair.second), scores, total_draws, generator)
 
 
 def _candidates_of_pair(
@@ -167,12 +159,12 @@ def _candidates_of_pair(
 ) -> list[Candidate]:
     """Return every score of a pair, in both orders; the scores are learned on separate draws."""
     size = min(MAX_LEARNED, draws_per_input, max(MIN_DRAWS, MAX_LEARNED_NUMBERS // len(pair.first)))
-    chunks = list(coin_flip_releases(mechanism.release, (pair.first, pair.second), 2 * size, generator))
+    chunks = list(coin_flip_releases(mechanism.release, pair.inputs, 2 * size, generator))
     first_releases, second_releases = (
         np.concatenate([outputs[coins == is_first] for outputs, coins in chunks]) for is_first in (True, False)
     )
     scores = scores_of(mechanism, pair, first_releases, second_releases, digits)
-    values = score_releases(mechanism, pair, scores, 2 * draws_per_input, generator)
+    values = answers_by_input(mechanism.release, pair.inputs, scores, 2 * draws_per_input, generator)
     swapped = pair.swapped()
     return [
         candidate
@@ -194,7 +186,7 @@ def _with_more_draws(
 ) -> list[Candidate]:
     """Return candidates of one pair with the scores of further draws."""
     scores = {candidate.score_name: candidate.score for candidate in candidates}
-    values = score_releases(mechanism, candidates[0].pair, scores, 2 * draws_per_input, generator)
+    values = answers_by_input(mechanism.release, candidates[0].pair.inputs, scores, 2 * draws_per_input, generator)
     return [candidate.with_scores(*values[candidate.score_name]) for candidate in candidates]
 
 
@@ -230,12 +222,12 @@ def _counts(scores: Array, values: Array, above: bool) -> Array:
 def _threshold_values(scores: Array) -> Array:
     """Return thresholds among sorted scores, (k,): spread over the ranks, dense in the tails, and around atoms."""
     n = len(scores)
-    tail = np.unique(np.geomspace(1, n, SPREAD).astype(int)) - 1
-    ranks = np.concatenate([np.linspace(0, n - 1, SPREAD).astype(int), tail, n - 1 - tail])
+    tail = np.unique(np.geomspace(1, n, SPREAD_THRESHOLDS).astype(int)) - 1
+    ranks = np.concatenate([np.linspace(0, n - 1, SPREAD_THRESHOLDS).astype(int), tail, n - 1 - tail])
     starts = np.concatenate([[0], np.flatnonzero(np.diff(scores)) + 1])
     sizes = np.diff(np.append(starts, n))
     repeated = np.flatnonzero(sizes > 1)
-    atoms = repeated[np.argsort(-sizes[repeated], kind="stable")[:ATOMS]]
+    atoms = repeated[np.argsort(-sizes[repeated], kind="stable")[:MAX_ATOMS]]
     following = np.minimum(atoms + 1, len(starts) - 1)
     return np.unique(scores[np.concatenate([ranks, starts[atoms], starts[following]])])
 
@@ -243,7 +235,7 @@ def _threshold_values(scores: Array) -> Array:
 def _tail(scores: Array, values: Array, above: bool) -> Array:
     """Return the share of an exponential tail beyond each value, float64 (k,); 0 for values before the last scores."""
     ordered, beyond = (scores, values) if above else (-scores[::-1], -values)
-    n, k = len(ordered), min(TAIL, len(ordered) // 4)
+    n, k = len(ordered), min(TAIL_SCORES, len(ordered) // 4)
     last = ordered[n - k :]
     excess = float((last - last[0]).mean()) if k else 0.0
     if excess <= 0:

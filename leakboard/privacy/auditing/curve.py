@@ -34,9 +34,10 @@ ORDERS = (2.0, 4.0, 8.0, 16.0, 32.0)
 
 @dataclass(frozen=True)
 class TradeOff:
-    """An upper bound on a trade-off function, and the bounds that follow; all hold together with ``confidence``."""
+    """An upper bound on a trade-off function, and the bounds that follow from it."""
 
-    confidence: float
+    joint_confidence: float
+    """Probability that all of these bounds hold."""
     false_positives: tuple[float, ...]
     """Corners of the curve, increasing from 0 to 1."""
     false_negatives: tuple[float, ...]

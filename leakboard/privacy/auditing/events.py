@@ -25,6 +25,11 @@ class Pair:
     first: Array
     second: Array
 
+    @property
+    def inputs(self) -> tuple[Array, Array]:
+        """The first and the second input."""
+        return self.first, self.second
+
     def swapped(self) -> Pair:
         """Return the pair with first and second exchanged."""
         return Pair(f"{self.name}, swapped", self.second, self.first)

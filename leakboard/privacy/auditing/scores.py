@@ -56,13 +56,13 @@ def scores_of(
         "largest coordinate": lambda outputs: outputs.max(1),
         "learned classifier": fisher(first_releases, second_releases),
     }
-    before, after = mechanism.vector_of(pair.first), mechanism.vector_of(pair.second)
+    first_input, second_input = mechanism.vector_of(pair.first), mechanism.vector_of(pair.second)
     direction = None
-    if before is not None and after is not None:
-        direction = after - before
+    if first_input is not None and second_input is not None:
+        direction = second_input - first_input
         scores["projection on the difference"] = lambda outputs: outputs @ direction
-        if mechanism.log_ratio(first_releases[:1], before, after) is not None:
-            scores["likelihood ratio"] = _finite_log_ratio(mechanism, before, after)
+        if mechanism.log_ratio(first_releases[:1], first_input, second_input) is not None:
+            scores["likelihood ratio"] = _finite_log_ratio(mechanism, first_input, second_input)
     size = min(len(first_releases), len(second_releases))
     scores |= learned_scores(first_releases[:size], second_releases[:size], direction)
     if digits is None:

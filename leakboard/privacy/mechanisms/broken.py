@@ -75,7 +75,7 @@ class DpTextSampler(Control):
 
     def _noise(self, values: Array, rng: np.random.Generator) -> Array:
         draws = np.where(rng.random(values.shape) < 0.5, rng.exponential(size=values.shape), 0.0)
-        return values.shape[-1] / self.epsilon * draws
+        return self._scale(values) * draws
 
 
 class DpTextSamplerWithoutNan(Control):

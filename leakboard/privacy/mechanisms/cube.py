@@ -130,13 +130,13 @@ class CubeRelease(MechanismDefaults):
         """Return ln p(output | first) - ln p(output | second) of each row, or None for shared noise."""
         return None if self.sampling == "shared" else self.mechanism.log_ratio(outputs, first, second)
 
-    def claim(self, unit: ReleaseUnit, amplified: Any = None, proves: bool = True) -> ReleaseClaim:
+    def claim(self, unit: ReleaseUnit, amplified: Any = None, amplification_proved: bool = True) -> ReleaseClaim:
         """Return the claim of the authors, with the proved epsilon.
 
         Args:
             unit: in which neighbours differ.
             amplified: maps an epsilon to that of a release with word dropout; None without dropout.
-            proves: whether words are hidden as the theorem of the amplification requires.
+            amplification_proved: whether words are hidden as the theorem of the amplification requires.
         """
         if unit not in ("word", "document", "vector"):
             raise ValueError(f"claim: unit={unit!r} is not allowed: word, document or vector, any two of the cube")
@@ -154,7 +154,7 @@ class CubeRelease(MechanismDefaults):
             unit,
             f"{noise} noise, {drawn}",
             norm[self.calibration],
-            amplified(self.proved) if proves else self.proved,
+            amplified(self.proved) if amplification_proved else self.proved,
         )
 
 

@@ -98,16 +98,16 @@ class TestLearnedScores:
 
 
 class TestCandidates:
-    @pytest.mark.parametrize("compared", [choosing.COMPARED, choosing.KEPT])
+    @pytest.mark.parametrize("compared", [choosing.MAX_COMPARED, choosing.MAX_KEPT])
     def test_scores_are_compared_once_more_before_most_are_dropped(self, compared, monkeypatch):
         """With this seed the sum and the projection, here the same, look best on the draws that choose a pair."""
-        monkeypatch.setattr(choosing, "COMPARED", compared)
+        monkeypatch.setattr(choosing, "MAX_COMPARED", compared)
         laplace = mechanism(lambda rng, shape: rng.laplace(0, 16, shape))
         kept = choosing.choose_candidates(
             laplace, corners(16), np.random.default_rng(0), 10_000, fresh=1_000_000, error=0.05, digits=9
         )
-        assert len(kept) == choosing.KEPT
-        assert ("density ratio" in kept[0].score_name) == (compared > choosing.KEPT)
+        assert len(kept) == choosing.MAX_KEPT
+        assert ("density ratio" in kept[0].score_name) == (compared > choosing.MAX_KEPT)
 
     @pytest.mark.parametrize("known", [True, False])
     def test_infinite_ratios_of_a_known_density_are_finite_scores(self, known):

@@ -27,7 +27,7 @@ def test_a_gaussian_release_is_bounded_closely():
     assert 0.97 * MU < curve.mu <= MU
     assert all(divergence <= order * MU**2 / 2 for order, divergence in curve.renyi)
     assert dict(curve.renyi)[2.0] > 0.8
-    assert curve.confidence == 1 - ERROR
+    assert curve.joint_confidence == 1 - ERROR
 
 
 def test_the_curve_is_convex_decreasing_and_above_the_true_one():

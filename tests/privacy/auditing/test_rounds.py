@@ -72,7 +72,7 @@ class TestError:
     def test_the_curve_is_of_one_round_and_holds_with_the_confidence_of_all(self, spent):
         bound = audit(HalvedOutput(9.0), PAIRS, rng(), confidence=0.9, budget=40_000)
         assert spent["curves"] == [pytest.approx(0.05)]  # the last round's half of the error
-        assert bound.trade_off.confidence == bound.confidence == 0.9
+        assert bound.trade_off.joint_confidence == bound.confidence == 0.9
 
     def test_the_curve_of_an_early_round_has_the_share_of_that_round(self, spent):
         audit(Copy(1.0), PAIRS, rng(), confidence=0.9, budget=400_000)
