@@ -1,13 +1,13 @@
-"""Choose the device that everything that trains or encodes with torch computes on.
+"""Choose the device for all training and encoding with torch.
 
 Encoders, their heads and adversaries, and attackers' networks are placed on `device()`. These stay on the processor:
 
-- noise and the order of batches, so that a seed means the same on every device;
+- noise and the order of batches, so that a seed gives the same numbers on every device;
 - LEACE, nearest neighbours and logistic regression;
 - skip-gram, differentially private or not.
 
-On CUDA, transformers compute in bfloat16 if the card has it (autocast, see `checkpoints.Precision`), everything else in
-float32. TF32 is off, so that numbers stay close to the processor's.
+On CUDA, transformers compute in bfloat16 if the card has it (autocast, see `checkpoints.Precision`). Everything else
+computes in float32. TF32 is off, so that numbers stay close to the processor's.
 """
 
 from __future__ import annotations
@@ -53,18 +53,18 @@ def use(kind: Kind) -> None:
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
         if _card is not None:
             torch.cuda.set_device(_card)
-        torch.cuda.init()  # seeds that are set later must reach the card, in every process
+        torch.cuda.init()  # before seeds are set: a seed reaches only an initialised card
     _in_force = kind
 
 
 def choose_card(number: int) -> None:
-    """Choose which CUDA device this process uses, if it uses one."""
+    """Choose the CUDA device of this process, in case a stage uses a GPU."""
     global _card
     _card = number
 
 
 def cards() -> int:
-    """Return how many CUDA devices the driver reports; none is initialised."""
+    """Return how many CUDA devices the driver reports, without initialising any."""
     if importlib.metadata.version("torch").endswith("+cpu"):  # saves importing torch
         return 0
     import torch

@@ -1,6 +1,6 @@
-"""Define engines, which run tasks in order and report how each ended.
+"""Define engines: they run tasks in order and report how each task ended.
 
-This file has what all engines share, and the engine that uses the current process. `leakboard.execution.local` runs
+This file has the code that all engines share, and the engine of the current process. `leakboard.execution.local` runs
 processes of this machine; `leakboard.execution.ray` and `leakboard.execution.slurm` use other machines.
 """
 
@@ -32,11 +32,11 @@ class Engine(Protocol):
 
     @property
     def jobs(self) -> int:
-        """Number of tasks that run at once, as far as it is known."""
+        """Number of tasks of one thread that may run at once."""
 
     @property
     def gpus(self) -> int | None:
-        """Number of tasks that may use a GPU at once; None if it is unknown before a task asks for one."""
+        """Number of tasks that may use a GPU at once; None if unknown until a task asks for a GPU."""
 
     def run(self, tasks: Iterable[Task], is_done: IsDone, listen: Listen) -> Generator[Outcome, None, None]:
         """Run tasks and yield their outcomes as they end.
@@ -56,7 +56,7 @@ class Processes(Protocol):
         """Return the handles whose processes have ended. Wait for the first one, but at most about a second."""
 
     def collect(self, batch: Sequence[Task], started: Any) -> Sequence[Outcome | None]:
-        """Return the outcome of each task; None for a task whose process was lost and that may be tried again."""
+        """Return the outcome of each task; None for a task that was lost with its process and may be tried again."""
 
 
 def drive(
@@ -71,18 +71,19 @@ def drive(
 ) -> Generator[Outcome, None, None]:
     """Run tasks in processes, in the order of `TaskQueue`, and yield their outcomes as they end.
 
-    A task whose predecessor failed is not run; its outcome carries the same failure. A task whose process was lost runs
-    again, unless it had written its result. A task that another run is doing is tried again later.
+    A task whose predecessor failed is not run; its outcome carries the same failure. If a process was lost,
+    ``processes`` decides which of its tasks run again; a task that had written its result counts as done. A task that
+    another run holds is tried again later.
 
     Args:
         processes: run the tasks.
-        tasks: each with the name of its predecessor.
-        jobs: number of batches at once.
-        cores: number of threads at once. A task that needs more runs alone.
+        tasks: to run, each with the name of its predecessor.
+        jobs: largest number of batches at once.
+        cores: largest number of threads at once. A task that needs more threads runs alone.
         batch_seconds: expected duration up to which small tasks are sent together.
-        is_done: returns whether a task has its result, from a lost process or from another run.
-        listen: called when another run is doing a task.
-        gpus: number of tasks that use a GPU at once. Each is given the number of its card.
+        is_done: returns whether the result of a task exists. A lost process or another run may have written it.
+        listen: called if another run holds a task.
+        gpus: largest number of tasks that use a GPU at once. Each of them gets the number of its card.
 
     Raises:
         StopRun: a task could not write, or a dataset cannot be read as the suite asks.
@@ -128,10 +129,10 @@ def drive(
 
 
 class InProcess:
-    """Runs tasks one after another in the current process, for notebooks, which cannot spawn.
+    """Runs tasks one after another in the current process. Notebooks need this, since they cannot start processes.
 
-    Order, failures and results are those of local processes with one job. Timeouts are not enforced, and a task that
-    ends the process ends the current one. Global settings that tasks change are restored at the end.
+    Order, failures and results are those of `Local` with one job. Timeouts are not enforced. A task that ends its
+    process ends the notebook, too. At the end, global settings are restored (`resources.settings_restored`).
     """
 
     jobs = 1
@@ -171,7 +172,7 @@ class DirectCalls:
 
 
 def run_task(task: Task, report: Callable[[str, str], None]) -> Outcome:
-    """Run a task, report what it logs as events, and return how it ended.
+    """Run a task, report its log lines as events, and return its outcome.
 
     An error is kept as text, since not every exception can be pickled.
 

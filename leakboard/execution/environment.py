@@ -1,4 +1,4 @@
-"""Describe what this process computes with: LeakBoard's commit, versions of libraries, and the machine."""
+"""Describe the environment of results: LeakBoard's commit, versions of libraries, and the machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PACKAGES = (
 
 @cache
 def environment() -> dict[str, Any]:
-    """Return what this process computes with: commit, versions and machine."""
+    """Return commit, versions and machine of this process."""
     return {
         "leakboard": leakboard.__version__,
         "commit": _commit(),
@@ -36,7 +36,7 @@ def environment() -> dict[str, Any]:
 
 
 def _commit() -> str:
-    """Return the checkout's commit, followed by ``+`` if files differ from it; empty outside a checkout."""
+    """Return the checkout's commit, followed by ``+`` if files differ from the commit; empty outside a checkout."""
     root = Path(leakboard.__file__).parent.parent
 
     def git(*arguments: str) -> str:

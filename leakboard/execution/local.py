@@ -1,8 +1,8 @@
-"""Run tasks in processes of this machine, forked from a process that has imported what they need.
+"""Run tasks in worker processes of this machine, forked from a process that has imported the libraries.
 
-Importing torch and similar libraries takes seconds, a fork some hundredths. Each worker reports over a socket of its
-own, so that a crash affects only its own task and is noticed whatever its exit status. A task of foreign plugins, which
-may change libraries, gets a process of its own.
+Importing torch and similar libraries takes seconds, a fork hundredths of a second. Each worker reports over its own
+socket: a crash affects only the worker's task and is noticed with any exit status. Foreign plugins may change
+libraries, so their tasks each get a process of their own.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from leakboard.execution.resources import NO_PROGRESS_BARS
 from leakboard.execution.tasks import Outcome, Task, TaskFailed
 
 START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
-"""How workers start. Outside Linux, libraries do not survive a fork."""
+"""Way to start workers. Outside Linux, libraries do not survive a fork."""
 STOP_SECONDS = 10.0
-"""Longest time that ending the workers may take."""
+"""Longest time to wait for the workers to end."""
 REPORT_SECONDS = 1.0
-"""Time in which a pool reports the end of a worker; afterwards it never does."""
+"""Time within which a pool reports the end of a worker, if it reports the end at all."""
 POLL_SECONDS = 0.5
-"""Polling interval for tasks that have ended, and for pools that have lost their tasks."""
+"""Polling interval for ended tasks and for broken pools."""
 MAX_DEAD_WORKERS = 3
-"""Number of workers that may die before they begin a task until the task fails."""
+"""A task fails after this many workers have died before they began it."""
 CGROUP = Path("/sys/fs/cgroup")
 
 
 def usable_cores() -> int:
-    """Return how many cores this process may use: at least 1, at most those of its affinity and its cgroup's quota."""
+    """Return how many cores this process may use: at least 1, at most its CPU affinity and its cgroup's quota."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with contextlib.suppress(OSError, ValueError):  # no quota, or "max"
         if (version_2 := CGROUP / "cpu.max").exists():
@@ -62,13 +62,13 @@ def usable_cores() -> int:
 
 
 def prepare_workers() -> None:
-    """Start to import what workers need, in another process, while this process continues."""
+    """Start another process that imports the libraries of workers, while this process continues."""
     from multiprocessing import forkserver, resource_tracker
 
     if START_METHOD == "forkserver":
         imported = sorted(name for name in sys.modules if name.startswith("leakboard."))
         multiprocessing.get_context(START_METHOD).set_forkserver_preload(["leakboard.pipeline.preload", *imported])
-        resource_tracker.ensure_running()  # it would unblock the signal
+        resource_tracker.ensure_running()  # started later, it would unblock SIGINT again
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # workers inherit it: Ctrl-C is for the parent
         try:
             forkserver.ensure_running()
@@ -77,10 +77,11 @@ def prepare_workers() -> None:
 
 
 class Local:
-    """Processes of this machine: ``jobs`` at once, whose threads together do not exceed the larger of cores and jobs.
+    """Runs up to ``jobs`` processes of this machine at once.
 
-    A task that exceeds its timeout is killed and fails alone, as does a task whose process ends. A task whose process
-    ends before the task began is given to another process.
+    Their threads together do not exceed the larger of cores and jobs, except that a task with more threads runs alone.
+    A task that exceeds its timeout is killed and fails alone. If a process ends during a task, only this task fails. If
+    a process ends before its task began, another process gets the task.
     """
 
     def __init__(self, jobs: int):
@@ -88,7 +89,7 @@ class Local:
 
     @cached_property
     def gpus(self) -> int:
-        """GPUs of this machine. A task does not share its GPU."""
+        """Number of GPUs of this machine. A task does not share its GPU."""
         return devices.cards()
 
     def run(self, tasks: Iterable[Task], is_done: IsDone, listen: Listen) -> Generator[Outcome, None, None]:
@@ -99,7 +100,7 @@ class Local:
 
 
 class Workers:
-    """Pools of processes, one for LeakBoard's plugins and one for foreign ones, and the connections to their tasks."""
+    """Two pools of processes, for tasks with and without foreign plugins, and the connections to the workers."""
 
     def __init__(self, jobs: int, listen: Listen):
         self.jobs, self.listen = jobs, listen
@@ -125,8 +126,8 @@ class Workers:
         for thread in ending:
             thread.start()
         end = time.monotonic() + STOP_SECONDS
-        for thread in ending:
-            thread.join(max(0.0, end - time.monotonic()))  # workers end with this process, whatever keeps their pool
+        for thread in ending:  # a pool that does not end is left alone: its workers end with this process
+            thread.join(max(0.0, end - time.monotonic()))
         self._ended = True
         with contextlib.suppress(OSError, EOFError):
             Client(self._listener.address, authkey=self._key).close()  # wakes the thread that accepts
@@ -139,7 +140,7 @@ class Workers:
         with self._starting:
             try:
                 future: Any = self._pool(bool(task.plugins)).schedule(_call, args=[task], timeout=task.timeout)
-            except RuntimeError as error:  # its workers died while they had no task
+            except RuntimeError as error:  # the pool's workers died while they had no task
                 future = concurrent.futures.Future()
                 future.set_exception(BrokenProcessPool(str(error)))
             self._given[task.name] = task, future
@@ -152,13 +153,13 @@ class Workers:
         ):
             for task, future in list(self._given.values()):
                 pool = self._pools.get(bool(task.plugins))
-                if pool is None or not pool.active:  # it broke before it received the task
+                if pool is None or not pool.active:  # the pool broke before it received the task
                     with contextlib.suppress(concurrent.futures.InvalidStateError):
                         future.set_exception(BrokenProcessPool("its pool broke"))
         return done
 
     def collect(self, batch: Sequence[Task], started: Any) -> Sequence[Outcome | None]:
-        """Return how a task ended; None if its process died before the task began, and another may begin it."""
+        """Return the outcome of a task; None if its process died before the task began and another process may try."""
         (task,), future = batch, started
         self._given.pop(task.name)
         if not future.cancelled() and isinstance(future.exception(), BrokenProcessPool):
@@ -169,7 +170,7 @@ class Workers:
         return [_outcome(task, future, task.name in self._begun)]
 
     def _pool(self, foreign: bool) -> ProcessPool:
-        """Return the pool for LeakBoard's plugins, or the pool for foreign plugins, whose processes end with a task."""
+        """Return the pool for tasks with foreign plugins, whose processes end after one task, or the other pool."""
         if foreign not in self._pools:
             settings = (self._listener.address, self._key, dict(os.environ), os.getcwd())
             context = multiprocessing.get_context(START_METHOD)
@@ -189,7 +190,7 @@ class Workers:
                 threading.Thread(target=self._receive, args=(connection,), daemon=True).start()
 
     def _receive(self, connection: Connection) -> None:
-        """Pass on a worker's events; when the worker is gone, make sure that its task ends."""
+        """Pass on a worker's events. After the worker has ended, make sure that its task ends."""
         name = ""
         while True:
             try:
@@ -198,7 +199,7 @@ class Workers:
                 break
             if event == "start":
                 self._begun[name] = connection
-            elif event == "end":  # the pool reports it later
+            elif event == "end":  # the pool reports the outcome later
                 name = ""
                 continue
             with self._lock, contextlib.suppress(OSError):  # the listener's disk may be full
@@ -206,15 +207,14 @@ class Workers:
         with self._starting:
             _, future = self._given.get(name, (None, None))
         if future and self._begun.get(name) is connection:
-            concurrent.futures.wait(
-                [future], timeout=REPORT_SECONDS
-            )  # a pool does not notice a process that ends with status 0
+            # a pool does not notice a process that ends with status 0
+            concurrent.futures.wait([future], timeout=REPORT_SECONDS)
             future.cancel()
 
 
 @contextlib.contextmanager
 def _stop_if_no_room() -> Iterator[None]:
-    """Stop the run if processes cannot start, for instance because the disk is full: sockets and locks are files."""
+    """Stop the run if processes cannot start, for instance because a full disk has no room for sockets and locks."""
     try:
         yield
     except OSError as error:
@@ -247,7 +247,7 @@ _folder: str
 
 
 def _enter(address: str, key: bytes, environment: Mapping[str, str], folder: str) -> None:
-    """Prepare a worker: give it the environment and the folder of its parent, and let it end with its parent."""
+    """Prepare a worker: take over the environment and the folder of its parent, and end with its parent."""
     global _events, _folder
     os.environ.clear()
     os.environ.update(environment)

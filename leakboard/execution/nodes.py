@@ -1,8 +1,9 @@
 """Run batches of tasks on other machines: the base of the Ray and Slurm engines.
 
 The machines (nodes) only need a folder that all of them see. A node runs the same stages on the same store as a local
-process. It writes artefacts whole or not at all, and each cell's record at once. Nodes store no other state: the runner
-alone waits, counts and writes tables. A task that was lost with its node runs on another, unless its result exists.
+process. It writes artefacts whole or not at all, and the record of a cell as soon as its attack ends. Nodes store no
+other state: the runner alone waits, counts and writes tables. If a task is lost with its node and has no result,
+another node runs the task.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from leakboard.execution.engines import Listen, run_task
 from leakboard.execution.tasks import Interruption, Outcome, Task, TaskFailed
 
 POLL_SECONDS = 0.5
-"""Polling interval for batches that have ended."""
+"""Polling interval for ended batches."""
 MAX_LOST_NODES = 3
-"""Number of nodes that may be lost with a task before the task fails."""
+"""A task fails after this many nodes were lost while they ran it alone, outside a batch of several tasks."""
 
 
 @dataclass(frozen=True)
 class BatchResult:
-    """What a node sends back: the outcomes of a batch's tasks, and the warnings that they reported."""
+    """The answer of a node: the outcomes of a batch's tasks, and their warnings."""
 
     outcomes: Sequence[Outcome]
     events: Sequence[tuple[str, str, str]]
@@ -42,10 +43,10 @@ class _TimeIsUp(Interruption):
 
 @contextlib.contextmanager
 def _time_limit(seconds: float | None) -> Iterator[None]:
-    """Stop the code inside after a time. A library that runs no Python is stopped once it returns.
+    """Stop the code of a block after a time. A running call of a C library is stopped only when the call returns.
 
     Raises:
-        TaskFailed: the code took longer.
+        TaskFailed: the block took longer.
     """
 
     def stop(*_: object) -> None:
@@ -66,7 +67,7 @@ def _time_limit(seconds: float | None) -> Iterator[None]:
 
 
 def run_batch(batch: Sequence[Task], node: str = "") -> BatchResult:
-    """Run tasks one after another on a node. An error that stops the run is returned as a value."""
+    """Run tasks one after another on a node. A `StopRun` is returned as a value."""
     from leakboard.execution.resources import silence_libraries
 
     silence_libraries()
@@ -89,13 +90,13 @@ def run_batch(batch: Sequence[Task], node: str = "") -> BatchResult:
 
 
 class Nodes:
-    """What Ray and Slurm share: handling of batches that end and of batches that are lost."""
+    """Handles ended and lost batches, for Ray and Slurm."""
 
     def __init__(self, listen: Listen):
         self.listen = listen
         self._losses: Counter[str] = Counter()
         self.node_of: dict[str, str] = {}
-        """For each ended task's name, the node that ran it. Its followers find data in that node's memory."""
+        """Maps the name of an ended task to its node. The task's followers find data in the memory of this node."""
 
     def report_start(self, batch: Sequence[Task]) -> None:
         """Report that tasks were sent."""
@@ -116,7 +117,7 @@ class Nodes:
         return result.outcomes
 
     def lose(self, batch: Sequence[Task], reason: str) -> Sequence[Outcome | None]:
-        """Return None for each task of a lost batch that may be tried again, alone; else a failure."""
+        """Return for each task of a lost batch its failure, or None if the task may be tried again, alone."""
         if len(batch) == 1:
             self._losses.update(task.name for task in batch)
         failure = TaskFailed(f"{MAX_LOST_NODES} nodes lost: {reason}")

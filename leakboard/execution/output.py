@@ -1,4 +1,4 @@
-"""Pass on what a task prints, but not more than a reader wants to see."""
+"""Show the output of a task up to a limit."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import threading
 from collections.abc import Iterator
 
 LIMIT = 10_000
-"""Bytes of a task's output that are shown."""
+"""Largest number of bytes of a task's output that are shown."""
 
 
 @contextlib.contextmanager
 def bounded_output() -> Iterator[None]:
-    """Show on standard error the first `LIMIT` bytes that a block prints, also by libraries in C."""
+    """Show on standard error the first `LIMIT` bytes that a block prints, output of C libraries included."""
     try:
         before = os.dup(1), os.dup(2)
-    except OSError:  # there is no output
+    except OSError:  # this process has no standard output or error
         yield
         return
     reading, writing = os.pipe()
@@ -34,12 +34,12 @@ def bounded_output() -> Iterator[None]:
         for number, kept in enumerate(before, 1):
             os.dup2(kept, number)
             os.close(kept)
-        thread.join(1.0)  # a process that the block has left behind may keep the output open
+        thread.join(1.0)  # a process that the block has started may still keep the output open
 
 
 def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError, AttributeError):  # it is closed, or a plugin has replaced it
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # a plugin has closed or replaced the stream
             stream.flush()
 
 

@@ -16,7 +16,7 @@ class Ray:
     """The nodes of a Ray cluster. Without an address, a cluster is started on this machine."""
 
     BATCH_SECONDS = 0.5
-    """Expected duration up to which small tasks are sent together. Sending a batch takes some milliseconds."""
+    """Expected duration up to which small tasks are sent together: sending a batch takes milliseconds (seconds)."""
 
     def __init__(self, address: str = ""):
         self.address = address
@@ -80,7 +80,7 @@ class _RayNodes(Nodes):
         self.ray = ray
         self.run_batch = ray.remote(max_retries=0)(_run_on_ray)
         self.run_batch_and_exit = ray.remote(max_retries=0, max_calls=1)(_run_on_ray)
-        """Ends its process afterwards. This undoes what a plugin changed in libraries, and frees the GPU."""
+        """Like ``run_batch``, but its process ends afterwards: changes to libraries are undone, and the GPU is free."""
 
     def start(self, batch: Sequence[Task]) -> Any:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy

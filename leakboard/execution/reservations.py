@@ -1,15 +1,17 @@
 """Decide which of several runs in one folder does a piece of work.
 
-A reservation is a small file, named by the identity of the work's result. Of several processes that create it, one
-succeeds (O_EXCL works on local file systems, NFS and Lustre). The holder locks the file, touches it while working, and
-removes it at the end. Another process may take over an abandoned reservation:
+A reservation is a small file, named by the identity of the work's result. If several processes try to create the file,
+one of them succeeds (O_EXCL works on local file systems, NFS and Lustre). The holder locks the file, touches it while
+working, and removes it at the end. Another process may take over an abandoned reservation. Two rules say when:
 
 - On the holder's machine, the reservation is abandoned if its lock is free: the system releases a dead process's locks.
-- On any machine, it is abandoned if it was not touched for `ABANDONED_SECONDS`. Only this rule is left if the file
-  system has no locks, and as long as a child that the dead process forked keeps the lock.
+- On any machine, the reservation is abandoned if it was not touched for `ABANDONED_SECONDS`.
 
-Reservations only save time. Artefacts and records are written whole or not at all, by any process. If two processes
-still do the same work, for instance because one of them only hung, they write the same bytes.
+The first rule cannot help in two cases: the file system has no locks, or a child of the dead process still holds the
+lock.
+
+Reservations only save time. Every process writes artefacts and records whole or not at all. Two processes may still do
+the same work, for instance if one of them only hung. Then they write the same bytes.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from typing import Any
 from leakboard.errors import StorageError
 
 TOUCH_SECONDS = 5.0
-"""Interval at which a holder touches its reservation."""
+"""Interval between two touches of a reservation by its holder."""
 ABANDONED_SECONDS = 60.0
 """A reservation that was not touched for this long is abandoned."""
 
@@ -46,11 +48,11 @@ class Reservation:
 
     path: Path
     run: str
-    """Identity of the run. Reservations of its own lost workers are abandoned."""
+    """Identity of the run. To a process of this run, every reservation of the run counts as abandoned."""
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the reservation while the code inside runs.
+        """Hold the reservation while a block runs.
 
         Raises:
             ReservedError: another run holds it.
@@ -67,7 +69,7 @@ class Reservation:
                 yield
         finally:
             with suppress(OSError):
-                if os.path.samestat(os.fstat(file), os.stat(self.path)):  # else another process has taken it over
+                if os.path.samestat(os.fstat(file), os.stat(self.path)):  # else another process has taken over
                     os.unlink(self.path)
             os.close(file)
 
@@ -83,7 +85,7 @@ class Reservation:
                 self.path.unlink()
 
     def _create(self) -> int | None:
-        """Return the open file of a new reservation; None if there is one already."""
+        """Create the reservation and return its open file; None if a reservation exists already."""
         with _storage(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             try:
@@ -95,7 +97,7 @@ class Reservation:
                 "process": os.getpid(),
                 "seen_by": _observers(file),
                 "run": self.run,
-                "is_locked": _lock(file, fcntl.LOCK_EX),  # before the content is there, which others read first
+                "is_locked": _lock(file, fcntl.LOCK_EX),  # lock before writing: others read first and try the lock then
             }
             try:
                 os.write(file, json.dumps(content).encode())
@@ -108,8 +110,8 @@ class Reservation:
     def _remove_abandoned(self) -> None:
         """Remove the reservation if it is abandoned.
 
-        Only the holder of a second reservation may do so. Otherwise two processes could both see an abandoned one, and
-        the slower would remove the new one of the faster.
+        A second reservation gives the right to remove the first. Without it, two processes could see the same abandoned
+        reservation, and the slower process would remove the new reservation of the faster.
         """
         if self._read()[1]:
             removal = Reservation(self.path.with_name(f"{self.path.name}.cleared"), self.run)
@@ -118,10 +120,10 @@ class Reservation:
                     self.path.unlink(missing_ok=True)
 
     def _read(self) -> tuple[str, bool]:
-        """Return the holder, empty if there is none, and whether the reservation is abandoned."""
+        """Return the holder (empty if there is none), and whether the reservation is abandoned."""
         with _storage(self.path):
             try:
-                with self.path.open("rb") as file:  # opening makes NFS ask the server when the file was touched
+                with self.path.open("rb") as file:  # opening makes NFS fetch the modification time
                     content, touched = file.read(), os.fstat(file.fileno()).st_mtime
                     try:
                         fields: dict[str, Any] = json.loads(content)
@@ -129,7 +131,7 @@ class Reservation:
                         sees_lock = fields["is_locked"] and fields["seen_by"] == _observers(file.fileno()) != ""
                         if fields["run"] == self.run or (sees_lock and _lock(file.fileno(), fcntl.LOCK_SH)):
                             return holder, True
-                    except (ValueError, KeyError, TypeError):  # the file is being written, or damaged
+                    except (ValueError, KeyError, TypeError):  # the file is incomplete or damaged
                         holder = "another run"
             except OSError as error:
                 if error.errno in (errno.ENOENT, errno.ESTALE):
@@ -139,7 +141,7 @@ class Reservation:
 
 
 def file_clock(folder: Path) -> float:
-    """Return the time of a folder's file system (seconds). Machines that share it may have different clocks.
+    """Return the time of a folder's file system (seconds), since the clocks of machines may differ.
 
     Raises:
         StorageError: the folder cannot be written.
@@ -159,7 +161,7 @@ def _storage(path: Path) -> Iterator[None]:
 
 
 def _lock(file: int, kind: int) -> bool:
-    """Lock an open file without waiting; return False if another process has a lock or the file system has none."""
+    """Lock an open file without waiting; return False if another process has the lock or files cannot be locked."""
     try:
         fcntl.flock(file, kind | fcntl.LOCK_NB)
     except OSError:
@@ -168,9 +170,10 @@ def _lock(file: int, kind: int) -> bool:
 
 
 def _observers(file: int) -> str:
-    """Return which processes see the locks of an open file: those on this kernel and mount; empty if it is unknown.
+    """Return a key of this kernel and of the file's mount; empty if unknown.
 
-    Names of hosts may occur twice. The same folder, mounted twice on one machine, may have separate locks.
+    Processes with the same key see each other's locks. A host's name would not do: two hosts may have the same name,
+    and a folder that is mounted twice on one machine may have separate locks.
     """
     try:
         return f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {os.fstat(file).st_dev}"
@@ -180,12 +183,12 @@ def _observers(file: int) -> str:
 
 @contextmanager
 def _touched(file: int) -> Iterator[None]:
-    """Let this process's thread touch an open file meanwhile. Starting a thread for each file would take long."""
+    """Touch an open file while a block runs. One thread touches all files: a thread for each file would be slow."""
     global _toucher
     try:
         with _files_lock:
             _files.add(file)
-            if not (_toucher and _toucher.is_alive()):  # a forked process has no threads
+            if not (_toucher and _toucher.is_alive()):  # a forked process lacks its parent's threads
                 _toucher = threading.Thread(target=_touch, daemon=True)
                 _toucher.start()
         yield

@@ -25,23 +25,23 @@ if TYPE_CHECKING:
 
 
 NO_PROGRESS_BARS = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
-"""Environment of a worker. Libraries that it loads later show no progress bars of their own."""
+"""Environment variables of a worker that turn off the progress bars of libraries."""
 LEAST_SPACE = 4 << 30
-"""Least address space (bytes) that importing torch and similar libraries takes, with room for small data."""
+"""Least address space for importing torch and similar libraries, with room for small data (bytes)."""
 MANY_FILES = 4096
-"""Open files that a run with many workers may need."""
+"""Number of open files that a run with many workers may need."""
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What a stage needs of the machine."""
+    """The threads that a stage needs, and whether it uses a GPU."""
 
     threads: int = 1
     uses_gpu: bool = False
 
 
 def provide(needs: Needs, device: devices.Kind) -> None:
-    """Set the number of threads, and the device: the given one if the stage uses a GPU, else the processor.
+    """Set the number of threads and the device. A stage that uses no GPU gets the processor.
 
     Raises:
         StopRun: torch sees no such device.
@@ -52,7 +52,7 @@ def provide(needs: Needs, device: devices.Kind) -> None:
 
 @contextmanager
 def provided(needs: Needs, device: devices.Kind = "cpu") -> Iterator[None]:
-    """Provide what an inner stage needs, then restore the outer stage's threads and device.
+    """Set threads and device for an inner stage, then restore those of the outer stage.
 
     Raises:
         StopRun: torch sees no such device.
@@ -72,7 +72,7 @@ def provided(needs: Needs, device: devices.Kind = "cpu") -> Iterator[None]:
 
 
 def limit_threads(threads: int) -> None:
-    """Limit every library to a number of threads, and restore torch's defaults, which a stage may have changed."""
+    """Limit every library to a number of threads, and undo changes of torch's defaults by an earlier stage."""
     import torch
 
     _import_threaded_libraries()
@@ -85,28 +85,28 @@ def limit_threads(threads: int) -> None:
 
 @lru_cache(maxsize=1)
 def _controller(modules: int) -> ThreadpoolController:
-    """Return the controller of all loaded libraries. It searches for them again when the number of modules changes."""
+    """Return the controller of all loaded libraries. A changed number of modules starts a new search for libraries."""
     import threadpoolctl
 
     return threadpoolctl.ThreadpoolController()
 
 
 def _import_threaded_libraries() -> None:
-    """Import the libraries that have threads: a limit does not apply to a library that is loaded later."""
+    """Import the libraries with threads now, since a limit does not apply to libraries that are loaded later."""
     import faiss  # noqa: F401
     import scipy.linalg  # noqa: F401
     import sklearn.linear_model  # noqa: F401
 
 
 def silence_libraries() -> None:
-    """Turn off the libraries' own progress bars: the runner shows progress by cell and stage.
+    """Turn off the progress bars of libraries: the runner shows progress by cell and stage.
 
-    A library that is loaded later reads its setting from the environment (`NO_PROGRESS_BARS`).
+    Libraries that are loaded later read their setting from the environment (`NO_PROGRESS_BARS`).
     """
     import datasets
     import huggingface_hub.utils
 
-    if tqdm := sys.modules.get("tqdm"):  # both libraries above use it for their bars
+    if tqdm := sys.modules.get("tqdm"):  # both libraries above draw their bars with tqdm
         tqdm.tqdm.set_lock(threading.RLock())  # its default lock would leak a semaphore
     datasets.disable_progress_bars()
     huggingface_hub.utils.disable_progress_bars()
@@ -116,10 +116,11 @@ def silence_libraries() -> None:
 
 @contextmanager
 def settings_restored() -> Iterator[None]:
-    """Restore the process's global settings at the end, which stages change.
+    """At the end of a block, restore the global settings of the process that stages change.
 
-    These are the numbers of threads, the device, the global random states, the libraries' progress bars, the filters of
-    warnings, and the handlers of progress.
+    - Computing: numbers of threads, device, TF32, and torch's default dtype, default device and gradients.
+    - Random numbers: the global states of Python, NumPy and torch.
+    - Messages: progress bars of libraries, filters of warnings, and handlers of progress.
     """
     import random
 
@@ -158,10 +159,10 @@ def settings_restored() -> Iterator[None]:
 
 @contextmanager
 def measured(stage: str, needs: Needs, device: devices.Kind = "cpu") -> Iterator[dict[str, Any]]:
-    """Provide what a stage needs, and measure its seconds and the process's peak memory (MiB).
+    """Set threads and device for a stage, and measure its seconds and the process's peak memory (MiB).
 
-    The peak includes earlier stages if the system does not allow resetting it. The device is the GPU if the stage
-    placed anything on it. GPU memory that the stage leaves unused is released.
+    If the system cannot reset the peak, it includes earlier stages. The reported device is the GPU if the stage used
+    GPU memory. At the end, unused GPU memory is released.
 
     Raises:
         StopRun: torch sees no such device.
@@ -209,10 +210,10 @@ def _peak_memory() -> int:
 
 
 def require_room() -> None:
-    """Refuse a process that may use too little memory for the libraries, and allow it as many files as it may open.
+    """Check the limit of the address space, and raise the limit of open files, to at most `MANY_FILES`.
 
     Raises:
-        RequestError: the address space is limited to less than `LEAST_SPACE`: no cell could import torch.
+        RequestError: the address space is limited to less than `LEAST_SPACE`, so no cell could import torch.
     """
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY and limit < LEAST_SPACE:

@@ -16,16 +16,19 @@ from leakboard.execution.tasks import Outcome, Task
 DEFAULT_MINUTES = 24 * 60
 """Time limit of a Slurm job if the suite has no timeout."""
 STARTUP_MINUTES = 15
-"""Time that a Slurm job has on top of its task's timeout. The task enforces its timeout itself."""
+"""Time of a Slurm job beyond the timeout of its task. The node itself stops a task at its timeout."""
 
 
 class Slurm:
-    """Jobs of Slurm. Without Slurm, submitit runs them on this machine."""
+    """Runs tasks as jobs of Slurm. Without Slurm, submitit runs the jobs on this machine."""
 
     BATCH_SECONDS = 60.0
-    """Expected duration up to which small tasks are sent together. Starting a job takes seconds."""
+    """Expected duration up to which small tasks are sent together: starting a job takes seconds (seconds)."""
     gpus = None
-    """Unknown before a job asks. A job asks for a GPU if the suite says ``device: cuda``."""
+    """Unknown before a job asks for one.
+
+    A job asks for a GPU if the suite has ``device: cuda`` and a stage of its task uses a GPU.
+    """
 
     def __init__(self, folder: Path, jobs: int = 100, cluster: str | None = None, **parameters: Any):
         self.folder, self.jobs, self.cluster, self.parameters = folder, jobs, cluster, parameters
@@ -47,8 +50,8 @@ class SlurmNodes(Nodes):
     """The machines on which Slurm runs jobs.
 
     Args:
-        executors: submitit's: one for tasks without a GPU, and one for tasks with a GPU.
-        listen: called with events.
+        executors: two of submitit, for tasks without and with a GPU.
+        listen: called with events of tasks.
     """
 
     def __init__(self, executors: Sequence[Any], listen: Listen):
@@ -67,7 +70,7 @@ class SlurmNodes(Nodes):
         return self.running[-1]
 
     def wait(self, running: Sequence[Any]) -> Iterable[Any]:
-        """Return the jobs that have ended; sleep for one polling interval if there are none."""
+        """Return the jobs that have ended; if there are none, sleep for one polling interval."""
         if not (ended := [job for job in running if job.done()]):
             time.sleep(POLL_SECONDS)
         return ended
@@ -77,11 +80,11 @@ class SlurmNodes(Nodes):
         self.running.remove(started)
         try:
             result: BatchResult = started.result()
-        except Exception as error:  # submitit's own: the job was killed or never began
+        except Exception as error:  # an exception of submitit: the job was killed or never began
             return self.lose(batch, f"{type(error).__name__}, see {started.paths.stderr}")
         return self.accept(batch, result)
 
     def cancel(self) -> None:
-        """Cancel the jobs that still run."""
+        """Cancel the running jobs."""
         for job in self.running:
             job.cancel(check=False)

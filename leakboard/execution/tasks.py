@@ -11,7 +11,7 @@ from typing import Any
 from leakboard.execution.reservations import Reservation
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 5.0
-"""Shortest and longest pause before a task that another run is doing is tried again (seconds)."""
+"""If another run does a task, it is tried again after a pause: the shortest and the longest pause (seconds)."""
 
 
 @dataclass(frozen=True)
@@ -26,25 +26,25 @@ class Task:
     timeout: float | None = None
     """Longest time that the task may take (seconds)."""
     threads: int = 1
-    """Threads that the task uses."""
+    """Number of threads that the task uses."""
     gpus: int = 0
-    """GPUs that the task uses: 0 or 1."""
+    """Number of GPUs that the task uses: 0 or 1."""
     card: int = 0
-    """Number of the GPU that the task is given, among the machine's."""
+    """Index of the task's GPU among the GPUs of the machine."""
     plugins: tuple[str, ...] = ()
-    """Plugins of the task that are not LeakBoard's own. Tasks with different ones never share a process."""
+    """Foreign plugins: those that are not part of LeakBoard. Tasks with different foreign plugins share no process."""
     kind: str = ""
     """Tasks of the same kind are expected to take equally long."""
     reservation: Reservation | None = None
-    """Held while the task runs, if several runs may have the same task."""
+    """Reservation to hold while the task runs, if several runs may have the same task."""
 
 
 class Interruption(BaseException):
-    """Ends a task from outside. Not an `Exception`, which a plugin might catch."""
+    """Ends a task from outside. It is no `Exception`, because a plugin might catch an `Exception`."""
 
 
 class TaskFailed(Exception):
-    """A task failed: the reason in one line, and the traceback if there is one."""
+    """A task failed. Holds the reason in one line, and the traceback if there is one."""
 
     def __init__(self, reason: str, lines: str = ""):
         super().__init__(reason, lines)
@@ -53,22 +53,22 @@ class TaskFailed(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """How a task ended."""
+    """The end of a task: its value, or the reason why it has none."""
 
     task: Task
     value: Any = None
     failure: TaskFailed | None = None
     seconds: float = 0.0
     is_lost: bool = False
-    """Whether the task's process ended before it reported. The task may have written its result."""
+    """Whether the process ended before it reported the task's end. The task may have written its result."""
     is_reserved: bool = False
-    """Whether the task was not run because another run is doing it."""
+    """Whether the task was not run because another run does it."""
 
 
 class TaskQueue:
-    """Tasks that have not begun.
+    """The tasks that have not begun, in the order in which they are taken.
 
-    Tasks that wait for no other come first. Of the rest, the followers of the task that ended last come first.
+    Tasks without a predecessor come first. Then come the followers of ended tasks, those of the latest first.
     """
 
     def __init__(self, tasks: Iterable[Task]):
@@ -86,14 +86,14 @@ class TaskQueue:
         return bool(self._independent or self._dependent or self._postponed)
 
     def take(self, threads: int, batch_seconds: float = 0.0, gpus: int = 0) -> list[Task]:
-        """Remove and return the first task that fits, followed by small tasks like it.
+        """Remove and return the first task that fits, and with it the similar small tasks that follow.
 
         A task with a timeout stays alone, since it may be killed. A task that is tried again stays alone, too.
 
         Args:
-            threads: number that are free.
+            threads: number of free threads.
             batch_seconds: expected duration up to which small tasks are taken together.
-            gpus: number that are free.
+            gpus: number of free GPUs.
         """
         for name, (due, task) in list(self._postponed.items()):
             if due <= time.monotonic():
@@ -107,7 +107,7 @@ class TaskQueue:
         return []
 
     def _similar(self, task: Task, ready: deque[Task], position: int, seconds_left: float) -> Iterator[Task]:
-        """Remove and yield the tasks at a position that may follow a task in its process, while time is left."""
+        """Remove and yield the tasks from a position on that may run in the process of ``task``, while time is left."""
         while seconds_left > 1e-9 and position < len(ready) and _may_share_process(task, ready[position]):
             if self._retried & {task.name, ready[position].name}:
                 return
@@ -119,27 +119,27 @@ class TaskQueue:
         (self._dependent if task.after else self._independent).appendleft(task)
 
     def retry(self, task: Task) -> None:
-        """Take back a task whose process was lost: it comes next, and alone."""
+        """Take back a task whose process was lost. The task comes next, and alone."""
         self._retried.add(task.name)
         self._put_first(task)
 
     def postpone(self, task: Task) -> None:
-        """Take back a task that another run is doing: it comes again after a pause. Each pause is longer."""
+        """Take back a task that another run does. The task comes again after a pause, each time a longer one."""
         pause = self._pauses[task.name] = min(LONGEST_PAUSE, 1.5 * self._pauses.get(task.name, FIRST_PAUSE / 1.5))
         self._postponed[task.name] = time.monotonic() + pause, task
 
     @property
     def pause(self) -> float:
-        """Time until the first postponed task comes again (seconds)."""
+        """Time until the next postponed task comes again (seconds)."""
         return max(0.0, min((due for due, _ in self._postponed.values()), default=0.0) - time.monotonic())
 
     def expected(self, task: Task) -> float:
-        """Return the mean duration of the ended tasks of a task's kind (seconds); infinity before the first."""
+        """Return the mean duration of ended tasks of the same kind (seconds); infinity if none has ended."""
         seconds, count = self._durations.get(task.kind, (float("inf"), 1))
         return seconds / count
 
     def end(self, outcome: Outcome) -> Iterator[Outcome]:
-        """Yield a task's outcome. Its followers become ready after a success, and fail with it after a failure."""
+        """Yield a task's outcome. After a success its followers become ready; after a failure they fail, too."""
         yield outcome
         followers = self._followers.pop(outcome.task.name, [])
         if outcome.failure:
