@@ -1,1 +1,1 @@
-"""Compute a cell: the runner, its workers, and the stages load, fit, publish and attack with their records."""
+"""Compute cells: the runner, the stages load, fit, publish and attack, and the records of their results."""

@@ -1,4 +1,4 @@
-"""Run one attack on published vectors: the metrics of the victim come first, then those of the attack's threat."""
+"""Run one attack on published vectors. The metrics of the victim come first, then the metrics of the threat."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from leakboard.threats.threat import AttackResult, VictimSide, why_no_attack
 
 @dataclass(frozen=True)
 class Gold:
-    """A word table whose neighbours count as right."""
+    """The right answers for neighbours of words: those in a word table of another victim."""
 
     words: PublishedWords
     queries: tuple[str, ...]
@@ -31,12 +31,12 @@ EXPECTED_METRICS = ("attack_score", "empirical_privacy", "privacy_best_constant"
 
 
 def evaluate_attack(attack: Attack, side: VictimSide, of_victim: Sequence[Metric] = ()) -> AttackResult:
-    """Fit an attack, let it answer, and score the answer.
+    """Fit an attack, and score its answer by the attack's threat.
 
     Args:
         attack: the attacker.
-        side: the victim, its corpus and its publications.
-        of_victim: the result of `victim_metrics`. It comes before the attack's own metrics.
+        side: the victim with its corpus and publications, and the attacker's texts.
+        of_victim: the result of `victim_metrics`, to put before the metrics of the threat.
 
     Raises:
         NotApplicable: the threat does not apply to the corpus, or to the publications.
@@ -56,7 +56,7 @@ def evaluate_attack(attack: Attack, side: VictimSide, of_victim: Sequence[Metric
 def victim_metrics(side: VictimSide, gold: Gold | None) -> list[Metric]:
     """Return the utility of the published vectors: task, fairness, regressions, neighbours of words, and coverage.
 
-    For vectors that the user supplies, also measure whether vectors and rows belong together, and count near copies.
+    For vectors from the user's own file, also measure whether vectors and rows belong together, and count near copies.
     """
     published = side.published
     metrics = task_metrics(side.corpus, published.predicted)
@@ -73,7 +73,7 @@ def victim_metrics(side: VictimSide, gold: Gold | None) -> list[Metric]:
 
 
 def _coverage_metrics(coverage: Coverage, n: int) -> list[Metric]:
-    """Return ``cut_texts`` and ``unknown_texts``, if the victim reports them.
+    """Return the metrics ``cut_texts`` and ``unknown_texts``, as far as the victim reports them.
 
     Raises:
         ValueError: a share is not in [0, 1].

@@ -1,4 +1,4 @@
-"""Attack the publications of one cell, and make its record."""
+"""Attack the publications of one cell, and return the record of the cell."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from leakboard.threats.threat import VictimSide, why_no_attack
 
 
 def attack_cell(stages: Stages) -> tuple[Record, list[dict[str, Any]]]:
-    """Run a cell's attack; return the record, and what each stage took."""
+    """Run a cell's attack; return the record, and the costs of each stage."""
     job = stages.job
     attack = job.cell.attack.build(stages.registry)
     corpus, auxiliary = stages.sides()
@@ -86,7 +86,7 @@ def _victim_side(stages: Stages, corpus: Corpus, auxiliary: Corpus, published: P
 
 
 def _gold(stages: Stages) -> Gold | None:
-    """Return the words whose neighbours count as right; None if neighbours are not compared.
+    """Return the right answers for neighbours of words; None if neighbours are not compared.
 
     Raises:
         RequestError: the gold victim publishes no words.
@@ -102,7 +102,7 @@ def _gold(stages: Stages) -> Gold | None:
 
 
 def _victim_metrics(stages: Stages, publications: Path, side: VictimSide, gold: Gold | None) -> Sequence[Metric]:
-    """Return the metrics of the published vectors. They are computed once, since no attack changes them."""
+    """Return the metrics of the published vectors. No attack changes them, so a process caches them."""
     job = stages.job
     written = (publications / "about.json").stat()
     gold_key = job.gold.victim_key if job.gold else ""
@@ -115,5 +115,5 @@ def _victim_metrics(stages: Stages, publications: Path, side: VictimSide, gold: 
 
 @lru_cache(maxsize=4)
 def _cache_of(*publication: object) -> dict[str, Sequence[Metric]]:
-    """Return this process's cache for a publication. Only the last few are kept."""
+    """Return this process's cache for a publication. The process has caches of the last four publications."""
     return {}

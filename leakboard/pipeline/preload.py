@@ -1,6 +1,6 @@
-"""Import what nearly every stage needs, once: workers are forked from a process that has imported this module.
+"""Import the libraries that nearly every stage needs. Workers are forked from a process that has imported this module.
 
-Nothing here may compute: a library that has started threads, or a GPU, does not survive a fork.
+No import here may start threads or use a GPU: neither survives a fork.
 """
 
 import sys
@@ -21,7 +21,7 @@ silence_libraries()
 
 
 def _show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Show an error, unless it only says that the main process has gone while it started this one."""
+    """Show an error, unless its cause is that the main process ended while it started this process."""
     if not issubclass(kind, EOFError | ConnectionError):
         sys.__excepthook__(kind, error, trace)
 

@@ -1,4 +1,4 @@
-"""Fit a victim and publish with it: the stages that all attacks on a publication share."""
+"""Fit a victim and publish its vectors: two stages that all attacks on a publication share."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from leakboard.randomness import Streams, seed_libraries, stream
 from leakboard.threats.published import Publications
 
 REPEATED = 100
-"""Test texts that are published twice more, where noise is claimed."""
+"""If noise is claimed, this number of test texts is published twice more, to see whether the noise is fresh."""
 
 
 @lru_cache(maxsize=4)
 def victim_and_attacker_corpus(
     corpus: Corpus, regime: AuxiliaryRegime | None, seed: int
 ) -> tuple[Corpus, Corpus | None]:
-    """Return the victim's corpus and the attacker's texts; None if those come from another dataset.
+    """Return the victim's corpus and the attacker's texts; None if the attacker has another dataset.
 
-    A process caches the last few, since every cell asks for them.
+    A process caches the last four results, since every cell asks for them.
     """
     if regime is None:
         return corpus, None
@@ -56,16 +56,16 @@ def fit(victim: Victim, corpus: Corpus, streams: Streams) -> FittedVictim:
 
 
 def publish(victim: Victim, load: Callable[[], FittedVictim], corpus: Corpus, streams: Streams) -> Publications:
-    """Publish the documents of every split, or the words, or both.
+    """Publish the vectors of the documents of every split, or of the words, or both.
 
-    The victim's own head, if it has one, is that of a victim that is loaded anew: it knows no text that was published,
-    only the vectors that it is given.
+    If the victim has its own head, a freshly loaded copy of the victim predicts the labels. This copy never saw the
+    published texts, only their vectors.
 
     Args:
-        victim: its recipe.
+        victim: the victim's recipe.
         load: returns the fitted victim, loaded anew at each call.
-        corpus: the victim's.
-        streams: of the victim.
+        corpus: the victim's corpus.
+        streams: random streams of the victim.
 
     Raises:
         ValueError: published vectors have a wrong shape or dtype, or are not finite.
@@ -92,9 +92,9 @@ def publish(victim: Victim, load: Callable[[], FittedVictim], corpus: Corpus, st
 def _repeats(victim: Victim, load: Callable[[], FittedVictim], texts: Texts, streams: Streams) -> bool:
     """Return whether two publications of the same texts are equal, although different texts differ.
 
-    A claim about a release rests on fresh noise. A generator that the victim makes anew from its seed gives the same
-    noise each time: who knows the vector of one text knows the noise of all. The victim is loaded anew for each
-    publication, as it is for an attacker's queries.
+    A claim about a release rests on fresh noise. If the victim restarts its generator from a fixed seed, every
+    publication has the same noise. An attacker who knows one clean vector can then compute the noise and subtract it
+    everywhere. The victim is loaded anew for each publication, as for an attacker's queries.
     """
     rows, ids = texts.rows, texts.ids
     few = Texts(
@@ -112,7 +112,7 @@ def _repeats(victim: Victim, load: Callable[[], FittedVictim], texts: Texts, str
 
 
 def _predicted(fitted: FittedVictim, documents: dict[str, Floats], corpus: Corpus) -> Integers:
-    """Predict the task labels of test, with the victim's head or a logistic regression on the published vectors."""
+    """Predict the task labels of test by the victim's head, or else by logistic regression on the published vectors."""
     labels = fitted.predict(documents["test"].copy())
     if labels is None:
         classifier = LinearClassifier.fit(documents["train"], corpus.column("train", "label"))

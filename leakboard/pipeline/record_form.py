@@ -1,4 +1,4 @@
-"""Check the form of records that other people publish, as strictly as that of suites."""
+"""Check the form of records that other people publish, as strictly as the form of suites."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from leakboard.store import numbers
 from leakboard.suite.options import explain
 
 MAX_TEXT = 100_000
-"""Longest text in a record (characters), such as a traceback."""
+"""Longest text in a record, for example of a traceback (characters)."""
 
 
 def _plain(text: str) -> str:
@@ -49,7 +49,7 @@ _CHECKED_CLAIMS = {
 
 
 def _claim(value: dict[str, Any]) -> dict[str, Any]:
-    """Check a claim as a victim's own class does."""
+    """Check a claim by its dataclass in `leakboard.claims`, with strict types and without further fields."""
     about = value.get("about")
     if not isinstance(about, str) or about not in CLAIM_TYPES:
         raise ValueError(f"about: one of {', '.join(CLAIM_TYPES)}")
@@ -73,7 +73,7 @@ def _legible(value: str) -> str:
 
 
 PluginLabel = Annotated[Text, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\(.*\))?$"), AfterValidator(_legible)]
-"""A plugin's name, and its options in brackets."""
+"""A plugin's name, followed by its options in brackets, if it has any."""
 Number = Annotated[float, AfterValidator(_number)]
 Size = Annotated[int, Field(ge=0, lt=2**63)]
 Scalar = Text | int | float | bool | None
@@ -125,7 +125,7 @@ class CostForm(_Form):
 
 
 class AuditedForm(_Form):
-    """The form of what an audit's bound is about."""
+    """The form of the subject of an audit's bound."""
 
     unit: Label
     delta: Annotated[Number, Field(ge=0, lt=1)]
@@ -194,7 +194,7 @@ def _is_finite(text: str) -> bool:
 
 
 def complaint(content: dict[str, Any], location: str) -> str:
-    """Return in one line what is wrong with a published record; empty if its form is right."""
+    """Return the first fault in the form of a published record, in one line; empty if the form is right."""
     metrics = content.get("metrics")
     if isinstance(metrics, list) and all(isinstance(metric, dict) for metric in metrics):
         content = content | {"metrics": [numbers(metric, Metric) for metric in metrics]}

@@ -1,4 +1,4 @@
-"""Write and read the records of cells: ``result.json`` is written last and means done; a failure is no result."""
+"""Write and read the records of cells. A cell is done once its ``result.json`` exists; a failure is no result."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from leakboard.suite.names import natural
 
 RESULT, FAILURE, COSTS = "result.json", "failure.json", "costs.json"
 MAX_BYTES = 1 << 29
-"""Most bytes of a board's records, uncompressed."""
+"""Largest size of a board's records, uncompressed (bytes)."""
 PUBLISHED = "records.jsonl.gz"
 SUBMISSIONS = "submissions"
-"""Folder of a leaderboard with records that other people computed."""
+"""Folder of a leaderboard for records that other people computed."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,12 @@ class Record:
     reason: str = ""
     key: str = ""
     code: Mapping[str, str] = field(default_factory=dict)
-    """Digest of the file of each plugin that computed it, by kind and name; provenance, not identity."""
+    """Digest of the file of each plugin that computed the record, by kind and name. It is not part of the identity."""
     secrets: Sequence[str] = ()
     threat: str = ""
-    """Name of the threat: what was attacked."""
+    """Name of the threat."""
     attack_metric: str = ""
-    """What ``attack_score`` is, as in ``accuracy``."""
+    """Measure that ``attack_score`` reports, for example ``accuracy``."""
     test_size: int | None = None
     claim: Mapping[str, Any] | None = None
     audited: Mapping[str, Any] | None = None
@@ -54,7 +54,7 @@ class Record:
     checks: Mapping[str, float] = field(default_factory=dict)
     metrics: Sequence[Metric] = ()
     sentences: Sequence[Mapping[str, Any]] = ()
-    """Texts that an attack recovered, as rows of ``sentences.csv``."""
+    """Texts that the attack recovered, as rows of ``sentences.csv``."""
 
     def value(self, name: str, variable: str = "", group: str = "") -> Metric | None:
         """Return a metric, or None if the cell has no value of this name."""
@@ -69,19 +69,19 @@ Entry = tuple[Record, list[dict[str, Any]]]
 
 
 def in_natural_order(records: Iterable[Record]) -> list[Record]:
-    """Return records in the order of dataset, victim and attack, numbers in names by value, and of seed."""
+    """Sort records by dataset, victim, attack and seed. Numbers in names are sorted by value."""
     return sorted(records, key=lambda r: (natural(r.dataset), natural(r.victim), natural(r.attack), r.seed))
 
 
 def write_record(folder: Path, record: Record) -> None:
-    """Write ``result.json``; an earlier failure is removed."""
+    """Write ``result.json``, and remove an earlier failure."""
     _write(folder, RESULT, FAILURE, finite(asdict(record)))
 
 
 def read_record(folder: Path, key: str) -> Record | None:
     """Return the record of a finished or failed cell.
 
-    None if there is no record, it belongs to another identity, or its bytes were altered (`is_altered`).
+    None if there is no record, or if it has another identity or altered bytes (`is_altered`).
     """
     for name in (RESULT, FAILURE):
         record = _read(folder / name)
@@ -91,7 +91,7 @@ def read_record(folder: Path, key: str) -> Record | None:
 
 
 def is_finished(folder: Path, key: str, since: float) -> bool:
-    """Return whether a cell has an intact result of this identity that is not older than ``since`` (seconds)."""
+    """Return whether a cell has an intact result of this identity, written at ``since`` or later (seconds)."""
     try:
         written = (folder / RESULT).stat().st_mtime
     except OSError:
@@ -101,7 +101,7 @@ def is_finished(folder: Path, key: str, since: float) -> bool:
 
 
 def is_altered(folder: Path) -> bool:
-    """Return whether a cell has a result with a wrong checksum, or one that cannot be read."""
+    """Return whether a cell has a result that is unreadable or does not match its checksum."""
     return (folder / RESULT).exists() and _read(folder / RESULT) is None
 
 
@@ -132,23 +132,23 @@ _THREATS_BEFORE = {
     "token_f1": "texts",
     "auc": "membership",
 }
-"""The threat by the headline, for records of version 0.1, which do not name it."""
+"""Threat by the name of the headline. Records of version 0.1 do not name their threat."""
 
 
 def _threat_before(headline: str, claim: Mapping[str, Any] | None) -> str:
-    """Return the threat of a record of version 0.1: audits of releases had a claim about them."""
+    """Return the threat of a record of version 0.1. The claim distinguishes the two kinds of audits."""
     if headline in _THREATS_BEFORE or not headline:
         return _THREATS_BEFORE.get(headline, "")
     return "releases" if claim and claim["about"] == "release" else "canaries"
 
 
 def _interned(value: Any) -> Any:
-    """Return a value, with one object for equal texts: every record has the same names of metrics."""
+    """Return a value, with one object for equal texts. This saves memory: records share the names of metrics."""
     return sys.intern(value) if type(value) is str else value
 
 
 def write_costs(folder: Path, costs: Sequence[Mapping[str, Any]]) -> None:
-    """Write ``costs.json``, the costs of each stage; apart from the result, since they differ from run to run."""
+    """Write ``costs.json``, the costs of each stage. Costs differ from run to run, so they are not in the result."""
     content: dict[str, Any] = {"costs": [dict(cost) for cost in costs]}
     content["checksum"] = digest(content)
     write_file(folder / COSTS, json.dumps(content, indent=1, sort_keys=True) + "\n")
@@ -162,7 +162,7 @@ def read_costs(folder: Path) -> list[dict[str, Any]]:
 def checked_costs(folder: Path) -> list[dict[str, Any]] | None:
     """Return the costs of each stage of a cell; empty if they were not written, None if they were altered.
 
-    Costs of earlier versions are a list without a checksum.
+    In earlier versions, the file was a list without a checksum.
     """
     try:
         content = json.loads((folder / COSTS).read_text("utf-8"))
@@ -178,7 +178,7 @@ def checked_costs(folder: Path) -> list[dict[str, Any]] | None:
 
 
 def write_failure(folder: Path, record: Record, traceback: str) -> None:
-    """Write ``failure.json``: why a cell failed, with the traceback; an earlier result is removed."""
+    """Write ``failure.json``, the reason and traceback of a failed cell, and remove an earlier result."""
     _write(folder, FAILURE, RESULT, finite(asdict(record)) | {"traceback": traceback})
 
 
@@ -190,7 +190,7 @@ def _write(folder: Path, name: str, other: str, content: dict[str, Any]) -> None
 
 
 def _cleaned(value: Any) -> Any:
-    """Return a value with every text cleaned, so that a file can hold it and a terminal can show it."""
+    """Return a value with all its texts cleaned for files and terminals."""
     if isinstance(value, str):
         return plain(value, MAX_TEXT)
     if isinstance(value, Mapping):
@@ -201,8 +201,12 @@ def _cleaned(value: Any) -> Any:
 def pack(entries: Iterable[tuple[Record, Sequence[Mapping[str, Any]]]], place: str = "") -> bytes:
     """Return records with their costs as compressed lines of JSON; the same records give the same bytes.
 
+    Args:
+        entries: records, each with its costs.
+        place: of the records, for error messages; empty: forms are not checked.
+
     Raises:
-        RequestError: a place is given for the message, and a record has a form that readers refuse, such as a label.
+        RequestError: a record has a form that `read_published` would refuse, for example of a label.
     """
     lines = sorted(_packed(record, costs) for record, costs in entries)
     for line in lines if place else ():
@@ -211,16 +215,16 @@ def pack(entries: Iterable[tuple[Record, Sequence[Mapping[str, Any]]]], place: s
 
 
 def _packed(record: Record, costs: Sequence[Mapping[str, Any]]) -> str:
-    """Return a record and its costs as one line, without recovered sentences: they are other people's texts."""
+    """Return a record and its costs as one line, without recovered sentences, since other people wrote them."""
     content = finite(asdict(dataclasses.replace(record, sentences=())))
     content |= {"costs": [dict(cost) for cost in costs]}
     return json.dumps({**content, "checksum": digest(content)}, sort_keys=True, separators=(",", ":"))
 
 
 def read_published(folder: Path, wanted: Collection[str]) -> dict[str, Entry]:
-    """Return the published records of a leaderboard with a wanted identity, with costs.
+    """Return the published records of a leaderboard with these identities, each with its costs.
 
-    Altered ones are left out, and those whose form is wrong.
+    Altered records and records of a wrong form are left out.
     """
     entries = [_unpack(line) for line in _lines(folder / PUBLISHED) if _key(line) in wanted]
     return {entry[0].key: entry for entry in entries if entry and entry[0].key in wanted}
@@ -237,12 +241,14 @@ def published_entries(folder: Path, is_foreign: bool = False) -> list[Entry]:
 
 
 def read_entries(path: Path, is_foreign: bool = False) -> list[Entry]:
-    """Return the packed records of a file, each with its costs; altered ones are left out.
+    """Return the packed records of a file, each with its costs. Altered records are left out.
 
-    In a foreign file, altered records are refused.
+    Args:
+        path: of the file.
+        is_foreign: whether other people computed the records; altered records are then refused.
 
     Raises:
-        RequestError: a record's form is wrong, a cell has two records, or the file is too large.
+        RequestError: a record has a wrong form, a cell has two records, or the file is too large.
     """
     entries: dict[str, Entry] = {}
     lines = _lines(path)
@@ -260,12 +266,12 @@ def read_entries(path: Path, is_foreign: bool = False) -> list[Entry]:
 
 
 def _lines(path: Path) -> list[bytes]:
-    """Return the lines of packed records; none if there is no file, or if its compression is damaged.
+    """Return the lines of packed records; none if the file is missing or its compression is damaged.
 
     Raises:
-        RequestError: they have more than `MAX_BYTES`: a small file may hold far more than the memory.
+        RequestError: the lines have more than `MAX_BYTES`. A small compressed file might fill the memory.
     """
-    reader = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)  # of gzip
+    reader = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)  # the format of gzip
     try:
         content = reader.decompress(path.read_bytes(), MAX_BYTES + 1)
     except (OSError, zlib.error):
@@ -276,7 +282,7 @@ def _lines(path: Path) -> list[bytes]:
 
 
 def _key(line: bytes) -> str:
-    """Return the identity in a line without parsing it, since most lines are not wanted."""
+    """Return the identity in a line without parsing the line, since most lines are not wanted."""
     start = line.find(_KEY) + len(_KEY)
     return line[start : start + 64].decode(errors="replace")
 
@@ -285,7 +291,7 @@ _KEY = b'"key":"'
 
 
 def _unpack(line: bytes, place: str = "") -> Entry | None:
-    """Return what `pack` wrote; None if it was altered, or if its form is wrong and no place is given.
+    """Return the record and costs of a line of `pack`; None if they were altered, or if their form is wrong.
 
     Raises:
         RequestError: the form is wrong, and a place is given for the message.

@@ -1,6 +1,6 @@
-"""Find the result of a cell in its own suite, in other suites of the run's folder, or on a leaderboard.
+"""Find the result of a cell: of its own suite, of another suite in the run's folder, or of a leaderboard.
 
-Results are found by identity alone. Results outside the own suite are read and never changed.
+Results are found by identity alone. Results of other suites and of leaderboards are only read.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Published = dict[str, tuple[Record, list[dict[str, Any]]]]
 
 @dataclass(frozen=True)
 class Result:
-    """A cell's record, what its stages took, and its origin."""
+    """A cell's record, its costs, and its origin."""
 
     record: Record
     read_costs: Callable[[], Sequence[Mapping[str, Any]] | None]
@@ -41,12 +41,12 @@ class Result:
 
     @property
     def costs(self) -> Sequence[Mapping[str, Any]]:
-        """What each stage took; empty if it was altered. Read on each access."""
+        """Costs of each stage; empty if they were altered. Read on each access."""
         return self.read_costs() or ()
 
     @property
     def is_done(self) -> bool:
-        """Whether the cell need not be tried."""
+        """Whether the cell need not be run: it did not fail."""
         return self.record.status != "failed"
 
 
@@ -54,23 +54,24 @@ class Result:
 class Results:
     """The results that a suite's cells may have.
 
-    Each leaderboard's file of records is opened at most once, and only for cells without a nearer result. Only
-    `outdated` reads the suite's own file once more.
+    The records of the leaderboards are read when first needed, and cached. `outdated` reads those of the suite's own
+    leaderboard once more.
     """
 
     cells: Path
-    """The suite's own cells."""
+    """Folder of the suite's own cells."""
     home: Path
-    """The suite's leaderboard."""
+    """Folder of the suite's leaderboard."""
     jobs: Sequence[Job]
-    """All cells that may be asked for."""
+    """All cells whose results may be looked up."""
     others: Sequence[Path] = ()
     """Folders of other suites' cells."""
     take_published: bool = True
+    """Whether `find` returns published results."""
     _read: dict[str, tuple[int, Result | None]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def find(self, job: Job) -> Result | None:
-        """Return a cell's result; its own failure if no other suite has a result; None if it was never tried."""
+        """Return a cell's result; else the failure in its own suite; None if the cell has neither."""
         local = self._in_folder(self.cells, job, "own")
         if local and local.is_done:
             return local
@@ -84,17 +85,17 @@ class Results:
         return _published(self._home_board, job)
 
     def published(self, job: Job) -> Result | None:
-        """Return a cell's published result, of its own leaderboard or another."""
+        """Return a cell's published result, on the suite's own leaderboard or another."""
         return self.published_at_home(job) or _published(self._boards, job)
 
     def outdated(self, jobs: Sequence[Job]) -> int:
-        """Return how many of these cells have a published result under their labels, but not under their identity."""
+        """Return how many of these cells have a published result with their labels, but none with their identity."""
         missing = {_labels(job) for job in jobs if job.key not in self._home_board}
         records = published_records(self.home) if missing else ()
         return len(missing & {(r.dataset, r.victim, r.attack, r.seed) for r in records})
 
     def _in_folder(self, cells: Path, job: Job, origin: Origin) -> Result | None:
-        """Return the result in a cell's folder. It is read again if the folder has changed."""
+        """Return the result in a cell's folder. The result is cached until the folder changes."""
         folder = os.path.join(cells, job.folder)
         try:
             changed = os.stat(folder).st_mtime_ns
@@ -109,7 +110,7 @@ class Results:
 
     @cached_property
     def _folders(self) -> dict[str, list[Path]]:
-        """Other suites' folders of cells, by the name of a cell's folder."""
+        """Folders of other suites' cells, by the name of a cell's folder."""
         folders: dict[str, list[Path]] = {}
         for cells in self.others:
             with suppress(OSError):
@@ -123,7 +124,7 @@ class Results:
 
     @cached_property
     def _boards(self) -> Published:
-        """Records of the other leaderboards, for the cells that the own one lacks."""
+        """Records of other leaderboards, for cells without a record on the suite's own leaderboard."""
         wanted = {job.key for job in self.jobs} - set(self._home_board)
         homes = [home for home in published_homes() if home.resolve() != self.home.resolve()]
         return {key: entry for home in homes for key, entry in read_published(home, wanted).items()}
@@ -137,13 +138,13 @@ def _published(board: Published, job: Job) -> Result | None:
 
 
 def published_homes() -> list[Path]:
-    """Return the folders of the leaderboards that come with LeakBoard, without submissions."""
+    """Return the folders of LeakBoard's own leaderboards, without submissions."""
     homes = [path.parent for path in sorted(suite_folder().rglob(PUBLISHED))]
     return [home for home in homes if home.parent.name != SUBMISSIONS]
 
 
 def record_of(job: Job, status: str, reason: str = "", **fields: Any) -> Record:
-    """Return the record of a cell; ``fields`` are the results of an attack that ran."""
+    """Return the record of a cell. If its attack ran, ``fields`` has the results."""
     return Record(*_labels(job), status, reason, job.key, **fields)
 
 

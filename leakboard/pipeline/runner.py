@@ -1,4 +1,4 @@
-"""Run a suite: find out which cells have a result, and run the others."""
+"""Run a suite: look up which cells have a result, and run the others."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from leakboard.suite.registry import Registry
 from leakboard.suite.suites import Suite
 
 AGAIN = "published, computed again"
-"""Label of a cell with a published result that is not taken over, because the suite sets ``reuse: false``."""
+"""Label of a cell whose published result is not taken over, because the suite sets ``reuse: false``."""
 
 NO_COSTS = "its costs do not match their checksum and are left out; `run --force` measures them again"
-"""Message about a cell whose result is kept."""
+"""Message about a cell with altered costs. Its result is kept."""
 
 
 @dataclass(frozen=True)
 class Run:
     """A suite with its planned cells and its folders.
 
-    ``out/SUITE/cells`` has the records, ``out/.cache`` the artefacts that suites share (corpora, fitted victims,
-    publications).
+    The records are in ``out/SUITE/cells``. Artefacts that suites share (corpora, fitted victims, publications) are in
+    ``out/.cache``.
     """
 
     suite: Suite
@@ -45,9 +45,9 @@ class Run:
     out: Path
     plugin_files: tuple[Path, ...] = ()
     reuse: bool = True
-    """Whether results of other suites and published results count."""
+    """Whether cells take over results of other suites and published results."""
     salt: str = ""
-    """Of the streams that plugins must not foresee (`leakboard.randomness.Streams`); empty in ordinary runs."""
+    """Salt of the random streams that plugins must not foresee (`leakboard.randomness.Streams`); usually empty."""
 
     @property
     def folder(self) -> Path:
@@ -56,12 +56,12 @@ class Run:
 
     @property
     def cells(self) -> Path:
-        """Folder of the cells' folders."""
+        """Folder that has a folder for each cell."""
         return self.folder / "cells"
 
     @property
     def store(self) -> Store:
-        """Artefacts that suites share."""
+        """Store of the artefacts that suites share."""
         return Store(self.out / ".cache")
 
     @cached_property
@@ -74,12 +74,12 @@ class Run:
         return Results(self.cells, self.suite.home, [*self.jobs, *self.others], others, take_published)
 
     def record(self, job: Job) -> Record | None:
-        """Return a cell's record, which any suite may have computed; None if there is none."""
+        """Return a cell's record, of this suite or another source of `results`; None if there is none."""
         result = self.results.find(job)
         return result.record if result else None
 
     def costs(self, job: Job) -> list[dict[str, Any]]:
-        """Return what each stage of a cell took."""
+        """Return the costs of each stage of a cell."""
         result = self.results.find(job)
         return [dict(cost) for cost in result.costs] if result else []
 
@@ -99,12 +99,12 @@ class Run:
 
     @property
     def without_costs(self) -> list[Job]:
-        """The cells that have a result, but costs that do not match their checksum and are left out."""
+        """All cells with a result whose costs do not match their checksum."""
         jobs = (*self.jobs, *self.others)
         return [job for job in jobs if (result := self.results.find(job)) and result.read_costs() is None]
 
     def cached(self, job: Job) -> list[str]:
-        """Return which parts of a cell exist: the result and its origin, publications, victim, corpus."""
+        """Return the names of a cell's existing parts: result and its origin, publications, victim, corpus."""
         result = self.results.find(job)
         is_done = result is not None and result.is_done
         parts = {
@@ -119,10 +119,10 @@ class Run:
 
 
 def open_run(suite: Suite, chosen: Sequence[Cell], out: Path, registry: Registry, reuse: bool) -> Run:
-    """Plan the selected cells, and the suite's others, which are in its tables too if they have records.
+    """Plan the cells of a suite. Cells that are not selected are in its tables, too, if they have records.
 
     Raises:
-        RequestError: a file that a selected cell needs is missing.
+        RequestError: a selected cell lacks a file.
     """
     identities = Identities()
     jobs = plan(suite, chosen, identities)
@@ -142,7 +142,12 @@ class Display(Protocol):
         """Show a line permanently."""
 
     def begin(self, kinds: dict[str, str], processes: int) -> Self:
-        """Show that tasks begin: the kind of each, by its name, and how many run at once."""
+        """Show that tasks begin.
+
+        Args:
+            kinds: kind of each task, by its name.
+            processes: number of tasks of one thread that may run at once.
+        """
 
     def __enter__(self) -> Self: ...
 
@@ -151,14 +156,14 @@ class Display(Protocol):
     ) -> None: ...
 
     def listen(self, name: str, event: str, text: str) -> None:
-        """Show an event of a task: its name, ``start``, ``progress``, ``warning`` or ``reserved``, and a text."""
+        """Show an event of a task; the arguments are those of `leakboard.execution.engines.Listen`."""
 
     def end(self, name: str, seconds: float, failure: str) -> None:
         """Show that a task has ended."""
 
 
 def execute(run: Run, display: Display, engine: Engine, force: bool) -> None:
-    """Run every selected cell that has no result yet. Failures are recorded, and the other cells go on.
+    """Run every selected cell without a result. If a cell fails, the failure is recorded and the others go on.
 
     Raises:
         StopRun: the output folder cannot be written, the disk is full, or a dataset cannot be read as the suite asks.
@@ -194,7 +199,7 @@ def execute(run: Run, display: Display, engine: Engine, force: bool) -> None:
 
 
 def _report_other_code(run: Run, done: Mapping[str, Result], display: Display) -> None:
-    """Report each plugin with results or artefacts that other code of the same revision computed."""
+    """Report plugins whose stored results or artefacts were computed by other code of the same revision."""
     counts: Counter[str] = Counter()
     for job in run.jobs:
         if job.key in done:
@@ -204,7 +209,7 @@ def _report_other_code(run: Run, done: Mapping[str, Result], display: Display) -
             made_by |= run.store.made_by("victims", job.victim_slug, job.fit_key)
         counts.update(name for name, code in made_by.items() if code != job.code.get(name, code))
     for name, count in sorted(counts.items()):
-        message = f"{name}: results that {count} cells take over were computed by other code of the same revision"
+        message = f"{name}: other code of the same revision computed results or artefacts of {count} cells"
         display.print(f"{message}; --force computes them again")
 
 
@@ -225,12 +230,12 @@ def _run_tasks(run: Run, jobs: Sequence[Job], display: Display, engine: Engine, 
     cells, kinds = schedule.cells, {task.name: task.kind for task in schedule.tasks}
 
     def is_done(task: Task) -> bool:
-        """Return whether a task is a cell that has its result, from a lost process or from another run."""
+        """Return whether a task's cell has its result. A lost process or another run may have written it."""
         job = cells.get(task.name)
         return job is not None and is_finished(folders.cells / job.folder, job.key, folders.since)
 
     def failure_of(outcome: Outcome) -> str:
-        """Return the failure of a task in one line, and record it for a cell; empty for a success."""
+        """Return the failure of a task in one line, empty for a success. The failure of a cell is recorded."""
         name, failure = outcome.task.name, outcome.failure
         if failure is None:
             return str(outcome.value or "") if name in cells else ""

@@ -1,4 +1,4 @@
-"""Make the tasks of a run: load, fit, publish, attack. Cells that need the same artefact share the task."""
+"""Make the tasks of a run: load, fit, publish, attack. Cells that need the same artefact share its task."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ class Schedule:
     suite: Suite
     folders: RunFolders
     cells: dict[str, Job] = field(default_factory=dict)
-    """The job of each attack, by its task's name."""
+    """The job of each attack, by the name of its task."""
     _loading: list[Task] = field(default_factory=list)
     _later: list[Task] = field(default_factory=list)
     _names: dict[str, str] = field(default_factory=dict)
-    """Names of tasks, by the identity of their artefacts."""
+    """Names of tasks, by the identities of their artefacts."""
     _run: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @property
     def tasks(self) -> list[Task]:
-        """All tasks. Loading comes first."""
+        """All tasks; those that load datasets come first."""
         return [*self._loading, *self._later]
 
     def add(self, job: Job) -> None:
-        """Add a cell's attack, and the tasks that it waits for."""
+        """Add the task of a cell's attack, and all tasks before it."""
         source, victim, attack, gold = job.cell.source, job.cell.victim, job.cell.attack, job.gold
         if source.other:
             self._load(job, source.other, job.other_key)
@@ -68,9 +68,10 @@ class Schedule:
         return self._names[key]
 
     def _publish(self, job: Job) -> str:
-        """Return the name of the task that publishes for a job. It waits for the fit.
+        """Return the name of the task that publishes for a job. This task waits for the fit.
 
-        The fit waits for the gold words that the victim's words are compared with, or else for the dataset.
+        If the victim's words are compared with gold words, the fit waits until these are published. If the gold words
+        come from the same fit, the victim's publication waits instead.
         """
         cell, gold, names = job.cell, job.gold, self.suite.names
         dataset, victim = names.name("dataset", cell.source.label), names.name("victim", cell.victim.label)
@@ -97,7 +98,7 @@ class Schedule:
         return Reservation(self.folders.store / "reservations" / folder_name(readable, key), self._run)
 
     def _uses(self, plugins: Sequence[Choice], needs: Sequence[Needs]) -> dict[str, Any]:
-        """Return what a task uses whose stages use these plugins and have these needs, one inside another."""
+        """Return fields of a task from its plugins and the needs of its stages: the largest need counts."""
         return {
             "plugins": _foreign(*plugins),
             "timeout": self.suite.file.timeout,
@@ -124,7 +125,7 @@ def _uses_gpu(job: Job) -> bool:
 
 
 def _foreign(*choices: Choice) -> tuple[str, ...]:
-    """Return the plugins among these and their parts that are not LeakBoard's own."""
+    """Return the foreign plugins (not part of LeakBoard) among these plugins and their parts."""
     names: set[str] = set()
     waiting = [(choice.name, choice.plugin) for choice in choices]
     while waiting:

@@ -1,9 +1,9 @@
-"""Compute once what cells on one corpus share, even if several processes, attacks or suites ask for it.
+"""Compute artefacts that several cells on one corpus need only once, for all processes, attacks and suites.
 
-Cells share, apart from their victims:
+Besides victims and publications, cells share:
 
 - the guesses of classifiers on the text;
-- arrays of whole splits: the states that leave frozen layers, and the vectors that a mechanism is given;
+- arrays of whole splits: the outputs of frozen layers, and the inputs of a mechanism;
 - models that attackers train on their own texts.
 """
 
@@ -30,7 +30,7 @@ from leakboard.suite.plan import Job, identity_of
 from leakboard.workspace import Sharing, digest_of_texts, sharing
 
 POLL_SECONDS = 0.5
-"""Polling interval for an artefact that another process makes."""
+"""Polling interval while another process makes an artefact."""
 
 
 @dataclass
@@ -41,16 +41,16 @@ class Shared:
     store: Store
     warn: Callable[[str], None]
     whole: Callable[[], Corpus]
-    """Returns the cell's dataset."""
+    """Returns the dataset of the cell."""
     sides: Callable[[], Sequence[Corpus | None]]
     """Returns the victim's and the attacker's part of the dataset; None if the attacker has another dataset."""
     since: float = 0.0
-    """Artefacts that are older are made again (seconds)."""
+    """Older artefacts are made again (seconds, by `file_clock`)."""
     waited: float = field(default=0.0, init=False)
     """Time that this job has waited for other processes (seconds)."""
 
     def text_guesses(self, kind: SecretKind) -> Integers:
-        """Return the guesses of classifiers trained on the text, int64 (n, secrets of the kind)."""
+        """Return the guesses of classifiers trained on the texts, int64 (n, number of secrets of this kind)."""
         import numpy as np
 
         from leakboard.metrics import baselines
@@ -70,7 +70,7 @@ class Shared:
         return guesses
 
     def arrays(self) -> AbstractContextManager[None]:
-        """Let a stage share the arrays that it makes of the texts of whole splits, the victim's or the attacker's."""
+        """Let a stage share the arrays that it computes for whole splits of the victim's or the attacker's texts."""
         return sharing(Sharing(self._array, lru_cache(self._texts)))
 
     def _array(self, kind: str, identity: Mapping[str, Any], make: Callable[[], Any]) -> Any:
@@ -91,8 +91,8 @@ class Shared:
     def shadow(self, recipe: Victim, corpus: Corpus, seed: int) -> FittedVictim:
         """Return a model that a victim's recipe trains on the attacker's own texts.
 
-        Attacks with the same recipe, texts and seed share one. It is saved and loaded as fitted victims are. The texts
-        are identified by their content, since an attack's options may change which texts the attacker has.
+        Attacks with the same recipe, texts and seed share the model. It is saved and loaded like a fitted victim. The
+        content of the texts is in its identity, since an attack's options may change which texts the attacker has.
         """
         job, trained, name = self.job, recipe.training_config(), self.job.cell.victim.name
         identity = {

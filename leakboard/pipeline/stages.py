@@ -1,4 +1,4 @@
-"""Load, fit and publish for one cell. Each stage takes its input from the stage before, or from the store."""
+"""Load, fit and publish for one cell. If the store has the artefact of a stage, the stage does not run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from leakboard.workspace import resumable
 
 @dataclass(frozen=True)
 class RunFolders:
-    """The folders that a run reads and writes, the files of its own plugins, and settings of the whole run."""
+    """The folders that a run reads and writes, the files of the user's plugins, and settings of the whole run."""
 
     store: Path
     cells: Path
@@ -36,13 +36,13 @@ class RunFolders:
     device: devices.Kind = "cpu"
     """Device of the stages that may use a GPU."""
     since: float = 0.0
-    """Artefacts and results that are older are made again (seconds, by `file_clock`)."""
+    """Older artefacts and results are made again (seconds, by `file_clock`)."""
     salt: str = ""
-    """Of the streams that plugins must not foresee (`leakboard.randomness.Streams`)."""
+    """Salt of the random streams that plugins must not foresee (`leakboard.randomness.Streams`)."""
 
 
 class Stages:
-    """The stages of one job up to the publications that are attacked."""
+    """The stages of one job before the attack."""
 
     def __init__(self, job: Job, folders: RunFolders, warn: Callable[[str], None], needs: Needs):
         provide(needs, folders.device)
@@ -51,9 +51,9 @@ class Stages:
         self.store = Store(folders.store)
         self.registry = registry_of(folders.plugin_files)
         self.stored_code: dict[str, str] = {}
-        """Digests of plugins' files, if artefacts in the store were made by files that differ from the current ones."""
+        """Digests of plugin files that made artefacts in the store, where they differ from the current files."""
         self._obtained: dict[tuple[str, str], Path] = {}
-        """Folders of artefacts by kind and key. Each is checked once, even if several stages ask for it."""
+        """Folders of checked artefacts, by kind and key. So an artefact that several stages need is checked once."""
 
     def dataset(self, choice: Choice, key: str) -> Corpus:
         """Load a dataset."""
@@ -74,7 +74,7 @@ class Stages:
         return self.dataset(self.job.cell.source.corpus, self.job.corpus_key)
 
     def sides(self) -> tuple[Corpus, Corpus | None]:
-        """Return the victim's and the attacker's part of the cell's dataset; None if the attacker has another one."""
+        """Return the victim's and the attacker's part of the dataset; None if the attacker has another dataset."""
         from leakboard.pipeline.publications import victim_and_attacker_corpus
 
         regime: Any = self.job.cell.source.regime
@@ -82,7 +82,7 @@ class Stages:
 
     @cached_property
     def victim(self) -> Victim:
-        """The victim with its options. Its module is imported on first use."""
+        """The victim with its options. The first access imports the victim's module."""
         built: Victim = self.job.cell.victim.build(self.registry)
         return built
 
@@ -92,12 +92,12 @@ class Stages:
 
     @property
     def unfinished(self) -> Path:
-        """Folder of an interrupted fit's state. Its name depends on the code: other code must not continue the fit."""
+        """Folder for the state of an interrupted fit. The name depends on the code: other code must not continue it."""
         code = {name: value for name, value in self.job.code.items() if not name.startswith("attacks/")}
         return self.store.unfinished(self.job.victim_slug, digest({"fit": self.job.fit_key, "code": code}))
 
     def fitted_folder(self) -> Path:
-        """Fit the victim and return its folder."""
+        """Return the folder of the fitted victim, which is fitted if the store lacks it."""
         from leakboard.pipeline.publications import fit
 
         job, unfinished = self.job, self.unfinished
@@ -117,7 +117,7 @@ class Stages:
         return self.victim.load(self.fitted_folder())
 
     def publications(self) -> Path:
-        """Publish with the fitted victim and return the folder of the publications."""
+        """Return the folder of the publications, which are made if the store lacks them."""
         from leakboard.pipeline.publications import publish, save_publications
 
         job = self.job
@@ -134,24 +134,24 @@ class Stages:
 
     @property
     def publications_key(self) -> str:
-        """Identity of the publications. A salt changes it, so that ordinary runs share none with a salted one."""
+        """Identity of the publications. It depends on the salt, so runs with and without salt share no publications."""
         key, salt = self.job.victim_key, self.folders.salt
         return digest({"publications": key, "salt": salt}) if salt else key
 
     def streams(self, attack: str = "") -> Streams:
-        """Return the random streams of the cell; without an attack, those of its victim."""
+        """Return the random streams of an attack on the cell; without an attack, the streams of the victim."""
         cell = self.job.cell
         victim = self.victim.streams_of or cell.victim.name
         return Streams(cell.seed, cell.source.corpus.name, victim, attack, cell.label, self.folders.salt)
 
     @cached_property
     def shared(self) -> Shared:
-        """Artefacts that cells on the same dataset share, apart from those of their victims."""
+        """Artefacts other than victims and publications that cells on the same dataset share."""
         return Shared(self.job, self.store, self.warn, self.whole, self.sides, self.folders.since)
 
     @contextmanager
     def in_stage(self, name: str, needs: Needs) -> Iterator[dict[str, Any]]:
-        """Provide what a stage needs, let it share arrays, and measure it without the time it waits for others."""
+        """Set threads and device for a stage, let it share arrays, and measure its cost without waiting times."""
         before = self.shared.waited
         with measured(name, needs, self.folders.device) as cost, self.shared.arrays():
             yield cost
@@ -165,7 +165,7 @@ class Stages:
                     self.store.discard(path)
 
     def _obtain(self, kind: str, readable: str, key: str, make: Callable[[Path], None], plugin: Choice) -> Path:
-        """Return the folder of an artefact that a plugin makes, from the store if it is there."""
+        """Return the folder of a plugin's artefact, which is made if the store lacks it."""
         if (folder := self._obtained.get((kind, key))) is not None:
             return folder
         name = f"{plugin.kind}/{plugin.name}"
@@ -176,7 +176,7 @@ class Stages:
 
     @contextmanager
     def _data_errors(self) -> Iterator[None]:
-        """Stop the run if the user's own vectors cannot be read, as if a dataset cannot be read."""
+        """Stop the run if the user's own vectors cannot be read, just as for a dataset."""
         try:
             yield
         except StopRun:
@@ -189,5 +189,5 @@ class Stages:
 
 @lru_cache
 def registry_of(files: tuple[Path, ...]) -> Registry:
-    """Return the registry of this process."""
+    """Return a registry of the user's plugin files, cached in this process."""
     return Registry(files)

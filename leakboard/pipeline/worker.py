@@ -15,7 +15,7 @@ from leakboard.suite.plan import Job
 
 
 def load_dataset(job: Job, folders: RunFolders, choice: Choice, key: str, warn: Callable[[str], None]) -> None:
-    """Load a dataset of a job into the store, so that an error in it is reported early.
+    """Load a dataset of a job into the store, so that an error in the dataset is reported early.
 
     Raises:
         StopRun: the dataset cannot be read as the suite asks, or the store cannot be written.
@@ -26,7 +26,7 @@ def load_dataset(job: Job, folders: RunFolders, choice: Choice, key: str, warn: 
 
 
 def fit_victim(job: Job, folders: RunFolders, warn: Callable[[str], None]) -> None:
-    """Fit a job's victim, unless the store has it with intact checksums."""
+    """Fit a job's victim, unless the store has an intact fitted victim."""
     stages = Stages(job, folders, warn, job.needs)
     if not stages.why_not_applicable():
         stages.discard_old(stages.store.path("victims", job.victim_slug, job.fit_key), stages.unfinished)
@@ -42,7 +42,7 @@ def publish_victim(job: Job, folders: RunFolders, warn: Callable[[str], None]) -
 
 
 def run_cell(job: Job, folders: RunFolders, warn: Callable[[str], None]) -> str:
-    """Run a job's attack and write its record, unless another run has; return the failure in one line, or nothing."""
+    """Run a job's attack and write its record, if none exists; return the failure in one line, empty for none."""
     from leakboard.pipeline.cell import attack_cell
 
     folder = folders.cells / job.folder
@@ -52,7 +52,7 @@ def run_cell(job: Job, folders: RunFolders, warn: Callable[[str], None]) -> str:
         record, costs = attack_cell(Stages(job, folders, warn, job.attack_needs))
     except (StopRun, KeyboardInterrupt, Interruption):
         raise
-    except BaseException as error:  # a plugin that ends its process fails its own cell
+    except BaseException as error:  # a plugin that raises SystemExit fails only its own cell
         return record_failure(job, folders, failure_line(error), traceback.format_exc())
     write_costs(folder, costs)
     write_record(folder, record)
@@ -60,9 +60,9 @@ def run_cell(job: Job, folders: RunFolders, warn: Callable[[str], None]) -> str:
 
 
 def record_failure(job: Job, folders: RunFolders, reason: str, lines: str) -> str:
-    """Record that a cell failed, unless another run has its result; return the reason, or nothing.
+    """Record that a cell failed and return the reason. If another run has written its result, return an empty text.
 
-    The caller holds the cell's reservation, so that no other run's result is overwritten meanwhile.
+    The caller holds the cell's reservation, so that no result of another run is overwritten.
     """
     if is_finished(folders.cells / job.folder, job.key, folders.since):
         return ""

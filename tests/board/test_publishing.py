@@ -215,7 +215,9 @@ class TestReuse:
         uncomputed.files = [path if file.name == path.name else file for file in uncomputed.files]
         out = output_of(*uncomputed.arguments("run"))
         (line,) = [line for line in out.splitlines() if "other code" in line]
-        assert line.startswith("victims/hashed: results that 4 cells take over were computed by other code of the same")
+        assert line.startswith(
+            "victims/hashed: other code of the same revision computed results or artefacts of 4 cells"
+        )
 
     def test_verify_and_force_compute_published_cells(self, uncomputed, command_line):
         _, out, _ = command_line(*uncomputed.arguments("verify", "--cells", 1, "--seed", 0))

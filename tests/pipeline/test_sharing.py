@@ -137,7 +137,7 @@ class TestOtherCode:
     def test_a_changed_number_is_reported_once_for_a_plugin(self, first, run):
         change(first, 1, "hashed", NUMBER)
         assert self.reports(run(first)) == [
-            "victims/hashed: results that 2 cells take over were computed by other code of the same revision; "
+            "victims/hashed: other code of the same revision computed results or artefacts of 2 cells; "
             "--force computes them again"
         ]
 
