@@ -1,1 +1,1 @@
-"""Formal privacy: mechanisms with their theorems, broken controls, upper bounds on epsilon, and audits of claims."""
+"""Release vectors privately: mechanisms with theorems, broken controls, bounds on epsilon, and audits of claims."""

@@ -1,13 +1,13 @@
-"""Bound the privacy loss of many releases together, by composition and subsampling in ``dp-accounting``.
+"""Bound the privacy loss of many releases together, with and without sampling, by the library ``dp-accounting``.
 
-Two methods, both upper bounds on epsilon:
+Two methods give upper bounds on epsilon:
 
-- Privacy loss distributions (``pld``; Koskela, Jälkö and Honkela 2020, in the pessimistic discretisation of Google's
-  library) are tight.
-- Renyi differential privacy (``rdp``; Mironov 2017, with Poisson sampling Mironov, Talwar and Zhang 2019) is looser
-  but cheap for many steps.
+- Privacy loss distributions (``pld``; Koskela, Jälkö and Honkela 2020, in the pessimistic discretisation of the
+  library) give a tight bound.
+- Renyi differential privacy (``rdp``; Mironov 2017, with Poisson sampling Mironov, Talwar and Zhang 2019) gives a
+  looser bound, but is cheap for many steps.
 
-With sampling, neighbours differ by one record added or removed. Each step must draw its own Poisson sample; batches
+With sampling, neighbours differ by one record added or removed. Each step must draw its own Poisson sample. Batches
 that pass over the data in order are not covered.
 """
 
@@ -27,11 +27,11 @@ LARGEST_NOISE = 1e6
 
 
 def gaussian_releases(noise_multiplier: float, times: int = 1, sampling_probability: float = 1.0) -> Any:
-    """Return the accounting event of Gaussian releases.
+    """Return the accounting event of Gaussian releases, an object of ``dp-accounting``.
 
     Args:
-        noise_multiplier: standard deviation of the noise over the sensitivity, above 0.
-        times: number of releases, each of which may depend on the ones before.
+        noise_multiplier: standard deviation of the noise divided by the sensitivity, above 0.
+        times: number of releases. A release may depend on earlier releases.
         sampling_probability: probability that a record takes part in a release, in (0, 1]; 1 means no sampling.
 
     Raises:
@@ -67,8 +67,8 @@ def least_noise(make_event: Callable[[float], Any], epsilon: float, delta: float
         delta: target.
 
     Raises:
-        ValueError: even a noise multiplier of a million does not reach the target. RDP proves no epsilon below about
-            ln(1 / delta) over its largest order, whatever the noise.
+        ValueError: even `LARGEST_NOISE` does not reach the target. With any noise, RDP proves no epsilon below about
+            ln(1 / delta) divided by its largest order.
     """
     import dp_accounting
     from dp_accounting import rdp
@@ -88,7 +88,7 @@ def epsilon_at(event: Any, delta: float, method: Method = "pld") -> float:
     """Return an upper bound on the epsilon of an accounting event at this delta.
 
     Raises:
-        ValueError: delta is not between 0 and 1 (at delta 0, epsilons add up instead).
+        ValueError: delta is not between 0 and 1. At delta 0, sum the epsilons of the releases instead.
     """
     if not 0 < delta < 1:
         raise ValueError(f"delta={delta!r} is not allowed: above 0 and below 1; without delta sum the epsilons")
@@ -98,12 +98,12 @@ def epsilon_at(event: Any, delta: float, method: Method = "pld") -> float:
 
 
 def renyi_divergences(event: Any) -> NDArray[np.float64]:
-    """Return the Renyi divergence of an event at each order of the RDP accountant; divergences of releases add up."""
+    """Return the Renyi divergence of an event at each order of the RDP accountant, to be summed over releases."""
     return np.asarray(_accountant(event, "rdp").rdp)
 
 
 def epsilon_of(divergences: NDArray[np.float64], delta: float) -> float:
-    """Return the upper bound on epsilon at ``delta`` that `renyi_divergences`, or a sum of several, give."""
+    """Return an upper bound on epsilon at ``delta`` from `renyi_divergences`, or from their sum over releases."""
     from dp_accounting import rdp
 
     with _quiet_library():
@@ -120,7 +120,7 @@ def _accountant(event: Any, method: Method) -> Any:
 
 @contextmanager
 def _quiet_library() -> Iterator[None]:
-    """Silence warnings about RDP orders whose series did not converge: leaving such orders out is sound."""
+    """Silence warnings about RDP orders without convergence. The accountant leaves these orders out, which is sound."""
     logger = logging.getLogger("absl")
     level = logger.level
     logger.setLevel(logging.ERROR)

@@ -1,16 +1,16 @@
-"""Bound the epsilon that private training costs one unit, and the steps that a target epsilon allows.
+"""Bound the epsilon of private training for one unit, and the number of steps within a target epsilon.
 
-Neighbours: the contribution of one unit is replaced by nothing, and the number of units stays the same (zero-out
-adjacency; Kairouz et al. 2021, definition 1.1). The number of units is therefore public.
+Two neighbours differ in one unit: in one of them, the unit contributes nothing (zero-out adjacency; Kairouz et al.
+2021, definition 1.1). The number of units is the same in both. It is therefore public.
 
 Theorem (Abadi et al. 2016; Mironov, Talwar and Zhang 2019). Let every unit take part in a step with probability q,
-independently of everything, and let its contribution have 2-norm at most C. Then a step that adds N(0, (s C)**2 I) to
-the sum of the contributions is a Poisson-sampled Gaussian release with noise multiplier s. Steps compose, and each may
-choose its gradients by the results before it. RDP and PLD (`leakboard.privacy.accounting.accountant`) both bound the
-composition.
+independently of everything else, and let its contribution have 2-norm at most C. Let a step add N(0, (s C)**2 I) to the
+sum of the contributions. Then the step is a Poisson-sampled Gaussian release with noise multiplier s. Steps compose,
+even if the gradients of a step depend on the results of earlier steps. RDP and PLD
+(`leakboard.privacy.accounting.accountant`) both bound the composition.
 
-Sampling helps only while the sample is secret. Batches in a known order (`TrainingBudget.visited`) are charged as k
-full Gaussian releases, where k is the number of batches that contain the unit.
+Sampling helps only while the sample is secret. If batches come in a known order, a unit in k batches pays for k full
+Gaussian releases (`TrainingBudget.visited`).
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from leakboard.privacy.accounting.accountant import Method
 from leakboard.privacy.mechanisms.textbook import gaussian_epsilon
 
 TIGHT_BELOW = 100.0
-"""Largest epsilon by RDP for which PLD is computed: beyond it PLD takes minutes, and the epsilon protects nothing."""
+"""PLD is computed if epsilon by RDP is below this. Above, PLD takes minutes, and the epsilon protects nothing."""
 FAILURE_SHARE = 0.1
-"""Share of delta reserved for the event that a counted vocabulary releases a word that only one unit uses."""
+"""Share of delta reserved for the vocabulary, which may release a word that only one unit uses."""
 
 
 @dataclass(frozen=True)
 class TrainingBudget:
-    """The privacy loss of a unit by number of steps, including the counting of the vocabulary."""
+    """The privacy loss of a unit after a number of steps, the counting of the vocabulary included."""
 
     noise_multiplier: float
-    """s, above 0."""
+    """Noise multiplier s of a step, above 0."""
     sampling_probability: float
-    """q, in (0, 1]."""
+    """Probability q that a unit takes part in a step, in (0, 1]."""
     delta: float
     vocabulary_noise: float | None = None
     """Noise multiplier of the word counts; None for a public vocabulary."""
@@ -53,13 +53,13 @@ class TrainingBudget:
         return 0.0 if self.vocabulary_noise is None else FAILURE_SHARE * self.delta
 
     def epsilon(self, steps: int, method: Method = "rdp") -> float:
-        """Return an upper bound on epsilon at ``delta`` after sampled steps; ``pld``: the smaller of both methods."""
+        """Return an upper bound on epsilon at ``delta`` after sampled steps; ``pld``: the smaller of both bounds."""
         if not steps and self.vocabulary_noise is None:
             return 0.0
         delta = self.delta - self.failure
         epsilon = accountant.epsilon_of(np.add(self._counting, steps * self._step if steps else 0.0), delta)
         if method == "pld" and epsilon < TIGHT_BELOW:
-            # Both are upper bounds; for a tiny epsilon the grid of PLD is too coarse.
+            # Both methods give upper bounds. For a tiny epsilon, the grid of PLD is too coarse.
             epsilon = min(epsilon, accountant.epsilon_at(self._releases(self.noise_multiplier, steps), delta, "pld"))
         return epsilon - math.log1p(-self.failure)
 
@@ -72,7 +72,7 @@ class TrainingBudget:
         return 0.0 if self.vocabulary_noise is None else _divergences(self.vocabulary_noise, 1.0)
 
     def visited(self, visits: int) -> float:
-        """Return the epsilon at ``delta`` of a unit that is known to take part in ``visits`` steps.
+        """Return the epsilon at ``delta`` of a unit that takes part in ``visits`` known steps.
 
         Gaussian releases with multipliers s_i equal one release with multiplier 1 / sqrt(sum of 1 / s_i**2).
         """
@@ -88,17 +88,17 @@ class TrainingBudget:
         return accountant.together(*counting, *training)
 
     def steps_within(self, epsilon: float, limit: int) -> int:
-        """Return the most steps, up to ``limit``, that cost at most ``epsilon`` by RDP; -1 if 0 steps cost more."""
+        """Return the largest number of steps, up to ``limit``, within ``epsilon`` by RDP; -1 if 0 steps cost more."""
         if self.epsilon(0) > epsilon:
             return -1
-        low, high = 0, limit + 1  # low is affordable; high is not, or exceeds the limit
+        low, high = 0, limit + 1  # low steps cost at most epsilon; high steps cost more, or exceed the limit
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if self.epsilon(middle) <= epsilon else (low, middle)
         return low
 
     def check(self, epsilon: float) -> None:
-        """Refuse a target epsilon that counting the vocabulary already uses up.
+        """Refuse a target epsilon that is used up by counting the vocabulary.
 
         Raises:
             RequestError: counting the vocabulary costs at least ``epsilon``.
@@ -111,10 +111,10 @@ class TrainingBudget:
             )
 
     def calibrated(self, epsilon: float, steps: int) -> TrainingBudget:
-        """Return the budget with the least noise for which ``steps`` steps cost at most ``epsilon`` by RDP.
+        """Return the budget with the least noise at which ``steps`` steps cost at most ``epsilon`` by RDP.
 
         Raises:
-            RequestError: counting the vocabulary costs at least ``epsilon``, or no noise reaches it.
+            RequestError: counting the vocabulary costs at least ``epsilon``, or no noise reaches ``epsilon``.
         """
         self.check(epsilon)
         target, delta = epsilon + math.log1p(-self.failure), self.delta - self.failure
@@ -127,5 +127,5 @@ class TrainingBudget:
 
 @lru_cache(maxsize=256)
 def _divergences(noise_multiplier: float, sampling_probability: float) -> NDArray[np.float64]:
-    """Return the Renyi divergences of one step, cached because sampled steps take long to compute."""
+    """Return the Renyi divergences of one step, cached because they take long to compute for sampled steps."""
     return accountant.renyi_divergences(accountant.gaussian_releases(noise_multiplier, 1, sampling_probability))

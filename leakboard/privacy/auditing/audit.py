@@ -1,18 +1,18 @@
 """Prove a lower bound on a mechanism's epsilon, at a stated confidence, by attacking the running mechanism.
 
-Audit single rows first; neighbours are two inputs of one row. Draws come in rounds, each larger than all rounds before.
-Each round tests, on fresh draws, an event chosen on the earlier rounds (`leakboard.privacy.auditing.choosing`). The
-theorems are in `leakboard.privacy.auditing.bound`.
+Single rows are audited first; neighbours are two inputs of one row. Draws come in rounds, each larger than all earlier
+rounds together. The draws of earlier rounds choose an event (`leakboard.privacy.auditing.choosing`); the fresh draws of
+a round test it. The theorems are in `leakboard.privacy.auditing.bound`.
 
-Theorem (union bound). Each round's bound is wrong with at most its share of the error, however many thresholds, scores
-and pairs the event was chosen from. All rounds together are wrong with at most the whole error, so the audit may stop
-after any round. It stops when the claim is refuted.
+Theorem (union bound). The bound of a round is wrong with probability at most its share of the error. The number of
+thresholds, scores and pairs that were compared to choose the event does not matter. The probability that any round is
+wrong is at most the whole error. So the audit may stop after any round. It stops when the claim is refuted.
 
 If single rows do not refute the claim, whole calls are audited (`leakboard.privacy.auditing.calls`). Their share of the
 error is set aside before anything is drawn.
 
-With delta = 0, rows of a call may depend on each other. With delta above 0, the bound of single rows assumes that they
-are independent. The trade-off curve assumes it with any delta.
+With delta = 0, rows of a call may depend on each other. With delta above 0, the bound of single rows assumes
+independent rows. The trade-off curve assumes independent rows with any delta.
 """
 
 from __future__ import annotations
@@ -32,27 +32,28 @@ from leakboard.privacy.auditing.scores import DIGITS
 from leakboard.privacy.auditing.trials import answers_by_input
 
 BUDGET = 100_000_000
-"""Limits the coordinates drawn to choose and test; draws that train scores are extra."""
+"""Largest number of coordinates drawn to choose and test; draws that train scores are extra."""
 MAX_DRAWS = 5_000_000
-"""Most releases of each input that an audit draws, for short vectors."""
+"""Largest number of releases of each input that an audit draws, reached for short vectors."""
 FIRST_DRAWS = 50_000
-"""Releases of each input that the first event is chosen on."""
+"""Releases of each input that choose the first event."""
 GROWTH = 3
-"""Draws of a round, in multiples of all draws before it; the last round draws the rest."""
+"""Draws of a round, in multiples of all earlier draws; the last round draws the rest."""
 CALLS_ERROR = 0.2
 """Share of the error for the audit of whole calls."""
 
 
 @dataclass(frozen=True)
 class AuditResult(Finding):
-    """The result of an audit."""
+    """The result of an audit: the bound, and the trade-off curve."""
 
     confidence: float
-    """Of epsilon."""
+    """Probability that the bound on epsilon holds."""
     trade_off: TradeOff | None = None
-    """Trade-off curve of the best score on single rows, with mu and Renyi divergences; at ``confidence`` by itself.
+    """Trade-off curve of the score of the last round, with mu and Renyi divergences.
 
-    It assumes independent rows, with any delta. None if calls refuted the claim and rows did not.
+    The curve alone holds with the same confidence; curve and epsilon together do not. The curve assumes independent
+    rows with any delta. None if calls refuted the claim and rows did not.
     """
 
 
@@ -71,15 +72,14 @@ def audit(
 
     Args:
         mechanism: to audit.
-        pairs: neighbours; the first round shares its draws among them.
+        pairs: pairs of neighbours; the first round shares its draws among them.
         generator: of coins and noise.
-        draws_per_input: releases of each input, half to choose and half to test; None: rounds, as far as the
-            budget goes.
-        confidence: of the bound.
-        digits: digits of a score that count; None: all.
-        budget: most numbers drawn to choose and test if ``draws_per_input`` is None.
-        calls: calls that test one row among others (`leakboard.privacy.auditing.calls.CALLS`) if single rows do not
-            refute the claim; 0 for none.
+        draws_per_input: releases of each input, half to choose and half to test; None: rounds within ``budget``.
+        confidence: probability that the bound holds.
+        digits: digits to which scores are rounded; None: no rounding.
+        budget: largest number of coordinates drawn to choose and test, if ``draws_per_input`` is None.
+        calls: number of calls that test one row among others (see `leakboard.privacy.auditing.calls.CALLS`), if
+            single rows do not refute the claim; 0 for none.
 
     Raises:
         ValueError: fewer than 100 draws for each pair, no pair, or releases that are not finite.
@@ -98,7 +98,7 @@ def audit(
 
 
 def rounds(draws_per_input: int | None, budget: int, dimension: int) -> list[int]:
-    """Return the releases of each input in each round; the first round only chooses."""
+    """Return the number of releases of each input in each round; the first round only chooses."""
     if draws_per_input is not None:
         return [draws_per_input // 2, draws_per_input - draws_per_input // 2]
     total = min(budget // (2 * dimension), MAX_DRAWS)
@@ -110,7 +110,7 @@ def rounds(draws_per_input: int | None, budget: int, dimension: int) -> list[int
 
 
 def _errors(tested_rounds: int, error: float) -> list[float]:
-    """Return each round's share of the error: half for the last round, equal parts for the others."""
+    """Return each round's share of the error: half for the last round, equal parts of the rest for the others."""
     return [error] if tested_rounds == 1 else [error / 2 / (tested_rounds - 1)] * (tested_rounds - 1) + [error / 2]
 
 
@@ -125,8 +125,8 @@ def _audit_rows(
 ) -> tuple[Finding, TradeOff]:
     """Return the largest bound of all rounds, and the trade-off curve of the last round that ran.
 
-    The draws decide which round is the last. So each round's curve has a share of ``curve_error``. The returned curve
-    is wrong with at most the whole ``curve_error``.
+    The draws decide which round is the last, so each round's curve has a share of ``curve_error``. The returned curve
+    is wrong with probability at most ``curve_error``.
     """
     errors, delta = _errors(len(sizes) - 1, error), mechanism.delta
     curve_errors = _errors(len(sizes) - 1, curve_error)
@@ -143,7 +143,7 @@ def _audit_rows(
         if is_last or findings[-1].epsilon > mechanism.epsilon:
             break
         candidates = [c.with_scores(*fresh[c.score_name]) for c in candidates]
-    # The last round's draws bound the curve: the loop leaves its candidate, threshold and fresh scores.
+    # The draws of the last round bound the curve. Its candidate, threshold and scores are left from the loop.
     first_scores, second_scores = (threshold.sign * side for side in fresh[candidate.score_name])
     curve = candidate.curve(threshold).bound(first_scores, second_scores, curve_errors[number - 1])
     return max(findings, key=lambda finding: finding.epsilon), curve

@@ -2,21 +2,20 @@
 
 Theorem for independent rows. If releases of neighbours x and x' are (epsilon, delta)-private, then
 P(E | x) <= e**epsilon P(E | x') + delta for every event E. So epsilon >= ln((p - delta) / q) for any event with
-P(E | x) >= p and P(E | x') <= q. Take for p and q Clopper-Pearson bounds (Clopper and Pearson 1934), each at half of
-the error, from draws that were not used to choose the event. Then the bound holds with the stated confidence. It is
-never infinite, because q is never 0. The draws must be independent of each other.
+P(E | x) >= p and P(E | x') <= q. Let p and q be Clopper-Pearson bounds (Clopper and Pearson 1934), each at half of the
+error, from draws that were not used to choose the event. Then the bound on epsilon holds with the stated confidence. It
+is never infinite, because q is never 0. The draws must be independent of each other.
 
-Theorem for coins (Steinke, Nasr and Jagielski 2023, theorem 5.2 with delta = 0). Let a fair coin of its own decide for
-every row whether it is x or x'. Let the whole output be epsilon-private for changing one row. An auditor guesses r of
-the coins from the whole output. Then, given the output, the number of right guesses is stochastically at most
-Binomial(r, e**epsilon / (1 + e**epsilon)).
+Theorem for coins (Steinke, Nasr and Jagielski 2023, theorem 5.2 with delta = 0). Let each row have its own fair coin,
+which decides whether the row is x or x'. Let the whole output be epsilon-private for changing one row. An auditor
+guesses r of the coins from the whole output. Then, given the output, the number of right guesses is stochastically at
+most Binomial(r, e**epsilon / (1 + e**epsilon)).
 
 Proof. Given the output and the other coins, the odds of a coin are at most e**epsilon. Reveal the coins one by one:
-each guess is right with a probability of at most e**epsilon / (1 + e**epsilon), whichever of the guesses before were
-right.
+each guess is right with a probability of at most e**epsilon / (1 + e**epsilon), whatever came out before.
 
-So with r rows in the event, v of them x, epsilon >= ln(s / (1 - s)). Here s is the Clopper-Pearson lower bound of the
-share v / r. This holds however the releases depend on each other, if the claim is about the call as a whole.
+So if the event has r rows and v of them are x, epsilon >= ln(s / (1 - s)). Here s is the Clopper-Pearson lower bound of
+the share v / r. The releases may depend on each other, if the claim is about the call as a whole.
 """
 
 from __future__ import annotations
@@ -35,25 +34,29 @@ class Finding:
     epsilon: float
     """Lower bound; 0 if the event proves nothing.
 
-    With delta above 0, the bound of an event of single rows assumes that rows of a call are independent.
+    With delta above 0, the bound of an event of single rows assumes independent rows.
     """
     pair: str
     score_name: str
     event: str
     first_rate: float
-    """Share of the first input's releases in the event. For calls: share of calls with the first input that were
-    guessed to have it."""
+    """Share of the first input's releases that are in the event.
+
+    For calls: share of the calls with the first input for which the guess was the first input.
+    """
     second_rate: float
-    """Share of the second input's releases in the event. For calls: share of calls with the second input that were
-    guessed to have the first."""
+    """Share of the second input's releases that are in the event.
+
+    For calls: share of the calls with the second input for which the guess was the first input.
+    """
     draws: int
-    """Tested releases (or calls) of each input, approximately: coins decide the exact numbers."""
+    """Approximate number of tested releases (or calls) of each input; coins decide the exact numbers."""
 
 
 def bound_from_counts(
     true_positives: float, false_positives: float, rows: tuple[float, float], delta: float, error: float
 ) -> float:
-    """Return the lower bound on epsilon that counts of an event prove, or 0 (`log_ratios_from_counts`)."""
+    """Return the lower bound on epsilon that counts of an event prove, at least 0 (`log_ratios_from_counts`)."""
     return float(np.maximum(log_ratios_from_counts(true_positives, false_positives, rows, delta, error), 0.0))
 
 
@@ -66,14 +69,15 @@ def log_ratios_from_counts(
 ) -> Array:
     """Return the lower bound for each pair of counts, float64; below 0 for events that prove nothing yet.
 
-    With delta = 0 the theorem for coins holds for any dependence between rows. With delta above 0 the other theorem
-    needs independent rows. Counterexample: a call that shows all of its rows with probability delta, and else nothing,
-    has an epsilon of 0 for each row, yet its bounds are above 0 too often.
+    With delta = 0, the theorem for coins is used: rows may depend on each other. With delta above 0, the theorem for
+    independent rows is used. Its assumption matters: let a call show all of its rows with probability delta, else none.
+    Each row is (0, delta)-private, but the rows of a call enter the event together. So the bound exceeds 0 more often
+    than the error allows.
 
     Args:
-        true_positives: rows of x in the event; expected counts, which need not be whole, are allowed.
-        false_positives: rows of x' in the event; likewise.
-        rows: all rows of x and of x', as coins decided.
+        true_positives: number of rows of x in the event. Expected counts need not be whole.
+        false_positives: number of rows of x' in the event, likewise.
+        rows: numbers of all rows of x and of x'.
         delta: of the claim.
         error: probability that a bound may be wrong.
     """
@@ -86,7 +90,7 @@ def log_ratios_from_counts(
 
 
 def clopper_pearson_low(counts: Array | float, draws: Array | float, error: float) -> Array:
-    """Return the Clopper-Pearson lower bound of a probability, float64 like the counts; wrong with this error."""
+    """Return the Clopper-Pearson lower bound of a probability, wrong with probability at most ``error``; float64."""
     from scipy import stats
 
     bounds = stats.beta.ppf(error, np.maximum(counts, 1), draws - counts + 1)
@@ -94,7 +98,7 @@ def clopper_pearson_low(counts: Array | float, draws: Array | float, error: floa
 
 
 def clopper_pearson_high(counts: Array | float, draws: Array | float, error: float) -> Array:
-    """Return the Clopper-Pearson upper bound of a probability, float64 like the counts; wrong with this error."""
+    """Return the Clopper-Pearson upper bound of a probability, wrong with probability at most ``error``; float64."""
     from scipy import stats
 
     bounds = stats.beta.ppf(1 - error, counts + 1, np.maximum(draws - counts, 1))

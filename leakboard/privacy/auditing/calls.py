@@ -1,20 +1,22 @@
 """Audit whole calls: does the release of one row reveal another row, of the same call or of another call?
 
-Rows that are private one by one may reveal each other: noise drawn once for all rows of a call, a seed used in two
-calls, a scale read off the other rows. Here neighbours are two sequences of calls that differ in one row; all other
-rows are public. In every call a fair coin decides whether one row is x or x'; the other rows are x. The coins are
-guessed from the whole output.
+Rows that are private one by one may reveal each other. Examples are one noise for all rows of a call, a seed used in
+two calls, and a noise scale computed from other rows. Here neighbours are two sequences of calls that
+differ in one row; all other rows are public. In every call a fair coin decides whether one row is x or x'; the other
+rows are x. The attacker guesses the coins from the whole output.
 
-Theorem. The calls of a mechanism, one after the other, are one mechanism on all their rows. If a row is released once
-and the claim is epsilon, this mechanism is epsilon-private for changing that row while the others are fixed. Any event
-of the whole output counts, so groups of rows need no theorem of their own. The theorems of
-`leakboard.privacy.auditing.one_run` and `leakboard.privacy.auditing.one_run_curve` therefore bound the number of right
-guesses, with rows in place of canaries. They need independent coins and nothing of the releases: calls may share seeds
-or state. Clopper-Pearson bounds over calls would need independent calls, which is exactly what may fail.
+Theorem. The calls of a mechanism, one after the other, are one mechanism on all their rows. Let every row be released
+once, and let the claim be epsilon. Then this mechanism is epsilon-private for changing one row while the others are
+fixed. The theorems of `leakboard.privacy.auditing.one_run` and `leakboard.privacy.auditing.one_run_curve` bound the
+number of right guesses, with rows in place of canaries. They hold for guesses from the whole output, so groups of rows
+need no theorem of their own.
+
+These theorems need independent coins, but no independent releases: calls may share seeds or state. Clopper-Pearson
+bounds over calls would need independent calls, an assumption that broken mechanisms violate.
 
 The bound is about the process that ran. If a seed was drawn once for all calls and kept secret, the audit refutes that
-this process releases each row with the claimed epsilon. A claim with a delta near the error or above it is not refuted
-by any number of right guesses: with that probability a sound mechanism may reveal all of its rows.
+this process releases each row with the claimed epsilon. With probability delta, a sound mechanism may reveal all of its
+rows. So no number of right guesses refutes a claim with a delta near the error or above it.
 """
 
 from __future__ import annotations
@@ -33,32 +35,34 @@ from leakboard.privacy.auditing.scores import DIGITS, fisher, round_to, rounding
 from leakboard.privacy.auditing.trials import finite
 
 ROWS = 4
-"""Rows of a call."""
+"""Number of rows of a call."""
 CALLS = 4_000
-"""Tested calls. Each pair uses as many again: half to learn statistics, half to choose one."""
+"""Number of tested calls. Each pair uses as many more: half to learn statistics, half to choose a statistic."""
 MAX_FEATURES = 600
-"""Most numbers of a call that a classifier is learned from."""
+"""A classifier is learned only if a call has at most this many coordinates."""
 
 
 @dataclass(frozen=True)
 class Calls:
-    """Calls one after the other, each with one row that a coin decided."""
+    """The releases of successive calls. In each call, a coin decided one row."""
 
     pair: Pair
     released: Array
-    """Float (n, `ROWS`, d)."""
+    """Releases of n calls, float (n, `ROWS`, d)."""
     positions: Array
-    """Position of the decided row in each call, int (n,): 1 and 2 in turn. So the row at this position is public in
-    the next call, and shows the noise there."""
+    """Position of the decided row in each call, int (n,): 1 and 2 in turn.
+
+    So the row at this position is public in the next call, and shows the noise there.
+    """
 
     @property
     def decided(self) -> Array:
-        """The rows that coins decided, float (n, d)."""
+        """The decided row of each call, float (n, d)."""
         return self._rows(0)
 
     @property
     def public_noise(self) -> Array:
-        """The noise of the public rows, float (n, `ROWS` - 1, d), if noise is added."""
+        """The noise of the public rows, float (n, `ROWS` - 1, d), if the mechanism adds noise."""
         rows = [self._rows(step) for step in range(1, ROWS)]
         noise: Array = np.stack(rows, axis=1) - self.pair.first
         return noise
@@ -70,9 +74,10 @@ class Calls:
     def possible_noises(self) -> Iterator[Array]:
         """Yield guesses of the noise in the decided rows, float (n, d).
 
-        They are the noise of each public row in the call; of the same row in the calls before and after (the first and
-        the last call use their only neighbour); and of the same row in the call whose first row came out nearest,
-        among calls where that row was public.
+        - The noise of each public row of the same call.
+        - The noise at the decided position in the previous and in the next call. The first and the last call use their
+          only neighbour.
+        - The noise at the decided position in the call of `_nearest_calls`.
         """
         last, residuals, public = len(self.released) - 1, self.released - self.pair.first, self.public_noise
         indices = np.arange(last + 1)
@@ -82,7 +87,10 @@ class Calls:
             yield residuals[neighbour_calls, self.positions]
 
     def _nearest_calls(self) -> Array:
-        """Return for each call the call of the other position whose first row came out nearest, int (n,)."""
+        """Return for each call the most similar call in which the row at the decided position is public, int (n,).
+
+        Calls are compared by the first coordinate of their first row.
+        """
         keys = self.released[:, 0, 0]
         nearest = np.empty(len(keys), int)
         for position in (1, 2):
@@ -101,7 +109,7 @@ StatisticFunction = Callable[[Calls], Array]
 
 @dataclass(frozen=True)
 class CallsStatistic:
-    """A statistic of calls, and the pair that it tells apart."""
+    """A statistic of calls, and the pair of inputs that it tells apart."""
 
     pair: Pair
     name: str
@@ -109,7 +117,7 @@ class CallsStatistic:
     digits: int | None
 
     def score(self, calls: Calls) -> Array:
-        """Return one number for each call, higher if its coin likelier chose the first input, float64 (n,)."""
+        """Return one number for each call, float64 (n,). Higher numbers mean that the first input is likelier."""
         scores = self.function(calls)
         return scores if self.digits is None else round_to(scores, rounding_step(scores, self.digits))
 
@@ -122,18 +130,18 @@ def audit_calls(
     error: float,
     digits: int | None = DIGITS,
 ) -> Finding:
-    """Choose a statistic and a pair, and return their bound on fresh calls.
+    """Choose a statistic and a pair, and return the bound that they prove on fresh calls.
 
     Args:
         mechanism: to audit.
-        pairs: neighbours, vectors.
+        pairs: pairs of neighbouring vectors.
         generator: of coins and noise.
         count: number of tested calls.
         error: probability that the bound may be wrong.
-        digits: digits of a score that count; None: all.
+        digits: digits to which scores are rounded; None: no rounding.
 
     Raises:
-        ValueError: releases that are not finite.
+        ValueError: a release is not finite.
     """
     statistic = choose_statistic(mechanism, pairs, generator, count, digits)
     return run_statistic(mechanism, statistic, count, generator, error)
@@ -169,8 +177,8 @@ def choose_statistic(
 ) -> CallsStatistic:
     """Choose the statistic and pair with the largest bound on separate calls, about ``count`` for each pair.
 
-    Either input of each pair is tried as the public rows. The comparison uses the faster of the two theorems. With a
-    delta of 1e-4 and more it misses statistics that decide only few calls.
+    Each input of a pair is tried as the public row. The comparison uses `one_run_bound`, the faster of the two
+    theorems. With a delta of 1e-4 or more, it misses statistics that tell only few calls apart.
     """
 
     def bound(canaries: int, guesses: int, right: int, error: float) -> float:
@@ -189,7 +197,7 @@ def choose_statistic(
 
 
 def run_calls(mechanism: Mechanism, pair: Pair, count: int, generator: np.random.Generator) -> tuple[Calls, Array]:
-    """Call a mechanism; return the calls, and for each whether its coin chose the first input, bool (n,)."""
+    """Call a mechanism; return the calls, and whether each coin chose the first input, bool (n,)."""
     coins = generator.random(count) < 0.5
     positions = 1 + np.arange(count) % 2
     released = np.empty((count, ROWS, len(pair.first)))
@@ -201,7 +209,10 @@ def run_calls(mechanism: Mechanism, pair: Pair, count: int, generator: np.random
 
 
 def _statistics(calls: Calls, coins: Array) -> Mapping[str, StatisticFunction]:
-    """Return statistics that are higher or lower for the first input; a classifier is trained on these calls."""
+    """Return statistics by name; higher means the first input. These calls train a classifier.
+
+    If the direction is unknown, both signs of a statistic are returned.
+    """
     first, second = calls.pair.first, calls.pair.second
     direction = first - second
     statistics: dict[str, StatisticFunction] = {
@@ -220,12 +231,12 @@ def _statistics(calls: Calls, coins: Array) -> Mapping[str, StatisticFunction]:
 
 
 def _features(calls: Calls) -> Array:
-    """Return all rows of each call, the decided one first, float (n, `ROWS` d)."""
+    """Return the decided row and the noise of the public rows of each call, float (n, `ROWS` d)."""
     return np.concatenate([calls.decided, calls.public_noise.reshape(len(calls.released), -1)], axis=1)
 
 
 def _less_noise(rows: Array, noises: Iterable[Array], first: Array, second: Array) -> Array:
-    """Subtract the best-fitting noise; return how much nearer a row is to the first input, float64 (n,)."""
+    """Subtract the best-fitting noise, and return how much nearer to the first input each row is, float64 (n,)."""
     best_fit, result = np.full(len(rows), np.inf), np.zeros(len(rows))
     for noise in noises:
         to_first, to_second = (np.abs(rows - noise - vector).sum(1) for vector in (first, second))

@@ -1,11 +1,12 @@
-"""Choose what to test: the pair, score and threshold whose event promises the largest bound on fresh releases.
+"""Choose the event to test: the pair, score and threshold that promise the largest bound on fresh releases.
 
-Choose freely: fresh releases test the choice, so errors here only weaken bounds. Only `confirm` proves a bound.
+The choice is free: fresh releases test it, so errors here only weaken bounds. Only `confirm` proves a bound.
 
-A threshold is chosen from rates on both sides of it. On each side the event has one rate for each input. Both rates are
-shifted by `CAUTION` standard errors towards a smaller bound, so that no lucky threshold of thousands wins. The best
-event on many fresh releases may not have been seen at all. So beyond the last scores a tail is assumed to fall
-exponentially, with the mean excess of the last scores.
+Each threshold has two events: scores above and scores below it. The rates of both inputs in an event are estimated,
+then shifted by `CAUTION` standard errors towards a smaller bound. Otherwise, among thousands of thresholds, a merely
+lucky one would win. The best event for many fresh releases may be so rare that these draws do not show it. So the
+second input's rate beyond its `TAIL_SCORES` most extreme scores is assumed to fall exponentially, with the mean excess
+of these scores.
 """
 
 from __future__ import annotations
@@ -24,26 +25,26 @@ from leakboard.privacy.auditing.scores import DIGITS, scores_of
 from leakboard.privacy.auditing.trials import answers_by_input, coin_flip_releases, count_event
 
 MIN_DRAWS = 50
-"""Fewest releases of each input that an event of a pair is chosen on."""
+"""Smallest number of releases of each input of a pair for choosing an event."""
 MAX_LEARNED = 50_000
-"""Most releases of each input that scores are learned from."""
+"""Largest number of releases of each input for learning scores."""
 MAX_LEARNED_NUMBERS = 4_000_000
-"""Most numbers of each input that scores are learned from: wide vectors have fewer releases."""
+"""Largest number of coordinates of each input for learning scores; it limits the releases of wide vectors."""
 MAX_COMPARED, MAX_KEPT = 8, 2
-"""Scores of the best pair that are compared once more, and scores that later rounds choose from."""
+"""Numbers of scores of the best pair: those compared once more, and those from which later rounds choose."""
 SPREAD_THRESHOLDS = 256
-"""Thresholds at equally spaced ranks; as many again are in the tails, at ranks that grow geometrically."""
+"""Number of thresholds at equally spaced ranks. Each tail has up to as many more, at geometrically spaced ranks."""
 MAX_ATOMS = 32
-"""Most frequent scores that are thresholds too, each with the next score above it."""
+"""Number of the most frequent scores that become thresholds, each with the next score above it."""
 CAUTION = 2.0
-"""Standard errors by which a rate is shifted towards a smaller bound."""
+"""Number of standard errors by which a rate is shifted towards a smaller bound."""
 TAIL_SCORES = 30
-"""Last scores that a tail is extrapolated from."""
+"""Number of the most extreme scores from which a tail is extrapolated."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A score of a pair, with its values so far for the first and the second input, float64 (n,) and (m,)."""
+    """A score of a pair, with its values for releases of the first input, (n,), and of the second, (m,), so far."""
 
     pair: Pair
     score_name: str
@@ -52,7 +53,7 @@ class Candidate:
     second_scores: Array
 
     def threshold(self, fresh: int, delta: float, error: float) -> Threshold:
-        """Return the threshold that promises most on ``fresh`` releases of each input."""
+        """Return the threshold that promises the largest bound on ``fresh`` releases of each input."""
         return best_threshold(self.first_scores, self.second_scores, fresh, delta, error)
 
     def event(self, threshold: Threshold) -> Event:
@@ -60,13 +61,13 @@ class Candidate:
         return Event(self.pair, self.score_name, self.score, threshold)
 
     def curve(self, threshold: Threshold) -> ScoreCurve:
-        """Return tests for a trade-off curve of this score, on the side of a threshold."""
+        """Return the tests for a trade-off curve of this score, with the direction of a threshold."""
         sign = threshold.sign
         thresholds = curve_thresholds(sign * self.first_scores, sign * self.second_scores)
         return ScoreCurve(lambda outputs: sign * self.score(outputs), thresholds)
 
     def with_scores(self, first_scores: Array, second_scores: Array) -> Candidate:
-        """Return the candidate with further values of its score."""
+        """Return the candidate with further values added."""
         return replace(
             self,
             first_scores=np.concatenate([self.first_scores, first_scores]),
@@ -75,13 +76,13 @@ class Candidate:
 
 
 class ChosenEvent(NamedTuple):
-    """An event, with a trade-off curve fixed on the same draws."""
+    """An event, and the tests of a trade-off curve, both fixed on the same draws."""
 
     event: Event
     curve: ScoreCurve
-    """Of the event's score."""
+    """Tests with the event's score."""
     draws: int
-    """Releases of each input that test both."""
+    """Number of releases of each input that will test both."""
 
 
 def choose_event(
@@ -112,25 +113,26 @@ def choose_candidates(
     error: float,
     digits: int | None,
 ) -> list[Candidate]:
-    """Return `MAX_KEPT` scores of the pair, in one order, whose best event promises most; the best score first.
+    """Choose the pair, and the order of its inputs, with the most promising event. Return its `MAX_KEPT` best scores.
 
-    Half of the draws, shared among the pairs, choose the pair. The other half compares its best scores once more.
+    The best score comes first. Half of the draws, shared among the pairs, choose the pair. The other half compares its
+    `MAX_COMPARED` best scores once more.
 
     Args:
         mechanism: to audit.
-        pairs: neighbours.
+        pairs: pairs of neighbours.
         generator: of coins and noise.
-        draws_per_input: releases of each input to choose by.
-        fresh: releases of each input that will test the event.
-        error: of that test.
-        digits: digits of a score that count; None: all.
+        draws_per_input: number of releases of each input for the choice.
+        fresh: number of releases of each input that will test the event.
+        error: probability that this test may be wrong.
+        digits: digits to which scores are rounded; None: no rounding.
 
     Raises:
         ValueError: fewer than `MIN_DRAWS` draws for each pair, no pair, or releases that are not finite.
     """
     if not pairs or draws_per_input // len(pairs) < MIN_DRAWS:
-        request = f"not {draws_per_input} draws for {len(pairs)} pairs"
-        raise ValueError(f"an event is chosen on at least {MIN_DRAWS} draws for each pair, and one pair, {request}")
+        rule = f"at least one pair, and {MIN_DRAWS} draws of each input for each pair"
+        raise ValueError(f"{draws_per_input} draws for {len(pairs)} pairs are too few to choose an event: {rule}")
     size = draws_per_input // 2 // len(pairs)
     all_candidates = [
         candidate for pair in pairs for candidate in _candidates_of_pair(mechanism, pair, generator, size, digits)
@@ -144,11 +146,11 @@ def choose_candidates(
 def confirm(
     mechanism: Mechanism, event: Event, draws_per_input: int, generator: np.random.Generator, error: float
 ) -> float:
-    """Return the bound of an event on ``draws_per_input`` fresh releases of each input.
+    """Return the bound that an event proves on ``draws_per_input`` fresh releases of each input.
 
-    It is proved, as in `leakboard.privacy.auditing.bound`, if these draws were not used to choose the event. An event
-    that was chosen on dependent rows may promise more than it proves: noise that all rows of a call share can separate
-    the inputs in one call and lift both above the threshold in another.
+    `leakboard.privacy.auditing.bound` has the theorems. These draws must not have been used to choose the event. If
+    rows depend on each other, an event may promise more than it proves. For example, noise that all rows of a call
+    share may separate the inputs in one call, and lift both above the threshold in another.
     """
     counts, rows = count_event(mechanism.release, event.pair.inputs, event.holds, 2 * draws_per_input, generator)
     return bound_from_counts(*counts, rows, mechanism.delta, error)
@@ -157,7 +159,7 @@ def confirm(
 def _candidates_of_pair(
     mechanism: Mechanism, pair: Pair, generator: np.random.Generator, draws_per_input: int, digits: int | None
 ) -> list[Candidate]:
-    """Return every score of a pair, in both orders; the scores are learned on separate draws."""
+    """Return every score of a pair, for both orders of its inputs. Separate draws train the scores."""
     size = min(MAX_LEARNED, draws_per_input, max(MIN_DRAWS, MAX_LEARNED_NUMBERS // len(pair.first)))
     chunks = list(coin_flip_releases(mechanism.release, pair.inputs, 2 * size, generator))
     first_releases, second_releases = (
@@ -184,21 +186,21 @@ def _sorted(candidates: list[Candidate], delta: float, fresh: int, error: float)
 def _with_more_draws(
     candidates: Sequence[Candidate], mechanism: Mechanism, draws_per_input: int, generator: np.random.Generator
 ) -> list[Candidate]:
-    """Return candidates of one pair with the scores of further draws."""
+    """Return candidates of one pair with values of further draws added."""
     scores = {candidate.score_name: candidate.score for candidate in candidates}
     values = answers_by_input(mechanism.release, candidates[0].pair.inputs, scores, 2 * draws_per_input, generator)
     return [candidate.with_scores(*values[candidate.score_name]) for candidate in candidates]
 
 
 def best_threshold(first_scores: Array, second_scores: Array, fresh: int, delta: float, error: float) -> Threshold:
-    """Return the threshold that promises most on ``fresh`` releases of each input.
+    """Return the threshold that promises the largest bound on ``fresh`` releases of each input.
 
     Args:
-        first_scores: of the first input, (n,).
-        second_scores: of the second, (m,).
-        fresh: releases of each input that will test it.
+        first_scores: scores of the first input, (n,).
+        second_scores: scores of the second input, (m,).
+        fresh: number of releases of each input that will test the event.
         delta: of the claim.
-        error: of that test.
+        error: probability that this test may be wrong.
     """
     first_scores, second_scores = np.sort(first_scores), np.sort(second_scores)
     values = _threshold_values(np.sort(np.concatenate([first_scores, second_scores])))
@@ -220,7 +222,7 @@ def _counts(scores: Array, values: Array, above: bool) -> Array:
 
 
 def _threshold_values(scores: Array) -> Array:
-    """Return thresholds among sorted scores, (k,): spread over the ranks, dense in the tails, and around atoms."""
+    """Return thresholds from sorted scores, (k,): spread over the ranks, dense in the tails, and at frequent scores."""
     n = len(scores)
     tail = np.unique(np.geomspace(1, n, SPREAD_THRESHOLDS).astype(int)) - 1
     ranks = np.concatenate([np.linspace(0, n - 1, SPREAD_THRESHOLDS).astype(int), tail, n - 1 - tail])
@@ -233,7 +235,7 @@ def _threshold_values(scores: Array) -> Array:
 
 
 def _tail(scores: Array, values: Array, above: bool) -> Array:
-    """Return the share of an exponential tail beyond each value, float64 (k,); 0 for values before the last scores."""
+    """Return the share of an exponential tail beyond each value, float64 (k,); 0 for values before the tail."""
     ordered, beyond = (scores, values) if above else (-scores[::-1], -values)
     n, k = len(ordered), min(TAIL_SCORES, len(ordered) // 4)
     last = ordered[n - k :]

@@ -1,17 +1,18 @@
 """Bound the trade-off curve of a mechanism, its mu of Gaussian privacy, and its Renyi divergences.
 
-A test that decides whether a release is of the first input has a false positive rate a and a false negative rate b. The
+A test decides whether a release is of the first input. It has a false positive rate a and a false negative rate b. The
 trade-off function f(a) of a mechanism is the least b of any test (Dong, Roth and Su 2022, definition 2.1). It is convex
 and decreasing.
 
-Thresholds of one score, fixed before the draws, give tests. Bound all their rates from above by Clopper-Pearson, with
-equal shares of the error. Then, with the stated confidence, all points (a, b) and their lower convex hull h are on or
-above f. From h follows, with the same confidence:
+Thresholds of one score, fixed before the draws, give tests. All their rates are bounded from above by Clopper-Pearson,
+with equal shares of the error. Then, with the stated confidence, all points (a, b) and their lower convex hull h are on
+or above f. From h follow, with the same confidence:
 
 - mu >= ndtri(1 - a) - ndtri(b) at every point: a mu-Gaussian mechanism has f(a) >= ndtr(ndtri(1 - a) - mu) (ibid.,
   definition 2.6).
-- D_alpha(P || Q) >= ln(sum of p**alpha q**(1 - alpha)) / (alpha - 1). Sum over segments of h with height p and width
-  q; any pair with f <= h diverges at least as much (ibid., proposition B.2, with Blackwell's theorem).
+- D_alpha(P || Q) >= ln(sum of p**alpha q**(1 - alpha)) / (alpha - 1). The sum is over the segments of h, of height p
+  and width q. Any pair of laws with f <= h diverges at least as much (ibid., proposition B.2, with Blackwell's
+  theorem).
 
 The draws must be independent of each other.
 """
@@ -27,7 +28,7 @@ from leakboard.privacy.auditing.bound import clopper_pearson_high
 from leakboard.privacy.auditing.events import Array
 
 POINTS = 24
-"""Number of thresholds: half at equal steps of the rank, half in the tail of few false positives."""
+"""Number of thresholds: half at equally spaced ranks, half in the tail with few false positives."""
 ORDERS = (2.0, 4.0, 8.0, 16.0, 32.0)
 """Orders of the Renyi divergences."""
 
@@ -39,32 +40,31 @@ class TradeOff:
     joint_confidence: float
     """Probability that all of these bounds hold."""
     false_positives: tuple[float, ...]
-    """Corners of the curve, increasing from 0 to 1."""
+    """False positive rates of the corners of the curve, increasing from 0 to 1."""
     false_negatives: tuple[float, ...]
-    """At each corner; decreasing from 1 to 0, convex."""
+    """False negative rates of the corners, decreasing from 1 to 0; the curve is convex."""
     mu: float
     """Lower bound on mu of Gaussian differential privacy; 0 if nothing is proved."""
     renyi: tuple[tuple[float, float], ...]
-    """Pairs of an order and a lower bound on the Renyi divergence of the first input's releases from the second's, in
-    nats."""
+    """Orders and lower bounds on the Renyi divergence of the first input's releases from the second's (nats)."""
 
 
 @dataclass(frozen=True)
 class ScoreCurve:
-    """A score and thresholds for a curve, fixed before the draws that count."""
+    """A score and thresholds for a curve, fixed before the draws that bound the curve."""
 
     score: Callable[[Array], Array]
-    """Maps releases (n, d) to float64 (n,), higher if the first input is likelier."""
+    """Maps releases (n, d) to scores, float64 (n,). Higher scores mean that the first input is likelier."""
     thresholds: Array
-    """float64 (k,)."""
+    """Thresholds, float64 (k,)."""
 
     def bound(self, first_scores: Array, second_scores: Array, error: float) -> TradeOff:
-        """Return the `trade_off_bound` of fresh scores of each input."""
+        """Return the bound of `trade_off_bound` from fresh scores of each input."""
         return trade_off_bound(first_scores, second_scores, self.thresholds, error)
 
 
 def curve_thresholds(first_scores: Array, second_scores: Array) -> Array:
-    """Return thresholds for a curve, float64 (k,), from scores of draws that the curve will not count."""
+    """Return thresholds for a curve, float64 (k,), from scores of draws that will not bound the curve."""
     ranks = np.linspace(0, 1, POINTS // 2 + 2)[1:-1]
     rarest = min(0.5, 20 / len(second_scores))
     tail = 1 - np.geomspace(rarest, 0.5, POINTS // 2)
@@ -73,11 +73,11 @@ def curve_thresholds(first_scores: Array, second_scores: Array) -> Array:
 
 
 def trade_off_bound(first_scores: Array, second_scores: Array, thresholds: Array, error: float) -> TradeOff:
-    """Return the curve of fresh scores, which are higher if the first input is likelier.
+    """Return the curve of a score with higher values where the first input is likelier.
 
     Args:
-        first_scores: scores of the first input, (n,).
-        second_scores: scores of the second, (m,).
+        first_scores: fresh scores of the first input, (n,).
+        second_scores: fresh scores of the second input, (m,).
         thresholds: float (k,), fixed without these scores.
         error: probability that any number of the result may be wrong.
     """

@@ -1,6 +1,6 @@
-"""Define what an audit tests: two neighbouring inputs, and an event of a release that is likelier for the first.
+"""Define the subject of an audit: two neighbouring inputs, and an event of a release that is likelier for the first.
 
-An event is a score (`leakboard.privacy.auditing.scores`) on one side of a threshold. No theorem is needed here.
+An event is a score (`leakboard.privacy.auditing.scores`) on one side of a threshold.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 Score = Callable[[Array], Array]
-"""Maps releases (n, d) to one number each, float64 (n,), or to one bool each, bool (n,)."""
+"""Maps n releases, (n, d), to n numbers, float64 (n,), or to n truth values, bool (n,)."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two neighbouring inputs by the claim: vectors, float (d,), or one text each, object (1,)."""
+    """Two inputs that are neighbours by the claim: vectors, float (d,), or one text each, object (1,)."""
 
     name: str
     first: Array
@@ -37,16 +37,17 @@ class Pair:
 
 @dataclass(frozen=True)
 class Threshold:
-    """One side of a value, with the bound that it promises on fresh releases; below 0 if it promises none."""
+    """A value, the side of it that is the event, and the bound that the event promises on fresh releases."""
 
     value: float
     above: bool
     """True: scores at or above the value; False: scores below it."""
     promise: float
+    """Bound that fresh releases would prove at the cautiously estimated rates; if below 0, none."""
 
     @property
     def sign(self) -> int:
-        """Factor 1 or -1 that makes scores in the event the higher ones."""
+        """Factor for the scores, 1 or -1, that makes the scores in the event the highest."""
         return 1 if self.above else -1
 
     def holds(self, scores: Array) -> Array:
@@ -74,7 +75,10 @@ class Event:
 
 
 def corners(dimensions: int, dtype: Any = np.float64) -> list[Pair]:
-    """Return three pairs of corners of the unit cube; two of them differ everywhere, one in one coordinate."""
+    """Return pairs of corners of the unit cube: one pair for one dimension, else three pairs.
+
+    Two of the three pairs differ in all coordinates, and one in a single coordinate.
+    """
     zeros, ones = np.zeros(dimensions, dtype), np.ones(dimensions, dtype)
     pairs = [Pair("zeros and ones", zeros, ones)]
     if dimensions > 1:
@@ -85,7 +89,7 @@ def corners(dimensions: int, dtype: Any = np.float64) -> list[Pair]:
 
 
 def normalised_corners(dimensions: int, dtype: Any = np.float64) -> list[Pair]:
-    """Return pairs of corners that min-max normalisation can produce: each vector contains a 0 and a 1."""
+    """Return pairs of corners that min-max normalisation can produce: each corner has a 0 and a 1."""
     pairs = [_alternating(dimensions, dtype)]
     if dimensions > 2:
         first, second = np.zeros((2, dimensions), dtype)

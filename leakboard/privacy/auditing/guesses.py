@@ -1,7 +1,7 @@
 """Turn scores of canaries into guesses of coins, and right guesses into a lower bound on epsilon.
 
 The theorems are in `leakboard.privacy.auditing.one_run` and `leakboard.privacy.auditing.one_run_curve`. Several numbers
-of guesses are tried, each with an equal share of the error (Bonferroni), so the largest bound may be taken.
+of guesses are tried, each with an equal share of the error (Bonferroni). So the largest bound may be taken.
 """
 
 from __future__ import annotations
@@ -17,40 +17,46 @@ from leakboard.privacy.auditing.one_run import ERROR, check_error
 from leakboard.privacy.auditing.one_run_curve import best_one_run_bound
 
 BoundFunction = Callable[[int, int, int, float], float]
-"""Maps canaries, guesses, right guesses and an error to a lower bound on epsilon, wrong with at most that error."""
+"""Maps the numbers of canaries, guesses and right guesses, and an error, to a lower bound on epsilon.
+
+The bound is wrong with probability at most the error.
+"""
 
 SHARES = (0.9, 0.5, 0.25, 0.1, 0.05, 0.02)
-"""Shares of the canaries that are guessed.
+"""Shares of the canaries to guess.
 
-At most 90 % are guessed: the number of included canaries varies by sqrt(m) / 2, so guesses about all would be wrong for
-some.
+At most 90 % are guessed. Half of the guesses are "included", but the number of included canaries varies by sqrt(m) / 2.
+So if all m canaries were guessed, some guesses would be wrong.
 """
 
 
 @dataclass(frozen=True)
 class OneRunBound:
-    """The bound that one run proves, with the number of guesses that gave the largest one."""
+    """The largest bound that one run proves, with the numbers of guesses behind it."""
 
     epsilon: float
-    """Lower bound for one privacy unit at ``confidence``; 0 if nothing is proved."""
+    """Lower bound on the epsilon of one privacy unit; 0 if nothing is proved."""
     confidence: float
+    """Probability that the bound holds."""
     canaries: int
+    """Number of canaries."""
     guesses: int
+    """Number of guesses that gave the largest bound."""
     right: int
-    """Right guesses, of ``guesses``."""
+    """Number of right guesses among them."""
     tried: int
-    """Numbers of guesses that were tried; each had an equal share of the error."""
+    """How many numbers of guesses were tried, each with an equal share of the error."""
 
 
 def guess(scores: Array, count: int) -> NDArray[np.int8]:
     """Guess coins from scores, int8 (m,): 1 included, -1 excluded, 0 no guess.
 
-    Half of ``count`` (plus the odd one) are the highest scores, guessed as included; the other half are the lowest. Of
-    equal scores the first counts as higher. The order of the canaries must therefore not depend on the coins: if the
-    included canaries came first, equal scores would reveal them.
+    The ``count / 2`` highest scores (rounded up) are guessed as included, and the ``count / 2`` lowest (rounded down)
+    as excluded. Of equal scores, the first counts as higher. Therefore the order of the canaries must not depend on the
+    coins: if the included canaries came first, equal scores would reveal them.
 
     Args:
-        scores: float (m,), higher if a canary is more likely included.
+        scores: float (m,). Higher scores mean that a canary is likelier included.
         count: number of guesses.
 
     Raises:
@@ -80,12 +86,12 @@ def audit_scores(
     """Return the largest `best_one_run_bound` over several numbers of guesses.
 
     Args:
-        scores: float (m,), higher if a canary is more likely included; computed without the coins.
-        included: bool or 0 and 1 (m,), the coins.
+        scores: float (m,), computed without the coins. Higher scores mean that a canary is likelier included.
+        included: the coins, (m,), as bool or 0 and 1.
         delta: of the claim, for one privacy unit.
         error: probability that the result may be wrong.
         shares: shares of the canaries to guess, each in (0, 1], chosen without looking at the coins.
-        group: privacy units in one canary.
+        group: number of privacy units in one canary.
 
     Raises:
         ValueError: an array has a wrong shape or is not finite, a number is out of range, or no share makes a guess.
@@ -100,7 +106,7 @@ def audit_scores(
 def largest_bound(
     scores: Array, included: Array, bound: BoundFunction, error: float = ERROR, shares: Sequence[float] = SHARES
 ) -> OneRunBound:
-    """Return the largest bound over several numbers of guesses, as `audit_scores`, for any theorem ``bound``.
+    """Return the largest bound over several numbers of guesses, as `audit_scores`, but by any theorem ``bound``.
 
     Raises:
         ValueError: an array has a wrong shape or is not finite, a number is out of range, or no share makes a guess.

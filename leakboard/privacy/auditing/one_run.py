@@ -1,31 +1,34 @@
-"""Bound epsilon by right guesses from one run with planted canaries (Steinke, Nasr and Jagielski 2023).
+"""Bound epsilon by right guesses, from one run with planted canaries (Steinke, Nasr and Jagielski 2023).
 
-Each of m canaries is included if its own fair coin says so. The model is trained once. An auditor, who sees everything
-but the coins, guesses the coins of r canaries and abstains on the others; v guesses are right.
+Each of m canaries has its own fair coin, which decides whether the canary is included. The model is trained once. An
+auditor sees everything but the coins, guesses the coins of r canaries, and abstains on the others; v guesses are right.
 
 Theorem (Steinke, Nasr and Jagielski 2023, corollary 5.4 of theorem 5.2; arXiv 2305.08846, code in appendix D). Let
-what the auditor sees be (epsilon, delta)-private for flipping one coin, q = e**epsilon / (1 + e**epsilon), and
+the auditor's view be (epsilon, delta)-private for flipping one coin. Let q = e**epsilon / (1 + e**epsilon), and
 f(k) = P[Binomial(r, q) >= k]. Then the number W of right guesses has
 
     P[W >= v] <= f(v) + 2 m delta max over i = 1, ..., m of (f(v - i) - f(v)) / i.
 
-The right side is `p_value`: an epsilon whose p-value is below an error is refuted at that error. The paper calls f(v)
-beta; its alpha is the maximum with the factor 2. All canaries count in m, also those without a guess.
+The right side is `p_value`. If the p-value of an epsilon is below an error, the epsilon is refuted at that error. The
+paper calls f(v) beta; its alpha is the maximum with the factor 2. All canaries count in m, also those without a guess.
 
 Assumptions:
 
-- The coins are independent and fair (a draw of exactly m/2 canaries is not).
+- The coins are independent and fair. (The coins of a draw of exactly m/2 canaries are not independent.)
 - Flipping a coin makes neighbours of the claim: a text added or removed, or replaced if that is the claim's neighbour.
-- Scores, order of the canaries and number of guesses do not depend on the coins.
+- The computation of scores, the order of the canaries and the number of guesses do not use the coins.
 
-Groups. If one canary is g privacy units, flipping its coin changes g units. The training is then
-(g epsilon, delta (1 + e**epsilon + ... + e**((g - 1) epsilon)))-private for the coin (Vadhan 2017, lemma 2.2: along a
-chain of g neighbours, P(E | x_0) <= e**epsilon P(E | x_1) + delta <= ...; the sum is
-delta (e**(g epsilon) - 1) / (e**epsilon - 1)). With ``group=g``, epsilon and delta are those of one unit, and this pair
-enters the theorem. With delta = 0 the bound for the unit is the bound for the canary divided by g.
+Groups. If one canary is g privacy units, flipping its coin changes g units. For the coin, the training is then private
+at epsilon_g = g epsilon and
 
-Limits. A low bound proves nothing: only this attack failed. And r right guesses of r prove no more than about
-ln(r / ln(1 / error)), so refuting a large epsilon takes many canaries.
+    delta_g = delta (1 + e**epsilon + ... + e**((g - 1) epsilon)) = delta (e**(g epsilon) - 1) / (e**epsilon - 1)
+
+(Vadhan 2017, lemma 2.2, by a chain of g neighbours: P(E | x_0) <= e**epsilon P(E | x_1) + delta, and so on). With
+``group=g``, arguments and results are of one unit, and epsilon_g and delta_g enter the theorem. With delta = 0, the
+bound for one unit is the bound for the canary divided by g.
+
+Limits. A low bound proves nothing: only this attack failed. If all r guesses are right, they prove no more than about
+ln(r / ln(1 / error)). So refuting a large epsilon takes many canaries.
 """
 
 from __future__ import annotations
@@ -37,19 +40,19 @@ import numpy as np
 ERROR = 0.05
 """Default probability that a bound may be wrong."""
 TOLERANCE = 1e-6
-"""Largest absolute distance of a bound below the largest refuted epsilon; it is never above."""
+"""A bound is never above the largest refuted epsilon, and at most this much below."""
 
 
 def p_value(canaries: int, guesses: int, right: int, epsilon: float, delta: float, *, group: int = 1) -> float:
-    """Bound the probability of ``right`` or more right guesses if training is (epsilon, delta)-private.
+    """Bound the probability of at least ``right`` right guesses if training is (epsilon, delta)-private.
 
     Args:
         canaries: m, each included by a fair coin of its own.
         guesses: r, the number of guessed coins.
         right: v, the number of right guesses.
-        epsilon: for one privacy unit, from 0, finite.
+        epsilon: for one privacy unit, at least 0, finite.
         delta: for one privacy unit, from 0 to 1.
-        group: privacy units in one canary.
+        group: number of privacy units in one canary.
 
     Raises:
         ValueError: a number is out of range.
@@ -82,9 +85,9 @@ def one_run_bound(
 ) -> float:
     """Return the largest epsilon that is refuted at ``error``, to `TOLERANCE`, or 0.
 
-    The bound exceeds the true epsilon with probability at most ``error``. A private training is private at every
-    larger epsilon too. The counts v that refute these are nested, so their least v has probability at
-    most ``error``.
+    The bound exceeds the true epsilon with probability at most ``error``. The reason: if a number of right guesses
+    refutes an epsilon, it refutes every smaller epsilon, too. So the bound exceeds the true epsilon only if W reaches
+    the least number that refutes the true epsilon. That has probability at most ``error``.
 
     Args:
         canaries: m, each included by a fair coin of its own.
@@ -92,7 +95,7 @@ def one_run_bound(
         right: v, the number of right guesses.
         delta: of the claim, for one privacy unit.
         error: probability that the bound may be wrong, in (0, 1).
-        group: privacy units in one canary.
+        group: number of privacy units in one canary.
 
     Raises:
         ValueError: a number is out of range.

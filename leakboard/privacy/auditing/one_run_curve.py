@@ -1,19 +1,20 @@
-"""Bound epsilon by right guesses with the second of two theorems: it tests a whole trade-off curve.
+"""Bound epsilon by right guesses, with the second of two theorems, which tests a whole trade-off curve.
 
-Canaries, coins and guesses are those of `leakboard.privacy.auditing.one_run`: m fair coins, at most r guesses, W of
-them right. A trade-off function f says how well two neighbours can be told apart: a test with false positive rate a
-has a false negative rate of at least f(a) (Dong, Roth and Su 2022, definition 2.1). Training is f-private for one coin
-if P(E | x) <= 1 - f(P(E | x')) for every event E and all x and x' that differ in that coin, in either order.
+The setting is that of `leakboard.privacy.auditing.one_run`: m canaries with fair coins, at most r guesses, W of them
+right. A trade-off function f limits how well two neighbours can be told apart: a test with false positive rate a has a
+false negative rate of at least f(a) (Dong, Roth and Su 2022, definition 2.1). Let x and x' be any two inputs that
+differ in one coin. Training is f-private for this coin if P(E | x) <= 1 - f(P(E | x')) for every event E and all such x
+and x'.
 
 Theorem (Mahloujifar, Melis and Chaudhuri 2024, arXiv 2410.22235, for adversaries of at most r guesses; here each coin
 has two values). Let training be f-private for each coin. Then for every set T of numbers from 1 to r
 
     sum over i in T of i P[W = i] / m <= 1 - f(sum over i in T of (r - i + 1) P[W = i - 1] / m).
 
-Proof. Let E be the event that coin j is guessed right and W is in T. After flipping coin j, the same outputs guess it
-wrong, and W is one less. So P(E) <= 1 - f(P[coin j is guessed wrong and W + 1 is in T]). Take the mean over all coins,
-flips and j. The left side counts right guesses: i / m of the coins where W = i. The right side counts wrong guesses: at
-most r - W. The mean may be taken inside, because 1 - f is concave and increasing.
+Proof. Let E be the event that coin j is guessed right and W is in T. After flipping coin j, the same outputs give a
+wrong guess of coin j, and W is one less. So P(E) <= 1 - f(P[coin j is guessed wrong and W + 1 is in T]). Take the mean
+over the values of the coins and over j. The left side counts right guesses: i / m of the coins where W = i. The right
+side counts wrong guesses: at most r - W. The mean may be taken inside, because 1 - f is concave and increasing.
 
 From the theorem follows a bound on P[W >= v] (their algorithm, in other words). Let g be the inverse of 1 - f, let
 P_i = P[W >= i], and T = {i + 1, ..., r}. Then E[W; W >= i + 1] = i P_{i + 1} + (P_{i + 1} + ... + P_r). With the
@@ -21,9 +22,9 @@ same identity for r - W, the theorem says
 
     (r - i) P_i >= m g((i P_{i + 1} + P_{i + 1} + ... + P_r) / m) + P_{i + 1} + ... + P_r.
 
-The right side increases with every P. Start from P_v = p and P_i = 0 for i > v. The recursion gives least values of
-P_{v - 1}, ..., P_0 that hold wherever P[W >= v] is p or more. If P_0 exceeds 1, then P[W >= v] < p: the event W >= v
-has a probability below p, so seeing it refutes the curve at the error p (`refuted`).
+The right side increases with every P. Start from P_v = p and P_i = 0 for i > v. If P[W >= v] >= p, this recursion gives
+lower bounds on P_{v - 1}, ..., P_0. If the bound on P_0 exceeds 1, this is impossible, so P[W >= v] < p. Then v right
+guesses refute the curve at the error p (`refuted`).
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ import numpy as np
 from leakboard.privacy.auditing.one_run import ERROR, TOLERANCE, check_counts, one_run_bound
 
 Curve = Callable[[float], float]
-"""g, the inverse of 1 - f: the least probability that an event has after a coin is flipped, by its probability before.
+"""The function g, the inverse of 1 - f.
+
+It maps the probability of an event to the least probability that the event can have after a coin is flipped.
 """
 
 
@@ -46,7 +49,7 @@ def epsilon_delta_curve(epsilon: float, delta: float) -> Curve:
 
 
 def refuted(canaries: int, guesses: int, right: int, curve: Curve, error: float, *, group: int = 1) -> bool:
-    """Return whether ``right`` or more right guesses have a probability below ``error`` if training has this curve.
+    """Return whether at least ``right`` right guesses have a probability below ``error`` if training has this curve.
 
     Args:
         canaries: m, each included by a fair coin of its own.
@@ -54,7 +57,8 @@ def refuted(canaries: int, guesses: int, right: int, curve: Curve, error: float,
         right: v, the number of right guesses.
         curve: g for one privacy unit.
         error: p, in (0, 1].
-        group: privacy units in one canary; their curve is g(g(...)) (Dong, Roth and Su 2022, theorem 2.14).
+        group: number of privacy units in one canary. Its curve is g(g(...)), with one g for each unit (Dong, Roth and
+            Su 2022, theorem 2.14).
 
     Raises:
         ValueError: a count is out of range.
@@ -77,11 +81,14 @@ def best_one_run_bound(
 ) -> float:
     """Return the largest epsilon that this theorem or `one_run_bound` refutes at ``error``, or 0.
 
-    Both theorems bound the same probability, so the smaller of the two bounds is valid too, and the error is not
-    split. This theorem is tighter unless canaries times delta is small compared with the error. At delta = 0 and
-    group 1 only the other theorem is used: randomised response attains it.
+    Both theorems bound P[W >= v] for every epsilon. If either of them refutes an epsilon, this epsilon is refuted. So
+    the larger result may be returned, and the error is not split.
 
-    The search stops within a relative `TOLERANCE` below the largest refuted epsilon; in `one_run_bound` it is absolute.
+    This theorem is tighter unless canaries times delta is small compared with the error. At delta = 0 and group 1, only
+    the other theorem is used: randomised response attains it.
+
+    The result of this theorem is at most a relative `TOLERANCE` below the largest refuted epsilon. The result of
+    `one_run_bound` is at most an absolute `TOLERANCE` below.
 
     Args:
         canaries: m, each included by a fair coin of its own.
@@ -89,7 +96,7 @@ def best_one_run_bound(
         right: v, the number of right guesses.
         delta: of the claim, for one privacy unit.
         error: probability that the bound may be wrong, in (0, 1).
-        group: privacy units in one canary.
+        group: number of privacy units in one canary.
 
     Raises:
         ValueError: a number is out of range.

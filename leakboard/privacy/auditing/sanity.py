@@ -1,10 +1,10 @@
 """Estimate a privacy loss without confidence, by the sanity check of Habernal (2022).
 
 The attacker guesses from one release whether the input was all zeros or all ones. Every released value becomes a bit: 1
-from one half upwards. The majority of the bits is the guess Y, 0 in a tie. The loss is
+if it is one half or more. The guess Y is the majority of the bits; a tie gives 0. The loss is
 max over Y of |ln P(D | Y) - ln P(D' | Y)|, estimated by counts (his equation in section 3 and experiment.py).
 
-It is a point estimate without confidence, and infinite if one kind of error was never seen. It is a hint about the
+This point estimate has no confidence, and is infinite if one kind of error was never seen. It is only a hint about the
 mechanism; `leakboard.privacy.auditing.audit` gives a bound.
 """
 
@@ -24,23 +24,23 @@ from leakboard.privacy.auditing.trials import releases
 
 @dataclass(frozen=True)
 class PlugIn:
-    """Counts of the guess 1, and the loss estimated from them."""
+    """Counts of the guess 1, and the loss that is estimated from them."""
 
     zeros: int
-    """Releases of zeros with the guess 1."""
+    """Number of releases of zeros with the guess 1."""
     ones: int
-    """Releases of ones with the guess 1."""
+    """Number of releases of ones with the guess 1."""
     repeats: int
-    """Releases of each input."""
+    """Number of releases of each input."""
 
     @property
     def loss(self) -> float:
-        """The plug-in estimate; infinite if one kind of error was never seen and the other was."""
+        """The estimated loss; infinite if a guess was made for one input and never for the other."""
         return _log_ratio(*self._deciding_counts)
 
     @property
     def standard_error(self) -> float:
-        """Standard deviation of the estimate, NaN if infinite.
+        """Standard deviation of the estimate; NaN if a count is 0.
 
         For a count k of R with probability p, ln(k / R) has variance (1 - p) / (p R) to first order (delta method).
         The shares of the releases are taken as probabilities.
@@ -50,7 +50,7 @@ class PlugIn:
 
     @property
     def _deciding_counts(self) -> tuple[int, int]:
-        """How often the guess that decides the loss was made, for zeros and for ones."""
+        """Counts, for zeros and for ones, of the guess with the larger loss."""
         counts = ((self.zeros, self.ones), (self.repeats - self.zeros, self.repeats - self.ones))
         return max(counts, key=lambda pair: _log_ratio(*pair))
 
@@ -64,20 +64,21 @@ def _log_ratio(first: int, second: int) -> float:
 def published_repeats(dimensions: int) -> int:
     """Return the number of releases of each input behind the published estimates.
 
-    Ten million up to 16 dimensions. Above, ten rounds of one million, of which the released code keeps the last.
+    It is ten million up to 16 dimensions. Above, the released code runs ten rounds of one million, but keeps only the
+    last round.
     """
     return 10_000_000 if dimensions <= 16 else 1_000_000
 
 
 def majority_vote(outputs: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return whether most values of a release are one half or more: the guess that the input was all ones."""
+    """Return whether most values of a release are one half or more. Then the guess is an input of ones."""
     return 2 * np.count_nonzero(outputs >= 0.5, axis=1) > outputs.shape[1]
 
 
 def plug_in(mechanism: Mechanism, dimensions: int, repeats: int, generator: np.random.Generator) -> PlugIn:
-    """Release zeros and ones ``repeats`` times each and count the guesses.
+    """Release zeros and ones ``repeats`` times each, and count the guesses.
 
-    Two threads run at once, each with its own random stream, so the counts do not depend on the number of cores.
+    Zeros and ones have one thread and one random stream each, so the counts do not depend on the number of cores.
     """
 
     def guessed_ones(value: float, stream: np.random.Generator) -> int:

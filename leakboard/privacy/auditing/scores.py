@@ -1,16 +1,17 @@
-"""Map a release to numbers that tell two inputs apart: simple statistics, known density ratios, and learned ones.
+"""Map a release to scores that tell two inputs apart: simple statistics, known density ratios, and learned ratios.
 
-The best score is the ratio of the two densities (Neyman and Pearson 1933). Where it is unknown it is learned:
+The best score is the ratio of the two densities (Neyman and Pearson 1933). If the ratio is unknown, it is learned:
 
-- For noise drawn coordinate by coordinate, its logarithm is a sum over coordinates. It is learned as a table for each
-  coordinate, or as one table for all if the noise has the same law everywhere.
-- Boosted trees over a few summaries add effects of several coordinates at once, such as a scale shared by a row.
+- If noise is drawn coordinate by coordinate, the log ratio is a sum over coordinates. One score has a table for each
+  coordinate. Another has one table for all coordinates, for noise with the same law everywhere.
+- Boosted trees over a few summaries add effects of several coordinates together, such as a scale shared by a row.
 
-A badly learned score finds less; it never makes a bound wrong.
+A badly learned score proves less, but never makes a bound wrong.
 
 Scores are rounded to `DIGITS` digits of their spread, so that an audit measures the mechanism and not its floating
 point. With all bits, the likelihood ratios of a textbook Laplace release of 0 and of 1 have different patterns of
-rounding errors, and a correct mechanism is caught too (Mironov 2012). ``digits=None`` keeps all bits.
+rounding errors. So an audit would refute the claim of a correct mechanism, too (Mironov 2012). ``digits=None`` keeps
+all bits.
 """
 
 from __future__ import annotations
@@ -21,33 +22,34 @@ from leakboard.mechanism import Mechanism
 from leakboard.privacy.auditing.events import Array, Pair, Score
 
 DIGITS = 9
-"""Digits of a score that count."""
+"""Number of digits to which scores are rounded."""
 CERTAIN = 1e6
-"""Replaces an infinite log ratio, of an output that one of the inputs cannot produce."""
+"""Value in place of an infinite log ratio, which occurs if one of the inputs cannot produce an output."""
 CELLS = 1024
-"""Cells of a table, of equal width between the outermost of the values that it was learned from.
+"""Number of cells of a table, all of equal width.
 
-Above 10,000 values, between their 0.01 % and 99.99 % quantiles.
+The cells span the values from which the table is learned. With more than 10,000 values, they span those between the
+0.01 % and the 99.99 % quantile.
 """
 MAX_BINS = 64
-"""Most bins of equal mass for the densities of a coordinate."""
+"""Largest number of bins of equal mass for the densities of a coordinate."""
 RELEASES_PER_BIN = 100
-"""Approximate number of learned releases of each input in a bin."""
+"""Approximate number of releases of each input in a bin."""
 MIN_RELEASES_FOR_TREES = 2_000
-"""Fewest learned releases of each input for which trees are trained."""
+"""Trees are trained only on at least this many releases of each input."""
 
 
 def scores_of(
     mechanism: Mechanism, pair: Pair, first_releases: Array, second_releases: Array, digits: int | None = DIGITS
 ) -> dict[str, Score]:
-    """Return scores that may tell the pair apart, by name.
+    """Return scores that may tell the inputs of a pair apart, by name.
 
     Args:
-        mechanism: may know its density ratio.
+        mechanism: to audit; it may know its log density ratio.
         pair: the two inputs.
         first_releases: releases of the first input to learn from, float (n, d).
         second_releases: releases of the second input, float (m, d).
-        digits: digits of a score that count; None: all.
+        digits: digits to which scores are rounded; None: no rounding.
     """
     scores: dict[str, Score] = {
         "sum": lambda outputs: outputs.sum(1),
@@ -72,10 +74,11 @@ def scores_of(
 
 
 def rounding_step(scores: Array, digits: int) -> float:
-    """Return 10**-digits of the spread of scores, which is rounded up to a power of two to keep small integers whole.
+    """Return the step for rounding: 10**-digits times the spread of the scores.
 
-    An event of single rows fixes its step on releases that are not counted. The step of a calls test comes from the
-    tested scores; its theorem allows that. With a step fixed before, other scores could be equal.
+    The spread is rounded up to a power of two, so that small integers stay whole. For an event of single rows, the
+    scores are of releases that are not counted. For calls, they are the tested scores themselves, which that theorem
+    allows. Published results depend on this: a step from other calls could make other scores equal.
     """
     spread = float(np.std(scores)) or 1.0
     return float(2.0 ** np.ceil(np.log2(spread)) * 10.0**-digits)
@@ -101,9 +104,9 @@ def _finite_log_ratio(mechanism: Mechanism, first_input: Array, second_input: Ar
 
 
 def fisher(first_releases: Array, second_releases: Array) -> Score:
-    """Train the discriminant of Fisher (1936), which is higher for the second input.
+    """Train the discriminant of Fisher (1936). Higher scores mean the second input.
 
-    The covariance is shrunken (Ledoit and Wolf 2004). If no coordinate varies, the score is the sum.
+    The covariance is shrunken (Ledoit and Wolf 2004). If no coordinate varies, the score is the sum of the coordinates.
     """
     from scipy import linalg
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -117,19 +120,19 @@ def fisher(first_releases: Array, second_releases: Array) -> Score:
     model = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
     try:
         weights = model.fit(outputs[:, varying], labels).coef_[0]
-    except np.linalg.LinAlgError:  # singular values of almost singular covariances may not converge; QR always ends
+    except np.linalg.LinAlgError:  # the SVD of an almost singular covariance may not converge; QR always ends
         weights = linalg.lstsq(model.covariance_, model.means_[1] - model.means_[0], lapack_driver="gelsy")[0]
     return lambda outputs: outputs[:, varying] @ weights
 
 
 def learned_scores(first_releases: Array, second_releases: Array, direction: Array | None) -> dict[str, Score]:
-    """Learn scores that are higher for releases of the first input, by name.
+    """Learn scores, by name. Higher scores mean the first input.
 
     Args:
         first_releases: releases of the first input, float (n, d).
-        second_releases: as many of the second.
+        second_releases: releases of the second input, float (n, d).
         direction: second input minus first, float (d,); None if unknown. The table for all coordinates leaves out
-            those that are 0 here.
+            coordinates where ``direction`` is 0.
     """
     if direction is None or len(direction) != first_releases.shape[1] or not direction.any():
         direction = second_releases.mean(0) - first_releases.mean(0)
@@ -150,7 +153,7 @@ def learned_scores(first_releases: Array, second_releases: Array, direction: Arr
 
 
 def _table_each(first_releases: Array, second_releases: Array, monotone: bool) -> Score:
-    """Learn the sum of the log density ratios of the coordinates, with a table for each."""
+    """Learn the sum of the log density ratios of the coordinates, with a table for each coordinate."""
     learned = [_table(*sides, monotone) for sides in zip(first_releases.T, second_releases.T, strict=True)]
     low, steps, tables = (np.stack(part) for part in zip(*learned, strict=True))
     offsets = np.arange(first_releases.shape[1]) * CELLS
@@ -158,9 +161,9 @@ def _table_each(first_releases: Array, second_releases: Array, monotone: bool) -
 
 
 def _shared_table(first_releases: Array, second_releases: Array, direction: Array, monotone: bool) -> Score:
-    """Learn the sum of the log density ratios of the coordinates that differ, with one table for all of them.
+    """Learn the sum of the log density ratios of the coordinates that differ, with one table for all coordinates.
 
-    The signs of the coordinates are turned so that all differ in the same direction.
+    Signs are changed so that all coordinates differ in the same direction.
     """
     differing = np.flatnonzero(direction)
     signs = np.sign(direction[differing])
@@ -182,16 +185,15 @@ def _cells(outputs: Array, low: Array, steps: Array) -> Array:
 
 
 def _table(first_values: Array, second_values: Array, monotone: bool) -> tuple[Array, Array, Array]:
-    """Return the start of the first cell, the width of a cell, and the log density ratio in each cell.
+    """Learn a table from values (n,) of each input: start of the first cell, width of a cell, and log density ratios.
 
-    It is learned from values (n,) of each input. The first cell starts at the least value; above 10,000 values, at
-    their 0.01 % quantile.
+    The first cell starts at the least value; with more than 10,000 values, at the 0.01 % quantile.
 
-    The ratio of a bin is placed at the mean of its values and interpolated in between. Values that many releases share,
-    as in a discrete release, keep their own ratios.
+    The log ratio of a bin is placed at the mean of its values; between bins it is interpolated. Values that many
+    releases share, as in a discrete release, keep their own ratios.
 
-    A monotone table is the most likely one that only rises or only falls (isotonic regression). It has less variance
-    and fits where the ratio is monotone, as for log-concave noise.
+    A monotone table is the likeliest table that only rises or only falls (isotonic regression). It has less variance,
+    and fits monotone ratios, as of log-concave noise.
     """
     from sklearn.isotonic import isotonic_regression
 
@@ -217,7 +219,7 @@ def _table(first_values: Array, second_values: Array, monotone: bool) -> tuple[A
 
 
 def _trees(first_releases: Array, second_releases: Array, direction: Array, scores: list[Score]) -> Score:
-    """Train boosted trees over other scores, the projection, norms, and the coordinates themselves if they are few."""
+    """Train boosted trees on other scores, the projection, norms, and the coordinates, if there are few."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     centre = np.median(np.concatenate([first_releases, second_releases]), axis=0)

@@ -1,6 +1,6 @@
-"""Draw releases of a mechanism in chunks, with a fair coin for each row that decides which input it is.
+"""Draw releases of a mechanism in chunks. A fair coin for each row decides which of two inputs is released.
 
-`leakboard.privacy.auditing.bound` has the theorems for coins and says what these draws prove.
+`leakboard.privacy.auditing.bound` has the theorems for such draws.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ import numpy as np
 from leakboard.privacy.auditing.events import Array, Score
 
 Release = Callable[[Array, np.random.Generator], Array]
-"""Releases rows of inputs, with noise from the generator."""
+"""Releases rows of inputs, (n, d), with noise from the generator."""
 
 VALUES_AT_ONCE = 1 << 18
-"""Released values in memory at once: as many as fit in a processor's cache."""
+"""Number of released values in memory at once; they fit in the cache of a processor."""
 TEXTS_AT_ONCE = 8_192
-"""Releases of a text in memory at once."""
+"""Number of releases of a text in memory at once."""
 LARGEST_NUMBER = 1e150
-"""Largest allowed number in a release: its square is finite."""
+"""Largest allowed number in a release. Its square is finite."""
 
 MIN_CALLS, WANTED_CALLS = 16, 4_000
-"""Rows are spread over 16 to 4,000 calls, texts over 16; more if a call would exceed memory.
+"""Vectors are spread over 16 to 4,000 calls, and texts over 16; over more if a call would exceed memory.
 
-With few calls, noise that the rows of a call share could decide which event is chosen. Texts have few calls because
-encoders take many texts at once: there, rare shared noise can decide it.
+If there were few calls, noise that all rows of a call share could decide which event is chosen. Texts have few calls,
+because encoders take many texts at once. So for texts, rare shared noise can decide the choice.
 """
 MIN_ROWS = 16
-"""Fewest rows of a call, unless `MIN_CALLS` calls have fewer."""
+"""A call has at least this many rows if the draws suffice for `MIN_CALLS` such calls."""
 
 
 def count_event(
@@ -38,10 +38,10 @@ def count_event(
     total_draws: int,
     generator: np.random.Generator,
 ) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Count in ``total_draws`` releases the rows of each input in an event, and all rows of each input.
+    """Draw ``total_draws`` releases; count the rows of each input in an event, and all rows of each input.
 
     Raises:
-        ValueError: a release is not finite, or the event is not one bool for each release.
+        ValueError: a release is not finite, or ``holds`` does not return one bool for each release.
     """
     scores = {"event": one_answer_each(holds, bool)}
     in_event = answers_by_input(release, inputs, scores, total_draws, generator)["event"]
@@ -50,7 +50,7 @@ def count_event(
 
 
 def one_answer_each(score: Score, kind: type[bool | float]) -> Score:
-    """Return the score with a check of its answers: one bool, or one finite number, for each release.
+    """Return a score that also checks the answers: one bool, or one finite number, for each release.
 
     The returned score raises ValueError on other answers.
     """
@@ -76,17 +76,17 @@ def answers_by_input(
     total_draws: int,
     generator: np.random.Generator,
 ) -> dict[str, tuple[Array, Array]]:
-    """Return each score's answers for rows of the first input, (n,), and of the second, (m,), by name.
+    """Return the answers of each score for rows of the first input, (n,), and of the second input, (m,), by name.
 
     Args:
         release: the mechanism.
-        inputs: the first and the second.
+        inputs: the first and the second input.
         scores: by name.
         total_draws: n + m.
         generator: of coins and noise.
 
     Raises:
-        ValueError: a release is not finite, or a score raises it.
+        ValueError: a release is not finite, or a score raises ValueError.
     """
     parts: dict[str, list[Array]] = {name: [] for name in scores}
     coins: list[Array] = []
@@ -104,8 +104,8 @@ def coin_flip_releases(
 ) -> Iterator[tuple[Array, Array]]:
     """Yield ``total_draws`` releases in chunks, float (n, d), and whether each is of the first input, bool (n,).
 
-    Rows are spread over 16 to 4,000 calls, texts over 16; more if a call would exceed memory. A fair coin decides for
-    each row which input it is, so noise that all rows of a call share reveals no coin.
+    `MIN_CALLS` says how many calls there are. A fair coin decides for each row which input is released, so noise that
+    all rows of a call share reveals no coin.
 
     Raises:
         ValueError: a release is not finite.

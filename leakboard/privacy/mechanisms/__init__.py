@@ -1,1 +1,1 @@
-"""Release vectors under noise: mechanisms with their theorems, broken controls, and normalisation of the input."""
+"""Release vectors with noise: mechanisms and their theorems, broken controls, and normalisation of the input."""

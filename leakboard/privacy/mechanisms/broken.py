@@ -1,7 +1,7 @@
-"""Release vectors by controls for audits: mechanisms that break their claimed epsilon, and sound ones that look broken.
+"""Define controls for audits: mechanisms that break their claimed epsilon, and sound mechanisms that look broken.
 
-An audit with its default number of draws must catch every broken control and leave the sound ones alone. Inputs are
-vectors with coordinates in [0, 1]. The claimed epsilon is for changing the whole vector: its L1 sensitivity is d.
+An audit with its default number of draws must refute the claim of every broken control, and of no sound one. Inputs are
+vectors of d coordinates in [0, 1]. The claimed epsilon is for changing the whole vector, so the L1 sensitivity is d.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, config=CHECKED)
 class Control(MechanismDefaults):
-    """A mechanism that claims epsilon for any two vectors of the unit cube."""
+    """A mechanism that claims ``epsilon`` for any two vectors of the unit cube."""
 
     epsilon: Positive
 
@@ -29,11 +29,11 @@ class Control(MechanismDefaults):
 
     @property
     def delta(self) -> float:
-        """All controls claim pure differential privacy."""
+        """0: all controls claim pure differential privacy."""
         return 0.0
 
     def proved(self, dimensions: int) -> float:
-        """Return the epsilon that holds for vectors of the unit cube, or infinity."""
+        """Return the epsilon that is proved for any two vectors of the unit cube; infinity if none is."""
         return self.epsilon if self.sound else math.inf
 
     def release(self, values: Array, rng: np.random.Generator) -> Array:
@@ -41,16 +41,16 @@ class Control(MechanismDefaults):
         return values + self._noise(values, rng)
 
     def _noise(self, values: Array, rng: np.random.Generator) -> Array:
-        """Return Laplace noise of `_scale`, drawn for every coordinate."""
+        """Return independent Laplace noise of scale `_scale` for every coordinate."""
         return laplace_noise(values, self._scale(values), rng)
 
     def _scale(self, values: Array) -> float:
-        """Return the correct scale, d/epsilon."""
+        """Return the correct scale d/epsilon."""
         return values.shape[-1] / self.epsilon
 
 
 class LaplaceControl(Control):
-    """A control with independent Laplace noise, so its log ratio is known."""
+    """A control with independent Laplace noise. Its log density ratio is known."""
 
     def log_ratio(self, outputs: Array, first: Array, second: Array) -> Array:
         """Return ln p(output | first) - ln p(output | second) of each row, float64 (n,)."""
@@ -66,11 +66,11 @@ class Copy(Control):
 
 
 class DpTextSampler(Control):
-    """Broken: the noise of DPText (Beigi et al. 2019), whose inverse distribution function gets a wrong interval.
+    """Broken: the noise of DPText (Beigi et al. 2019), which inverts the distribution function on a wrong interval.
 
-    -b sgn(u) ln(1 - 2|u|) needs u in (-1/2, 1/2). With u in (0, 1), half of the draws are NaN and the others are
-    positive. NaN becomes 0, as Habernal (2022) assumes. Noise is never negative, so an output below 1 cannot come from
-    an input of 1: epsilon is infinite.
+    The formula -b sgn(u) ln(1 - 2|u|) needs u in (-1/2, 1/2). With u in (0, 1), half of the draws are NaN and the
+    others are positive. NaN becomes 0, as Habernal (2022) assumes. Noise is never negative, so an output below 1 cannot
+    come from an input of 1: epsilon is infinite.
     """
 
     def _noise(self, values: Array, rng: np.random.Generator) -> Array:
@@ -79,7 +79,7 @@ class DpTextSampler(Control):
 
 
 class DpTextSamplerWithoutNan(Control):
-    """Broken: `DpTextSampler` that draws again instead of NaN, so the noise is exponential."""
+    """Broken: `DpTextSampler` with a new draw instead of each NaN, so the noise is exponential."""
 
     def _noise(self, values: Array, rng: np.random.Generator) -> Array:
         return rng.exponential(self._scale(values), values.shape)
@@ -89,13 +89,13 @@ class AdeptSensitivity(LaplaceControl):
     """Broken for d > 1: Laplace noise for a sensitivity of 1 in any dimension (ADePT, as in Habernal 2022)."""
 
     assumed = "1, whatever the dimension"
-    """The sensitivity that its noise is scaled to."""
+    """The sensitivity behind the noise scale."""
 
     def _scale(self, values: Array) -> float:
         return 1 / self.epsilon
 
     def proved(self, dimensions: int) -> float:
-        """Return d times the claim, which corners of the cube attain."""
+        """Return d times the claim. Opposite corners of the cube attain it."""
         return dimensions * self.epsilon
 
 
@@ -111,9 +111,9 @@ class HalfScale(LaplaceControl):
 
 
 class SharedDraw(Control):
-    """Broken for d > 1: one Laplace number for a whole row, as DPNR's released code draws it.
+    """Broken for d > 1: one Laplace number for a whole row, as in DPNR's released code.
 
-    Differences between coordinates are published without noise.
+    The differences between coordinates are published without noise.
     """
 
     def _noise(self, values: Array, rng: np.random.Generator) -> Array:
@@ -125,7 +125,7 @@ class SharedDraw(Control):
 
 
 class FixedSeed(Control):
-    """Broken: noise from a fixed seed is public and can be subtracted."""
+    """Broken: the noise comes from a fixed seed, so everybody can compute and subtract it."""
 
     def _noise(self, values: Array, rng: np.random.Generator) -> Array:
         return laplace_noise(values[0], self._scale(values), np.random.default_rng(0))
@@ -157,9 +157,9 @@ class RandomBits(Control):
 
 
 class HalvedOutput(LaplaceControl):
-    """Sound: a correct Laplace release, halved afterwards (Habernal's sixth, named a wrong sensitivity there).
+    """Sound: a correct Laplace release, halved afterwards. Post-processing cannot make a release less private.
 
-    Processing a private release cannot make it less private.
+    This is the sixth mechanism of Habernal (2022), listed there as one with a wrong sensitivity.
     """
 
     sound = True

@@ -1,7 +1,7 @@
-"""Release rows by controls for audits of whole calls: each row is private by itself, but not together with other rows.
+"""Define controls for audits of whole calls: in most of them, a row is safe alone, but other rows reveal its noise.
 
-As in `leakboard.privacy.mechanisms.broken`, the claimed epsilon is for changing one whole vector of the unit cube; here
-the other vectors of all calls are public. No epsilon holds for the broken ones.
+As in `leakboard.privacy.mechanisms.broken`, the claimed epsilon is for changing one whole vector of the unit cube. Here
+the other vectors of all calls are public. No epsilon holds for the broken controls.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from leakboard.privacy.mechanisms.textbook import CHECKED, laplace_noise
 
 
 class SharedByRows(Control):
-    """Broken: noise drawn once for all rows of a call. The difference of two rows is published without noise."""
+    """Broken: one noise for all rows of a call, so differences of rows are published without noise."""
 
     def _noise(self, values: Array, rng: np.random.Generator) -> Array:
         return laplace_noise(values[:1], self._scale(values), rng)
@@ -23,10 +23,10 @@ class SharedByRows(Control):
 
 @dataclass(frozen=True, config=CHECKED)
 class SeedUsedTwice(Control):
-    """Broken: every seed serves two consecutive calls. Earlier calls decide which two."""
+    """Broken: two calls share a seed: the first and second call of this object, the third and fourth, and so on."""
 
     seeds: list[int] = Field(default_factory=list)
-    """The seed that the next call uses again; empty if it draws a new one."""
+    """The seed that the next call uses again; empty if the next call draws a new seed."""
 
     def _noise(self, values: Array, rng: np.random.Generator) -> Array:
         if self.seeds:
@@ -38,29 +38,32 @@ class SeedUsedTwice(Control):
 
 
 class FewSeeds(Control):
-    """Broken: one of a hundred seeds, so every noise returns after some calls."""
+    """Broken: each call draws one of a hundred seeds, so the same noise returns after some calls."""
 
     def _noise(self, values: Array, rng: np.random.Generator) -> Array:
         return laplace_noise(values, self._scale(values), np.random.default_rng(int(rng.integers(100))))
 
 
 class ScaledByRows(Control):
-    """Broken: the sensitivity uses the largest coordinate among the rows of the call instead of 1."""
+    """Broken: the noise scale uses the largest coordinate among the rows of the call instead of 1.
+
+    The size of the noise on other rows reveals this coordinate. A call of zeros alone has no noise.
+    """
 
     def _scale(self, values: Array) -> float:
         return float(values.max()) * values.shape[-1] / self.epsilon
 
 
 class SharedAndOwn(Control):
-    """Sound: correct noise for every row, plus one number of ten times the scale that all rows of a call share.
+    """Sound: correct noise for every row, plus one number for the whole call, with ten times the scale.
 
-    Noise that is independent of the input cannot make a release less private.
+    Further noise that does not depend on the input cannot make a release less private.
     """
 
     sound = True
 
     def release(self, values: Array, rng: np.random.Generator) -> Array:
-        """Return the values plus Lap(d/epsilon) a coordinate and Lap(10 d/epsilon) a call."""
+        """Return the values plus Lap(d/epsilon) for each coordinate and one Lap(10 d/epsilon) for the call."""
         return super().release(values, rng) + laplace_noise(values[:1, :1], 10 * self._scale(values), rng)
 
 

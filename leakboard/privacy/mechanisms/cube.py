@@ -1,15 +1,16 @@
-"""Add noise to a normalised vector, in the variants of papers and released code, and say what each one proves.
+"""Add noise to a normalised vector, in the variants of papers and released code, and state the proved epsilon of each.
 
 The input is a vector of d coordinates in [0, 1]. Neighbours are any two such vectors: for any changed word and any
-encoder, the vector stays in the cube. The *claimed* epsilon is what the authors state. The *proved* epsilon follows
-from the noise that the code draws:
+encoder, the vector stays in the cube. The *claimed* epsilon is stated by the authors. The *proved* epsilon follows from
+the noise that the code draws:
 
-* Independent Laplace noise of scale b: d / b, since two vectors of the cube differ by up to d in L1 (`Laplace`). With
-  b = 1/epsilon (``per_coordinate``, DPNR's algorithm) this is d times the claim; with b = d/epsilon (``l1``) it is the
-  claim.
-* Gaussian noise of deviation s: the least epsilon at the claim's delta for an L2 distance of sqrt(d) (`Gaussian`).
-* One number for all coordinates (``shared``, DPNR's released code): none if d > 1. If the smallest coordinate is known
-  to be 0, subtracting the smallest published number removes the noise.
+* Independent Laplace noise of scale b proves d / b, since two vectors of the cube differ by up to d in L1 (`Laplace`).
+  With b = 1/epsilon (``per_coordinate``, DPNR's algorithm), d / b is d times the claim. With b = d/epsilon (``l1``), it
+  is the claim.
+* Gaussian noise of deviation s proves the least epsilon at the claim's delta for an L2 distance of sqrt(d)
+  (`Gaussian`).
+* One number for all coordinates (``shared``, DPNR's released code) proves nothing if d > 1. If the smallest coordinate
+  is known to be 0, subtracting the smallest published number removes the noise.
 """
 
 from __future__ import annotations
@@ -48,14 +49,14 @@ ALLOWED: dict[Family, tuple[Calibration, ...]] = {
     "discrete_laplace": ("l1",),
     "gaussian": ("per_coordinate", "l2"),
 }
-"""Calibrations (sensitivities that the noise is scaled to) of each family."""
+"""Calibrations of each family: the sensitivities that its noise may be scaled to."""
 
 
 def check_release(family: Family, calibration: Calibration, sampling: Sampling) -> None:
     """Refuse combinations without a meaning.
 
     Raises:
-        RequestError: says what is allowed.
+        RequestError: the options do not go together.
     """
     if calibration not in ALLOWED[family]:
         allowed = ", ".join(ALLOWED[family])
@@ -68,23 +69,23 @@ def check_release(family: Family, calibration: Calibration, sampling: Sampling) 
 
 @dataclass(frozen=True, config=CHECKED)
 class CubeRelease(MechanismDefaults):
-    """Noise on vectors of [0, 1]**dimension."""
+    """Adds noise to vectors of [0, 1]**dimension."""
 
     dimension: Annotated[int, Field(ge=1)]
     epsilon: Positive
-    """Claimed."""
+    """Claimed epsilon."""
     family: Family = "laplace"
     calibration: Calibration = "per_coordinate"
     sampling: Sampling = "independent"
     delta: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    """Claimed; 0 for the Laplace families."""
+    """Claimed delta; 0 for the Laplace families."""
 
     def __post_init__(self) -> None:
         check_release(self.family, self.calibration, self.sampling)
 
     @property
     def assumed_sensitivity(self) -> float:
-        """The sensitivity that the noise is scaled to: 1, d (in L1) or sqrt(d) (in L2)."""
+        """The sensitivity behind the noise scale: 1, d (in L1) or sqrt(d) (in L2)."""
         return {"per_coordinate": 1.0, "l1": float(self.dimension), "l2": math.sqrt(self.dimension)}[self.calibration]
 
     @property
@@ -95,7 +96,7 @@ class CubeRelease(MechanismDefaults):
         return (Laplace if self.family == "laplace" else DiscreteLaplace)(self.epsilon, self.assumed_sensitivity)
 
     def release(self, values: Values, generator: Generator) -> Values:
-        """Return values with noise, of the same shape, one vector a row.
+        """Return the values, one vector a row, with noise.
 
         Raises:
             ValueError: the width is wrong, or a coordinate is outside [0, 1], where the sensitivity does not hold.
@@ -115,7 +116,7 @@ class CubeRelease(MechanismDefaults):
 
     @property
     def proved(self) -> float:
-        """The epsilon that holds for any two vectors of the cube, at the claim's delta; infinite if none does."""
+        """The epsilon that is proved for any two vectors of the cube at the claim's delta; infinite if none is."""
         if self.sampling == "shared" and self.dimension > 1:
             return math.inf
         if self.family == "discrete_laplace":
@@ -127,19 +128,19 @@ class CubeRelease(MechanismDefaults):
         return gaussian_epsilon(self.delta, mechanism.scale, math.sqrt(self.dimension))
 
     def log_ratio(self, outputs: NDArray[Any], first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64] | None:
-        """Return ln p(output | first) - ln p(output | second) of each row, or None for shared noise."""
+        """Return ln p(output | first) - ln p(output | second) of each row; None for shared or discrete noise."""
         return None if self.sampling == "shared" else self.mechanism.log_ratio(outputs, first, second)
 
     def claim(self, unit: ReleaseUnit, amplified: Any = None, amplification_proved: bool = True) -> ReleaseClaim:
-        """Return the claim of the authors, with the proved epsilon.
+        """Return the claim of the authors with the proved epsilon.
 
         Args:
-            unit: in which neighbours differ.
-            amplified: maps an epsilon to that of a release with word dropout; None without dropout.
-            amplification_proved: whether words are hidden as the theorem of the amplification requires.
+            unit: difference of two neighbouring inputs.
+            amplified: maps the epsilon of this release to the epsilon with word dropout; None without dropout.
+            amplification_proved: whether words are hidden as the theorem of `WordDropout` requires.
         """
         if unit not in ("word", "document", "vector"):
-            raise ValueError(f"claim: unit={unit!r} is not allowed: word, document or vector, any two of the cube")
+            raise ValueError(f"claim: unit={unit!r} is not allowed: word, document or vector")
         amplified = amplified or (lambda epsilon: epsilon)
         noise = {"laplace": "Laplace", "discrete_laplace": "discrete Laplace", "gaussian": "Gaussian"}[self.family]
         drawn = "one number for all coordinates" if self.sampling == "shared" else "each coordinate by itself"
@@ -163,7 +164,8 @@ class HiddenWordRelease(MechanismDefaults):
     """A release of two texts that differ in one word, under word dropout, for audits.
 
     With probability ``rate`` that word is hidden, and both texts give the same vector, here the corner 1, 0, 1, 0, ...
-    Otherwise each text gives its own vector. If one of these is that corner, the claim of `WordDropout` is attained.
+    Otherwise each text gives its own vector. If one of the texts gives this corner, too, the epsilon of `WordDropout`
+    is attained.
     """
 
     inner: CubeRelease
@@ -171,25 +173,25 @@ class HiddenWordRelease(MechanismDefaults):
 
     @property
     def dimension(self) -> int:
-        """Width of the vectors."""
+        """Number of coordinates of a vector."""
         return self.inner.dimension
 
     @property
     def epsilon(self) -> float:
-        """Claimed, word dropout included."""
+        """Claimed epsilon, word dropout included."""
         return WordDropout(self.rate).amplified(self.inner.epsilon)
 
     @property
     def delta(self) -> float:
-        """Claimed."""
+        """Claimed delta."""
         return self.inner.delta
 
     def release(self, values: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
-        """Return values with noise, float (n, d); hidden rows are replaced by the corner first."""
+        """Return values with noise, float (n, d). Before the noise, the corner replaces hidden rows."""
         hidden = generator.random((len(values), 1)) < self.rate
         corner = 1 - np.arange(self.dimension, dtype=values.dtype) % 2
         return self.inner.release(np.where(hidden, corner, values), generator)
 
     def log_ratio(self, outputs: NDArray[Any], first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64] | None:
-        """Return the inner release's log ratio: not that of this release, but it tells the inputs apart too."""
+        """Return the log ratio of the inner release. It is not exact for this release, but tells the inputs apart."""
         return self.inner.log_ratio(outputs, first, second)

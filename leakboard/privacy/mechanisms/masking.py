@@ -1,11 +1,16 @@
 """Hide words of a text before it is encoded (DPNR, Lyu, He and Li 2020, algorithm 2, step 1).
 
-A word is a run of characters between blanks. One mask replaces it as a whole, so the number of words stays visible.
+A word is a run of characters between blanks. One mask replaces the whole word, so the number of words stays visible.
 Every word is hidden independently, with a fresh secret draw, as the theorem of `WordDropout` requires.
 
-The paper's own formula hides an exact number of words, for which the theorem does not follow. Its code hides word
-pieces through the attention mask, and the noise study treats words and bigrams separately: neither hides a word. The
-option `bert: {attend_masks: false}` hides whole words by the attention mask.
+Published variants differ:
+
+- The formula of the paper hides an exact number of words (``exact``). The theorem does not cover this.
+- The paper's code hides word pieces through the attention mask, not words.
+- The noise study (Zouhri and Abecidan 2021, victim `embedding_bag`) treats words and bigrams separately, and so hides
+  no word.
+
+The option `bert: {attend_masks: false}` hides whole words by the attention mask.
 """
 
 from __future__ import annotations
@@ -33,10 +38,10 @@ def hide_words(
 
     Args:
         texts: n texts.
-        mask: replaces a hidden word.
-        dropout: hides every word with its rate.
-        sensitive: words in lower case that are always hidden, also inside compounds.
-        generator: draws one number for each word, listed words included.
+        mask: text in place of a hidden word.
+        dropout: the probability of hiding a word.
+        sensitive: words in lower case that are always hidden, inside compounds, too.
+        generator: draws one number for each word, sensitive or not; with ``exact``, an order of each text's words, too.
         exact: hide exactly this share of each text's words, rounded, instead of each word with this probability.
     """
     rows, ids = getattr(texts, "rows", None), getattr(texts, "ids", None)
@@ -58,7 +63,7 @@ def _parts(word: str) -> list[str]:
 
 
 def check_sensitive(words: Iterable[str]) -> None:
-    """Refuse entries that match no word.
+    """Refuse entries that are not one word.
 
     Raises:
         RequestError: an entry has other characters than letters, digits and underscores.

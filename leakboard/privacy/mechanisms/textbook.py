@@ -1,12 +1,12 @@
 """Release vectors by textbook mechanisms, each with its theorem, unit and sensitivity.
 
 Noise is drawn anew for every coordinate and every call. The sensitivity is the largest distance between two
-neighbouring inputs. It is a property of the input, not of the mechanism. It must be proved by the code that makes the
-input (clips, normalises); a mechanism does not check it.
+neighbouring inputs. It is a property of the input, not of the mechanism. The code that clips or normalises the input
+must prove the sensitivity; a mechanism does not check it.
 
-Limit of `Laplace` and `Gaussian`: they draw in floating point. The numbers that a sampler can return depend on the
-input, so an attacker who reads every bit of an output may tell inputs apart at any epsilon (Mironov 2012, On
-significance of the least significant bits for differential privacy). Publish with `DiscreteLaplace`.
+Limit of `Laplace` and `Gaussian`: they draw in floating point. The possible outputs depend on the input. So an attacker
+who reads every bit of an output may tell inputs apart at any epsilon (Mironov 2012, On significance of the least
+significant bits for differential privacy). Publish with `DiscreteLaplace`.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     import torch
 
     Generator = np.random.Generator | torch.Generator
-    """NumPy's for arrays, torch's for tensors."""
+    """Random generator: of NumPy for arrays, of torch for tensors."""
 
 Values = TypeVar("Values", NDArray[np.floating], "torch.Tensor")
-"""Float (n, d), one released vector a row."""
+"""Float array or tensor (n, d), one vector a row."""
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Probability = Annotated[float, Field(ge=0, le=1)]
@@ -37,11 +37,11 @@ CHECKED = ConfigDict(extra="forbid")
 
 @dataclass(frozen=True, config=CHECKED)
 class Laplace(MechanismDefaults):
-    """Lap(sensitivity / epsilon) noise on every coordinate.
+    """Adds Lap(sensitivity / epsilon) noise to every coordinate.
 
     Theorem (Dwork, McSherry, Nissim and Smith 2006, proposition 1): if neighbours are at most ``sensitivity`` apart in
-    L1, the release is epsilon-differentially private, since the densities at any output differ by a factor of at most
-    exp(||x - x'||_1 / scale).
+    L1, the release is epsilon-differentially private. The reason: the densities at any output differ by a factor of at
+    most exp(||x - x'||_1 / scale).
     """
 
     epsilon: Positive
@@ -50,7 +50,7 @@ class Laplace(MechanismDefaults):
 
     @property
     def delta(self) -> float:
-        """Pure differential privacy."""
+        """0: pure differential privacy."""
         return 0.0
 
     @property
@@ -69,11 +69,11 @@ class Laplace(MechanismDefaults):
 
 @dataclass(frozen=True, config=CHECKED)
 class Gaussian(MechanismDefaults):
-    """N(0, scale**2) noise on every coordinate, with the least scale that gives (epsilon, delta).
+    """Adds N(0, scale**2) noise to every coordinate, with the least scale that gives (epsilon, delta).
 
-    Theorem (Balle and Wang 2018, theorem 8): with neighbours at most ``sensitivity`` = D apart in L2, the release is
-    (epsilon, delta)-differentially private if and only if
-    delta >= Phi(D / (2 s) - epsilon s / D) - e**epsilon Phi(-D / (2 s) - epsilon s / D), which decreases in s.
+    Theorem (Balle and Wang 2018, theorem 8). Let neighbours be at most ``sensitivity`` = D apart in L2, and let s be
+    the scale. The release is (epsilon, delta)-differentially private if and only if delta >= Phi(D / (2 s) - epsilon s
+    / D) - e**epsilon Phi(-D / (2 s) - epsilon s / D). The right side decreases in s.
     """
 
     epsilon: Positive
@@ -99,23 +99,23 @@ class Gaussian(MechanismDefaults):
 
 @dataclass(frozen=True, config=CHECKED)
 class DiscreteLaplace(MechanismDefaults):
-    """Two-sided geometric noise on values rounded to a grid: every input can give the same outputs.
+    """Rounds values to a grid and adds two-sided geometric noise. Every input has the same possible outputs.
 
     Theorem (Ghosh, Roughgarden and Sundararajan 2009, for integers): noise k with probability proportional to
     exp(-|k| / b) is D/b-private for integer inputs at most D apart in L1. Rounding to the grid g moves each of d
     coordinates by at most g/2. So neighbours at most ``sensitivity`` apart are at most sensitivity + d g apart on the
-    grid, and b = (sensitivity + d g) / (g epsilon) gives epsilon.
+    grid. With b = (sensitivity + d g) / (g epsilon), the release is epsilon-private.
     """
 
     epsilon: Positive
     sensitivity: Positive
     """Largest L1 distance of neighbours, before rounding."""
     grid: Positive = 2.0**-10
-    """Distance between possible outputs; a power of two is exact in floating point."""
+    """Distance g between possible outputs; a power of two is exact in floating point."""
 
     @property
     def delta(self) -> float:
-        """Pure differential privacy."""
+        """0: pure differential privacy."""
         return 0.0
 
     def scale(self, dimensions: int) -> float:
@@ -134,17 +134,20 @@ class DiscreteLaplace(MechanismDefaults):
 
 @dataclass(frozen=True, config=CHECKED)
 class WordDropout:
-    """Hides every word independently with probability ``rate``; the choice is secret and fresh for every release.
+    """Hides every word independently with probability ``rate``. The choice is secret, and new for every release.
 
     Theorem (amplification, claimed by Lyu, He and Li 2020 in their theorem 2): masking before a mechanism that is
-    epsilon-private for changing one word gives ln((1 - rate) e**epsilon + rate). Assumptions: the sentence with the
-    word hidden is a neighbour of the sentence too; every word is masked independently (not a fixed number of words);
-    all pieces of a word are masked together; and epsilon is the mechanism's true one.
+    epsilon-private for changing one word gives ln((1 - rate) e**epsilon + rate). Assumptions:
 
-    Proof. Let Q0, Q1, Q2 be the laws with the word hidden and with its two values kept, and P and P' the masked laws.
-    For alpha = (1 - rate) e**epsilon + rate, alpha P' - P >= 0 follows from Q1 <= e**epsilon Q0 and
-    Q1 <= e**epsilon Q2. With delta it holds at (1 - rate) delta (Balle, Barthe and Gaboardi 2018, theorem 2: advanced
-    joint convexity).
+    - The sentence with the word hidden is a neighbour of the sentence, too.
+    - Every word is masked independently (not a fixed number of words).
+    - All pieces of a word are masked together.
+    - The mechanism is truly epsilon-private.
+
+    Proof. Let Q0 be the law of the output if the word is hidden, and Q1 and Q2 the laws if its two values are kept. Let
+    P and P' be the laws under masking, and alpha = (1 - rate) e**epsilon + rate. Then alpha P' - P >= 0 follows from Q1
+    <= e**epsilon Q0 and Q1 <= e**epsilon Q2. With a delta above 0, the release is private at (1 - rate) delta (Balle,
+    Barthe and Gaboardi 2018, theorem 2: advanced joint convexity).
     """
 
     rate: Probability
@@ -169,7 +172,7 @@ def laplace_noise(like: Values, scale: float, generator: Generator) -> Values:
     if not isinstance(like, np.ndarray):
         import torch
 
-        # The difference of two exponential numbers; an inverse distribution function in float32 would end at 17 b.
+        # Inverting the distribution function in float32 would never give noise beyond 17 times the scale.
         first, second = (torch.empty_like(like).exponential_(generator=generator) for _ in range(2))  # type: ignore[arg-type]
         return (first - second) * scale
     assert isinstance(generator, np.random.Generator), "arrays take NumPy's generator"
@@ -184,7 +187,7 @@ def laplace_noise(like: Values, scale: float, generator: Generator) -> Values:
 def laplace_log_ratio(
     outputs: NDArray[Any], first: NDArray[Any], second: NDArray[Any], scale: float
 ) -> NDArray[np.float64]:
-    """Return the log ratio of the densities of ``first`` and of ``second`` plus Lap(scale) noise, float64 (n,)."""
+    """Return ln p(output | first) - ln p(output | second) of each row under Lap(scale) noise, float64 (n,)."""
     outputs = np.asarray(outputs, np.float64)
     return (np.abs(outputs - second).sum(-1) - np.abs(outputs - first).sum(-1)) / scale
 
@@ -223,7 +226,7 @@ def gaussian_scale(epsilon: float, delta: float, sensitivity: float) -> float:
 
 
 def gaussian_epsilon(delta: float, scale: float, sensitivity: float) -> float:
-    """Return the least epsilon of a Gaussian release at this delta (`gaussian_delta`, inverted), to 12 digits."""
+    """Return the least epsilon of a Gaussian release at this delta, to 12 digits (the inverse of `gaussian_delta`)."""
     from scipy import optimize
 
     if gaussian_delta(0.0, scale, sensitivity) <= delta:

@@ -162,7 +162,7 @@ def test_releases_that_are_not_finite_are_refused():
 
 @pytest.mark.parametrize(("draws", "pairs"), [(99, corners(1)), (1000, [])])
 def test_too_few_draws_and_pairs_are_refused(draws, pairs):
-    with pytest.raises(ValueError, match="at least 50 draws for each pair, and one pair"):
+    with pytest.raises(ValueError, match="at least one pair, and 50 draws of each input for each pair"):
         audit(Copy(1.0), pairs, rng(), draws_per_input=draws)
 
 
