@@ -122,7 +122,7 @@ def write_file(path: Path, content: str | bytes) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
-        raise StorageError(f"{path}: cannot be written ({error.strerror}); what was finished before is kept") from error
+        raise StorageError(f"{path}: cannot be written ({error.strerror}); finished work is kept") from error
 
 
 def save_fields(instance: Any, folder: Path) -> None:

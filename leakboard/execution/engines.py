@@ -28,7 +28,7 @@ Listen = Callable[[str, str, str], None]
 
 
 class Engine(Protocol):
-    """Runs tasks somewhere."""
+    """Runs tasks: in this process, on this machine, or on others."""
 
     @property
     def jobs(self) -> int:
@@ -53,7 +53,7 @@ class Processes(Protocol):
         """Start a process that runs a batch's tasks one after another, and return its handle."""
 
     def wait(self, running: Sequence[Any]) -> Iterable[Any]:
-        """Return the handles whose processes have ended. Wait for the first one, but at most about a second."""
+        """Return the handles of ended processes. Wait for the first end, but at most about a second."""
 
     def collect(self, batch: Sequence[Task], started: Any) -> Sequence[Outcome | None]:
         """Return the outcome of each task; None for a task that was lost with its process and may be tried again."""
@@ -76,7 +76,7 @@ def drive(
     another run holds is tried again later.
 
     Args:
-        processes: run the tasks.
+        processes: runs the batches.
         tasks: to run, each with the name of its predecessor.
         jobs: largest number of batches at once.
         cores: largest number of threads at once. A task that needs more threads runs alone.

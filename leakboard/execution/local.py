@@ -147,7 +147,7 @@ class Workers:
         return future
 
     def wait(self, running: Sequence[Any]) -> Iterable[Any]:
-        """Return the futures that are done. Wait for the first one, but at most one polling interval."""
+        """Return the futures that are done. Wait for the first, but at most one polling interval."""
         if not (
             done := concurrent.futures.wait(running, POLL_SECONDS, return_when=concurrent.futures.FIRST_COMPLETED).done
         ):
@@ -218,7 +218,7 @@ def _stop_if_no_room() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StopRun(f"processes cannot be started ({one_line(error)}); what was finished before is kept") from error
+        raise StopRun(f"processes cannot be started ({one_line(error)}); finished work is kept") from error
 
 
 def _outcome(task: Task, future: Any, has_begun: bool) -> Outcome:

@@ -13,10 +13,10 @@ from leakboard.execution.tasks import Outcome, Task
 
 
 class Ray:
-    """The nodes of a Ray cluster. Without an address, a cluster is started on this machine."""
+    """Runs tasks on the nodes of a Ray cluster. Without an address, a cluster is started on this machine."""
 
     BATCH_SECONDS = 0.5
-    """Expected duration up to which small tasks are sent together: sending a batch takes milliseconds (seconds)."""
+    """Small tasks are sent together up to this expected duration (seconds). Sending a batch takes milliseconds."""
 
     def __init__(self, address: str = ""):
         self.address = address
@@ -24,10 +24,10 @@ class Ray:
 
     @cached_property
     def _ray(self) -> Any:
-        """The library, connected to the cluster.
+        """The library Ray, connected to the cluster.
 
         Raises:
-            RequestError: the library is not installed, or no cluster answers.
+            RequestError: Ray is not installed, or no cluster answers.
         """
         ray = import_engine("ray", "ray")
         self._was_open = ray.is_initialized()

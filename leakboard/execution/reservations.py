@@ -44,7 +44,7 @@ class ReservedError(Exception):
 
 @dataclass(frozen=True)
 class Reservation:
-    """The right to do a piece of work, which one run has at a time."""
+    """The right to do a piece of work. One run has it at a time."""
 
     path: Path
     run: str
@@ -55,8 +55,8 @@ class Reservation:
         """Hold the reservation while a block runs.
 
         Raises:
-            ReservedError: another run holds it.
-            StorageError: its folder cannot be written.
+            ReservedError: another run holds the reservation.
+            StorageError: the reservation's folder cannot be written.
         """
         file = self._create()
         if file is None:
@@ -157,7 +157,7 @@ def _storage(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageError(f"{path}: cannot be written ({error.strerror}); what was finished before is kept") from error
+        raise StorageError(f"{path}: cannot be written ({error.strerror}); finished work is kept") from error
 
 
 def _lock(file: int, kind: int) -> bool:

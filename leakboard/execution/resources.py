@@ -161,8 +161,8 @@ def settings_restored() -> Iterator[None]:
 def measured(stage: str, needs: Needs, device: devices.Kind = "cpu") -> Iterator[dict[str, Any]]:
     """Set threads and device for a stage, and measure its seconds and the process's peak memory (MiB).
 
-    If the system cannot reset the peak, it includes earlier stages. The reported device is the GPU if the stage used
-    GPU memory. At the end, unused GPU memory is released.
+    If the system cannot reset the peak, the peak includes earlier stages. The reported device is the GPU if the stage
+    used GPU memory. At the end, unused GPU memory is released.
 
     Raises:
         StopRun: torch sees no such device.

@@ -23,9 +23,9 @@ class Slurm:
     """Runs tasks as jobs of Slurm. Without Slurm, submitit runs the jobs on this machine."""
 
     BATCH_SECONDS = 60.0
-    """Expected duration up to which small tasks are sent together: starting a job takes seconds (seconds)."""
+    """Small tasks are sent together up to this expected duration (seconds). Starting a job takes seconds."""
     gpus = None
-    """Unknown before a job asks for one.
+    """Unknown until a job asks for a GPU.
 
     A job asks for a GPU if the suite has ``device: cuda`` and a stage of its task uses a GPU.
     """

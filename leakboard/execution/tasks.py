@@ -44,7 +44,7 @@ class Interruption(BaseException):
 
 
 class TaskFailed(Exception):
-    """A task failed. Holds the reason in one line, and the traceback if there is one."""
+    """The failure of a task: its reason in one line, and its traceback if there is one."""
 
     def __init__(self, reason: str, lines: str = ""):
         super().__init__(reason, lines)

@@ -20,7 +20,7 @@ from leakboard.threats.threat import AttackResult, VictimSide, why_no_attack
 
 @dataclass(frozen=True)
 class Gold:
-    """The right answers for neighbours of words: those in a word table of another victim."""
+    """Gold words: a word table, usually of another victim, whose neighbours of a word count as right."""
 
     words: PublishedWords
     queries: tuple[str, ...]

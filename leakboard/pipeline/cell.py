@@ -86,7 +86,7 @@ def _victim_side(stages: Stages, corpus: Corpus, auxiliary: Corpus, published: P
 
 
 def _gold(stages: Stages) -> Gold | None:
-    """Return the right answers for neighbours of words; None if neighbours are not compared.
+    """Return the gold words; None if neighbours of words are not compared.
 
     Raises:
         RequestError: the gold victim publishes no words.
@@ -115,5 +115,5 @@ def _victim_metrics(stages: Stages, publications: Path, side: VictimSide, gold: 
 
 @lru_cache(maxsize=4)
 def _cache_of(*publication: object) -> dict[str, Sequence[Metric]]:
-    """Return this process's cache for a publication. The process has caches of the last four publications."""
+    """Return this process's cache for a publication. Caches of the last four publications are kept."""
     return {}

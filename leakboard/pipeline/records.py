@@ -203,7 +203,7 @@ def pack(entries: Iterable[tuple[Record, Sequence[Mapping[str, Any]]]], place: s
 
     Args:
         entries: records, each with its costs.
-        place: of the records, for error messages; empty: forms are not checked.
+        place: location of the records for error messages; if empty, forms are not checked.
 
     Raises:
         RequestError: a record has a form that `read_published` would refuse, for example of a label.

@@ -119,10 +119,10 @@ class Run:
 
 
 def open_run(suite: Suite, chosen: Sequence[Cell], out: Path, registry: Registry, reuse: bool) -> Run:
-    """Plan the cells of a suite. Cells that are not selected are in its tables, too, if they have records.
+    """Plan the cells of a suite. Records of cells that are not selected are in the suite's tables, too.
 
     Raises:
-        RequestError: a selected cell lacks a file.
+        RequestError: a file that a selected cell reads is missing.
     """
     identities = Identities()
     jobs = plan(suite, chosen, identities)

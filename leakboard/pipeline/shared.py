@@ -92,7 +92,8 @@ class Shared:
         """Return a model that a victim's recipe trains on the attacker's own texts.
 
         Attacks with the same recipe, texts and seed share the model. It is saved and loaded like a fitted victim. The
-        content of the texts is in its identity, since an attack's options may change which texts the attacker has.
+        content of the texts is in the model's identity, since an attack's options may change which texts the attacker
+        has.
         """
         job, trained, name = self.job, recipe.training_config(), self.job.cell.victim.name
         identity = {

@@ -92,12 +92,12 @@ class Stages:
 
     @property
     def unfinished(self) -> Path:
-        """Folder for the state of an interrupted fit. The name depends on the code: other code must not continue it."""
+        """Folder of an interrupted fit. Its name depends on the code, so that other code cannot continue the fit."""
         code = {name: value for name, value in self.job.code.items() if not name.startswith("attacks/")}
         return self.store.unfinished(self.job.victim_slug, digest({"fit": self.job.fit_key, "code": code}))
 
     def fitted_folder(self) -> Path:
-        """Return the folder of the fitted victim, which is fitted if the store lacks it."""
+        """Return the folder of the fitted victim. Fit the victim if the store lacks it."""
         from leakboard.pipeline.publications import fit
 
         job, unfinished = self.job, self.unfinished
@@ -117,7 +117,7 @@ class Stages:
         return self.victim.load(self.fitted_folder())
 
     def publications(self) -> Path:
-        """Return the folder of the publications, which are made if the store lacks them."""
+        """Return the folder of the publications. Publish if the store lacks them."""
         from leakboard.pipeline.publications import publish, save_publications
 
         job = self.job
@@ -165,7 +165,7 @@ class Stages:
                     self.store.discard(path)
 
     def _obtain(self, kind: str, readable: str, key: str, make: Callable[[Path], None], plugin: Choice) -> Path:
-        """Return the folder of a plugin's artefact, which is made if the store lacks it."""
+        """Return the folder of a plugin's artefact. Make the artefact if the store lacks it."""
         if (folder := self._obtained.get((kind, key))) is not None:
             return folder
         name = f"{plugin.kind}/{plugin.name}"

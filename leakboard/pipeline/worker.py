@@ -1,4 +1,4 @@
-"""Run tasks in a worker process: load a dataset, fit a victim, publish with it, and attack it."""
+"""Run tasks in a worker process: load a dataset, fit a victim, publish, and attack."""
 
 from __future__ import annotations
 

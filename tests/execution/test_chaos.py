@@ -130,7 +130,7 @@ def test_fifty_moments_change_no_byte(bench):
         if event is fill_disk:
             assert (
                 process.returncode in (0, -signal.SIGKILL)
-                or "what was finished before is kept" in error
+                or "finished work is kept" in error
                 or "cannot be written" in error
             )
         if event is flip_a_bit:
