@@ -283,7 +283,7 @@ def test_write_file_keeps_the_old_content_on_failure(step, tmp_path, monkeypatch
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(store.os, step, full)
-    with pytest.raises(StorageError, match=r"a.txt: cannot be written \(No space left on device\); what was finished"):
+    with pytest.raises(StorageError, match=r"a.txt: cannot be written \(No space left on device\); finished work"):
         write_file(path, "new")
     assert path.read_text() == "old"
     assert everything(tmp_path) == ["a.txt"]

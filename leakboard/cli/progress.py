@@ -19,7 +19,7 @@ class RunProgress:
 
         Args:
             kinds: kind of each task (its plugin), by the task's name: tasks of a kind take about equally long.
-            processes: number of tasks that run at once.
+            processes: number of tasks of one thread that may run at once.
         """
         self.kinds, self.processes = kinds, processes
         self.left = Counter(kinds.values())

@@ -120,7 +120,7 @@ class Nodes:
         """Return for each task of a lost batch its failure, or None if the task may be tried again, alone."""
         if len(batch) == 1:
             self._losses.update(task.name for task in batch)
-        failure = TaskFailed(f"{MAX_LOST_NODES} nodes lost: {reason}")
+        failure = TaskFailed(f"{MAX_LOST_NODES} nodes lost that ran it alone: {reason}")
         return [
             None if self._losses[task.name] < MAX_LOST_NODES else Outcome(task, failure=failure, is_lost=True)
             for task in batch

@@ -116,7 +116,7 @@ def chosen_device(asked: Device, jobs: Sequence[Job], engine: Engine) -> Kind:
     if asked == "cpu" or (asked == "auto" and not (any(map(_uses_gpu, jobs)) and engine.gpus)):
         return "cpu"
     if engine.gpus == 0:
-        raise RequestError("device: cuda is not allowed here: torch sees no CUDA device (allowed: auto, cpu)")
+        raise RequestError("device: cuda is not allowed here: there is no CUDA device (allowed: auto, cpu)")
     return "cuda"
 
 

@@ -45,7 +45,7 @@ def test_seeds_and_only_choose_cells(run):
 
 def test_a_device_is_chosen_for_a_suite_that_names_another(run, monkeypatch):
     monkeypatch.setattr("leakboard.execution.engines.cards", lambda: 0)
-    with pytest.raises(RequestError, match="device: cuda is not allowed here: torch sees no CUDA device"):
+    with pytest.raises(RequestError, match="device: cuda is not allowed here: there is no CUDA device"):
         run(device="cuda")
     report = run(SUITE | {"device": "cuda"}, device="cpu")
     assert report.costs["device"].tolist() == ["cpu"] * 3

@@ -238,6 +238,6 @@ def test_processes_without_room_to_start_stop_the_run_with_one_line(part, monkey
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(local, part, no_room)
-    line = r"^processes cannot be started \(OSError: \[Errno 28\] No space left on device\); what was finished before"
+    line = r"^processes cannot be started \(OSError: \[Errno 28\] No space left on device\); finished work is kept"
     with pytest.raises(StopRun, match=line):
         run_all(Local(1), [Task("task", answer, (1,))])

@@ -105,7 +105,7 @@ class TestDevice:
 
     @pytest.mark.parametrize(("device", "more"), [("cuda", []), ("auto", ["--device", "cuda"])])
     def test_cuda_on_a_machine_without_it_is_one_line_before_anything_is_computed(self, device, more, tasks, bench):
-        message = "error: device: cuda is not allowed here: torch sees no CUDA device (allowed: auto, cpu)\n"
+        message = "error: device: cuda is not allowed here: there is no CUDA device (allowed: auto, cpu)\n"
         assert tasks(*more, device=device) == message
         assert not (bench.out / ".cache" / "corpora").exists()
 
