@@ -85,7 +85,10 @@ def publish(victim: Victim, load: Callable[[], FittedVictim], corpus: Corpus, st
         words = fitted.publish_words(corpus.texts("test"), streams.stream("publish words"))
         _checked(words.vectors, len(words.words), "word vectors")
     claim, coverage = fitted.claim, fitted.coverage(corpus.texts("test"))
-    repeats = isinstance(claim, ReleaseClaim) and _repeats(victim, load, corpus.texts("test"), streams)
+    publishes_vectors = not {"documents", "words"}.isdisjoint(victim.publishes)
+    repeats = (
+        publishes_vectors and isinstance(claim, ReleaseClaim) and _repeats(victim, load, corpus.texts("test"), streams)
+    )
     return Publications(documents, predicted, words, claim, coverage, repeats)
 
 

@@ -177,6 +177,14 @@ def test_noise_that_is_not_fresh_is_noted_where_noise_is_claimed(corpus, fitted,
     assert load_publications(tmp_path).repeats is repeats
 
 
+def test_a_victim_that_only_releases_publishes_nothing_else(corpus):
+    victim = Noisy()
+    victim.publishes = ("releases",)
+    published = publish(victim, FittedNoisy, corpus, STREAMS)
+    assert (published.documents, published.words, published.repeats) == ({}, None, False)
+    assert published.claim == FittedNoisy.claim
+
+
 def test_noise_from_the_library_is_seeded(corpus):
     first, second = (publish(Noisy(), FromTheLibrary, corpus, STREAMS).documents["test"] for _ in range(2))
     assert np.array_equal(first, second)
