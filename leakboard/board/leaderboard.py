@@ -16,8 +16,8 @@ from leakboard.suite.names import KINDS
 from leakboard.threats.threat import threat_named
 from leakboard.threats.wording import ROUNDING, beats_constant
 
-BEYOND = "better than the best possible attacker: what is told apart leaks otherwise, or there is a bug"
-"""Status of an attack on generated data whose interval is beyond the best possible attacker on the texts."""
+BEYOND = "better than the best possible attacker on the texts: the secret leaks in another way, or there is a bug"
+"""Status of an attack on generated data whose whole interval is above the best possible attacker on the texts."""
 PERFECT = "every guess is right: do the vectors hold the secret itself, or is there a bug?"
 """Status of an attack whose score is exactly 1."""
 LOST = "attack failed: no better than the best constant guess"

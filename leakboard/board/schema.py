@@ -1,8 +1,8 @@
-"""Declare every column and table once: tables, console, report, pages, README files, gates and reference follow.
+"""Declare every column and table once, for tables, console, report, pages, README files, gates and the reference.
 
 A new column is one entry of `COLUMNS`, or of the ``columns`` of a threat; a new metric is one entry of
 `leakboard.metrics.entries`.
-`TABLES` names the files and the tables of pages, with the order of their columns where it is not that of `COLUMNS`.
+`TABLES` names the files and the tables of pages, and the order of their columns, if it differs from `COLUMNS`.
 """
 
 from __future__ import annotations
@@ -37,27 +37,29 @@ class Table:
     groups: tuple[str, ...] = ()
     """Order of the groups of columns; columns without a group come before them."""
     of: str = ""
-    """The table whose columns it has; its own, if left out."""
+    """Another table whose columns it has; if left out, it has columns of its own."""
     without: tuple[str, ...] = ()
-    """Columns of that table that it leaves out."""
+    """Columns of the table ``of`` that it leaves out."""
 
 
 TABLES: Mapping[str, Table] = {
-    "leaderboard.csv": Table("One row per dataset, victim and attack, and one for each secret."),
+    "leaderboard.csv": Table(
+        "One row for each dataset, victim and attack; if it has several secrets, one more for each."
+    ),
     "best_known.csv": Table(
-        "One row per dataset, victim and secret: the strongest attack on it.",
+        "One row for each dataset, victim and secret: the strongest attack on the secret.",
         ("dataset", "victim", "secret", "secrets", "observations", "attack", "attacks", "chosen_on"),
         ("status",),
     ),
     "skipped.csv": Table("Datasets, victims and attacks that do not go together, each with the reason."),
-    "fairness.csv": Table("One row per dataset, victim, secret and group.", last=("attack",)),
-    "comparison.csv": Table("One row per published number of a paper, beside ours.", ("source",)),
-    "costs.csv": Table("One row per cell and stage; it differs from run to run."),
+    "fairness.csv": Table("One row for each dataset, victim, secret and group.", last=("attack",)),
+    "comparison.csv": Table("One row for each published number of a paper, next to ours.", ("source",)),
+    "costs.csv": Table("One row for each cell and stage; the numbers differ from run to run."),
     "cells.csv": Table(
-        "One row per cell and metric: everything that was measured. `report` writes it.", last=("status", "details")
+        "One row for each cell and metric: all measured numbers. `report` writes this file.", last=("status", "details")
     ),
-    "sentences.csv": Table("Texts beside what attacks recovered of them, for people to look at."),
-    "projections.csv": Table("One row per text of a victim that a suite wants drawn."),
+    "sentences.csv": Table("Test texts next to the texts that attacks recovered, for people to look at."),
+    "projections.csv": Table("One row for each drawn text of the victims that the suite lists in `projected`."),
     "console: victims": Table("The lines of victims in a terminal."),
     "console: attacks": Table("The lines of attacks in a terminal."),
     "console: datasets": Table(
@@ -85,11 +87,11 @@ TABLES: Mapping[str, Table] = {
         ("status",),
     ),
     "page: secrets": Table("Every secret of a victim, by each attack.", ("secret", "attack")),
-    "page: measures": Table("Whatever else was measured of a victim.", last=("attack",)),
+    "page: measures": Table("Other measures of a victim.", last=("attack",)),
     "page: groups": Table("The groups of a victim's secrets."),
-    "page: costs": Table("What the stages of a victim took.", ("stage",)),
-    "page: comparison": Table("Published numbers beside ours.", ("victim",), ("attack", "dataset", "board")),
-    "page: published": Table("Published numbers beside a victim's.", ("source",), ("attack", "dataset")),
+    "page: costs": Table("Time and memory of the stages of a victim.", ("stage",)),
+    "page: comparison": Table("Published numbers next to ours.", ("victim",), ("attack", "dataset", "board")),
+    "page: published": Table("Published numbers next to those of a victim.", ("source",), ("attack", "dataset")),
     "page: attack list": Table("The attacks of all boards.", ("attack",)),
     "page: reported": Table(
         "Rows of submissions that the project did not compute again.", ("submission",), last=("status",)
@@ -111,8 +113,8 @@ _OF_CELLS = ("cells.csv", "costs.csv", "sentences.csv")
 _SCORES = ("leaderboard.csv", "best_known.csv", "report")
 _ATTACK_PAGES = ("page: attacks", "page: everywhere")
 NEW_TEXTS = (
-    "privacy from the same attack over the test texts without a verbatim copy in train or dev; "
-    "the constant guess over all test texts is no baseline for it"
+    "privacy over the test texts without a verbatim copy in train or dev, from the same attack; "
+    "do not compare it with the best constant guess over all test texts"
 )
 EPSILONS = ("console: claims", "page: claims", "page: victims")
 
@@ -132,7 +134,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "victim",
-        "Name of the victim's entry in the suite: what makes and publishes the vectors.",
+        "Name of the victim's entry in the suite. A victim makes and publishes the vectors.",
         (
             *_FILES,
             "report",
@@ -157,24 +159,24 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "attack",
-        "The strongest attack on the secret; its scores stand in the row.",
+        "The strongest attack on the secret; the row has its scores.",
         ("best_known.csv", "page: victims"),
         title="strongest attack",
         group="Attacker",
-        note="of those that were tried; a better one may come",
+        note="the strongest of the attacks that were tried; another attack may be stronger",
     ),
     Column(
         "attacks",
-        "Number of attacks it was chosen from: all on this secret, with as many publications of each text.",
+        "Number of attacks on this secret with equally many releases of each text; the strongest was chosen from them.",
         ("best_known.csv", "page: victims"),
         title="attacks tried",
         kind="count",
         group="Attacker",
-        note="how many met the victim; a portfolio of attackers counts as one",
+        note="number of attacks that met the victim; a portfolio of attackers counts as one",
     ),
     Column(
         "chosen_on",
-        "`dev` where all of them say what they scored on their own dev texts, else `test`.",
+        "Where the strongest attack was chosen: `dev` if all attacks have a score on their own dev texts, else `test`.",
         ("best_known.csv",),
     ),
     Column("seed", "Seed of the run.", (*_OF_CELLS, "projections.csv")),
@@ -189,22 +191,27 @@ COLUMNS: tuple[Column, ...] = (
         ("leaderboard.csv", "page: attacks"),
         kind="whole",
     ),
-    Column("test_size", "Number of test texts, words, candidates or draws.", ("leaderboard.csv",), kind="whole"),
+    Column(
+        "test_size",
+        "Number of test texts, words, candidates or draws that were scored.",
+        ("leaderboard.csv",),
+        kind="whole",
+    ),
     Column(
         "task_accuracy",
-        "Accuracy on the task of a classifier on the published vectors; higher is better.",
+        "Task accuracy of a classifier on the published vectors; higher is better.",
         ("leaderboard.csv", "report", "console: victims", "page: victims", "page: reported"),
         title="task accuracy",
         kind="interval",
         group="Use",
         better=HIGHER,
-        note="of a classifier on the vectors, 95 % interval over texts",
+        note="of a classifier on the vectors; pages show its 95 % interval over texts",
         metric="task_accuracy",
         gate="victim",
     ),
     Column(
         "task_majority",
-        "Accuracy on the task of always guessing the most frequent label.",
+        "Task accuracy of guessing the most frequent label for every text.",
         ("leaderboard.csv",),
         kind="number",
         metric="task_majority",
@@ -217,24 +224,24 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "attack_score",
-        "What the attack reached, of an audit a lower bound on epsilon; lower is better for the victim.",
+        "Score of the attack, or for an audit a lower bound on epsilon; lower is better for the victim.",
         (*_SCORES, *_ATTACK_PAGES, "console: attacks", "page: reported"),
         title="attack score",
         kind="score",
         better="lower is better for the victim",
-        note="what the attack reached, in its own metric",
+        note="score of the attack, in its own metric",
         metric="attack_score",
         gate="attack",
     ),
     Column(
         "empirical_privacy",
-        "1 - the better of the attack's score and the best constant guess; higher is better.",
+        "1 - the score of the attack, or of the best constant guess if that is higher; higher is better.",
         (*_SCORES, *_ATTACK_PAGES, "console: attacks", "page: victims", "page: reported"),
         title="privacy",
         kind="interval",
         group="Privacy",
         better=HIGHER,
-        note="1 - the better of the strongest attack here and of the best constant guess, 95 % interval",
+        note="1 - the score of the attack, or of the best constant guess if that is higher; with its 95 % interval",
         metric="empirical_privacy",
         per_secret=True,
         gate="attack",
@@ -279,19 +286,19 @@ COLUMNS: tuple[Column, ...] = (
         kind="baseline",
         group="Attacker",
         better=HIGHER,
-        note="what a classifier on the text itself leaves",
+        note="privacy that a classifier on the text itself leaves",
         metric="privacy_text_classifier",
         per_secret=True,
     ),
     Column(
         "privacy_bayes",
-        "Privacy that the best possible attacker on the texts leaves; known for generated data alone.",
+        "Privacy that the best possible attacker on the texts leaves; known only for generated data.",
         ("leaderboard.csv", "best_known.csv", "console: datasets", "page: victims"),
         title="best possible",
         kind="baseline",
         group="Attacker",
         better=HIGHER,
-        note="what the best possible attacker on the text leaves",
+        note="privacy that the best possible attacker on the text leaves",
         metric="privacy_bayes",
         per_secret=True,
     ),
@@ -303,7 +310,7 @@ COLUMNS: tuple[Column, ...] = (
         kind="gap",
         group="Fairness",
         better=LOWER,
-        note="widest difference of task accuracy between two groups",
+        note="widest difference of task accuracy between two groups of a secret, with the name of that secret",
         gate="victim",
     ),
     Column(
@@ -313,24 +320,24 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "epsilon_claimed",
-        "Epsilon that the victim's author states; empty where nothing is claimed.",
+        "Epsilon that the victim's author states; empty if nothing is claimed.",
         ("leaderboard.csv", "report", *EPSILONS),
         title="claimed",
         kind="claim",
         group="Three epsilons",
         better=LOWER,
-        note="what the author or the paper states",
+        note="epsilon that the author or the paper states",
         gate="release",
     ),
     Column(
         "epsilon_proved",
-        "Epsilon that follows from what the code does; `inf` where none can be proved.",
+        "Epsilon that is proved for the code; `inf` if none can be proved.",
         ("leaderboard.csv", "report", *EPSILONS),
         title="proved",
         kind="epsilon",
         group="Three epsilons",
         better=LOWER,
-        note="what follows from what the code does",
+        note="epsilon that is proved for the code",
         gate="release",
     ),
     Column(
@@ -341,25 +348,26 @@ COLUMNS: tuple[Column, ...] = (
         kind="bound",
         group="Three epsilons",
         better=LOWER,
-        note="a lower bound at 95 % confidence from attacking it",
+        note="lower bound on epsilon at 95 % confidence, from audits",
         gate="victim",
     ),
     Column("delta", "The delta of the three epsilons.", ("leaderboard.csv", "console: claims"), kind="delta"),
     Column(
         "privacy_unit",
-        "What two neighbouring inputs differ in: a word, a document, a user, ...",
+        "The unit in which two neighbouring inputs differ: a word, a document, a user, ...",
         ("leaderboard.csv", "console: claims"),
     ),
     Column(
         "verdict",
         "`violated`: the audited epsilon exceeds the claimed one; `unproven`: the proved epsilon exceeds the claimed "
-        f"one, or the audited one exceeds the proved one; else `holds`, or `holds, not audited`. By bounds at "
-        f"{VERDICT_CONFIDENCE}.",
+        "one, or the audited one exceeds the proved one; else `holds`, or `holds, not audited`. The audited bounds "
+        f"have {VERDICT_CONFIDENCE}.",
         ("leaderboard.csv", "report", *EPSILONS),
         kind="verdict",
         group="Three epsilons",
-        note=f"violated: the audit found more than is claimed, at {VERDICT_CONFIDENCE}; "
-        "unproven: less is proved than claimed; else holds, or without an audit: holds, not audited",
+        note=f"violated: the audited epsilon is larger than the claimed one, at {VERDICT_CONFIDENCE}; "
+        "unproven: the proved epsilon is larger than the claimed one, or the audited one larger than the proved one; "
+        "else holds, or without an audit: holds, not audited",
     ),
     Column(
         "plug_in_loss",
@@ -369,12 +377,12 @@ COLUMNS: tuple[Column, ...] = (
         kind="number",
         group="Three epsilons",
         better=LOWER,
-        note="the point estimate of Habernal (2022)",
+        note="a point estimate of the privacy loss (Habernal 2022); it is no bound",
         metric="plug_in_loss",
     ),
     Column(
         "status",
-        "`ok`, or what a reader must know before relying on the row.",
+        "`ok`, or a warning about the row.",
         ("leaderboard.csv", "best_known.csv", "report", *_ATTACK_PAGES, "page: reported"),
         title="remarks",
     ),
@@ -413,13 +421,13 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "observations",
-        "How many releases of each text the attack sees; the claim in the row is that of so many.",
+        "How many releases of each text the attack sees; the row's claim is for this number of releases.",
         ("leaderboard.csv", "best_known.csv"),
         kind="whole",
     ),
     Column(
         "secret",
-        "The one secret that the row is about; empty in the row that averages over all.",
+        "The one secret that the row is about; empty in the row about all secrets.",
         ("leaderboard.csv", "best_known.csv", "report"),
     ),
     Column(
@@ -439,8 +447,8 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "attack_score_new",
-        "`attack_score` over the test texts that occur in no other split; empty where all or none do, "
-        "where no secrets of texts are attacked, and on boards that were computed before it was measured.",
+        "`attack_score` over the test texts that occur in no other split. Empty if all or none of them do, for threats "
+        "other than secrets of texts, and on boards that are older than this column.",
         ("leaderboard.csv", "best_known.csv"),
         kind="number",
         metric="attack_score_new",
@@ -449,7 +457,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "empirical_privacy_new",
-        "`empirical_privacy` over the test texts of `attack_score_new`, which no attacker can look up.",
+        "`empirical_privacy` over the test texts of `attack_score_new`: no attacker can look these texts up.",
         ("leaderboard.csv", "best_known.csv", "page: attacks", "page: victims"),
         title="on new texts",
         kind="number",
@@ -462,8 +470,8 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "attack_score_dev",
-        "`attack_score` on the attacker's own dev texts, where the attack tells it; where all do, this "
-        "chooses the strongest.",
+        "`attack_score` on the attacker's own dev texts, if the attack gives it. If all attacks give it, it chooses "
+        "the strongest.",
         ("leaderboard.csv",),
         kind="number",
         metric="attack_score_dev",
@@ -476,8 +484,8 @@ COLUMNS: tuple[Column, ...] = (
         "Rank of the victim by privacy.",
         ("page: victims",),
         kind="rank",
-        note="by privacy; victims whose intervals overlap share a range of ranks, as 2 to 4; a submitted victim has "
-        "one if it met each attack that all victims of the project met",
+        note="by privacy; victims whose intervals overlap share a range of ranks, such as 2 to 4; a submitted victim "
+        "has a rank if it met each attack that all victims of the project met",
     ),
     Column(
         "provenance",
@@ -494,7 +502,7 @@ COLUMNS: tuple[Column, ...] = (
         kind="seconds",
         group="Cost",
         better=LOWER,
-        note="to fit and to publish, mean over seeds, on that machine",
+        note="time to fit and to publish, mean over seeds, on the machine of the run",
     ),
     Column("board", "The board that has the row.", ("page: everywhere", "page: comparison")),
     Column("submission", "The submission that has the row.", ("page: reported",), kind="name"),
@@ -533,8 +541,8 @@ COLUMNS: tuple[Column, ...] = (
     Column("gap_high", "Upper end of the gap's 95 % interval.", ("fairness.csv",), kind="number"),
     Column(
         "p_value",
-        "P-value of Fisher's exact test of right and wrong answers against the first group; of several seeds twice "
-        "their mean, which is a valid p-value.",
+        "P-value of Fisher's exact test of right and wrong answers against the first group. With several seeds: twice "
+        "the mean of the seeds' p-values, which is a valid p-value.",
         ("fairness.csv", "page: groups"),
         title="p-value",
         kind="number",
@@ -555,16 +563,16 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column("attack", "The attack that guesses the group best.", ("fairness.csv",)),
     # cells.csv and comparison.csv
-    Column("metric", "Name of what was measured.", ("cells.csv",)),
+    Column("metric", "Name of the metric.", ("cells.csv",)),
     Column(
         "metric",
-        "Name of what was measured.",
+        "Name of the metric.",
         ("comparison.csv", "page: comparison", "page: published"),
         kind="metric",
     ),
     Column(
         "variable",
-        "The secret that the row is about; empty for all together.",
+        "The secret that the row is about; empty for all secrets together.",
         ("cells.csv", "comparison.csv", "page: comparison", "page: published"),
         title="secret",
     ),
@@ -573,7 +581,7 @@ COLUMNS: tuple[Column, ...] = (
         "The value of the secret that the row is about; empty for all texts.",
         ("cells.csv", "comparison.csv", "page: comparison", "page: published"),
     ),
-    Column("value", "The measured value; empty where there is none.", ("cells.csv",), kind="number"),
+    Column("value", "The measured value; empty if there is none.", ("cells.csv",), kind="number"),
     Column("low", "Lower end of the 95 % interval of `value`, if it has one.", ("cells.csv",), kind="number"),
     Column("high", "Upper end of the 95 % interval of `value`, if it has one.", ("cells.csv",), kind="number"),
     Column(
@@ -589,7 +597,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "details",
-        "What the attack did: its chosen model, or the event that an audit found.",
+        "How the attack answered: the model that it chose, or the event that an audit found.",
         ("cells.csv",),
     ),
     # costs.csv
@@ -609,8 +617,8 @@ COLUMNS: tuple[Column, ...] = (
         kind="whole",
         better=LOWER,
     ),
-    Column("device", "What computed: `cpu`, or a GPU.", ("costs.csv", "page: costs")),
-    Column("threads", "Threads of the stage.", ("costs.csv",), kind="whole"),
+    Column("device", "Processor of the stage: `cpu`, or a GPU.", ("costs.csv", "page: costs")),
+    Column("threads", "Number of threads of the stage.", ("costs.csv",), kind="whole"),
     # comparison.csv
     Column(
         "source",
@@ -622,7 +630,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("seeds", "How many runs our number averages over.", ("comparison.csv",), kind="whole"),
     Column(
         "ours",
-        "What we measured; empty where nothing was measured.",
+        "Our number; empty if nothing was measured.",
         ("comparison.csv", "page: comparison", "page: published"),
         kind="interval",
     ),
@@ -650,20 +658,20 @@ COLUMNS: tuple[Column, ...] = (
     # projections.csv
     Column(
         "secret",
-        "The secret whose value the row shows: the most balanced one.",
+        "The most balanced secret of the dataset; `value` is the value of this secret.",
         ("projections.csv",),
     ),
     Column("value", "The text's value of the secret.", ("projections.csv",)),
-    Column("x", "Where the text's vector lies (t-SNE).", ("projections.csv",), kind="number"),
-    Column("y", "Where the text's vector lies (t-SNE).", ("projections.csv",), kind="number"),
+    Column("x", "First coordinate of the text's vector on the map (t-SNE).", ("projections.csv",), kind="number"),
+    Column("y", "Second coordinate of the text's vector on the map (t-SNE).", ("projections.csv",), kind="number"),
     # sentences.csv
     Column("text", "A test text.", ("sentences.csv",)),
-    Column("recovered", "What the attack read from its vectors.", ("sentences.csv",)),
-    Column("words_right", "Words of the text that were recovered.", ("sentences.csv",), kind="whole"),
-    Column("words", "Words of the text.", ("sentences.csv",), kind="whole"),
+    Column("recovered", "The text that the attack read from its vectors.", ("sentences.csv",)),
+    Column("words_right", "Number of words of the text that were recovered.", ("sentences.csv",), kind="whole"),
+    Column("words", "Number of words of the text.", ("sentences.csv",), kind="whole"),
     Column(
         "similarity",
-        "Cosine of the text and what was recovered, where the attack's threat measures it.",
+        "Mean cosine of the vectors and the attack's first candidates; empty for threats that do not measure it.",
         ("sentences.csv",),
         kind="number",
     ),
@@ -705,21 +713,21 @@ COLUMNS: tuple[Column, ...] = (
         better="0.5 is chance",
         metric="attack_auc",
     ),
-    Column("metric", "What was measured.", ("page: measures",), title="measure", kind="name"),
+    Column("metric", "The metric.", ("page: measures",), title="measure", kind="name"),
     Column("value", "The measured value.", ("page: measures",), kind="interval"),
     Column(
         "attack",
-        "The attacks that it was measured of.",
+        "The attacks that the measure belongs to.",
         ("page: measures",),
         title="of the attack",
-        note="empty: of the victim, whatever the attack",
+        note="empty: the measure belongs to the victim, and no attack changes it",
     ),
     # papers
     Column("paper", "The paper.", ("page: paper list",), title="published in", kind="name"),
     Column("numbers", "How many numbers are compared.", ("page: paper list",), title="comparisons", kind="whole"),
     Column(
         "measured",
-        "How many of them we measured.",
+        "How many of these numbers we measured.",
         ("page: paper list",),
         title="measured by us",
         kind="whole",

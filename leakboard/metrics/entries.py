@@ -33,15 +33,15 @@ NUMBERS, BOUNDS, ANY = Values(0, sys.float_info.max), Values(0, 1e6), Values(-ma
 COUNTS = Values(0, 1e15, are_whole=True)
 """Numbers of releases."""
 CANARIES, GROUPS, TRIES = (Values(1, most, are_whole=True) for most in (1e6, 1e4, 100))
-"""Numbers of canaries, of units in one, and of tried numbers of guesses. The time of a bound grows with them."""
+"""Numbers of canaries, of units in one canary, and of tried numbers of guesses. The time of a bound grows with them."""
 
 
 @dataclass(frozen=True)
 class MetricEntry:
-    """What is said about a metric."""
+    """The description of a metric."""
 
     meaning: str
-    """What it measures, a sentence for the reference."""
+    """A sentence for the reference: the quantity that the metric measures."""
     title: str = ""
     """What pages call it; its name, if left out."""
     since: str = "0.1.0"
@@ -49,23 +49,25 @@ class MetricEntry:
     listed: Literal["", "page", "board"] = "board"
     """Where the measures of a victim list it: nowhere, on the victim's page, or on the board's page as well."""
     values: Values = SHARES
-    """What published records may hold."""
+    """The values that published records may hold."""
     numbered: str = ""
-    """What its variable has before a number, as in ``fpr=0.1``; empty for any variable."""
+    """The text before a number in its variable, as in ``fpr=0.1``; empty for any variable."""
 
 
 METRICS: Mapping[str, MetricEntry] = {
     "attack_score": MetricEntry(
-        "The attack's headline; `attack_metric` of the leaderboard says what it is.", listed="", values=BOUNDS
+        "The attack's headline score; the column `attack_metric` of the leaderboard names its metric.",
+        listed="",
+        values=BOUNDS,
     ),
     "empirical_privacy": MetricEntry(
-        "1 - the better of the attack's score and the best constant guess.", title="privacy", listed=""
+        "1 - the score of the attack, or of the best constant guess if that is higher.", title="privacy", listed=""
     ),
     "attack_score_new": MetricEntry(
         "`attack_score` over the test texts that occur verbatim in no other split.", since="0.2.0", listed="page"
     ),
     "attack_score_dev": MetricEntry(
-        "What the attack's guesses of its own dev texts score; never on test texts.", since="0.2.0", listed="page"
+        "Score of the attack's guesses about its own dev texts, never about test texts.", since="0.2.0", listed="page"
     ),
     "empirical_privacy_new": MetricEntry(
         "`empirical_privacy` over the test texts that occur verbatim in no other split.", since="0.2.0", listed="page"
@@ -76,7 +78,10 @@ METRICS: Mapping[str, MetricEntry] = {
         title="privacy, best constant guess",
         listed="",
     ),
-    "privacy_label": MetricEntry("1 - the score of the best constant guess of each task label.", listed="page"),
+    "privacy_label": MetricEntry(
+        "1 - the score of guessing for each text the best constant of the train texts with its task label.",
+        listed="page",
+    ),
     "privacy_text_classifier": MetricEntry(
         "1 - the score of classifiers trained on the texts themselves.", listed="page"
     ),
@@ -97,7 +102,7 @@ METRICS: Mapping[str, MetricEntry] = {
         "Share of the test texts whose secret is guessed right, of all texts or of a group.", title="attack accuracy"
     ),
     "attack_balanced_accuracy": MetricEntry(
-        "Mean over the values of a secret of the share of them that is guessed right."
+        "Share of right guesses among the texts with one value of a secret, averaged over the values."
     ),
     "attack_f1": MetricEntry("F1 of finding the texts that mention an entity."),
     "attack_f1_macro": MetricEntry("Mean of `attack_f1` over the entities."),
@@ -108,38 +113,42 @@ METRICS: Mapping[str, MetricEntry] = {
     "task_gap": MetricEntry(
         "Task accuracy of a group minus that of the first group.", title="gap of task accuracy", values=DIFFERENCES
     ),
-    "task_gap_p": MetricEntry("P-value of that difference (Fisher's exact test)."),
+    "task_gap_p": MetricEntry("P-value of `task_gap` (Fisher's exact test)."),
     "tpr_gap": MetricEntry("Widest difference of true positive rates between groups, over the classes of the task."),
     "recall@1": MetricEntry("Share of the words whose first candidate is right."),
-    "recall@5": MetricEntry("Share of the words that stand among the first five candidates."),
-    "mean_reciprocal_rank": MetricEntry("Mean over words of 1 / the rank of the right candidate."),
+    "recall@5": MetricEntry("Share of the words that are among the first five candidates."),
+    "mean_reciprocal_rank": MetricEntry("1 / the rank of the right candidate, averaged over words."),
     "known_to_attacker": MetricEntry("Share of the published words that the attacker's own texts contain."),
     "sentence_words_right": MetricEntry("Share of the words of running texts that are recovered."),
-    "token_precision": MetricEntry("Share of the words that the attack writes that stand in the text."),
+    "token_precision": MetricEntry("Share of the words written by the attack that are in the text."),
     "token_recall": MetricEntry("Share of the text's words that the attack writes."),
     "token_f1": MetricEntry("Harmonic mean of token precision and token recall, pooled over texts."),
-    "character_accuracy": MetricEntry("Share of the characters that stand at their own place."),
-    "exact_matches": MetricEntry("Share of the texts that are recovered word by word."),
-    "tpr@fpr=0.001": MetricEntry("Share of members found where 0.1 % of the others are taken for members."),
-    "tpr@fpr=0.01": MetricEntry("Share of members found where 1 % of the others are taken for members."),
+    "character_accuracy": MetricEntry("Share of the characters that are at the right position."),
+    "exact_matches": MetricEntry("Share of the texts whose words are all recovered, in order."),
+    "tpr@fpr=0.001": MetricEntry(
+        "Share of members that are found if 0.1 % of the other candidates are taken for members."
+    ),
+    "tpr@fpr=0.01": MetricEntry(
+        "Share of members that are found if 1 % of the other candidates are taken for members."
+    ),
     "true_positives": MetricEntry("How often an audit's event held for releases of the first input.", values=COUNTS),
     "false_positives": MetricEntry("How often an audit's event held for releases of the second input.", values=COUNTS),
-    "audit_tosses": MetricEntry("Fair coins that decided of rows which input they are.", values=COUNTS),
+    "audit_tosses": MetricEntry("Number of rows for which a fair coin chose the input.", values=COUNTS),
     "audit_mu": MetricEntry(
-        "Lower bound on mu of Gaussian differential privacy; like the next two at 95 % confidence by itself, "
-        "where the rows of a call are independent.",
+        "Lower bound on mu of Gaussian differential privacy. It holds at 95 % confidence together with `audit_renyi` "
+        "and `audit_trade_off`, if the rows of a call are independent.",
         since="0.2.0",
         values=BOUNDS,
     ),
     "audit_renyi": MetricEntry(
-        "Lower bound on the Renyi divergence, of the order that the variable names.",
+        "Lower bound on the Renyi divergence; the variable names its order.",
         since="0.2.0",
         values=BOUNDS,
         numbered="order=",
     ),
     "audit_trade_off": MetricEntry(
-        "Upper bound on the least rate of false negatives that a test can have whose rate of false "
-        "positives the variable names: a corner of the curve.",
+        "A corner of the trade-off curve: upper bound on the least rate of false negatives of a test. The variable "
+        "names the rate of false positives of the test.",
         since="0.2.0",
         numbered="fpr=",
     ),
@@ -155,17 +164,19 @@ METRICS: Mapping[str, MetricEntry] = {
         listed="page",
         values=ANY,
     ),
-    "canaries": MetricEntry("Canaries, or calls of a mechanism, for which a coin was tossed.", values=CANARIES),
-    "canary_group": MetricEntry("Units of the claim that one canary is made of.", values=GROUPS),
-    "canary_guesses": MetricEntry("Canaries for which the attack made a guess.", values=COUNTS),
-    "canary_right": MetricEntry("Guesses that were right.", values=COUNTS),
-    "canary_tried": MetricEntry("Numbers of guesses that were tried, for which the bound is corrected.", values=TRIES),
+    "canaries": MetricEntry("Number of canaries, or of calls of a mechanism, each with a fair coin.", values=CANARIES),
+    "canary_group": MetricEntry("Number of units of the claim in one canary.", values=GROUPS),
+    "canary_guesses": MetricEntry("Number of canaries about which the attack made a guess.", values=COUNTS),
+    "canary_right": MetricEntry("Number of guesses that were right.", values=COUNTS),
+    "canary_tried": MetricEntry(
+        "How many values of `canary_guesses` were tried; the bound is corrected for them.", values=TRIES
+    ),
     "map_word": MetricEntry(
-        "Agreement of neighbours with the gold model's, by words, as Vu et al. (2019) compute it.",
+        "Agreement of a word's neighbours with its neighbours in a gold model, as Vu et al. (2019) code it.",
         title="MAP-Word",
         values=NUMBERS,
     ),
-    "map_char": MetricEntry("The same, by letters.", title="MAP-Char", values=NUMBERS),
+    "map_char": MetricEntry("`map_word` by letters instead of words.", title="MAP-Char", values=NUMBERS),
     "average_precision@100": MetricEntry("Average precision of the 100 nearest words against the gold model's."),
     "map_word_random": MetricEntry("`map_word` of words drawn at random from the table.", values=NUMBERS),
     "map_char_random": MetricEntry("`map_char` of words drawn at random from the table.", values=NUMBERS),
@@ -174,23 +185,28 @@ METRICS: Mapping[str, MetricEntry] = {
     "rmse_linear": MetricEntry(
         "Root mean square error of a numeric target by least squares on a user's mean vector.", values=NUMBERS
     ),
-    "rmse_svr": MetricEntry("The same by a linear support vector regression.", values=NUMBERS),
-    "rmse_mean": MetricEntry("The same by guessing the mean of train.", values=NUMBERS),
-    "cut_texts": MetricEntry("Share of the test texts that the victim cuts.", listed="page"),
+    "rmse_svr": MetricEntry(
+        "`rmse_linear` by a linear support vector regression instead of least squares.", values=NUMBERS
+    ),
+    "rmse_mean": MetricEntry("Root mean square error of guessing the mean of train.", values=NUMBERS),
+    "cut_texts": MetricEntry("Share of the test texts that are longer than the victim reads.", listed="page"),
     "unknown_texts": MetricEntry("Share of the test texts of which the victim knows no word.", listed="page"),
     "fresh_noise": MetricEntry(
-        "0 where noise is claimed, and two publications of the same texts are equal, else left out.", values=FLAGS
+        "0 if noise is claimed, and yet two publications of the same texts are equal; otherwise left out.", values=FLAGS
     ),
     "near_copies": MetricEntry("Share of the test vectors with a near copy among those of train.", listed="page"),
     "row_match_p": MetricEntry(
-        "P-value of a test of whether own vectors belong to their rows; the variable names the test."
+        "P-value of a test whether vectors from a file belong to their rows; the variable names the test."
     ),
     "rows_match": MetricEntry(
-        "1 where such a test finds that they belong together, else 0, with a warning.", values=FLAGS
+        "1 if a test of `row_match_p` finds that vectors and rows belong together; otherwise 0, with a warning.",
+        values=FLAGS,
     ),
-    "row_change_p": MetricEntry("P-value of a test of whether vectors fit their rows equally well along the table."),
+    "row_change_p": MetricEntry(
+        "P-value of a test whether vectors fit their rows equally well from the first row to the last."
+    ),
     "rows_match_throughout": MetricEntry(
-        "0 where such a test finds a part without a fit, with a warning, else 1.", values=FLAGS
+        "0, with a warning, if a test of `row_change_p` finds rows whose vectors do not fit; otherwise 1.", values=FLAGS
     ),
 }
 """Every metric of ``cells.csv``, by name."""

@@ -42,21 +42,28 @@ def board_markdown(board: Board) -> str:
             blocks.append(measures)
         shown += [view.dataset, lines]
         sections.append((heading, blocks))
-    sections.append(("What the columns mean", [_legend(columns("page: victims", threats_of(board.rows)))]))
+    explained = [column for view in views(board) for part in _shown(view) for column in part]
+    every = columns("page: victims", threats_of(board.rows))
+    sections.append(("What the columns mean", [_legend([column for column in every if column in explained])]))
     return f"{HEAD}\n\n{write_sections(board.question, [board.findings.answer, suite], sections)}"
 
 
 def _view(view: View) -> list[str]:
-    threats = threats_of(view.rows)
-    shown = columns("README", threats)
-    constant = same_in_all(shown, view.rows)
-    same = "; ".join(f"{c.heading} {text}" for c in constant if (text := cell(c, view.rows[0]).text))
-    kept = [column for column in shown if column not in constant]
+    constant, kept = _shown(view)
+    same = "; ".join(f"{column.heading} {cell(column, view.rows[0]).text}" for column in constant)
     return [
         _answer(view),
         f"For every victim of this table: {same}." if same else "",
         _table(kept, view.rows),
     ]
+
+
+def _shown(view: View) -> tuple[list[Column], list[Column]]:
+    """Return the columns that have one value in all rows of a view, and the columns of its table."""
+    shown = columns("README", threats_of(view.rows))
+    constant = same_in_all(shown, view.rows)
+    kept = [column for column in shown if column not in constant]
+    return filled(constant, view.rows), filled(kept, view.rows)
 
 
 def _answer(view: View) -> str:
@@ -80,7 +87,7 @@ def _measures(board: Board, view: View) -> str:
     if not names:
         return ""
     kept = [Column("victim", "", ()), *(Column(name, "", (), title=name, kind="number") for name in names)]
-    return f"Of the vectors, whatever the attack:\n\n{_table(kept, rows)}"
+    return f"Measures of the vectors, which do not depend on the attack:\n\n{_table(kept, rows)}"
 
 
 def _table(columns: Sequence[Column], rows: Sequence[Row]) -> str:

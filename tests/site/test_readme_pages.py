@@ -23,6 +23,20 @@ def test_a_page_written_by_hand_is_kept(tmp_path, made):
     assert (tmp_path / "README.md").read_text() == "by hand"
 
 
+def test_the_legend_explains_the_columns_of_the_tables_alone(tmp_path):
+    text = board_markdown(make_board("b", "", [record("a"), record("c", privacy=0.2)], tmp_path, tmp_path))
+    tables, _, legend = text.partition("## What the columns mean")
+    assert "- privacy: 1 - the score" in legend
+    for heading in (line[2:].partition(":")[0] for line in legend.splitlines() if line.startswith("- ")):
+        assert f"| {heading} |" in tables or f"| {heading} (" in tables or f"{heading} " in tables
+
+
+@pytest.mark.parametrize("heading", ["claimed", "verdict", "seconds"])
+def test_the_legend_explains_no_column_without_values(heading, tmp_path):
+    text = board_markdown(make_board("b", "", [record("a"), record("c", privacy=0.2)], tmp_path, tmp_path))
+    assert f"\n- {heading}:" not in text
+
+
 def test_names_in_cells_are_escaped(tmp_path):
     text = board_markdown(make_board("b", "", [record("a|b <i> *x*"), record("c", privacy=0.2)], tmp_path, tmp_path))
     assert "a\\|b \\<i\\> \\*x\\*" in text
