@@ -11,18 +11,18 @@ from typing import Any, Literal, get_args
 from leakboard.store import finite, numbers
 
 TrainingUnit = Literal["pair", "document", "user"]
-"""What counts as one unit of training data: a (centre, context) pair of words, a text, or all texts of a user."""
+"""One unit of training data: a (centre, context) pair of words, a text, or all texts of a user."""
 ReleaseUnit = Literal["word", "document", "vector", "coordinate"]
-"""What two neighbouring inputs of a release differ in."""
+"""The unit in which two neighbouring inputs of a release differ."""
 TRAINING_UNITS, RELEASE_UNITS = get_args(TrainingUnit), get_args(ReleaseUnit)
 
 
 @dataclass(frozen=True)
 class ReleaseClaim:
-    """A claim about publications: neighbouring inputs are hard to tell apart by what is published."""
+    """A claim about publications: published vectors of neighbouring inputs are hard to tell apart."""
 
     epsilon: float
-    """Claimed by the author, with ``delta``."""
+    """Epsilon that the author claims, with ``delta``."""
     delta: float
     unit: ReleaseUnit
     mechanism: str
@@ -30,11 +30,11 @@ class ReleaseClaim:
     sensitivity: str
     """The sensitivity that the claim assumes, in words: norm and bound."""
     proved: float = math.inf
-    """Epsilon that is proved for the code, with its true sensitivity, at the same ``delta``; infinite: none is."""
+    """Epsilon that is proved for the code with its true sensitivity, at the same ``delta``; infinite: no proof."""
     observations: int = 1
     """Number of publications of the same input that the claim covers."""
     caveat: str = ""
-    """What a reader must know before believing the claim, in one line; every row shows it in ``status``."""
+    """A warning about the claim, in one line; every row of the victim shows it in ``status``."""
 
     def __post_init__(self) -> None:
         _check(self, RELEASE_UNITS, "mechanism", "sensitivity")
@@ -47,14 +47,14 @@ class TrainingClaim:
     """A claim about the training data of a word table: neighbouring data are hard to tell apart by the table."""
 
     epsilon: float
-    """Claimed by the author, with ``delta``."""
+    """Epsilon that the author claims, with ``delta``."""
     delta: float
     unit: TrainingUnit
     steps: int
     """Number of gradient steps."""
     sampling: Literal["poisson", "sequential"]
     expected_batch_size: int
-    """In units."""
+    """Number of units in a batch, on average."""
     units: int
     """Number of units in the training data; it is public."""
     noise_multiplier: float
@@ -64,11 +64,11 @@ class TrainingClaim:
     vocabulary: str
     """Where the vocabulary comes from and how much epsilon it costs, in words."""
     proved: float = math.inf
-    """Epsilon that is proved for the training at the same ``delta``; infinite: none is."""
+    """Epsilon that is proved for the training, at the same ``delta``; infinite: no proof."""
     details: str = ""
-    """What else a privacy accountant must know: personal budgets, another clipping."""
+    """More facts for a privacy accountant, in words: personal budgets, another clipping."""
     caveat: str = ""
-    """What a reader must know before believing the claim, in one line; every row shows it in ``status``."""
+    """A warning about the claim, in one line; every row of the victim shows it in ``status``."""
 
     def __post_init__(self) -> None:
         _check(self, TRAINING_UNITS, "vocabulary")
@@ -96,7 +96,7 @@ def _check(claim: PrivacyClaim, units: tuple[str, ...], *required: str) -> None:
         raise ValueError(f"claim: unit={claim.unit!r} is not allowed: one of {', '.join(units)}")
     for name in required:
         if not getattr(claim, name).strip():
-            raise ValueError(f"claim: {name} is empty: a claim says what its numbers rest on")
+            raise ValueError(f"claim: {name} is empty: describe it in words")
 
 
 def claim_as_json(claim: PrivacyClaim | None) -> dict[str, Any] | None:

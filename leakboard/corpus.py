@@ -33,7 +33,7 @@ class Secret:
 
 
 class Texts(list[str]):
-    """Texts in order, with the number of each text's source row and its id (``None``: not known)."""
+    """Texts in order, with the number of the source row and the id of each text; None if they are not known."""
 
     def __init__(self, texts: Sequence[str], rows: Integers | None = None, ids: Sequence[str] | None = None):
         super().__init__(texts)
@@ -42,15 +42,15 @@ class Texts(list[str]):
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Texts with a task label and secrets. No text is in two splits, unless ``checks`` reports it.
+    """Texts with a task label and secrets. If a text is in two splits, ``checks`` reports it.
 
-    ``splits`` maps train, dev and test, or those that a stage may see, to tables with these columns:
+    ``splits`` maps the names of splits (train, dev, test) to tables. A stage sees only some of the splits. The columns:
 
     - ``row``: number of the row in the source (int64);
     - ``text``, ``label`` (ClassLabel), ``id``, ``user`` and ``document``: each optional;
     - the name of a secret: its value (ClassLabel);
     - the name of a numeric target: its value (float64);
-    - ``posterior:<secret>``, if it is known: the probability of each value given the text.
+    - ``posterior:<secret>``, for generated texts: the probability of each value given the text.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Corpus:
     _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     def texts(self, split: str) -> Texts:
-        """Return the texts of a split with their source rows and ids; without texts, empty ones."""
+        """Return the texts of a split with their source rows and ids; a corpus without texts gives empty texts."""
         if (key := f"texts of {split}") not in self._kept:
             part = self.splits[split]
             texts, ids = (part[name][:] if name in part.column_names else None for name in ("text", "id"))
@@ -98,7 +98,7 @@ class Corpus:
         return "user" in self.splits["train"].column_names
 
     def only(self, *names: str) -> Corpus:
-        """Return the corpus with these splits only, without the posteriors, which only the scoring may see."""
+        """Return the corpus with these splits only, and without posteriors: only the scoring may see these."""
         if names not in self._kept:
             parts = type(self.splits)({name: self.splits[name] for name in names})
             hidden = {c for part in parts.values() for c in part.column_names if c.startswith(POSTERIOR)}

@@ -4,12 +4,12 @@ LeakBoard calls a plugin's methods in this order:
 
 1. ``Dataset.load`` returns a `Corpus`: texts with a task label and secrets, in the splits train, dev and test.
 2. ``Victim.fit`` trains on train and dev, and returns a `FittedVictim`, which publishes vectors of texts or of words.
-3. ``Attack.fit`` learns from the view that its threat grants. It holds no secret to be guessed, and of the test texts
-   only candidates of membership.
+3. ``Attack.fit`` learns from the view that its threat grants. A view holds no secret to be guessed. It holds no test
+   texts, except the candidates of membership attacks.
 4. The fitted attack guesses from the published vectors, for instance the secrets of the test texts. LeakBoard scores.
 
 A plugin is one class, decorated with ``dataset``, ``victim`` or ``attack`` of `leakboard.suite.options`. Its fields are
-its options. ``fit`` changes neither the plugin nor its inputs: it returns what it learned as another, frozen object.
+its options. ``fit`` changes neither the plugin nor its inputs: it returns another, frozen object that has learned.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ class PublishedWords:
 
 @dataclass(frozen=True)
 class Coverage:
-    """Shares of texts, in [0, 1], that a victim cannot read in full; None: this cannot happen."""
+    """Shares of texts, in [0, 1], that a victim cannot read in full; None: the victim reads all texts in full."""
 
     cut: float | None = None
     """Texts that are longer than the victim reads."""
     unknown: float | None = None
-    """Texts of which the victim knows no word."""
+    """Texts without a word that the victim knows."""
 
 
 class Plugin(ABC):  # noqa: B024 (its members have defaults)
@@ -74,12 +74,12 @@ class Plugin(ABC):  # noqa: B024 (its members have defaults)
     uses_gpu: ClassVar[bool | None] = None
     """Whether the victim's fit and publication, or the attack, use the GPU of `leakboard.execution.devices.device()`.
 
-    None means no; for an attack it means its victim's value.
+    None means no for a victim; an attack then has the value of the victim that it attacks.
     """
 
     @classmethod
     def availability(cls) -> str:
-        """Return one line for ``list``: ``ready``, or what is missing and how to get it."""
+        """Return one line for ``list``: ``ready``, or the name of a missing file and how to get it."""
         return "ready"
 
     @classmethod
@@ -88,7 +88,7 @@ class Plugin(ABC):  # noqa: B024 (its members have defaults)
         return cls()
 
     def fingerprint(self) -> str:
-        """Identify the files that the plugin reads, by checksum or version; empty: it reads none.
+        """Identify the files that the plugin reads, by checksum or version; empty: it reads no file.
 
         Raises:
             RequestError: a file is missing.
@@ -117,7 +117,7 @@ class FittedVictim:
 
     @property
     def claim(self) -> PrivacyClaim | None:
-        """The author's privacy claim; None: there is none."""
+        """The author's privacy claim; None: the author claims no privacy."""
         return None
 
     @property
@@ -146,7 +146,7 @@ class FittedVictim:
         return Coverage()
 
     def save(self, folder: Path) -> None:
-        """Write into an empty folder all that is needed to publish again: safetensors, NumPy or JSON, no pickle."""
+        """Write everything that publishing needs into an empty folder: safetensors, NumPy or JSON, no pickle."""
         save_fields(self, folder)
 
 
@@ -159,7 +159,7 @@ class Victim(Plugin):
     trainable: ClassVar[bool] = True
     """Whether attackers may train the recipe on texts of their own."""
     streams_of: ClassVar[str] = ""
-    """Victim whose random streams this variant reuses, so that both differ only in what is compared; empty: none."""
+    """Victim whose random streams this variant reuses, so that equal steps draw equal numbers; empty: its own."""
 
     @classmethod
     def example_corpus(cls) -> Corpus | None:
@@ -171,11 +171,11 @@ class Victim(Plugin):
         """Train on the train split and choose by the dev split; the corpus has no test split."""
 
     def load(self, folder: Path) -> FittedVictim:
-        """Return what `FittedVictim.save` wrote, as the type that ``fit`` is annotated to return."""
+        """Return the fitted victim that `FittedVictim.save` wrote, of the type in ``fit``'s return annotation."""
         return load_fields(get_type_hints(type(self).fit)["return"], folder)
 
     def why_not_applicable(self, corpus: Corpus) -> str:
-        """Return why the victim cannot be trained on a corpus, for instance: it names no users; empty: it can."""
+        """Return why a corpus cannot train the victim, for instance because it names no users; empty: it can."""
         return ""
 
     def training_config(self) -> Victim:
@@ -191,7 +191,7 @@ class Attack(Plugin):
     """A recipe for an attacker. Each threat has its own base class of attacks."""
 
     threat: ClassVar[Any]
-    """The `leakboard.threats.threat.Threat`: what the attacker sees, what it answers, how the answer is scored."""
+    """The `leakboard.threats.threat.Threat`: it builds the attacker's view, and scores the attacker's answer."""
 
     @abstractmethod
     def fit(self, view: Any, seed: int) -> Any:

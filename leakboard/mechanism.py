@@ -24,13 +24,13 @@ class MechanismDefaults:
             second: another input, float (d,).
 
         Returns:
-            None if the ratio is not known. A value is infinite if only one of the inputs can give the output. It is
-            NaN if neither can; audits count it as 0.
+            None if the ratio is not known. A value is infinite if only one of the inputs can give the output. A value
+            is NaN if neither input can give the output; audits count NaN as 0.
         """
         return None
 
     def vector_of(self, values: NDArray[Any]) -> NDArray[Any] | None:
-        """Return the vector before noise, float (d,): the input itself, unless the input is a text; None: random."""
+        """Return an input's vector before noise, float (d,): the input itself, or a text's vector; None: random."""
         return values
 
 
@@ -39,11 +39,11 @@ class Mechanism(Protocol):
 
     @property
     def epsilon(self) -> float:
-        """Claimed for one release, with ``delta``."""
+        """Epsilon that is claimed for one release, with ``delta``."""
 
     @property
     def delta(self) -> float:
-        """Claimed for one release, with ``epsilon``."""
+        """Delta that is claimed for one release, with ``epsilon``."""
 
     def release(self, values: NDArray[Any], generator: Generator) -> NDArray[Any]:
         """Release each row of ``values``, independently of the other rows."""
@@ -58,8 +58,9 @@ class Mechanism(Protocol):
 class ReleaseMechanism(Mechanism, Protocol):
     """The last step of a private victim: it maps a vector of the unit cube to a noisy vector.
 
-    Its epsilon must hold for every two vectors of the cube, since audits try its corners. For a claim about one
-    coordinate it must hold for every two that differ in one. Several threads call ``release`` at once.
+    Its epsilon must hold for every two vectors of the cube, since audits try the corners of the cube. If the claim is
+    about one coordinate, it must hold for every two vectors that differ in one coordinate. Several threads call
+    ``release`` at once.
     """
 
     @property

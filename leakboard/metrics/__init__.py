@@ -1,1 +1,1 @@
-"""Numbers from arrays, each with its interval. LeakBoard scores the guesses; a plugin never scores itself."""
+"""Compute scores and their intervals from arrays. LeakBoard scores the guesses; a plugin never scores itself."""

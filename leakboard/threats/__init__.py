@@ -1,4 +1,6 @@
-"""What attackers may see, what they answer, and how the answers are scored: one file a threat.
+"""Define the six threats: the attacker's view, its answer, and the score of the answer.
 
-`leakboard.threats.threat` has what all threats share; `leakboard.threats.oracle` is what an attack may ask a victim.
+Each threat has a module: `secrets`, `words`, `texts`, `membership`, `releases` and `canaries`. The other modules
+support them: `threat` is the base of all threats, `oracle` answers an attack's questions to the victim, `candidates`
+draws units of training data, `published` publishes texts again, and `wording` has the sentences.
 """

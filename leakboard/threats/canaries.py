@@ -45,11 +45,11 @@ class CanariesView:
 
 @dataclass(frozen=True)
 class Canaries:
-    """Units of text that are planted or not, and a score that guesses from a table which were planted."""
+    """Units of text, of which a random half is planted, and a function that scores from a table which were planted."""
 
     units: Sequence[Texts]
     score: Callable[[PublishedWords], NDArray[Any]]
-    """Maps a trained table to scores, float (m,), higher for a canary that was likelier planted."""
+    """Maps a trained table to scores, float (m,): the higher, the likelier the canary was planted."""
     delta: float
     """The delta of the bound, if the victim claims nothing."""
 
@@ -62,7 +62,7 @@ class CanariesThreat(AuditThreat["CanaryAttack"]):
     revision: ClassVar = 2
 
     def why_not_applicable(self, attack: CanaryAttack, corpus: Corpus, published: Publications | None) -> str:
-        """Say whether the corpus names no users, words depend on context, or the claim is about something else."""
+        """Return the reason: no users in the corpus, contextual words, or a claim about something else; else empty."""
         if reason := why_no_candidates(attack.unit, corpus, published):
             return reason
         if published is None or published.claim is None:
@@ -77,7 +77,7 @@ class CanariesThreat(AuditThreat["CanaryAttack"]):
         """Flip the coins, train with the chosen canaries, and return the bound that the scores prove.
 
         Raises:
-            RequestError: there is no canary, or the scores are not one finite number for each.
+            RequestError: there is no canary, or the scores are not one finite number for each canary.
         """
         claim, auxiliary = side.published.claim, attacker_corpus(side)
         unit = training_unit(attack.unit, claim, side.corpus)
@@ -127,7 +127,7 @@ class CanaryAttack(Attack):
 def privacy_units_in(canary: Texts, unit: TrainingUnit) -> int:
     """Return an upper bound of the number of a claim's units in one canary.
 
-    Of pairs all ordered pairs of a text count, of documents the texts; a user counts as 1.
+    For pairs: the number of ordered pairs in the canary's texts. For documents: the number of texts. For users: 1.
     """
     if unit == "pair":
         return sum(n * (n - 1) for n in (len(words(text)) for text in canary))

@@ -27,7 +27,7 @@ class Candidates:
     members: NDArray[np.bool_]
     """bool (n,): True for units of train, False for units of test, which the victim never saw."""
     authors: Sequence[str]
-    """The author of each; without users, the text that it is or comes from."""
+    """The author of each candidate. If the corpus names no users: the text itself, or the text that a pair is from."""
 
     @property
     def owners(self) -> Integers:
@@ -37,7 +37,7 @@ class Candidates:
 
 
 def why_no_candidates(unit: TrainingUnit | None, corpus: Corpus, published: Publications | None) -> str:
-    """Return why no candidates can be attacked; empty if they can."""
+    """Return why there are no candidates to attack; empty if there are some."""
     if unit == "user" and not corpus.has_users:
         return f"{corpus.name} names no users"
     if published and published.words is not None and published.words.text_index is not None:
@@ -63,22 +63,22 @@ def draw_candidates(
 ) -> Candidates:
     """Draw as many units of train as of test, by the same rule on both sides.
 
-    - Documents are the distinct texts that occur in exactly one of train and test.
-    - Users have a text that is not in the other split.
-    - Pairs are two words that are next to each other once in both splits together.
+    - A document is a distinct text that occurs in exactly one of train and test.
+    - A user has a text that is not in the other split.
+    - A pair is two neighbouring words that occur as neighbours only once in train and test together.
 
-    If the victim was given a share of the texts of train, test is thinned to the same share. Otherwise the number of a
-    user's texts, or of copies, would tell members from non-members.
+    If the victim got only a share of the texts of train, test is thinned to the same share. Otherwise members and
+    non-members would differ in their number of texts, or of copies.
 
     Args:
         corpus: the victim's.
         unit: what a candidate is.
         most: largest number of candidates.
-        rng: of the draws.
-        share: of the distinct texts of train that the victim was given.
+        rng: makes the draws.
+        share: share of the distinct texts of train that the victim got.
 
     Raises:
-        NotApplicable: one side has none.
+        NotApplicable: train or test has no such unit.
     """
     if unit != "pair" and share < 1:
         corpus = thinned(corpus, "test", share, rng)
@@ -97,7 +97,7 @@ def _authors_and_texts(corpus: Corpus, split: str) -> list[tuple[str, str]]:
 
 
 def _pairs_once(corpus: Corpus) -> list[list[tuple[str, Texts]]]:
-    """Return author and words of the pairs of train and of test that occur once in both together."""
+    """Return author and words of the pairs of train, and of test, that occur only once in both splits together."""
     sides = [
         [(author, pair) for author, text in _authors_and_texts(corpus, split) for pair in _pairs(text)]
         for split in ("train", "test")
@@ -127,13 +127,13 @@ def _units(corpus: Corpus, split: str, unit: TrainingUnit) -> list[tuple[str, Te
 def without_candidates(corpus: Corpus, candidates: Candidates, external: bool = False) -> Corpus:
     """Return an attacker's corpus without the candidates.
 
-    Texts of the candidates are removed, and every text with a candidate pair. All texts of candidate users are removed:
-    the attacker could otherwise hold texts of members but none of non-members.
+    If candidates are pairs, every text with a candidate pair is removed. Otherwise the texts of the candidates are
+    removed, and all texts of candidate users: else the attacker could hold texts of members, but none of non-members.
 
     Args:
         corpus: the attacker's.
         candidates: of the attack.
-        external: whether the corpus comes from another dataset, where an equal name is another user.
+        external: whether the corpus comes from another dataset. Then a user with a candidate's name is another person.
     """
     hidden = {text for unit in candidates.units for text in unit}
     users = set(candidates.authors) if candidates.unit == "user" and not external else set()

@@ -2,8 +2,8 @@
 
 The attacker has the published table, candidates, texts of its own without the candidates, and the victim's recipe. It
 answers with a score for each candidate. The headline is the area under the ROC curve; the true positive rate at a low
-false positive rate is next to it (Carlini et al. 2022). Half of the candidates are members. The others come from test,
-which the victim never saw. Both are drawn by one rule (`leakboard.threats.candidates`).
+false positive rate is next to it (Carlini et al. 2022). Half of the candidates are members. The others come from test:
+the victim never saw them. One rule draws both halves (`leakboard.threats.candidates`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class MembershipView:
     """The view of an attacker of training data before it sees the published table."""
 
     auxiliary: Corpus
-    """The attacker's own texts, train and dev, without the candidates'."""
+    """The attacker's own texts, train and dev, without the texts of the candidates."""
     unit: TrainingUnit
     """The kind of a candidate."""
     candidates: Sequence[Texts]
@@ -43,7 +43,7 @@ class MembershipView:
 
 
 MembershipScorer = Callable[[PublishedWords], NDArray[Any]]
-"""Scores the candidates by the published table, float (n,), in the view's order; higher for a likelier member."""
+"""Scores the view's candidates, in order, by the published table, float (n,): higher for a likelier member."""
 
 
 class MembershipThreat(Threat["MembershipAttack"]):
@@ -61,7 +61,7 @@ class MembershipThreat(Threat["MembershipAttack"]):
     revision: ClassVar = 1
 
     def why_not_applicable(self, attack: MembershipAttack, corpus: Corpus, published: Publications | None) -> str:
-        """Say whether the corpus names no users, or the words depend on their context."""
+        """Return the reason: no users in the corpus, or words that depend on their context; else empty."""
         return why_no_candidates(attack.unit, corpus, published)
 
     def evaluate(self, attack: MembershipAttack, side: VictimSide) -> AttackResult:

@@ -1,4 +1,4 @@
-"""Answer the queries of an attack to a victim, and record every word in them."""
+"""Answer an attack's questions to the victim, and record every text and word in them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from leakboard.mechanism import ReleaseMechanism
 from leakboard.threats.threat import VictimSide, fit_recipe
 
 BY_CHANCE = 0.05
-"""Largest share of the test texts that an attack may send by chance, since it makes texts itself."""
+"""An attack that makes up texts may hit some test texts by chance; this share of them is allowed."""
 
 
 def _plain(text: str) -> str:
@@ -26,7 +26,7 @@ class Oracle:
 
     Args:
         side: the victim's side.
-        auxiliary: the attacker's corpus; shadow models are trained on it unless the attack gives another.
+        auxiliary: the attacker's corpus; shadow models learn from it, unless the attack gives another corpus.
     """
 
     def __init__(self, side: VictimSide, auxiliary: Corpus):
@@ -41,10 +41,11 @@ class Oracle:
         return self._queried
 
     def require_own_questions(self) -> None:
-        """Refuse an attack that sent test texts to the victim which are none of its own: it read them elsewhere.
+        """Refuse an attack that sent the victim test texts that are not among the attacker's texts.
 
         Raises:
-            RequestError: it sent more than `BY_CHANCE` of these texts; spelling and spaces do not count.
+            RequestError: the attack sent more than a share of `BY_CHANCE` of these texts. Texts with the same words are
+                equal: case, punctuation and spaces do not count.
         """
         if not self._asked:
             return
@@ -53,7 +54,7 @@ class Oracle:
         sent = foreign & {_plain(text) for text in self._asked}
         if len(sent) > BY_CHANCE * len(foreign):
             raise RequestError(
-                f"the attack sent {len(sent)} of {len(foreign)} test texts to the victim that are none of its own; "
+                f"the attack sent the victim {len(sent)} of {len(foreign)} test texts that are not its own; "
                 "allowed: texts of its view, or texts that it made"
             )
 
@@ -63,7 +64,7 @@ class Oracle:
         return self._publish(Texts(texts), self._stream)
 
     def words(self, texts: Texts) -> PublishedWords:
-        """Publish the words of these texts: their rows of a static table, else their occurrences."""
+        """Publish the words of these texts: one row for each word of a static table, or one for each occurrence."""
         named = self._record(texts)
         answer = self._side.fitted().publish_words(Texts(texts), self._stream)
         if answer.text_index is not None:
@@ -74,15 +75,15 @@ class Oracle:
     def train_shadow(self, seed: int, corpus: Corpus | None = None, *, private: bool = True) -> FittedVictim:
         """Train the victim's public recipe on train and dev of a corpus.
 
-        If the victim's corpus names users and this one does not, each text gets a user of its own.
+        If the victim's corpus names users and this corpus does not, each text gets a user of its own.
 
         Args:
-            seed: of the training.
-            corpus: to train on; None: the attacker's own.
+            seed: seed of the training.
+            corpus: corpus to train on; None: the attacker's own.
             private: whether to keep the privacy protection of the training; False trains the non-private variant.
 
         Raises:
-            NotApplicable: the victim has no recipe to train.
+            NotApplicable: the victim's recipe cannot be trained on other texts.
         """
         if not self._side.victim.trainable:
             raise NotApplicable("the victim's vectors come from no recipe that could be trained on other texts")
@@ -94,14 +95,14 @@ class Oracle:
 
     @property
     def mechanism(self) -> ReleaseMechanism:
-        """Return the victim's last step, to run at will.
+        """Return the victim's last step, which the attack may run as often as it likes.
 
         Raises:
-            RequestError: the victim has none.
+            RequestError: the victim has no mechanism.
         """
         fitted = self._side.fitted()
         if fitted.mechanism is None:
-            raise RequestError(f"{type(fitted).__name__} has no mechanism to release other vectors by")
+            raise RequestError(f"{type(fitted).__name__} has no mechanism that could release other vectors")
         return fitted.mechanism
 
     def inputs(self, texts: Texts) -> NDArray[Any] | None:

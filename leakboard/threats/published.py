@@ -20,12 +20,12 @@ MAX_KEPT = 8
 
 @dataclass(frozen=True)
 class Publications:
-    """Everything a fitted victim publishes of a corpus, and its task labels for test."""
+    """Everything that a fitted victim publishes about a corpus, and the task labels that it predicts for test."""
 
     documents: dict[str, Floats]
     """Vectors by split, float32 (n, d); empty if the victim publishes no documents."""
     predicted: Integers | None
-    """Task labels of test, int64 (n,); None if the corpus has no task, or no document is published."""
+    """Predicted task labels of test, int64 (n,); None if the corpus has no task, or no document is published."""
     words: PublishedWords | None
     claim: PrivacyClaim | None
     coverage: Coverage = field(default_factory=Coverage)
@@ -38,7 +38,7 @@ class Publications:
 class Publisher:
     """Publishes texts with fresh noise.
 
-    If a victim's documents are releases of fixed vectors, those are computed once for each set of texts.
+    If a victim's documents are releases of fixed vectors, the fixed vectors are computed once for each set of texts.
     """
 
     victim: Victim

@@ -1,9 +1,9 @@
 """Audit a release mechanism by telling two neighbouring inputs apart.
 
 The attacker may run the mechanism, and publish texts, as often as it likes. It answers with two neighbouring inputs and
-an event that is likelier for the one than for the other. The event is fixed before LeakBoard draws. LeakBoard then
-releases both inputs afresh and counts. The headline is the lower bound on epsilon at 95 % confidence
-(`leakboard.metrics.audits`). A low bound proves nothing: this attack failed.
+an event that is likelier for the first input. Then LeakBoard releases both inputs afresh, and counts how often the
+event happens. The headline is the lower bound on epsilon at 95 % confidence (`leakboard.metrics.audits`). A low bound
+proves nothing: this attack failed.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ class ReleasesView:
 
     @property
     def mechanism(self) -> ReleaseMechanism:
-        """Return the victim's last step, to run at will."""
+        """Return the victim's last step, which the auditor may run as often as it likes."""
         return self.oracle.mechanism
 
 
 @dataclass(frozen=True)
 class Distinguisher:
-    """Decides from one release which of two neighbouring inputs it came from; chosen before the draws that count.
+    """An event that tells from one release which of two neighbouring inputs it came from.
 
-    LeakBoard releases twice as many rows as ``draws``. A fair coin decides the input of each row. LeakBoard counts how
-    often ``holds`` is true. If the claim's delta is 0, the bound holds even if the rows of a call depend on each other.
-    Otherwise the rows are taken to be independent.
+    The event is chosen before the draws that count. LeakBoard then releases twice ``draws`` rows. A fair coin decides
+    the input of each row. LeakBoard counts how often ``holds`` is true. If the claim's delta is 0, the bound holds even
+    if the rows of a call depend on each other. Otherwise it assumes that the rows are independent.
     """
 
     first: NDArray[Any] | str
@@ -62,17 +62,18 @@ class Distinguisher:
     """Maps releases (n, d) to whether the event holds, bool (n,)."""
     draws: int
     repeats: int = 0
-    """Releases of either input for the sanity check of Habernal (2022), which has a single event; 0 for none."""
+    """Releases of each input for the sanity check of Habernal (2022), which has a single event; 0: no check."""
     details: str = ""
     curve: ScoreCurve | None = None
-    """More tests of the same draws, for the whole trade-off of errors; rows are taken to be independent."""
+    """More tests of the same draws, for the whole trade-off of errors; they assume that rows are independent."""
 
 
 @dataclass(frozen=True)
 class CallsDistinguisher:
-    """Guesses which of two inputs one row of each call had; all other rows have the first input.
+    """A test that guesses for each call which of two inputs its tested row had; all other rows have the first input.
 
-    LeakBoard flips the coins, makes the calls, and counts the right guesses (`leakboard.privacy.auditing.calls`).
+    LeakBoard flips a coin for each call, makes the calls, and counts the right guesses
+    (`leakboard.privacy.auditing.calls`).
     """
 
     test: CallsStatistic
@@ -80,7 +81,7 @@ class CallsDistinguisher:
     calls: int
     details: str = ""
     repeats: int = 0
-    """Releases of either input for the sanity check of Habernal (2022), which tests single rows; 0 for none."""
+    """Releases of each input for the sanity check of Habernal (2022), which tests single rows; 0: no check."""
 
 
 class ReleasesThreat(AuditThreat["ReleaseAudit"]):
@@ -91,7 +92,7 @@ class ReleasesThreat(AuditThreat["ReleaseAudit"]):
     revision: ClassVar = 1
 
     def why_not_applicable(self, attack: ReleaseAudit, corpus: Corpus, published: Publications | None) -> str:
-        """Say whether the victim claims nothing, or nothing about its publications."""
+        """Return the reason: no claim, or a claim that is not about publications; else empty."""
         if published is None:
             return ""
         if published.claim is None:
@@ -108,7 +109,7 @@ class ReleasesThreat(AuditThreat["ReleaseAudit"]):
             ValueError: the event is not one bool for each release, or a release is not finite.
         """
         claim = side.published.claim
-        assert isinstance(claim, ReleaseClaim), "audits of releases meet only victims that claim something about them"
+        assert isinstance(claim, ReleaseClaim), "audits of releases meet only victims with a claim about releases"
         auxiliary = attacker_corpus(side)
         oracle = Oracle(side, auxiliary)
         distinguisher = attack.fit(ReleasesView(claim, auxiliary, oracle), side.streams.seed_for("attack"))
@@ -130,9 +131,10 @@ class ReleasesThreat(AuditThreat["ReleaseAudit"]):
 
 
 def _published_label(label: str) -> str:
-    """Return a cell's label as version 0.1 wrote it, so that audits draw the numbers of the published ones.
+    """Return a cell's label as version 0.1 wrote it, so that audits draw the same numbers as published audits.
 
-    The option ``calls`` of ``dp_audit`` was called ``batches``. This function can go when boards are computed again.
+    In 0.1 the option ``calls`` of ``dp_audit`` was called ``batches``. When all boards are computed again, this
+    function can be removed.
     """
     return re.sub(r"\(budget=(\d+), calls=4000", r"(batches=true, budget=\1", label)
 
@@ -144,7 +146,7 @@ def _of_rows(
     claim: ReleaseClaim,
     rng: np.random.Generator,
 ) -> list[Metric]:
-    """Return the bound that an event of single rows proves, and the trade-off of errors if it has tests of that."""
+    """Return the bound that an event of single rows proves, and the trade-off of errors if the event has a curve."""
     questions = {"event": one_answer_each(event.holds, bool)} | (
         {"curve": one_answer_each(event.curve.score, float)} if event.curve else {}
     )
@@ -158,14 +160,14 @@ def _of_rows(
 def _of_calls(
     distinguisher: CallsDistinguisher, mechanism: ReleaseMechanism, claim: ReleaseClaim, rng: np.random.Generator
 ) -> list[Metric]:
-    """Return the bound that guesses of coins prove; a call counts like a canary in an audit of training."""
+    """Return the bound that guesses of the coins prove; a call counts like a canary in an audit of training."""
     _checked_vectors(distinguisher.test.pair.first, distinguisher.test.pair.second, mechanism.dimension, claim.unit)
     calls, coins = run_calls(mechanism, distinguisher.test.pair, distinguisher.calls, rng)
     return canary_metrics(distinguisher.test.score(calls), coins, claim.delta, group=1)
 
 
 def _sanity(repeats: int, oracle: Oracle, claim: ReleaseClaim, rng: np.random.Generator) -> list[Metric]:
-    # claims about one coordinate: all zeros and all ones are no neighbours
+    # the check compares all zeros with all ones; for a claim about one coordinate these are not neighbours
     if not repeats or claim.unit == "coordinate":
         return []
     return [sanity_metric(oracle.mechanism, repeats, rng)]
@@ -199,7 +201,7 @@ def _check_texts(first: str, second: str, unit: ReleaseUnit) -> None:
     """Check that the claim calls two texts neighbours.
 
     Raises:
-        RequestError: it does not; the message says in how many words they differ.
+        RequestError: the texts are no neighbours; the message says in how many words they differ.
     """
     if unit == "document":
         return
@@ -215,7 +217,7 @@ def _checked_vectors(
     """Return two vectors that the claim calls neighbours.
 
     Raises:
-        RequestError: they are of another width, outside the cube, or differ in more than the claim allows.
+        RequestError: a vector has another width or is outside the cube, or they differ in more than the claim allows.
     """
     first, second = np.array(one), np.array(other)
     for vector in (first, second):

@@ -59,7 +59,7 @@ class SecretsView:
     """The secrets to guess."""
     train: KnownTexts
     dev: KnownTexts
-    """Texts to choose on, and to learn from at the end."""
+    """Texts to choose options on, and to learn from at the end."""
     claim: PrivacyClaim | None
     """The victim's claim; it is public, and so is the mechanism."""
     oracle: Oracle
@@ -80,13 +80,13 @@ class SecretGuesses:
     """Scores of every value of every secret."""
 
     scores: Mapping[str, Floats]
-    """float32 (n, values) a secret; higher is more likely, the guess is the argmax."""
+    """For each secret, float32 (n, values): higher is more likely; the guess is the value with the highest score."""
     details: str = ""
     on_dev: Mapping[str, Floats] = field(default_factory=dict)
-    """Scores of the view's dev texts, in their order, computed before the attack learned from dev.
+    """Scores of the view's dev texts, in order, computed before the attack learned from dev; empty: none.
 
-    The score on dev selects the strongest of several attacks. It is too high for an attack that chose many parameters
-    on dev. Empty if the attack gives none.
+    The score on dev selects the strongest of several attacks. An attack that chose many parameters on dev gets too high
+    a score there.
     """
 
 
@@ -104,7 +104,7 @@ class SecretsThreat(Threat["SecretsAttack"]):
     reads_texts: ClassVar = False
 
     def why_not_applicable(self, attack: SecretsAttack, corpus: Corpus, published: Publications | None) -> str:
-        """Say whether the corpus has no secrets of the attacked kind."""
+        """Return a reason if the corpus has no secrets of the attacked kind; else empty."""
         return "" if targets(attack, corpus) else f"{corpus.name} has no {attack.kind} secrets"
 
     def evaluate(self, attack: SecretsAttack, side: VictimSide) -> AttackResult:
@@ -169,14 +169,14 @@ class SecretsAttack(Attack):
     """An attack on secrets of documents."""
 
     threat: ClassVar[SecretsThreat] = THREAT_OF_KIND["attribute"]
-    """Chosen by ``kind``, unless the attack or a base of it names one."""
+    """The threat of ``kind``, unless the attack or a base of it names another one."""
     kind: ClassVar[SecretKind] = "attribute"
-    """Which secrets of a corpus are attacked."""
+    """The kind of the attacked secrets."""
     observations: int = 1
-    """How many publications of each test text the attack sees; the claim in its row is for as many."""
+    """How many publications of each test text the attack sees; its row shows the claim for this number."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Choose the threat by the kind of the secrets, unless the attack or a base of it names one."""
+        """Set the threat of the attack's kind, unless the attack or a base of it names another one."""
         super().__init_subclass__(**options)
         if "threat" not in vars(cls) and cls.threat in THREAT_OF_KIND.values():
             cls.threat = THREAT_OF_KIND[cls.kind]

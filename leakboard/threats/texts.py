@@ -37,7 +37,7 @@ class TextsView:
 
     train: KnownTexts
     dev: KnownTexts
-    """Texts to choose on."""
+    """Texts to choose options on."""
     oracle: Oracle
 
 
@@ -69,7 +69,7 @@ class TextsThreat(Threat["TextsAttack"]):
     revision: ClassVar = 1
 
     def evaluate(self, attack: TextsAttack, side: VictimSide) -> AttackResult:
-        """Show the test vectors in random order, and compare the texts that are read with the true ones."""
+        """Show the test vectors in random order, and compare the attacker's texts with the true texts."""
         view = TextsView(
             known_texts(side, "train", ()), known_texts(side, "dev", ()), Oracle(side, attacker_corpus(side))
         )
@@ -78,7 +78,7 @@ class TextsThreat(Threat["TextsAttack"]):
         guesses = reader(vectors)
         expect(guesses, TextGuesses, "texts")
         if len(guesses.texts) != len(order):
-            raise RequestError(f"the attack wrote {len(guesses.texts)} texts of {len(order)} vectors")
+            raise RequestError(f"the attack wrote {len(guesses.texts)} texts for {len(order)} vectors")
         texts = [guesses.texts[place] for place in np.argsort(order)]
         return AttackResult(
             secrets=("text",),

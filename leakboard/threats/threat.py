@@ -1,7 +1,7 @@
 """Define a threat: what an attacker sees, how its answer is scored, and the sentences about the score.
 
-The pipeline takes an attack's threat from its class. Tables, sentences, pages and gates find it by its name in a
-record. So a new threat is a new file with a `Threat` and a base class for its attacks.
+The pipeline takes the threat from the attack's class. Tables, sentences, pages and gates find the threat by its name
+in a record. So a new threat is a new file with a `Threat` and a base class for its attacks.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ class VictimSide:
     train: Callable[[Victim, Corpus, int], FittedVictim] = fit_recipe
     """Trains a recipe on the attacker's corpus with a seed; attacks of a run share the result."""
     victim_share: float = 1.0
-    """Share of the dataset's distinct train texts that ``corpus`` holds; 1 unless the regime divides them."""
+    """Share of the dataset's distinct train texts that ``corpus`` holds; 1 unless the attacker has the other texts."""
     external_auxiliary: bool = False
     """Whether the attacker's texts come from another dataset."""
     text_guesses: Callable[[SecretKind], Integers] | None = None
-    """Returns the guesses of classifiers trained on the text, int64 (n, secrets of the kind); None: not wanted."""
+    """Returns guesses of classifiers trained on the text, int64 (n, secrets of the kind); None: the suite has none."""
 
     def new_publisher(self) -> Publisher:
         """Return a publisher of texts with fresh noise."""
@@ -88,7 +88,7 @@ class AttackResult:
     """The scores of an attack."""
 
     secrets: tuple[str, ...]
-    """The names of the attacked secrets, or a name of the threat's own."""
+    """The names of the attacked secrets, or one name that the threat chooses, such as ``words``."""
     test_size: int
     """Number of texts, words, candidates or draws of the headline."""
     metrics: list[Metric]
@@ -117,9 +117,9 @@ class Threat(ABC, Generic[A]):
     identity: ClassVar[str] = ""
     """Its name in the identities of results; the same as ``name``, if left out."""
     title: ClassVar[str] = ""
-    """What people call it, as the heading of a table; if left out, the names of the secrets are the heading."""
+    """Heading of its tables; if left out, the names of the secrets are the heading."""
     headline: ClassVar[str]
-    """What ``attack_score`` is, as in ``accuracy``."""
+    """The metric of ``attack_score``, for example ``accuracy``."""
     headline_title: ClassVar[str] = ""
     """The headline in words; its name, if left out."""
     found: ClassVar[str] = "{what}: the strongest attack scores {score}; without the vectors, {constant}"
@@ -127,11 +127,11 @@ class Threat(ABC, Generic[A]):
     nothing_found: ClassVar[str] = (
         "{what}: no attack did better than the best constant guess, whose score is {constant}"
     )
-    """The sentence about attacks that do not; it is no proof of privacy."""
+    """The sentence if no attack beats the best constant guess; it is no proof of privacy."""
     bounds_epsilon: ClassVar[bool] = False
     """Whether the headline is a lower bound on epsilon, so that no constant guess competes with it."""
     columns: ClassVar[tuple[Column, ...]] = ()
-    """Columns that its rows add to the tables; each is the mean of a metric."""
+    """Columns that its rows add to the tables; each holds the mean of a metric."""
     needs: ClassVar[Publication]
     """What a victim must publish."""
     revision: ClassVar[int]
@@ -146,7 +146,8 @@ class Threat(ABC, Generic[A]):
         """Make the threat known by its name.
 
         Raises:
-            RequestError: a member is missing, a sentence has an unknown placeholder, or LeakBoard has the name itself.
+            RequestError: a member is missing, a sentence has an unknown placeholder, or a threat of LeakBoard has the
+                same name.
         """
         super().__init_subclass__(**options)
         if "name" in vars(cls):
@@ -155,7 +156,7 @@ class Threat(ABC, Generic[A]):
 
     @classmethod
     def sentence(cls, row: Mapping[str, Any]) -> str:
-        """Return what a leaderboard's row of the strongest attack shows, or that it shows nothing."""
+        """Return the sentence about a leaderboard's row of the strongest attack: `found` or `nothing_found`."""
         what, score, constant_privacy = secrets_of(row), percent(row["attack_score"]), row.get("privacy_best_constant")
         if not is_number(constant_privacy):
             return f"{what}: the {row['attack_metric']} of the strongest attack is {score}"
@@ -172,7 +173,7 @@ class Threat(ABC, Generic[A]):
         Args:
             attack: the attacker.
             corpus: the victim's.
-            published: None before the victim is fitted, when only the corpus is checked.
+            published: the victim's publications; None before the victim is fitted.
         """
         return ""
 
@@ -182,17 +183,17 @@ class Threat(ABC, Generic[A]):
 
         Raises:
             NotApplicable: the attack does not apply; its cell is skipped with this reason.
-            RequestError: the answer has not the form that the threat asks for.
+            RequestError: the answer has a wrong form.
             ValueError: a release is not finite, or the auditor's answer to it has a wrong type or shape.
         """
 
 
 _THREATS: dict[str, type[Threat[Any]]] = {}
-"""The threats that are known, by name."""
+"""All loaded threats, by name."""
 
 
 def _check(threat: type[Threat[Any]]) -> None:
-    """Refuse a threat that could not be shown, or that would replace one of LeakBoard's own."""
+    """Refuse a threat that tables could not show, or with the name of one of LeakBoard's own threats."""
     place, own = threat.__qualname__, f"{__package__}."
     if missing := [member for member in ("headline", "needs", "revision") if not hasattr(threat, member)]:
         raise RequestError(f"{place}: {', '.join(missing)} missing; a threat has name, headline, needs and revision")
@@ -218,7 +219,7 @@ class UnknownThreat(Threat[Attack]):
 
 
 def threat_named(name: str) -> type[Threat[Any]]:
-    """Return the threat of a record; `UnknownThreat` where its plugin is not installed."""
+    """Return the threat of a record; `UnknownThreat` if its plugin is not installed."""
     if name and name not in _THREATS:
         known_threats()
     return _THREATS.get(name, UnknownThreat)
@@ -249,7 +250,7 @@ def why_no_attack(attack: Attack, corpus: Corpus, auxiliary: Corpus, published: 
         attack: the attacker.
         corpus: the victim's.
         auxiliary: the attacker's own.
-        published: None before the victim is fitted, when only the corpora are checked.
+        published: the victim's publications; None before the victim is fitted.
     """
     if attack.threat.reads_texts and not (corpus.has_texts and auxiliary.has_texts):
         return NO_TEXTS
@@ -266,7 +267,7 @@ class AuditThreat(Threat[A]):
 
     @classmethod
     def sentence(cls, row: Mapping[str, Any]) -> str:
-        """Return what the audits of a claim show."""
+        """Return the sentence about the audits of a claim."""
         return audit_sentence(row)
 
 

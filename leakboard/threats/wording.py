@@ -1,4 +1,4 @@
-"""Say in a sentence what an attack on a secret, or an audit of a claim, shows."""
+"""Write the sentences about attacks on secrets and about audits of claims."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 from leakboard.metrics.audits import rounded_down
 
 ROUNDING = 1e-9
-"""1 - (1 - x) is not exactly x: without it, an attack that equals the constant guess could pass for better."""
+"""Tolerance, since 1 - (1 - x) is not exactly x: an attack that equals the constant guess is not better."""
 NO_PROOF = "this does not show that there is nothing to find"
 CHANCE = "the difference may be chance"
 VERDICTS = {
@@ -19,7 +19,7 @@ VERDICTS = {
     "": "nothing is claimed",
     "doubtful": "more than the claimed {claimed}, but not at the confidence of a verdict: the claim is not refuted",
 }
-"""What an audited bound says about the claimed epsilon, by verdict."""
+"""How an audited bound compares with the claimed epsilon, in words, by verdict."""
 
 
 def is_number(value: Any) -> TypeGuard[float]:
@@ -33,7 +33,7 @@ def percent(share: float) -> str:
 
 
 def beats_constant(row: Mapping[str, Any]) -> bool:
-    """Return whether an attack scores better than the best constant guess; True where that guess is unknown."""
+    """Return whether an attack scores better than the best constant guess; True if that guess is unknown."""
     constant_privacy = row.get("privacy_best_constant")
     return not is_number(constant_privacy) or row["attack_score"] > 1 - constant_privacy + ROUNDING
 
@@ -50,7 +50,7 @@ def audited(epsilon: float, confidence: float, verdict: str) -> str:
 
 
 def audit_sentence(row: Mapping[str, Any]) -> str:
-    """Return what an audit shows about one release, or about one training run."""
+    """Return the sentence about an audit of one release, or of one training run."""
     claimed, observations = row.get("epsilon_claimed"), row.get("observations")
     of_one = claimed / (observations if is_number(observations) else 1) if is_number(claimed) else None
     verdict = str(row.get("verdict") or "")

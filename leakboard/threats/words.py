@@ -1,9 +1,9 @@
 """Name the words of published word vectors (Zouhri and Abecidan 2021).
 
 The attacker has texts of its own and the victim's recipe, and may query the vectors of words. It sees the published
-vectors without words and in random order, since the row of a word in a table shows how frequent it is. It answers with
-ranked candidates for each vector. Words of a static table that it queried are not scored. The headline is recall at 5:
-the share of vectors whose word is among the first five.
+vectors without words, in random order: the row of a word in a table shows how frequent the word is. The attacker
+answers with ranked candidates for each vector. If it queried words of a static table, these words are not scored. The
+headline is recall at 5: the share of vectors whose word is among the first five candidates.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Namer = Callable[[Floats], WordGuesses]
 
 
 class WordsThreat(Threat["WordsAttack"]):
-    """Word recovery: which word does a vector stand for?"""
+    """Word recovery: which word does a vector belong to?"""
 
     name: ClassVar = "words"
     title: ClassVar = "words: which word is this vector?"
@@ -70,7 +70,7 @@ class WordsThreat(Threat["WordsAttack"]):
         """Show the vectors of the words that the attack did not query, in random order; score the ranked candidates.
 
         Raises:
-            RequestError: the ranking is malformed, or the attack queried a static table after it saw it.
+            RequestError: the ranking is malformed, or the attack queried a static table after it saw the vectors.
         """
         published = published_words(side)
         auxiliary = attacker_corpus(side)
@@ -83,7 +83,7 @@ class WordsThreat(Threat["WordsAttack"]):
         guesses = namer(vectors)
         expect(guesses, WordGuesses, "words")
         if published.text_index is None and view.oracle.queried != queried:
-            raise RequestError("an attack on words asks the victim before it sees the table, not afterwards")
+            raise RequestError("an attack on words must query the victim before it sees the table, not afterwards")
         gold = [published.words[row] for row in rows]
         counts = Counter(word for text in side.corpus.texts("train") for word in words(text) if word not in queried)
         units = None if published.text_index is None else published.text_index[rows]

@@ -37,9 +37,7 @@ def test_test_texts_are_no_questions_unless_they_are_the_attackers_own(plain):
     oracle.encode(Texts([*own, "of its making", *foreign[:by_chance]]))
     oracle.require_own_questions()
     oracle.encode(Texts([f" {foreign[by_chance].upper()} "]))
-    with pytest.raises(
-        RequestError, match=r"the attack sent \d+ of \d+ test texts to the victim that are none of its own"
-    ):
+    with pytest.raises(RequestError, match=r"the attack sent the victim \d+ of \d+ test texts that are not its own"):
         oracle.require_own_questions()
 
 
@@ -68,7 +66,7 @@ def test_a_static_table_returns_only_the_named_words(plain):
 
 
 def test_only_a_victim_with_noise_has_a_mechanism(plain, private):
-    with pytest.raises(RequestError, match="FittedWord2Vec has no mechanism to release other vectors by"):
+    with pytest.raises(RequestError, match="FittedWord2Vec has no mechanism that could release other vectors"):
         _ = oracle_of(plain).mechanism
     assert oracle_of(private).mechanism.dimension == 4
 

@@ -50,7 +50,7 @@ def test_queried_words_are_not_scored(queries, plain, queried):
 
 
 def test_a_static_table_cannot_be_queried_after_it_is_shown(plain, queried):
-    with pytest.raises(RequestError, match="asks the victim before it sees the table, not afterwards"):
+    with pytest.raises(RequestError, match="must query the victim before it sees the table, not afterwards"):
         evaluate_attack(KnowsTable(plain.published.words, after=queried), plain)
     repeated = evaluate_attack(KnowsTable(plain.published.words, before=queried, after=queried), plain)
     assert repeated.test_size == len(plain.published.words.words) - len(queried)
