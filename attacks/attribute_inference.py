@@ -1,8 +1,8 @@
 """Attribute inference: guess the author's attributes (gender, age group) from one published vector.
 
 The attacker of DPNR (Lyu, He and Li 2020) and Coavoux et al. (2018) is an MLP with 512 ReLU units, trained on vectors
-of texts whose secrets the attacker knows. Here an ensemble of classifiers guesses, unless ``portfolio: mlp`` asks for
-the papers' attacker. It is not membership inference: it says nothing about who was in the training data.
+of texts whose secrets the attacker knows. Here an ensemble of classifiers guesses; ``portfolio: mlp`` is the papers'
+attacker. This is not membership inference: the guesses say nothing about who was in the training data.
 """
 
 from leakboard.attacks._portfolio.portfolio import FittedPortfolio, fit_portfolio
@@ -14,5 +14,5 @@ from leakboard.threats.secrets import SecretsView
 @attack(revision=2)
 class AttributeInference(PortfolioAttack):
     def fit(self, view: SecretsView, seed: int) -> FittedPortfolio:
-        """Train on the attacker's own vectors."""
+        """Train on the published vectors of the texts whose secrets the attacker knows."""
         return fit_portfolio(self, view, seed)

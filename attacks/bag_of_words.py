@@ -1,8 +1,9 @@
 """Bag-of-words inversion: guess which words are in the text of a published vector.
 
 The multi-label attack of Song and Raghunathan (2020, Information Leakage in Embedding Models, section 3): one linear
-layer with a sigmoid for each word of the vocabulary, trained on the attacker's own texts by binary cross entropy. The
-attacker names the words above a threshold that is chosen on dev for token F1. It guesses neither order nor counts.
+layer with a sigmoid for each word of the vocabulary, trained by binary cross entropy on the texts that the attacker
+knows. The attacker names the words above a threshold. Dev chooses the threshold with the best token F1. The attacker
+guesses neither the order nor the number of words.
 """
 
 from collections.abc import Sequence
@@ -26,23 +27,23 @@ if TYPE_CHECKING:
 
 
 DEV_TEXTS = 2_000
-"""Most dev texts that decide when training ends and where the threshold is; also the texts that are guessed at once."""
+"""Largest number of dev texts that choose the epoch and the threshold; also the number of texts guessed at once."""
 
 
 @attack(revision=1)
 class BagOfWords(TextsAttack):
     vocabulary: Count = 5_000
-    """Words that the attacker can name: the most frequent of its own texts."""
+    """Number of words that the attacker can name: the most frequent words of the texts that it knows."""
     hidden: Count | None = None
-    """ReLU units of a layer between vector and words; null: no such layer, as in the paper."""
+    """Number of ReLU units in a layer between vector and words; null: no such layer, as in the paper."""
     epochs: Count = 30
-    """Most passes over the attacker's texts."""
+    """Largest number of passes over the attacker's texts."""
     patience: Count = 2
     """Stop after this many epochs without a better dev loss."""
     batch_size: Count = 256
-    """Texts a step."""
+    """Texts in each step."""
     learning_rate: Annotated[float, Field(gt=0)] = 5e-3
-    """Adam's."""
+    """Learning rate of Adam."""
 
     uses_gpu: ClassVar[bool] = True
 
@@ -52,7 +53,7 @@ class BagOfWords(TextsAttack):
         return cls(hidden=8, epochs=1, batch_size=16)
 
     def fit(self, view: TextsView, seed: int) -> "FittedBagOfWords":
-        """Train on the attacker's own texts and their vectors, and choose the threshold on dev."""
+        """Train on the texts that the attacker knows and on their vectors, and choose the threshold on dev."""
         import torch
         from torch.nn.functional import binary_cross_entropy_with_logits
 
@@ -90,7 +91,7 @@ class BagOfWords(TextsAttack):
         return FittedBagOfWords(vocabulary, scaling, network, offset)
 
     def _network(self, dimension: int, vocabulary: Vocabulary) -> "torch.nn.Module":
-        """Return a network that gives every text, before training, the share of texts that hold each word."""
+        """Return a network that predicts, before training, for every text the share of texts with each word."""
         import torch
         from scipy.special import logit
 
@@ -109,7 +110,7 @@ def _codes(texts: Sequence[str], vocabulary: Vocabulary) -> list[list[int]]:
 
 
 def _present(texts: list[list[int]], size: int) -> "torch.Tensor":
-    """Return for each text which words it holds, float32 (texts, size), 0 or 1."""
+    """Return whether each text has each word, float32 (texts, size), 0 or 1."""
     import torch
 
     from leakboard.execution.devices import device
@@ -129,7 +130,7 @@ class FittedBagOfWords:
     """Added to the log-odds of every word."""
 
     def __call__(self, vectors: Floats) -> TextGuesses:
-        """Name the words of each text, the likeliest first."""
+        """Name the words of each text, the likeliest word first."""
         import torch
 
         from leakboard.execution.devices import device

@@ -5,17 +5,17 @@ data. The attack scores each canary by the published table. LeakBoard turns the 
 bound on epsilon (`leakboard.privacy.auditing.one_run_curve.best_one_run_bound`). Every guess counts, so one training
 run is enough.
 
-A canary is one unit: a text in which two published words of the rarer half alternate; each word is in one canary only.
-Without noise such a text leaves a trace, which shadow models with and without it reveal. For a claim about pairs the
-text is the two words. These are two pairs, (a, b) and (b, a): a group of two, which the bound accounts for; the number
-of pairs changes with the coins accordingly. A victim without a claim is audited too: its bound says which claims would
-be false.
+A canary is one unit: a text in which two rare words alternate. They are from the rarer half of the published words, and
+each word is in only one canary. Without noise such a text leaves a trace. Shadow models that are trained with and
+without the text reveal this trace. For a claim about pairs the text is the two words. They make two pairs, (a, b) and
+(b, a), and the bound counts a group of two pairs. A victim without a claim is audited too: every claim below the bound
+would be false.
 
-Under noise the trace is lost: a step adds to a word's vector the output vector of its neighbour, which is noise if both
-are rare. With ``partners``, each rare word alternates with a frequent one. Many texts have shaped the output vector of
-a frequent word, so the attacker can estimate it, and with it the direction of a canary's gradients. A canary then needs
-one rare word instead of two. If words are few, each is in several canaries, every time with another partner. The coins
-stay independent, and the bound requires no more of canaries.
+Under noise the trace is lost. A step adds to a word's vector the output vector of the neighbouring word, and the
+output vector of a rare word is mostly noise. With ``partners``, each rare word alternates with a frequent word. Many
+texts have shaped the output vector of a frequent word, so the attacker can estimate it. The attacker then knows the
+direction of a canary's gradients. Such a canary needs one rare word instead of two. If words are few, a rare word is in
+several canaries, each time with another partner. The coins are still independent, so the bound is valid.
 
 A low bound proves nothing: only this attack failed. ``audit_largest_bound`` is the bound if every guess is right: this
 number of canaries cannot refute a larger claim.
@@ -40,19 +40,19 @@ from leakboard.threats.canaries import Canaries, CanariesView, CanaryAttack
 @attack(revision=1)
 class CanaryAudit(CanaryAttack):
     unit: Literal["pair", "document", "user"] | None = None
-    """Unit of a canary; null: the unit of the victim's claim, else users if the corpus has them, else documents."""
+    """Kind of a canary; null: the unit of the victim's claim, else users if the corpus names them, else documents."""
     canaries: Annotated[int, Field(ge=10)] = 1000
     """Number of canaries, planted or not; fewer if there are fewer pairs of words."""
     partners: Annotated[int, Field(ge=0)] = 0
-    """Number of most frequent words that alternate with rarer ones; 0: rare words alternate with each other."""
+    """Number of frequent words that alternate with rare words; 0: rare words alternate with each other."""
     repeats: Count = 20
     """Number of times that the two words alternate in a document or user."""
     shadows: Annotated[int, Field(ge=4, multiple_of=2)] = 8
     """Number of shadow models; each canary is in half of them."""
     ridge: Annotated[float, Field(gt=0)] = 1e-3
-    """Penalty in the attacker's estimate of output vectors, over the mean square of a coordinate."""
+    """Penalty in the attacker's estimate of output vectors, divided by the mean square of a coordinate."""
     delta: Annotated[float, Field(gt=0, lt=1)] = 1e-6
-    """Delta of the bound for a victim without a claim; else the claim's delta is used."""
+    """Delta of the bound for a victim without a claim; a claim has a delta of its own."""
 
     @classmethod
     def example(cls, folder: Path) -> Self:
@@ -80,12 +80,12 @@ class CanaryAudit(CanaryAttack):
 
 
 def rare_pairs(ordered: list[str], canaries: int, rng: np.random.Generator) -> list[tuple[str, str]]:
-    """Return pairs of words of the rarer half, each word in one pair.
+    """Return pairs of words from the rarer half, each word in one pair.
 
     Args:
         ordered: published words, the rarest first.
-        canaries: most pairs.
-        rng: draws the pairs.
+        canaries: largest number of pairs.
+        rng: draws the words of each pair.
 
     Raises:
         NotApplicable: there are fewer than 10 pairs.
@@ -100,12 +100,12 @@ def rare_pairs(ordered: list[str], canaries: int, rng: np.random.Generator) -> l
 def pairs_with_partners(
     ordered: list[str], partners: int, canaries: int, rng: np.random.Generator
 ) -> list[tuple[str, str]]:
-    """Return pairs of a rare word and a partner: the rarest words once, then again with other partners.
+    """Return pairs of a rare word and a partner: every rare word once, then again with other partners.
 
     Args:
         ordered: published words, the rarest first.
         partners: number of words at the end that are partners.
-        canaries: most pairs.
+        canaries: largest number of pairs.
         rng: orders the rare words.
 
     Raises:

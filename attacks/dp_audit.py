@@ -1,16 +1,15 @@
-"""Audit a claimed epsilon: tell two neighbouring inputs apart by what is published, better than the claim allows.
+"""Audit a claimed epsilon: tell two neighbouring inputs apart by their releases, better than the claim allows.
 
-Two numbers, both from trying the running mechanism:
+The audit runs the mechanism, and returns one or two numbers:
 
-- The *bound* holds at its stated confidence for any choice of the event. The event is fixed on separate draws and
-  tested on fresh ones (`leakboard.privacy.auditing.bound`). A fair coin decides for every row which input it is. With a
-  delta of 0 the bound holds however rows of a call depend on each other; with a delta above 0 it assumes that they are
-  independent.
+- The *bound* holds at its stated confidence for any choice of the event. One set of draws chooses the event, and a
+  fresh set tests it (`leakboard.privacy.auditing.bound`). A fair coin decides the input of each row. If delta is 0, the
+  bound holds even if the rows of a call depend on each other. If delta is above 0, it assumes independent rows.
 - The *sanity check* of Habernal (2022, section 3) is a point estimate without confidence
   (`leakboard.privacy.auditing.sanity`).
 
-Neighbours follow the claim's unit: corners of the cube that contains the mechanism's input, and sentences of the corpus
-with one word replaced. Of the sentences, those with the most distant vectors are searched for.
+The claim's unit decides the neighbours. They are corners of the cube that contains the mechanism's input, and sentences
+of the corpus with one word replaced. The audit uses the pairs of sentences whose vectors are farthest apart.
 
 A low bound proves nothing: only this attack failed. At delta 0, n tested releases of each input prove at most about
 ln(n / 3), and calls of several rows at most 6.6.
@@ -39,9 +38,9 @@ from leakboard.suite.options import ALWAYS_NAMED, Count, attack
 from leakboard.threats.releases import CallsDistinguisher, Distinguisher, ReleaseAudit, ReleasesView
 
 SENTENCE_DRAWS = 100_000
-"""Most releases of each of two sentences: half to choose the event, half to test it."""
+"""Largest number of releases of each of two sentences: half choose the event, half test it."""
 RANDOM_SENTENCE_DRAWS = 4_000
-"""The same for victims that encode a text anew for each release, with random vectors."""
+"""The same number for victims that encode the text again for each release, since its vector is random."""
 
 
 def _one_coordinate(dimension: int, dtype: Any) -> list[Pair]:
@@ -54,7 +53,7 @@ PAIRS: Mapping[ReleaseUnit, Callable[[int, Any], list[Pair]]] = {
     "document": normalised_corners,
     "coordinate": _one_coordinate,
 }
-"""Corners of the cube that are neighbours, by the unit of the claim; vectors of texts are normalised."""
+"""Neighbouring corners of the cube, by the unit of the claim; vectors of texts are normalised."""
 
 
 @attack(revision=1)
@@ -62,26 +61,26 @@ class DpAudit(ReleaseAudit):
     pairs: Literal["corners", "sentences", "both"] = "both"
     """Neighbours: corners of the mechanism's domain, sentences that differ in one word, or the better of the two."""
     budget: Annotated[int, Field(ge=100_000), ALWAYS_NAMED] = BUDGET
-    """Numbers (coordinates of releases) drawn to audit corners; also the most drawn to audit sentences.
+    """Numbers (coordinates of releases) drawn to audit corners; also the largest number drawn to audit sentences.
 
-    To compare events, each is tried once more on as many releases as will test it; to compare with calls, twice.
+    Comparing events draws the releases of a test once more for each event; comparing with calls, up to twice.
     """
     calls: Annotated[Annotated[int, Field(ge=100)] | Literal[0], ALWAYS_NAMED] = CALLS
-    """Calls of the mechanism that audit corners as one row among others, which may reveal each other; 0: none."""
+    """Number of calls that audit a corner as one of several rows, since rows may reveal each other; 0: no calls."""
     sentences: Count = 1000
-    """Number of sentences with one word replaced, among which the worst pairs are searched for."""
+    """Number of pairs of a sentence and the sentence with one word replaced, from which the worst pairs are taken."""
     worst: Annotated[int, Field(ge=1, le=SENTENCE_DRAWS // (2 * MIN_DRAWS))] = 3
-    """Number of audited pairs of sentences: those with the most distant vectors."""
+    """Number of audited pairs of sentences: the pairs whose vectors are farthest apart."""
     repeats: Annotated[int, Field(ge=0)] | Literal["published"] = 0
     """Releases of each input for the sanity check; 0: no check; ``published``: Habernal's number."""
 
     @classmethod
     def example(cls, folder: Path) -> Self:
-        """Return an audit by few draws."""
+        """Return an audit with few draws."""
         return cls(budget=100_000, sentences=20)
 
     def fit(self, view: ReleasesView, seed: int) -> Distinguisher | CallsDistinguisher:
-        """Choose the event that promises most, on separate draws.
+        """Choose the event with the largest bound on draws that do not count.
 
         Raises:
             RequestError: the budget is too small for this width, or the pairs are no neighbours by the claim's unit.
@@ -101,14 +100,14 @@ class DpAudit(ReleaseAudit):
             events.append(self._choose_sentences(view, rng))
         if not events:
             raise RequestError(f"dp_audit: pairs: {self.pairs!r} are no neighbours for a claim about one {claim.unit}")
-        # The event with the largest bound on fresh releases; each is confirmed on as many as will test it.
+        # Take the event with the largest bound on fresh releases, as many as the test will draw.
         best = events[0] if len(events) == 1 else max(events, key=lambda chosen: _confirm(view, chosen, rng))
         repeats = published_repeats(mechanism.dimension) if self.repeats == "published" else self.repeats
         if self.calls and with_corners:
             log_progress("calls of several rows")
             statistic = choose_statistic(mechanism, neighbours, rng, self.calls)
             promise = run_statistic(mechanism, statistic, self.calls, rng, verdict_error(claim.delta)).epsilon
-            # Rows must prove more twice: once may be luck, if noise that they share has rare events.
+            # Single rows must prove more twice: once may be luck, if noise that rows share has rare events.
             if promise > mechanism.epsilon and any(promise > _confirm(view, best, rng) for _ in range(2)):
                 details = f"{statistic.pair.name}, one row of {ROWS} in a call: {statistic.name}"
                 return CallsDistinguisher(statistic, self.calls, details, repeats)
@@ -128,7 +127,7 @@ class DpAudit(ReleaseAudit):
     def _choose_sentences(self, view: ReleasesView, rng: np.random.Generator) -> ChosenEvent:
         """Choose the best event of the worst neighbouring sentences.
 
-        If the vector of a text is random, no pair is known to be the worst, and the first is taken.
+        If the vector of a text is random, the distances are not known, and the first pair is taken.
         """
         texts, mechanism = list(view.auxiliary.texts("train")), _TextMechanism(view)
         log_progress(f"searching {self.sentences} neighbouring sentences")
@@ -147,7 +146,7 @@ class DpAudit(ReleaseAudit):
 
 
 def _confirm(view: ReleasesView, chosen: ChosenEvent, rng: np.random.Generator) -> float:
-    """Return the bound of an event on fresh releases at the confidence of a verdict."""
+    """Return the bound of an event on fresh releases, at the confidence of a verdict."""
     mechanism = _TextMechanism(view) if chosen.event.pair.first.dtype == object else view.mechanism
     return confirm(mechanism, chosen.event, chosen.draws, rng, verdict_error(view.claim.delta))
 

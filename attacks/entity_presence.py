@@ -1,7 +1,8 @@
 """Entity presence: guess from one published vector which of the given entities the text mentions.
 
-The attacker of Coavoux et al. (2018, sections 2 and 4) and DPNR (Lyu, He and Li 2020, section 4.4), made stronger: an
-ensemble of classifiers, with a threshold for "present" that is chosen on dev for the best micro F1, its score.
+This is a stronger form of the attacker of Coavoux et al. (2018, sections 2 and 4) and DPNR (Lyu, He and Li 2020,
+section 4.4): an ensemble of classifiers. Dev chooses the threshold of "present" with the best micro F1. Micro F1 is
+also the headline score of this attack.
 """
 
 from dataclasses import replace
@@ -19,17 +20,21 @@ from leakboard.threats.secrets import SecretsView
 @attack(revision=2)
 class EntityPresence(PortfolioAttack):
     threshold: bool = True
-    """Choose the threshold of "present" on dev; otherwise a probability of one half, as in the papers."""
+    """Whether dev chooses the threshold of "present"; if not, it is a probability of one half, as in the papers."""
 
     kind: ClassVar = "entity"
 
     @classmethod
     def example(cls, folder: Path) -> Self:
-        """Return an attack on standardised inputs: normalised vectors have an axis of rounding errors for trees."""
+        """Return an attack on standardised inputs.
+
+        On normalised inputs one principal axis holds only rounding errors. Trees would split on it, and so give other
+        results on another machine.
+        """
         return replace(super().example(folder), inputs="standardised")
 
     def fit(self, view: SecretsView, seed: int) -> FittedPortfolio:
-        """Train on the attacker's own vectors, and choose the threshold on dev."""
+        """Train on the vectors of the texts whose secrets the attacker knows, and choose the threshold on dev."""
         from leakboard.metrics.measures import best_offset
 
         fitted = fit_portfolio(self, view, seed)

@@ -1,15 +1,17 @@
 """Infer membership: whether a user's (document's, pair's) text was in the training data of a word table.
 
-The attacker has the published table, the candidate text, auxiliary texts, and the victim's recipe. Two scores:
+The attacker has the published table, the candidate text, auxiliary texts, and the victim's recipe. It computes one of
+two scores:
 
 - ``loss``: the loss of skip-gram on the text under a model that the attacker trains, minus the loss under the published
-  table. The difference calibrates for easy texts (Watson et al. 2022).
-- ``likelihood_ratio``: the attacker trains shadow models with and without each text. They show how likely its loss and
-  the norms of its words are in either case (LiRA, online; Carlini et al. 2022).
+  table. So texts that are easy for every model get no high score (Watson et al. 2022).
+- ``likelihood_ratio``: the attacker trains shadow models with and without each text. The models show how likely the
+  text's loss and the norms of its words are in both cases (LiRA, online; Carlini et al. 2022).
 
-Half of the candidates are units of train, half units of test, which the victim never saw. Both halves are drawn by the
-same rule. The auxiliary texts contain no candidate, and no other text of a candidate user; they may contain other texts
-of a candidate document's author. Pairs are neighbouring words that occur once in both splits together.
+Half of the candidates are units of train. The other half are units of test: the victim never saw them. One rule draws
+both halves. The auxiliary texts contain no candidate, and no other text of a candidate user. They may contain other
+texts by the author of a candidate document. A pair is two neighbouring words that occur as neighbours only once in
+train and test together.
 """
 
 from typing import Annotated, Literal
@@ -27,17 +29,17 @@ Even = Annotated[int, Field(ge=2, multiple_of=2)]
 @attack(revision=1)
 class MembershipInference(MembershipAttack):
     unit: Literal["pair", "document", "user"] | None = None
-    """Unit of a candidate; null: the unit of the victim's claim, else user if the corpus names users, else document."""
+    """Kind of a candidate; null: the unit of the victim's claim, else user if the corpus names users, else document."""
     candidates: Even = 4000
     """Largest number of candidates, half of them members."""
     score: Literal["loss", "likelihood_ratio"] = "loss"
-    """loss: difference of losses; likelihood_ratio: with shadow models."""
+    """loss: difference of two losses; likelihood_ratio: ratio from shadow models."""
     shadows: Annotated[int, Field(ge=4, multiple_of=2)] = 8
-    """Shadow models of the likelihood ratio; each unit is in half of them."""
+    """Number of shadow models of the likelihood ratio; each candidate is in half of them."""
     window: Count = 1
     """Largest distance between the words of a pair (words)."""
     ridge: Annotated[float, Field(gt=0)] = 1e-3
-    """Penalty of the attacker's output vectors, over the mean square of a coordinate."""
+    """Penalty in the attacker's estimate of output vectors, divided by the mean square of a coordinate."""
 
     def fit(self, view: MembershipView, seed: int) -> MembershipScorer:
         """Train the attacker's models."""

@@ -1,10 +1,10 @@
 """Recover words: name each published word vector by its nearest neighbours in the attacker's space.
 
-Algorithm A1 of Zouhri and Abecidan (2021).
+This is algorithm A1 of Zouhri and Abecidan (2021).
 
-- Against a static table the attacker trains the same recipe on auxiliary texts and compares by cosine. Two trainings
-  give rotated spaces. The attacker may align them first, by an orthogonal map of known vectors (Procrustes).
-- Against contextual encoders the attacker embeds auxiliary texts, and names a vector by the words nearest to it.
+- Against a static table the attacker trains the same recipe on auxiliary texts, and compares vectors by cosine. Two
+  trainings give rotated spaces. The attacker may first align them by an orthogonal map of known vectors (Procrustes).
+- Against contextual encoders the attacker embeds auxiliary texts, and names each vector by the words nearest to it.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ from leakboard.threats.words import WordGuesses, WordsAttack, WordsView
 
 @dataclass(frozen=True)
 class Anchors:
-    """Known words: their published vectors float32 (a, d), and their rows in the attacker's space."""
+    """Known words: their published vectors, float32 (a, d), and their rows in the attacker's vocabulary."""
 
     published: Floats
     vocabulary_rows: np.ndarray
@@ -35,25 +35,25 @@ class Anchors:
 @attack(revision=1)
 class NearestNeighbour(WordsAttack):
     align: Literal["none", "anchors", "iterative"] = "none"
-    """Static tables: compare without rotation (none), rotate by known words (anchors), or also by mutual matches."""
+    """Static tables: no rotation (none), rotation by known words (anchors), or also by mutual matches (iterative)."""
     anchors: Count = 100
-    """Known words: the victim embeds the attacker's most frequent words on request; they are not scored."""
+    """Number of known words: the attacker's most frequent words, whose vectors it asks for; they are not scored."""
     iterations: Count = 5
-    """Rounds of ``iterative``."""
+    """Rounds of the ``iterative`` alignment."""
     candidates: Annotated[int, Field(ge=5, le=16)] = 10
-    """Words named for each vector; the reciprocal rank of all others is 0."""
+    """Number of words named for each vector; all other words have the reciprocal rank 0."""
     own_texts: Count = 2000
-    """Contextual encoders: texts that the attacker embeds for its index (without alignment)."""
+    """Contextual encoders: number of texts that the attacker embeds for its index; there is no alignment."""
     own_publications: Count = 100
-    """Static tables with noise: publications of the attacker's table to average (1: as noisy as the victim's)."""
+    """Static tables with noise: how many noisy copies of its own table the attacker averages; 1: no averaging."""
     exact_limit: Count = 2_000_000
-    """Number of vectors above which a static table is searched approximately. The record has the measured recall."""
+    """Largest static table that is searched exactly (vectors); else the record has the measured recall."""
 
     def fit(self, view: WordsView, seed: int) -> "FittedNearestNeighbour":
         """Build the attacker's space, and query the anchors' published vectors to align it.
 
         Raises:
-            NotApplicable: no anchor is known to both attacker and victim.
+            NotApplicable: no anchor is in the vocabularies of both attacker and victim.
         """
         if view.contextual:
             return self._contextual(view, seed)
@@ -108,7 +108,7 @@ def _procrustes(source: Floats, target: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class FittedNearestNeighbour:
-    """The attacker's space: ``vectors`` (m, d) of length 1, one for a word, or one for an occurrence (contextual)."""
+    """The attacker's space: ``vectors`` (m, d) of length 1, one for each word, or for each occurrence (contextual)."""
 
     options: NearestNeighbour
     vocabulary: list[str]
@@ -144,7 +144,7 @@ class FittedNearestNeighbour:
         return normalised(queries @ rotation), remark
 
     def _refined(self, queries: Floats, anchor_vectors: Floats, rotation: Floats) -> tuple[Floats, int]:
-        """Rotate again, by the anchors and the pairs that are mutual nearest neighbours under this rotation."""
+        """Rotate again, by the anchors and by all pairs that are mutual nearest neighbours under this rotation."""
         assert self.anchors, "only aligned attacks are refined"
         rotated = normalised(queries @ rotation)
         forth = nearest(rotated, self.vectors, 1, self.options.exact_limit).rows[:, 0]

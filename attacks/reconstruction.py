@@ -1,11 +1,11 @@
 """Reconstruction: write the text of a published vector, word by word or character by character.
 
-The generator of Coavoux et al. (2018, section 3.2), turned into an attacker: a language model conditioned on the
-vector, trained on the attacker's own texts.
+The attacker is the generator of Coavoux et al. (2018, section 3.2): a language model conditioned on the vector, trained
+on the texts that the attacker knows.
 
-- Theirs is a character LSTM that starts from the vector, and serves as a defence only.
-- Here the standardised vector is mapped to the first state of the LSTM, and is an input again with every unit.
-- The text is written greedily: each unit is the likeliest after the units before it.
+- Their generator is a character LSTM that starts from the vector, and it is only a defence.
+- Here the standardised vector gives the first state of the LSTM, and is also an input with every unit.
+- The text is written greedily: each unit is the likeliest one after the units before it.
 """
 
 from collections.abc import Sequence
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 @attack(revision=1)
 class Reconstruction(TextsAttack):
     unit: Literal["words", "characters"] = "words"
-    """Units of the written text; ``characters`` are those of the lower-cased words, and blanks."""
+    """Units of the written text; ``characters``: characters of the lower-cased words, and blanks."""
     vocabulary: Count = 5_000
-    """Units that the attacker can write: the most frequent of its own texts."""
+    """Number of units that the attacker can write: the most frequent units of the texts that it knows."""
     longest: Count = 64
     """Longest text that the attacker learns from and writes (units)."""
     hidden: Annotated[int, Field(ge=4)] = 128
@@ -40,13 +40,13 @@ class Reconstruction(TextsAttack):
     embedding: Count = 64
     """Width of the units' vectors."""
     epochs: Count = 10
-    """Most passes over the attacker's texts."""
+    """Largest number of passes over the attacker's texts."""
     patience: Count = 2
     """Stop after this many epochs without a better dev loss."""
     batch_size: Count = 64
-    """Texts a step."""
+    """Texts in each step."""
     learning_rate: Annotated[float, Field(gt=0)] = 3e-3
-    """Adam's."""
+    """Learning rate of Adam."""
 
     uses_gpu: ClassVar[bool] = True
 
@@ -56,7 +56,7 @@ class Reconstruction(TextsAttack):
         return cls(hidden=8, epochs=1, batch_size=16)
 
     def fit(self, view: TextsView, seed: int) -> "FittedReconstruction":
-        """Train on the attacker's own texts and their vectors; keep the epoch of least dev loss."""
+        """Train on the texts that the attacker knows and on their vectors; keep the epoch with the least dev loss."""
         import torch
 
         from leakboard.attacks._reading.language_model import FIRST_UNIT, LanguageModel, coded

@@ -54,7 +54,7 @@ def test_an_attack_that_keeps_the_contract_is_recorded(sides):
 @pytest.mark.parametrize(
     ("attack", "complaint"),
     [
-        (Drawing(), "gives the same question another answer"),
+        (Drawing(), "gives another answer to the same question"),
         (WritingIntoVectors(), "writes into its inputs"),
         (WritingIntoTheView(), "writes into its view"),
     ],
@@ -146,7 +146,7 @@ BROKEN = {
     "another source of randomness": (
         publishes("lengths * np.random.default_rng().random(dtype=np.float32)"),
         REPEATABLE,
-        "it has another source of randomness",
+        "the victim has another source of randomness",
         "def publish_documents",
     ),
     "salted hashes": (
@@ -325,7 +325,7 @@ SCORES_DEV = "scores dev before it learns from dev"
     [
         (HONEST, KNOWS, ""),
         (HONEST, FORESEES, ""),
-        (READS_THE_SECRETS, KNOWS, "with other secrets of the test texts it answers differently"),
+        (READS_THE_SECRETS, KNOWS, "if the secrets of the test texts are changed, it answers differently"),
         (FORESEES_THE_ORDER, FORESEES, "with other draws it scores"),
         (LEARNS_DEV, SCORES_DEV, "shuffled secrets of dev are guessed in 100 %"),
         (LEARNS_DEV.replace("view.dev.values[secret.name]", "view.dev.values[secret.name] * 0"), SCORES_DEV, ""),

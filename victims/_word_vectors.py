@@ -36,6 +36,6 @@ class WordVectors(FittedVictim):
         return PublishedWords(self.vocabulary, self.vectors)
 
     def coverage(self, texts: Texts) -> Coverage:
-        """Return the share of texts without a known word: published as zeros, with noise as the centre of the cube."""
+        """Return the share of texts without a known word; their vectors are zeros, or with noise the cube's centre."""
         known = set(self.vocabulary)
         return Coverage(unknown=float(np.mean([known.isdisjoint(words(text)) for text in texts])))

@@ -1,4 +1,4 @@
-"""Train defences into the encoder: it learns the task, and at the same time to hide the secrets.
+"""Train an encoder to do the task and at the same time to hide the secrets.
 
 | ``method`` | source |
 |---|---|
@@ -9,11 +9,11 @@
 On the vectors that erasure was fitted on, no linear attacker does better than a constant guess. No method makes a
 privacy claim.
 
-Coavoux et al.'s code takes three steps a text: on the task, of the adversary, and of the encoder against the adversary.
-Here the adversary takes its step first. Then encoder and head take one step on the weighted sum that the paper writes.
-With ``steps_apart`` the encoder first takes a step against the secrets, by its own optimiser (their steps share one),
-and then one on the task. Adam takes steps of similar length for gradients of any size. So a term that drowns the task
-in a sum, as declustering does on AG, drowns it less.
+The code of Coavoux et al. takes three steps for each text: on the task, of the adversary, and of the encoder against
+the adversary. Here the adversary takes its step first. Then encoder and head take one step on the paper's weighted sum
+of losses. With ``steps_apart`` the encoder first takes a step against the secrets, and then a step on the task. The two
+steps have optimisers of their own; in the paper's code they share one. Adam takes steps of similar length for gradients
+of any size. So the loss of a defence can outweigh the task less than in a sum, for example declustering on AG.
 """
 
 import dataclasses
@@ -45,12 +45,12 @@ Weight = Annotated[float, Field(ge=0)]
 
 @dataclass(frozen=True)
 class Method:
-    """Options and needs of a method."""
+    """The options of a method, and whether it needs secrets."""
 
     options: tuple[str, ...]
-    """Options that the method reads, besides ``encoder`` and ``alpha``, which all methods read."""
+    """Options that the method reads; all methods also read ``encoder`` and ``alpha``."""
     beta: float = 1.0
-    """Default of ``beta``: the paper's weight, if it has one."""
+    """Default of ``beta``: the weight in the paper, if the paper gives one."""
     needs_secrets: bool = True
 
 
@@ -68,7 +68,7 @@ METHODS: Mapping[str, Method] = {
 @victim(revision=1)
 class Adversarial(Victim):
     method: Literal["multidetasking", "gradient_reversal", "generation", "declustering", "erasure"]
-    """How the secrets are hidden; only ``generation`` needs none."""
+    """Method that hides the secrets; only ``generation`` needs no secrets."""
     encoder: part(ENCODERS) = Field(default=Lstm())  # type: ignore[valid-type]
     """Victim that makes the vectors, with its own options."""
     alpha: Weight = 1.0
@@ -78,11 +78,11 @@ class Adversarial(Victim):
     hidden: Count = 64
     """ReLU units of the adversary."""
     learning_rate: Annotated[float, Field(gt=0)] = 1e-3
-    """Rate of the adversary's Adam."""
+    """Learning rate of the adversary (Adam)."""
     characters: Count = 100
     """Longest text that the generator reads (characters)."""
     least_privacy: Annotated[float, Field(gt=0, lt=1)] | None = None
-    """Keep the most accurate epoch with at least this privacy on dev (linear attackers); null: the encoder's choice."""
+    """Keep the most accurate epoch with this privacy on dev (linear attackers); null: the encoder chooses the epoch."""
     steps_apart: bool = False
     """The encoder takes a step against the secrets before each step on the task, instead of one step on the sum."""
 

@@ -1,8 +1,8 @@
 """Fine-tune a pretrained transformer on the task: the non-private encoder of DPNR (Lyu, He and Li 2020, NON-PRIV).
 
-The model is the encoder, dropout and one softmax layer. It is trained by AdamW with linear decay, and the epoch of best
-dev loss is kept. The victim publishes the pooled vector of a text, and the contextual vectors of its words. It makes no
-privacy claim.
+The model is the encoder, dropout and one softmax layer. It is trained by AdamW with linear decay, and the epoch with
+the best dev loss is kept. The victim publishes the pooled vector of each text, and the contextual vectors of its words.
+It makes no privacy claim.
 """
 
 from dataclasses import replace
@@ -32,21 +32,21 @@ class FittedBert(FittedOnTask):
 @victim(revision=1)
 class Bert(PretrainedVictim, TrainableVictim):
     max_tokens: Annotated[int, Field(ge=3)] = 128
-    """Longer texts are cut (tokens)."""
+    """Length at which longer texts are cut (tokens)."""
     epochs: Count = 4
-    """Passes over train; the one of best dev loss is kept."""
+    """Passes over train; the weights after the pass with the best dev loss are kept."""
     batch_size: Count = 64
-    """Texts a step."""
+    """Texts in each step."""
     learning_rate: Annotated[float, Field(gt=0)] = 5e-5
-    """First rate of AdamW; it falls linearly to 0."""
+    """First learning rate of AdamW; it falls linearly to 0."""
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
     """Rate of dropout before the softmax layer."""
     pooling: checkpoints.Pooling = "cls"
-    """The first token's vector, or the mean over tokens."""
+    """Vector of a text: the vector of the first token (cls), or the mean over tokens (mean)."""
     train_layers: Literal["all", "none"] | Count = "all"
-    """Encoder layers to train: all, none, or the last k. The others are frozen, without dropout."""
+    """Encoder layers to train: all, none, or the last k. The other layers are frozen, without dropout."""
     attend_masks: bool = True
-    """Whether words attend to mask tokens, which replace hidden words; DPNR's code hides by the attention mask."""
+    """Whether words attend to the mask tokens that replace hidden words; not so in DPNR's code."""
 
     publishes: ClassVar[tuple[Publication, ...]] = ("documents", "words")
     fitted = FittedBert

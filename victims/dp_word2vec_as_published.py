@@ -1,22 +1,22 @@
 """Train DP-Embedding with the flaws of its release and of its accounting (broken control; Vu, Tran and Jiang 2019).
 
-Model and training are those of ``dp_word2vec`` but for the following, and the claim is the authors'.
+Model and training are those of ``dp_word2vec``, except for the flaws below. The claim is the authors' claim.
 
-``released_code`` (pairs) does what the paper's code does to the gradients:
+``released_code`` (pairs) treats gradients as the paper's code does:
 
-- It clips the mean of a whole batch, each table's part to C, and not each pair's gradient.
-- Its noise is s C**2 on that mean, so a smaller C leaves less noise than promised.
+- It clips the mean gradient of a whole batch (each table's part to C), not the gradient of each pair.
+- Its noise on this mean is s C**2, so a smaller C leaves less noise than promised.
 - Batches are in the order of the text, but the accountant assumes random samples.
 - The accountant takes the number of words for the number of pairs, and leaves the vocabulary out.
 
-The code's model differs: sampled softmax with 64 negatives shared by a batch, three tensors, 300 dimensions, an exact
-vocabulary.
+The model in the released code is another one: sampled softmax with 64 negatives shared by a batch, three tensors, 300
+dimensions, an exact vocabulary.
 
-``paper_accounting`` (users) trains soundly, but counts personal budgets as Algorithm 1-b is described. It charges the
-sampled users alone, each a share 1/L of the step's cost. Users leave when the shares reach their budget. But every
-user who could have been sampled is exposed in full, so users lose more than their budgets.
+``paper_accounting`` (users) trains soundly, but counts personal budgets as the text of Algorithm 1-b does. It charges
+only the sampled users: each pays a share 1/L of the step's cost. Users leave when their shares reach their budget. But
+every user who could have been sampled has the full loss of the step, so users lose more than their budgets.
 
-The true cost of such steps is proved by the theorems below; with ``vocabulary: exact`` nothing is proved.
+The theorems below prove the true cost of such steps; with ``vocabulary: exact`` nothing is proved.
 
 Theorem (``released_code``). Each batch that holds a pair costs the pair at most a whole Gaussian release with noise
 multiplier s C / sqrt(8), and a batch without it costs nothing.
@@ -24,13 +24,13 @@ multiplier s C / sqrt(8), and a batch without it costs nothing.
 Proof. One pair can turn each table's clipped mean around: by 2 C in each table, so by sqrt(8) C in both together. The
 noise on the mean is s C**2. The order of the batches is known, so sampling hides nothing.
 
-Theorem (``paper_accounting``). Let a user's draws at the steps be independent, and let it leave by its own earlier
-draws alone. Then the steps cost the user at most as much as if it stayed for all of them. They also cost at most as
-many whole Gaussian releases as the user can take part in before it leaves.
+Theorem (``paper_accounting``). Let a user's draws at the steps be independent. Let only the user's own earlier draws
+decide when the user leaves. Then the steps cost the user at most as much as if the user stayed for all steps. They also
+cost at most as many whole Gaussian releases as the user can take part in before leaving.
 
-Proof. The draw of a step depends on nothing before it. So given everything that came out before, the user takes part
-with a probability of at most q. A mixture in which it takes part more rarely is a mixture of the one at q and of the
-neighbour's, and its divergences are no larger (joint convexity). The second bound counts each participation as a
+Proof. The draw of a step does not depend on earlier draws. So, given all earlier results, the user takes part with a
+probability of at most q. The law of a step with a smaller probability is a mixture of the law at q and of the law
+without the user. Its divergences are no larger (joint convexity). The second bound counts each participation as a
 release without sampling.
 """
 
@@ -67,7 +67,7 @@ class ReleasedCodePlan(Plan):
 
     @property
     def descent(self) -> Descent:
-        """Rule for the mean of a batch: clipped to C, noise s C**2; here for the sum, so both times the batch size."""
+        """The code's rule for the mean of a batch (clipped to C, noise s C**2), times the batch size for the sum."""
         clipping_norm, size = self.options.clipping_norm, self.batch_size
         deviation = self.cost.noise_multiplier * clipping_norm**2 * size
         return Descent(self.options.learning_rate, clipping_norm * size, deviation, of_batch=True)
@@ -83,7 +83,7 @@ class ReleasedCodePlan(Plan):
         return true.visited(self.sampler.visits(steps))
 
     def details(self, steps: int) -> list[str]:
-        """Return what the code does differently, in words."""
+        """Return the flaws of the code, in words."""
         return [
             f"the batch's mean gradient is clipped, and a pair taken to change it by {self.options.clipping_norm:g}",
             "noise on the mean is the multiplier times the clipping norm squared",
@@ -98,7 +98,7 @@ class PaperAccountingPlan(Plan):
 
     @cached_property
     def participation(self) -> PaperAccounting:
-        """Rule by which users leave: when their shares of the steps' costs reach their budget."""
+        """Rule for leaving: a user leaves when the shares of the steps' costs reach the user's budget."""
         spent = np.array([self.cost.epsilon(step) for step in range(self.steps + 1)])
         return PaperAccounting(self.budgets, np.diff(spent), self.batch_size)
 
@@ -107,7 +107,7 @@ class PaperAccountingPlan(Plan):
         return float(self.budgets.max())
 
     def proved(self, steps: int) -> float:
-        """Return the epsilon proved of all users; infinite if users of some budget lose more than it."""
+        """Return the epsilon that is proved for all users; infinite if some users lose more than their budget."""
         by_budget = self._proved_by_budget(steps)
         exceeded = any(proved > budget for budget, proved in by_budget.items())
         return math.inf if exceeded else max(by_budget.values())
@@ -119,7 +119,7 @@ class PaperAccountingPlan(Plan):
         return [*super().details(steps), f"proved of users by budget: {_in_words(self._proved_by_budget(steps))}"]
 
     def _proved_by_budget(self, steps: int) -> dict[float, float]:
-        """Return the epsilon of the second theorem by budget; users who cannot pay for counting are not counted."""
+        """Return the epsilon of the second theorem by budget; users who cannot pay for the count are left out of it."""
         not_counted = replace(self.cost, vocabulary_noise=None)
         staying = {cost: self.proved_at(cost, steps) for cost in (self.cost, not_counted)}
         proved = {}
@@ -130,7 +130,7 @@ class PaperAccountingPlan(Plan):
 
 
 def _in_words(by_budget: Mapping[float, float]) -> str:
-    """Return the proved epsilon of each budget; of more than five budgets the range, and how many are exceeded."""
+    """Return the proved epsilon of each budget; for more than five budgets, the range and how many are exceeded."""
     if len(by_budget) <= 5:
         return ", ".join(f"{budget:g}: {epsilon:.3g}" for budget, epsilon in by_budget.items())
     exceeded = sum(proved > budget for budget, proved in by_budget.items())
@@ -150,9 +150,9 @@ class DPWord2VecAsPublished(PrivateSkipGram):
     variant: Variant
     """released_code: the code's gradients, batches and claim for pairs; paper_accounting: its accounting of budgets."""
     noise_multiplier: Annotated[float, Field(ge=MIN_NOISE_MULTIPLIER, allow_inf_nan=False)]
-    """s; the released code's is 5."""
+    """s: standard deviation of the noise / clipping norm; 5 in the released code."""
     budgets: Epsilons | str | None = None
-    """paper_accounting: personal epsilons: each user draws one of these, all equally likely, or a column has them."""
+    """paper_accounting: personal epsilons, a list from which each user draws one at random, or the name of a column."""
 
     epsilon: ClassVar[None] = None
     sampling: ClassVar[Literal["poisson"]] = "poisson"
@@ -167,12 +167,14 @@ class DPWord2VecAsPublished(PrivateSkipGram):
         """Refuse options that do not go together.
 
         Raises:
-            RequestError: names the first such option.
+            RequestError: ``budgets`` does not go with the variant.
         """
         if self.variant == "paper_accounting" and self.budgets is None:
-            raise RequestError("budgets: variant: paper_accounting needs them; give them")
+            raise RequestError("budgets: variant: paper_accounting needs budgets")
         if self.variant == "released_code" and self.budgets is not None:
-            raise RequestError("budgets: they are of users, and variant: released_code is about pairs; leave them out")
+            raise RequestError(
+                "budgets: users have budgets, but variant: released_code is about pairs; leave budgets out"
+            )
         super().__post_init__()
 
     @property

@@ -1,12 +1,13 @@
 """Publish differentially private neural representations (DPNR: Lyu, He and Li 2020), on any trained encoder.
 
-Words of a text may be hidden first. The text is encoded, its vector is scaled to [0, 1] by its own minimum and maximum,
-and noise is added (their algorithms 1 and 2). Training data are not protected. The defaults are the paper's algorithms:
+Words of a text may be hidden first. The text is encoded, and its vector is scaled to [0, 1] by its own minimum and
+maximum. Then noise is added (their algorithms 1 and 2). Training data are not protected. The defaults are the paper's
+algorithms:
 
 | option | value | what is released | what is proved |
 |---|---|---|---|
 | ``calibration`` | ``per_coordinate`` | the paper: noise for one coordinate's sensitivity, 1 | d times the claim |
-| | ``l1`` (``l2`` if Gaussian) | the correct release: noise for the vector's sensitivity | the claim |
+| | ``l1`` (Gaussian noise: ``l2``) | the correct release: noise for the vector's sensitivity | the claim |
 | ``sampling`` | ``shared`` | their released code: one number for all coordinates | nothing |
 
 ``training`` is ``robust`` (under the noise of the release, algorithm 1), ``standard`` (without noise), or ``adaptive``.
@@ -50,29 +51,29 @@ Budgets = Annotated[tuple[Positive, ...], Field(strict=False)]
 @victim(revision=1)
 class Dpnr(Victim):
     epsilon: Positive | None
-    """Claimed for one release, before word dropout; null publishes normalised vectors without noise."""
+    """Epsilon that is claimed for one release, before word dropout; null: normalised vectors without noise."""
     encoder: part(ENCODERS) = Field(default=Bert())  # type: ignore[valid-type]
     """Victim that makes the vectors, with its own options."""
     mu: Annotated[float, Field(ge=0, le=1)] = 0.0
     """Word dropout: the rate at which words are hidden before they are encoded."""
     dropout: Literal["independent", "exact_count"] = "independent"
-    """Hide each word independently, as the theorem asks, or exactly this share, as in the paper's formula."""
+    """Hide each word independently with probability mu (the theorem), or exactly this share (the paper's formula)."""
     sensitive_words: Strings = ()
-    """Words that are always hidden, in upper or lower case; a user's own choice amplifies nothing."""
+    """Words that are always hidden, in upper or lower case; the claim does not improve by them."""
     mechanism: Family = "laplace"
     """Law of the noise; ``gaussian`` is the released code's default, ``discrete_laplace`` is safe in floating point."""
     delta: Annotated[float, Field(gt=0, lt=1)] = 1e-3
-    """Claimed with Gaussian noise (the released code's)."""
+    """Delta that is claimed with Gaussian noise; the default is that of the released code."""
     calibration: Calibration = "per_coordinate"
-    """Sensitivity that scales the noise: 1, as in the paper, or the true bound, d in L1 or sqrt(d) in L2."""
+    """Sensitivity that scales the noise: 1, as in the paper, or the true bound: d in L1, sqrt(d) in L2."""
     sampling: Sampling = "independent"
     """A fresh number for every coordinate, or one for the whole vector, as in the released code."""
     training: Literal["robust", "standard", "adaptive"] = "robust"
     """Train under the noise of the release, without noise, or under ``schedule``."""
     schedule: Budgets = ()
-    """Epsilons of the epochs of ``adaptive`` training; the last one stays. Empty is the study's 10/t in epoch t."""
+    """Epsilon of each epoch of ``adaptive`` training; later epochs have the last one. Empty: 10/t in epoch t."""
     train_dropout: bool = False
-    """Hide words while training too, anew in every epoch."""
+    """Whether words are hidden in training too, with new draws in every epoch."""
 
     publishes: ClassVar[tuple[Publication, ...]] = ("documents", "releases")
 
@@ -96,7 +97,7 @@ class Dpnr(Victim):
         return self.encoder.fingerprint()
 
     def training_config(self) -> "Dpnr":
-        """Return the recipe without the options that act only when it publishes: dropout and noise without training."""
+        """Return the recipe without dropout and noise, if these act only when it publishes."""
         recipe = self
         if not (self.train_dropout and (self.mu or self.sensitive_words)):
             recipe = reset(recipe, "mu", "dropout", "sensitive_words", "train_dropout")
@@ -173,7 +174,7 @@ class FittedDpnr(FittedOnTask):
     def mechanism(self) -> CubeRelease | HiddenWordRelease | None:
         """The mechanism that adds noise to a normalised vector; None without noise.
 
-        With word dropout, the word in which neighbours differ may be hidden.
+        With word dropout, the mechanism may hide the word in which neighbours differ.
         """
         release = self._release
         return HiddenWordRelease(release, self.options.mu) if release and self.options.mu else release
@@ -182,8 +183,8 @@ class FittedDpnr(FittedOnTask):
     def claim(self) -> ReleaseClaim | None:
         """The paper's claim, theorem 2 included, and the epsilon that is proved.
 
-        The theorem holds for words hidden as `WordDropout` hides them: a text with a word hidden is a neighbour like
-        any other, since neighbours of the release are any two vectors of the cube.
+        The theorem holds if `WordDropout` hides the words. A text with a hidden word is also a neighbour, since any two
+        vectors of the cube are neighbours of the release.
         """
         if (release := self._release) is None:
             return None

@@ -1,10 +1,10 @@
 """Train the mean of word and bigram vectors on the task: the encoder of the noise study (Zouhri and Abecidan 2021).
 
-It is their classifier B1: n-grams of up to two words, first weights uniform in (-0.5, 0.5), and one linear layer. SGD's
-rate falls by a tenth after every epoch, and nothing is selected on dev. It makes no privacy claim.
+It is their classifier B1: n-grams of up to two words, first weights uniform in (-0.5, 0.5), and one linear layer. The
+learning rate of SGD falls by a tenth after every epoch, and nothing is selected on dev. It makes no privacy claim.
 
-The study normalises every vector to [0, 1]; in LeakBoard the defence does so. The study's non-private model is ``dpnr``
-on this encoder with ``epsilon: null``.
+The study normalises every vector to [0, 1]. In LeakBoard the defence does this. So the study's non-private model is
+``dpnr`` on this encoder with ``epsilon: null``.
 """
 
 from pathlib import Path
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 @victim(revision=1)
 class EmbeddingBag(TrainableVictim):
     dimension: Annotated[int, Field(ge=2)] = 32
-    """Dimensions (the study: 32 and 64)."""
+    """Dimensions of the vectors (in the study: 32 and 64)."""
     ngrams: Count = 2
     """Longest run of words that has its own vector (words)."""
     min_count: Count = 1
-    """Rarer n-grams have no vector of their own (occurrences)."""
+    """Least number of occurrences of an n-gram with a vector of its own."""
     epochs: Count = 5
-    """Passes over train; the weights of the last one are kept."""
+    """Passes over train; the weights after the last pass are kept."""
     batch_size: Count = 64
-    """Texts a step."""
+    """Texts in each step."""
     learning_rate: Annotated[float, Field(gt=0)] = 2.0
-    """First rate of SGD."""
+    """First learning rate of SGD."""
     decay: Annotated[float, Field(gt=0, le=1)] = 0.9
-    """Factor of the rate after every epoch."""
+    """Factor of the learning rate after every epoch."""
 
     @classmethod
     def example(cls, folder: Path) -> Self:

@@ -1,14 +1,15 @@
 """Train a recurrent encoder on the task: a text's vector is the last state of an LSTM (Coavoux et al. 2018).
 
 The model is word vectors, an LSTM of one layer and one direction, a ReLU layer and a softmax layer. It is trained by
-Adam, and the epoch of best dev accuracy is kept. As in their code, training takes a word that occurs f times for an
-unknown word with probability 0.8375 / (0.8375 + f), anew at each visit. That trains a vector for unknown words.
+Adam, and the epoch with the best dev accuracy is kept. As in their code, training replaces a word that occurs f times
+by the unknown word with probability 0.8375 / (0.8375 + f), with new draws at each visit. This trains the vector of
+unknown words.
 
 | | their code | here |
 |---|---|---|
-| a step | after every text | after every batch |
+| a step of the optimiser | after every text | after every batch |
 | punctuation | read | left out |
-| dropout | of states, inside the recurrence | of word vectors (one mask a text) and of the last state |
+| dropout | of states, inside the recurrence | of word vectors (one mask for each text) and of the last state |
 
 It makes no privacy claim.
 """
@@ -33,19 +34,19 @@ Dimension = Annotated[int, Field(ge=2)]
 @victim(revision=1)
 class Lstm(TrainableVictim):
     dimension: Dimension | Annotated[tuple[Dimension, ...], Field(strict=False, min_length=1)] = 32
-    """Dimensions of the state; of several the one of best dev accuracy is kept (the paper: 8, 16, 32, 64 and 128)."""
+    """Dimensions of the state. From a list, the best on dev is kept (in the paper: 8, 16, 32, 64 and 128)."""
     word_dimension: Count = 32
     """Dimensions of the word vectors."""
     hidden: Count = 64
     """ReLU units between the state and the softmax layer."""
     min_count: Count = 1
-    """Rarer words have no vector of their own (occurrences)."""
+    """Least number of occurrences of a word with a vector of its own."""
     epochs: Count = 16
-    """Passes over train (the paper: 8 for sentiment, 16 for topics); the one of best dev accuracy is kept."""
+    """Passes over train (in the paper: 8 for sentiment, 16 for topics); the pass with the best dev accuracy is kept."""
     batch_size: Count = 32
-    """Texts a step (the paper: 1)."""
+    """Texts in each step (in the paper: 1)."""
     learning_rate: Annotated[float, Field(gt=0)] = 1e-3
-    """Rate of Adam."""
+    """Learning rate of Adam."""
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.2
     """Rate of dropout of the word vectors, and of the state before the ReLU layer."""
 
@@ -72,7 +73,7 @@ class Lstm(TrainableVictim):
 
     @property
     def candidates(self) -> "tuple[Lstm, ...]":
-        """One LSTM a dimension."""
+        """One LSTM for each dimension."""
         dimensions = self.dimension if isinstance(self.dimension, tuple) else (self.dimension,)
         return tuple(replace(self, dimension=dimension) for dimension in dimensions)
 

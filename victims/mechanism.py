@@ -1,8 +1,8 @@
-"""Release the vectors that texts spell, such as those of ``zeros_and_ones``, by a bare mechanism.
+"""Release vectors that are written as texts, such as those of ``zeros_and_ones``, by a bare mechanism.
 
-There are three correct mechanisms, and the controls that an audit must catch or leave alone, including the six of
-Habernal (2022, experiment.py) (`leakboard.privacy.mechanisms.broken`). All claim epsilon for a change of the whole
-vector, whose coordinates are in [0, 1].
+Three mechanisms are correct. The others are controls: an audit must find the broken ones, and must not accuse the sound
+ones. Six controls are those of Habernal (2022, experiment.py) (`leakboard.privacy.mechanisms.broken`). All mechanisms
+claim epsilon for a change of the whole vector. Its coordinates are in [0, 1].
 """
 
 import math
@@ -41,21 +41,21 @@ CONTROLS: Mapping[str, Any] = {
     "scaled_by_rows": broken_calls.ScaledByRows,
     "shared_and_own": broken_calls.SharedAndOwn,
 }
-"""Without `broken_calls.SeedUsedTwice`: it needs a mechanism that remembers the call before, and a fitted victim has no
-memory. Tests of audits of functions use it."""
+"""Broken and sound controls by name. `broken_calls.SeedUsedTwice` is not here: it must remember the call before, and a
+fitted victim has no memory."""
 NAMES = ("laplace", "discrete_laplace", "gaussian", *CONTROLS)
 
 
 @victim(revision=1)
 class Mechanism(Victim):
     name: Literal[NAMES]  # type: ignore[valid-type]
-    """The first three are correct. Of the controls, ``random``, ``halved_output`` and ``shared_and_own`` are sound.
-    ``shared_by_rows``, ``few_seeds`` and ``scaled_by_rows`` are broken only together with other rows of a call, which
-    `dp_audit` finds with its option ``batches``."""
+    """The first three are correct. Of the controls, ``random``, ``halved_output`` and ``shared_and_own`` are sound. In
+    ``shared_by_rows``, ``few_seeds`` and ``scaled_by_rows`` only the other rows of a call reveal a row: `dp_audit`
+    finds this by its option ``calls``."""
     epsilon: Positive
-    """Claimed."""
+    """Epsilon that is claimed for one release."""
     delta: Annotated[float, Field(gt=0, lt=1)] = 1e-3
-    """Claimed by ``gaussian``."""
+    """Delta that ``gaussian`` claims; the others claim 0."""
 
     publishes: ClassVar[tuple[Publication, ...]] = ("documents", "releases")
 
@@ -66,7 +66,7 @@ class Mechanism(Victim):
 
     @classmethod
     def example_corpus(cls) -> Corpus:
-        """Return texts that spell two vectors of four coordinates, all zeros and all ones."""
+        """Return texts with two vectors of four coordinates: all zeros and all ones."""
         import pandas as pd
 
         texts = ["0 0 0 0", "1 1 1 1"]
@@ -77,7 +77,7 @@ class Mechanism(Victim):
         """Read the dimension from the texts.
 
         Raises:
-            RequestError: a text does not spell a vector, or they spell vectors of different lengths.
+            RequestError: a text is not a vector, or the vectors have different lengths.
         """
         return FittedMechanism(self, len(_vectors(corpus.texts("train"))[0]))
 

@@ -1,9 +1,9 @@
-"""Publish vectors that you already have, one a row of a table: audit your vector store without any model.
+"""Publish vectors that you already have, one for each row of a table: audit your vector store without any model.
 
-If both the table and the vectors have ids, each row has the vector of its id, in any order, and vectors of other ids
-are left out. Otherwise row i of the file belongs to row i of the dataset's source. Files of a glob are taken in sorted
-order, and bad rows are counted too. New texts cannot be encoded, so attacks that query the victim, or train its recipe,
-do not apply.
+If both the table and the vectors have ids, each row gets the vector with its id. Their order does not matter, and
+vectors with other ids are left out. Otherwise row i of the file belongs to row i of the dataset's source. The files of
+a glob are numbered in sorted order, and rows that the dataset drops still count in the numbering. New texts cannot be
+encoded, so attacks that query the victim, or train its recipe, do not apply.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,19 +24,20 @@ from leakboard.suite.files import File, FileName
 from leakboard.suite.options import victim
 
 SEARCHED_IDS = 1_000
-"""Ids that are searched for the one nearest to a missing id."""
+"""Number of ids among which an error message looks for the id nearest to a missing one."""
 
 
 @victim(revision=3)
 class Precomputed(Victim):
     vectors: File
-    """File of vectors (npy, npz, parquet, arrow, feather, csv, tsv, jsonl): lists, or one column a dimension.
+    """File of vectors (npy, npz, parquet, arrow, feather, csv, tsv, jsonl): a column of lists, or one column for each
+    dimension.
 
     Or a collection of a vector database, as in ``qdrant:path/to/folder#reviews``."""
     column: str | None = None
-    """Array of the npz, column of lists, or prefix of the columns (``e`` of e0, e1, ...); the only one, if left out."""
+    """Array of the npz file, column of lists, or prefix of the columns (``e`` for e0, e1, ...); null: the only one."""
     id: str | None = None
-    """Column or array of the ids by which the dataset's rows are joined; one called ``id``, if left out."""
+    """Column or array of the ids that join vectors and rows; null: the column ``id``, if there is one."""
 
     @classmethod
     def example(cls, folder: Path) -> Self:
@@ -55,8 +56,8 @@ class Precomputed(Victim):
         """Read the vectors.
 
         Raises:
-            RequestError: the file is missing or malformed, lacks the id of a row or, joined by position, has another
-                number of rows than the dataset.
+            RequestError: the file is missing or malformed; it lacks the id of a row; or it is joined by position, and
+                has another number of rows than the dataset.
         """
         fitted, texts = self._read(), corpus.texts("train")
         self._refuse_secrets_as_dimensions(corpus)
@@ -75,7 +76,7 @@ class Precomputed(Victim):
         return fitted
 
     def _refuse_secrets_as_dimensions(self, corpus: Corpus) -> None:
-        """Refuse vectors that have a secret of the same table as a dimension, as ``e8`` next to ``e0`` to ``e7``.
+        """Refuse vectors if a secret of the same table is a dimension, such as ``e8`` next to ``e0`` to ``e7``.
 
         Raises:
             RequestError: a secret is a dimension; the message has its name.
@@ -95,7 +96,7 @@ class Precomputed(Victim):
 
 
 def _check_columns(path: str, table: Floats) -> None:
-    """Warn of dimensions that are the same in all rows.
+    """Warn about dimensions that are the same in all rows.
 
     Raises:
         RequestError: all dimensions are the same in all rows.
@@ -116,7 +117,7 @@ class FittedPrecomputed(FittedVictim):
     table: Floats
     """float32 (rows, d)."""
     ids: Sequence[Any] | None = None
-    """Ids of the rows, as they are written in the file."""
+    """Ids of the rows, as in the file."""
 
     @cached_property
     def row_of(self) -> Mapping[str, int]:

@@ -1,7 +1,7 @@
 """Use any sentence encoder as it is, with logistic regression for the task.
 
-Texts go through a pretrained transformer that is not trained. Vectors are pooled and scaled to length 1, as
-sentence-transformers models publish them. It makes no privacy claim.
+A pretrained transformer encodes the texts; it is not trained further. Vectors are pooled and scaled to length 1, as
+sentence-transformers models publish them. The victim makes no privacy claim.
 """
 
 from dataclasses import dataclass, replace
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 @victim(revision=1)
 class SentenceEncoder(PretrainedVictim):
     max_tokens: Annotated[int, Field(ge=3)] = 256
-    """Longer texts are cut (tokens)."""
+    """Length at which longer texts are cut (tokens)."""
     pooling: checkpoints.Pooling = "mean"
-    """The mean over tokens, or the first token's vector."""
+    """Vector of a text: the mean over tokens (mean), or the vector of the first token (cls)."""
     normalise: bool = True
     """Scale document vectors to length 1."""
     batch_size: Count = 64

@@ -1,12 +1,12 @@
 """Train Word2Vec with gensim: the word vectors of the recovery study (Zouhri and Abecidan 2021), and their means.
 
-``initialisation`` matters for recovery. Gensim 3 drew a word's start vector from a hash of the word, so all models of
-one process started a common word at the same point. Gensim 4 draws by row. Training runs in one thread and does not
-depend on ``PYTHONHASHSEED``.
+``initialisation`` matters for recovery. Gensim 3 drew a word's start vector from a hash of the word. So all models of
+one process had the same start vector for a word. Gensim 4 draws the start vector by row. Training runs in one thread
+and does not depend on ``PYTHONHASHSEED``.
 
 With ``epsilon`` every word vector is scaled to [0, 1] and released with Laplace(1/epsilon) noise on each coordinate, as
-in the study's section on noise. The claim for a changed word is epsilon; d epsilon is proved. A document is the mean of
-fresh releases of its words. Without ``epsilon`` there is no privacy claim.
+in the study's section on noise. For one changed word, epsilon is claimed, and d epsilon is proved. A document is the
+mean of fresh releases of its words. Without ``epsilon`` there is no privacy claim.
 """
 
 from dataclasses import dataclass
@@ -31,15 +31,15 @@ from leakboard.victims._word_vectors import WordVectors
 @victim(revision=1)
 class Word2Vec(Victim):
     sg: Literal[0, 1] = 0
-    """0 is continuous bag of words (the study's), 1 is skip-gram."""
+    """0: continuous bag of words, as in the study; 1: skip-gram."""
     vector_size: Count = 100
-    """Dimensions."""
+    """Dimensions of the vectors."""
     window: Count = 5
     """Largest distance between a word and its context (words)."""
     min_count: Count = 5
-    """Rarer words have no vector (occurrences)."""
+    """Least number of occurrences of a word with a vector."""
     negative: Count = 5
-    """Negative samples a word."""
+    """Negative samples for each word."""
     sample: Annotated[float, Field(ge=0)] = 1e-3
     """Words above this frequency are downsampled (share of all words)."""
     alpha: Annotated[float, Field(gt=0)] = 0.025
@@ -49,9 +49,9 @@ class Word2Vec(Victim):
     epochs: Count = 5
     """Passes over the texts."""
     initialisation: Literal["gensim", "word"] = "gensim"
-    """gensim: start vectors by row (gensim 4); word: by a hash of the word, equal in all models (gensim 3)."""
+    """gensim: start vectors by row (gensim 4); word: by a hash of the word, so equal in all models (gensim 3)."""
     epsilon: Positive | None = None
-    """Claimed for one word: its vector is normalised and every coordinate gets noise; null: no noise."""
+    """Epsilon that is claimed for one word; vectors are normalised, and every coordinate gets noise; null: no noise."""
 
     publishes: ClassVar[tuple[Publication, ...]] = ("documents", "words", "releases")
 
@@ -100,7 +100,7 @@ def _start_vector(word: str, size: int) -> Floats:
 
 @dataclass(frozen=True)
 class FittedWord2Vec(WordVectors):
-    """A table; in [0, 1] if it is released with noise."""
+    """A table of word vectors; their coordinates are in [0, 1] if they are released with noise."""
 
     epsilon: float | None = None
 
@@ -111,14 +111,14 @@ class FittedWord2Vec(WordVectors):
 
     @property
     def claim(self) -> ReleaseClaim | None:
-        """The study's claim, and what is proved."""
+        """The study's claim, and the proved epsilon."""
         return self.mechanism.claim("word") if self.mechanism else None
 
     def publish_documents(self, texts: Texts, rng: np.random.Generator) -> Floats:
         """Return mean word vectors; with noise, the means of fresh releases of all strings between blanks.
 
         A string that is no known word (punctuation, a rare word, an empty text) is released as the centre of the cube.
-        Without it the number of releases would depend on the word, and the noise of the mean would reveal it.
+        Otherwise the number of releases, and so the noise of the mean, would reveal whether a word is known.
         """
         if (mechanism := self.mechanism) is None:
             return self.mean_vectors(texts)

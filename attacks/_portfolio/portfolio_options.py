@@ -14,28 +14,28 @@ Portfolio = Literal["ensemble", "mlp", "logistic"]
 
 @shared
 class PortfolioAttack(SecretsAttack):
-    """The classifiers to train, and the MLP's recipe: two layers, ReLU, one head a secret, early stopping on dev."""
+    """The classifiers to train, and the MLP's recipe: two layers, ReLU, one head for each secret, dev ends training."""
 
     portfolio: Annotated[Portfolio, ALWAYS_NAMED] = "ensemble"
     """``ensemble``: MLP, logistic regression, discriminant analysis, linear SVM, neighbours, kernel and trees, stacked
     on dev; ``mlp``: the papers' classifier alone; ``logistic``: logistic regression alone."""
     inputs: Inputs | None = None
-    """Scaling of the vectors; null: ``standardised`` for one classifier, all for an ensemble, but the last three only
-    if the victim claims privacy. On ``raw`` vectors a classifier fails if their scale is far from 1."""
+    """Scaling of the vectors; null: ``standardised`` for one classifier, every scaling for an ensemble, but the last
+    three only if the victim claims privacy. ``raw`` vectors suit a classifier only if their scale is near 1."""
     queries: Count = 1
-    """Publications of each of the attacker's own texts to learn from."""
+    """Number of publications of each known text that the attacker learns from."""
     observations: Count = 1
-    """Publications of each test text that the attacker sees and averages."""
+    """Number of publications of each test text that the attacker sees and averages."""
     hidden: Count = 512
-    """ReLU units of the MLP."""
+    """Number of ReLU units of the MLP."""
     epochs: Count = 60
-    """Most passes over the attacker's texts."""
+    """Largest number of passes over the attacker's texts."""
     patience: Count = 6
     """Stop after this many epochs without a better dev loss."""
     batch_size: Count = 256
-    """Texts a step."""
+    """Texts in each step."""
     learning_rate: Annotated[float, Field(gt=0)] = 1e-3
-    """Adam's."""
+    """Learning rate of Adam."""
 
     @classmethod
     def example(cls, folder: Path) -> Self:

@@ -1,1 +1,1 @@
-"""Check what every plugin promises: the conformance suite, with one function a promise; `suite` runs it."""
+"""Check the promises that every plugin keeps, one function for each promise; `suite` runs the functions."""

@@ -19,14 +19,14 @@ COUNTS = [("canary_right", "canary_guesses", "canaries"), ("false_positives", "t
 
 @promise("attacks", is_required=True)
 def does_not_change_what_it_sees(subject: Subject) -> None:
-    """It is asked, changes neither its view nor its inputs, and gives the same question the same answer."""
+    """Its threat calls the object that ``fit`` returned; this changes no view and no input, and repeats its answers."""
     watched, _ = subject.attacked
-    expect(watched.calls, "its threat never asks what it learned", subject.cls.fit)
+    expect(watched.calls, "its threat never calls the object that fit returns", subject.cls.fit)
 
 
 @promise("attacks")
 def answers_in_finite_numbers(subject: Subject) -> None:
-    """Answers are finite, float32 for float32 vectors, and about every secret; no event always or never happens."""
+    """Answers are finite, float32 for float32 vectors, and about every secret; an event happens, but not always."""
     watched, result = subject.attacked
     fit = subject.cls.fit
     events = []
@@ -40,12 +40,12 @@ def answers_in_finite_numbers(subject: Subject) -> None:
             expect(set(mapping) == set(result.secrets), f"it answers about {', '.join(mapping)}", fit)
         events += [array for array in arrays(answer) if array.dtype == bool]
     varied = not events or 0 < np.mean(np.concatenate(events)) < 1
-    expect(varied, "an event always or never happens", fit)
+    expect(varied, "an event happens for all releases or for none", fit)
 
 
 @promise("attacks")
 def answers_the_same_each_time(subject: Subject) -> None:
-    """The same seed gives the same answers and scores, when it is fitted again and in another process."""
+    """Fitted again with the same seed, also in another process, it gives the same answers and scores."""
     first = digest(answers(*subject.attacked))
     plugin = subject.example()
     second = digest(answers(*run_watched(plugin, subject.group.sides(plugin))))
@@ -55,13 +55,13 @@ def answers_the_same_each_time(subject: Subject) -> None:
 
 @promise("attacks")
 def does_not_know_the_secrets(subject: Subject) -> None:
-    """Its answers stay the same if the secrets of the test texts are others: it learns them from publications alone."""
+    """Its answers stay the same if the secrets of the test texts are changed but the publications are not."""
     side = subject.group.sides(subject.plugin)
     if not side.corpus.secrets:
         raise NotChecked("the texts have no secrets")
     first, second = (run_watched(subject.example(), s)[0] for s in (side, with_other_secrets(side)))
     same = digest([call for _, call in first.calls]) == digest([call for _, call in second.calls])
-    expect(same, "with other secrets of the test texts it answers differently", subject.cls.fit)
+    expect(same, "if the secrets of the test texts are changed, it answers differently", subject.cls.fit)
 
 
 @promise("attacks")
@@ -79,7 +79,7 @@ def scores_dev_before_it_learns_from_dev(subject: Subject) -> None:
 
 @promise("attacks")
 def does_not_foresee_random_draws(subject: Subject) -> None:
-    """Its score stays in its interval if the noise of publications and the order of test rows are drawn anew."""
+    """Its score stays in its interval if the noise of publications and the order of test rows are drawn again."""
     plugin = subject.example()
     before = _score(subject.attacked[1])
     after = _score(run_watched(plugin, subject.group.sides(plugin, secrets.token_hex(16)))[1])
@@ -94,7 +94,7 @@ def _score(result: AttackResult) -> Metric:
 
 @promise("attacks")
 def is_scored(subject: Subject) -> None:
-    """Its threat scores it: a headline between 0 and 1, or for an audit a bound, and counts that agree with it."""
+    """Its threat scores it: the headline is from 0 to 1; for an audit it is a bound, with counts in order."""
     _, result = subject.attacked
     fit = subject.cls.fit
     expect(result.secrets and result.test_size > 0, "nothing is scored", fit)

@@ -18,8 +18,8 @@ def loads_three_splits_of_distinct_rows(subject: Subject) -> None:
 
 @promise("datasets")
 def has_a_stable_fingerprint(subject: Subject) -> None:
-    """The fingerprint of the same files is the same."""
-    subject.corpus  # noqa: B018 (without its file there is nothing to identify)
+    """Two examples that read the same files have the same fingerprint."""
+    subject.corpus  # noqa: B018 (without the dataset's file there is nothing to identify)
     same = subject.plugin.fingerprint() == subject.example().fingerprint()
     expect(same, "its fingerprint differs each time", subject.cls.fingerprint)
 

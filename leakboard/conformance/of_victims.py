@@ -32,7 +32,7 @@ def is_fitted(subject: Subject) -> None:
 
 @promise("victims")
 def publishes_documents(subject: Subject) -> None:
-    """Documents are float32 (n, d) and finite; its own head, if any, gives each a label of the corpus."""
+    """Documents are float32 (n, d) and finite; a task head of its own gives each document a label of the corpus."""
     if "documents" not in subject.plugin.publishes:
         raise NotChecked("it publishes no documents")
     corpus, fitted = subject.corpus, subject.fitted
@@ -56,7 +56,7 @@ def releases_come_from_its_mechanism(subject: Subject) -> None:
     if "releases" not in subject.plugin.publishes or not fitted.claim:
         raise NotChecked("it publishes no releases with a claim")
     mechanism, claim, part = fitted.mechanism, fitted.claim, type(fitted).mechanism
-    expect(mechanism, "it claims privacy of releases, and has no mechanism", part)
+    expect(mechanism, "it claims privacy of releases, but has no mechanism", part)
     assert mechanism is not None
     claimed, actual = (claim.epsilon, claim.delta), (mechanism.epsilon, mechanism.delta)
     expect(claimed == actual, f"epsilon and delta: it claims {claimed}, its mechanism has {actual}", part)
@@ -76,7 +76,7 @@ def releases_come_from_its_mechanism(subject: Subject) -> None:
 
 @promise("victims")
 def publishes_words(subject: Subject) -> None:
-    """Vectors of words are float32 (V, d) and finite; a table has each word once, other words are in text order."""
+    """Vectors of words are float32 (V, d) and finite. A table has each word once; contextual words are in order."""
     if "words" not in subject.plugin.publishes:
         raise NotChecked("it publishes no words")
     texts, part = subject.corpus.texts("test"), type(subject.fitted).publish_words
@@ -103,11 +103,11 @@ def claims_and_coverage_are_in_range(subject: Subject) -> None:
 
 @promise("victims")
 def publishes_the_same_each_time(subject: Subject) -> None:
-    """The same seed and generator give the same vectors, also in another process; the corpus does not change."""
+    """The same seed and generator give the same vectors, also in another process. The corpus does not change."""
     before, fitted = digest(content(subject.corpus)), subject.fitted
     part = type(fitted).publish_documents
     first, second = (digest(published(subject.plugin, fitted, subject.corpus)) for _ in range(2))
-    expect(first == second, "the same generator gives other vectors: it has another source of randomness", part)
+    expect(first == second, "the same generator gives other vectors: the victim has another source of randomness", part)
     expect(digest(content(subject.corpus)) == before, "publishing changes the corpus", part)
     subject.expect_same_in_subprocess(first, subject.cls.fit)
 
@@ -129,7 +129,7 @@ def is_saved_and_loaded_without_pickle(subject: Subject) -> None:
 
 @promise("victims")
 def reduced_recipes_are_final(subject: Subject) -> None:
-    """Reducing its recipe to training, or to no protection, gives a victim; reducing that again changes nothing."""
+    """``training_config`` and ``non_private`` return a victim; calling them again on this victim changes nothing."""
     trained, unprotected = subject.plugin.training_config(), subject.plugin.non_private()
     expect(type(trained) is type(subject.plugin), "it is of another class", subject.cls.training_config)
     expect(trained.training_config() == trained, "a second call changes it", subject.cls.training_config)

@@ -33,7 +33,7 @@ def is_documented(subject: Subject) -> None:
 
 @promise(*FOLDERS)
 def declares_a_revision(subject: Subject) -> str:
-    """It declares the revision of its results; without a revision it can be run, but not published."""
+    """It declares the revision of its results. Without a revision it can be run, but not published."""
     return "" if revision(subject.cls) else "no revision: it may be run, not published"
 
 
@@ -51,6 +51,6 @@ def gives_an_example(subject: Subject) -> None:
     first, second = subject.plugin, subject.example()
     expect(type(first) is subject.cls, f"its example is a {type(first).__name__}", subject.cls.example)
     expect(digest(as_dict(first)) == digest(as_dict(second)), "its example differs each time", subject.cls.example)
-    if subject.listing.kind != "datasets":  # their files may be missing
+    if subject.listing.kind != "datasets":  # files of datasets may be missing
         same = first.fingerprint() == second.fingerprint()
         expect(same, "its fingerprint differs each time", subject.cls.fingerprint)

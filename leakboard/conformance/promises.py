@@ -1,4 +1,4 @@
-"""Define a promise of the contract, and how its check reports that it is broken or cannot be checked."""
+"""Define a promise of the contract, and the errors of its check: the promise is broken, or cannot be checked."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class Broken(AssertionError):
     def __init__(self, message: str, part: Any = None):
         super().__init__(message)
         self.part = part
-        """The class or function of the plugin that is at fault; None for the plugin as a whole."""
+        """The class or function of the plugin that is at fault; None: the whole plugin."""
 
 
 class NotChecked(Exception):
-    """A promise cannot be checked, with the reason."""
+    """A promise cannot be checked; the message is the reason."""
 
 
 def expect(holds: Any, message: str, part: Any = None) -> None:

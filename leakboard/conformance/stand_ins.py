@@ -87,9 +87,10 @@ def published(victim: Victim, fitted: FittedVictim, corpus: Corpus) -> list[Any]
 
 @victim
 class Tabled(Victim):
-    """A table of words: a word's vector is the sum of its neighbours' random vectors, a text's the mean of its words'.
+    """A table of words: a word's vector is the sum of its neighbours' random vectors.
 
-    With an epsilon it adds noise. It publishes documents, words and releases, so that most attacks apply to it.
+    The vector of a text is the mean of its words' vectors. With an epsilon the victim adds noise. It publishes
+    documents, words and releases, so that most attacks apply to it.
     """
 
     dimensions: Count = 8

@@ -18,7 +18,7 @@ from leakboard.suite.registry import BrokenPlugin, Listing, Registry
 from leakboard.threats.threat import AttackResult
 
 MISSING_FILE = ("cannot be fetched", "nltk.downloader")
-"""Parts of the errors of a dataset whose public file, or a model that it needs, is not on this computer."""
+"""Parts of the error messages about a missing public file, or a missing model that a dataset needs."""
 
 
 class Subject:
@@ -64,7 +64,7 @@ class Subject:
         except RequestError as error:
             if not any(part in str(error) for part in MISSING_FILE):
                 raise
-            raise NotChecked(f"its public file, or a model that it needs, is not here: {error}") from None
+            raise NotChecked(f"its public file, or a model that it needs, is not on this computer: {error}") from None
         return loaded
 
     @cached_property
@@ -82,8 +82,8 @@ class Subject:
         """Compare with the example's result in another process, where Python salts hashes of text differently.
 
         Args:
-            digest: of the result in this process.
-            part: of the plugin, that made the result.
+            digest: digest of the result in this process.
+            part: the method of the plugin that made the result.
 
         Raises:
             Broken: the other process gives another result, or none.
@@ -94,10 +94,10 @@ class Subject:
 
 
 class Group:
-    """Plugins that are checked together; ``environment`` has variables for the processes that check them.
+    """Plugins that are checked together; ``environment`` has variables for the other process.
 
     Raises:
-        RuntimeError: of the two properties about another process: it ended early.
+        RuntimeError: the other process ended early (only from ``subprocess_answers`` and ``subprocess_imports``).
     """
 
     def __init__(self, registry: Registry, listings: Sequence[Listing], folder: Path, **environment: str):

@@ -26,7 +26,7 @@ SIDE_EFFECTS = {"os.mkdir", "os.putenv", "os.unsetenv", "socket.connect", "socke
 
 @dataclass(frozen=True)
 class Answer:
-    """The result of a plugin's example: a digest and a summary, or the reason for none."""
+    """The result of a plugin's example: a digest and a summary, or the reason why there is no result."""
 
     digest: str = ""
     numbers: Mapping[str, Any] | None = None
@@ -40,8 +40,8 @@ def ask_answers(
 
     Args:
         registry: finds the plugins.
-        names: as in ``victims/lsa``.
-        folder: for the files that examples read.
+        names: names of plugins, such as ``victims/lsa``.
+        folder: folder for the files that examples read.
         environment: variables of the other process.
 
     Raises:
@@ -55,7 +55,7 @@ def ask_answers(
 def ask_imports(
     registry: Registry, names: Sequence[str], home: Path, environment: Mapping[str, str]
 ) -> tuple[dict[str, list[str]], list[str]]:
-    """Import plugins in turn in another process with an empty home; return each one's side effects, and files left.
+    """Import plugins in turn in another process with an empty home; return their side effects, and new files.
 
     Raises:
         RuntimeError: the process ended early.
@@ -120,7 +120,7 @@ def _example_result(registry: Registry, name: str, folder: Path, sides: Any) -> 
 def imports(registry: Registry, names: Sequence[str]) -> dict[str, list[str]]:
     """Import every plugin in turn; return the files written, folders made, sockets used and variables set by each.
 
-    Side effects of a library while it is itself imported are not the plugin's, and are left out.
+    If a library has side effects while it is imported, these are not the plugin's, and are left out.
     """
     effects: list[str] = []
     home, package = Path.home(), ""

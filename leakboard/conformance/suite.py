@@ -1,4 +1,4 @@
-"""Check all promises of a plugin in turn, and report the outcomes."""
+"""Check the promises of a plugin in turn, and report the outcomes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Outcome:
     reason: str = ""
     """Why it failed or was skipped, or a remark on a promise that is kept."""
     location: str = ""
-    """File and line of the plugin; only for a failure."""
+    """File and line of the plugin, if a check failed."""
 
 
 def promises_of(kind: str) -> list[Promise]:
@@ -40,7 +40,7 @@ def promises_of(kind: str) -> list[Promise]:
 
 
 def outcomes(subject: Subject) -> Iterator[Outcome]:
-    """Check a plugin's promises in turn; skip those after a required promise that is not kept."""
+    """Check a plugin's promises in turn; if a required promise is not kept, skip the promises after it."""
     missing = ""
     for promise in promises_of(subject.listing.kind):
         outcome = Outcome(promise, "skipped", f"requires: {missing}") if missing else examine(promise, subject)

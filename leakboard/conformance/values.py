@@ -17,7 +17,7 @@ DIGITS = 6
 
 
 def digest(value: Any) -> str:
-    """Return the SHA-256 of arrays, lists, mappings, corpora and dataclasses, to the last bit, functions left out."""
+    """Return the SHA-256 of arrays, lists, mappings, corpora and dataclasses, to the last bit, without functions."""
     h = hashlib.sha256()
 
     def add(item: Any) -> None:
@@ -53,12 +53,12 @@ def mappings(value: Any) -> list[Mapping[str, Any]]:
 
 
 def summary(value: Any) -> dict[str, list[Any]]:
-    """Summarise a nested value in a few numbers, those of ``tests/pins.json``.
+    """Summarise a nested value in a few numbers, for ``tests/pins.json``.
 
     Returns:
         ``floats``: count, mean, root mean square and four entries; ``integers``: count, mean and root mean square;
-        ``strings``: count, total length and a digest, of strings and of values of other types. A key is missing where
-        there is no such value.
+        ``strings``: count, total length and a digest, of strings and of values of other types. If there is no value
+        of a type, its key is missing.
     """
     floats: list[Any] = []
     integers: list[Any] = []

@@ -1,4 +1,4 @@
-"""Evaluate an attack under observation: give it a victim, and record what it is asked and what it answers."""
+"""Evaluate an attack on a victim, and record the questions to the fitted attack with its answers."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def example(registry: Registry, kind: str, name: str, folder: Path) -> Any:
 
 
 class VictimSides:
-    """Finds the victim that each attack meets: the suite's own if the attack applies to it, else a plugin."""
+    """Finds a victim for each attack: the stand-in of this package if the attack applies to it, else a plugin."""
 
     def __init__(self, registry: Registry, folder: Path):
         self.makers: dict[str, Callable[[], Victim]] = {
-            "the suite's own": Tabled,
-            "the suite's own, with a claim": lambda: Tabled(epsilon=1.0),
+            "the stand-in": Tabled,
+            "the stand-in with a claim": lambda: Tabled(epsilon=1.0),
         }
         for listing in registry.listings("victims"):
             if not listing.problem:
@@ -70,7 +70,7 @@ class VictimSides:
 
 
 class WatchedAttack:
-    """An attack that records the calls of its fitted part, and checks that it changes nothing that it sees."""
+    """An attack that records the calls of its fitted object, and checks that these change no inputs."""
 
     def __init__(self, attack: Attack):
         self._attack = attack
@@ -95,7 +95,7 @@ class WatchedAttack:
         before = digest(inputs)
         first, second = function(*inputs), function(*inputs)
         expect(digest(inputs) == before, "it writes into its inputs", function)
-        expect(digest(first) == digest(second), "it gives the same question another answer", function)
+        expect(digest(first) == digest(second), "it gives another answer to the same question", function)
         self.calls.append((inputs, first))
         return first
 
@@ -137,7 +137,7 @@ def run_watched(attack: Attack, side: VictimSide) -> tuple[WatchedAttack, Attack
     """Evaluate an attack on a victim; return the watched attack and the result.
 
     Raises:
-        Broken: the attack writes into its view or its inputs, or gives the same question another answer.
+        Broken: the attack writes into its view or its inputs, or gives another answer to the same question.
     """
     watched = WatchedAttack(attack)
     result = attack.threat.evaluate(watched, side)
@@ -146,7 +146,7 @@ def run_watched(attack: Attack, side: VictimSide) -> tuple[WatchedAttack, Attack
 
 
 def answers(watched: WatchedAttack, result: AttackResult) -> list[Any]:
-    """Return the plain values that an attack gave: what it learned without functions, its answers, and its result."""
+    """Return the values that an attack gave: the fields that it learned (no functions), its answers, its result."""
     fields = {} if callable(watched.learned) else _fields(watched.learned)
     learned = {name: part for name, part in fields.items() if not callable(part)}
     return [learned, [answer for _, answer in watched.calls], result]

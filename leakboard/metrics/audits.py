@@ -20,23 +20,24 @@ from leakboard.privacy.auditing.sanity import plug_in
 
 BOUND, DELTA, TOSSES = "attack_score", "audit_delta", "audit_tosses"
 TRUE_POSITIVES, FALSE_POSITIVES = "true_positives", "false_positives"
-"""Names of the metrics from which a bound is computed again, for a share of the error.
+"""Names of the metrics from which the bound is computed again, at a smaller error, if a claim has several audits.
 
-Fair coins decided which of `TOSSES` rows are of the first input. The ``n`` of a count is the number of rows of its
-input.
+A fair coin decided for each of `TOSSES` rows whether its input is the first. The ``n`` of `TRUE_POSITIVES` is the
+number of rows of the first input; the ``n`` of `FALSE_POSITIVES` is that of the second.
 """
 CANARIES, GUESSES, RIGHT, TRIED, GROUP = "canaries", "canary_guesses", "canary_right", "canary_tried", "canary_group"
-"""The same for a bound from one training run."""
+"""Names of the metrics from which the bound of one training run is computed again."""
 LARGEST_BOUND = "audit_largest_bound"
-"""The bound if every guess were right: as many canaries cannot refute a larger claim."""
+"""The bound if every guess were right: this number of canaries cannot refute a larger claim."""
 PLUG_IN = "plug_in_loss"
 MU, RENYI, TRADE_OFF = "audit_mu", "audit_renyi", "audit_trade_off"
 UNSEEN = "infinite: one kind of error was never seen"
 VERDICT_ERROR, VERDICT_ERROR_WITH_DELTA = 1e-4, 1e-3
-"""Largest probability that a claim that holds is called violated: unlikely even in boards of hundreds of claims.
+"""Largest probability that a true claim is called violated: small enough for boards of hundreds of claims.
 
 The second is for claims with a delta, often 1e-5. A sound training may reveal everything with probability delta, so
-guesses of one run prove nothing at a smaller error. Each number of guesses of each audit gets a share of the error.
+guesses of one run prove nothing at a smaller error. The error is divided among the audits of a claim, and among the
+numbers of guesses that an audit tries.
 """
 VERDICT_CONFIDENCE = (
     f"{100 * (1 - VERDICT_ERROR):.4g} % confidence, {100 * (1 - VERDICT_ERROR_WITH_DELTA):.3g} % with a delta"
@@ -51,8 +52,8 @@ def bound_metrics(true_positives: int, false_positives: int, tosses: tuple[int, 
     Args:
         true_positives: how often the event held for rows of the first input.
         false_positives: how often it held for rows of the second input.
-        tosses: numbers of rows of the first and of the second input, as coins decided.
-        delta: of the claim.
+        tosses: number of rows of the first input, and of the second input, as the coins decided.
+        delta: delta of the claim.
     """
     bound = bound_from_counts(true_positives, false_positives, tosses, delta, ERROR)
     return [
@@ -68,8 +69,8 @@ def curve_metrics(curve: TradeOff, draws: int) -> list[Metric]:
     """Return the trade-off of errors that releases prove, with its mu and Renyi bounds; all hold together at 95 %.
 
     Args:
-        curve: at the error `ERROR`.
-        draws: releases of either input.
+        curve: the trade-off, computed with the error `ERROR`.
+        draws: number of releases of the first input.
     """
     points = zip(curve.false_positives, curve.false_negatives, strict=True)
     return [
@@ -83,10 +84,11 @@ def canary_metrics(scores: NDArray[Any], planted: NDArray[np.bool_], delta: floa
     """Return the bound on epsilon that scores of canaries prove, with its counts.
 
     Args:
-        scores: float64 (m,), higher for a canary that was likelier planted; their order does not depend on the coins.
+        scores: float64 (m,): the higher, the likelier the canary was planted. The order of canaries must not depend on
+            the coins.
         planted: bool (m,), the coins.
-        delta: of the claim.
-        group: units of the claim in a canary.
+        delta: delta of the claim.
+        group: number of units of the claim in a canary.
     """
     audit, m = audit_scores(scores, planted, delta, ERROR, group=group), len(planted)
     most = max(round(share * m) for share in SHARES)
@@ -115,7 +117,7 @@ def verdict_error(delta: float) -> float:
 
 
 def rounded_down(bound: float, digits: int = 3) -> str:
-    """Return a lower bound as text with significant digits, rounded down: never more than was proved."""
+    """Return a lower bound as text, rounded down to significant digits: never more than was proved."""
     return f"{float(Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(repr(float(bound)))):.{digits}g}"
 
 
@@ -133,7 +135,7 @@ def corrected_bound(cells: Sequence[Sequence[Metric]], error: float = ERROR) -> 
 
 
 def _bound_of(cell: Sequence[Metric]) -> Callable[[float], float] | None:
-    """Return a function from an error to the bound of an audit's counts at that error; None if a cell is no audit."""
+    """Return a function from an error to the bound of a cell's counts at this error; None if the cell is no audit."""
     counts = {metric.name: metric.value for metric in cell if metric.value is not None}
     sizes = {metric.name: metric.n or 0 for metric in cell}
     if counts.keys() >= {TRUE_POSITIVES, FALSE_POSITIVES, TOSSES, DELTA}:
@@ -162,10 +164,10 @@ def verdict(claimed: float, proved: float, audited: float | None) -> str:
     """Return the verdict on a claim.
 
     - ``violated``: the audited epsilon is larger than the claimed one.
-    - ``unproven``: the proved epsilon is larger than the claimed one, or the audited one is larger than the proved one,
-      so that the proof is wrong.
+    - ``unproven``: the proved epsilon is larger than the claimed one; or the audited epsilon is larger than the proved
+      one, so that the proof is wrong.
     - ``holds``: otherwise.
-    - ``holds, not audited``: the same without an audit, so that the proof is only what the victim's author says.
+    - ``holds, not audited``: the same, but without an audit. Then the proof is only a statement of the victim's author.
     """
     if audited is not None and audited > claimed:
         return "violated"

@@ -24,8 +24,8 @@ def truth(corpus: Corpus, split: str, secrets: Sequence[Secret]) -> Codes:
 def best_constant(known: Codes, kind: str) -> Codes:
     """Return the constant guess that does best on these texts, int64 (secrets,).
 
-    For attributes it is the most frequent value of each. For entities it is the set of largest micro F1. Among sets of
-    one size, the most frequent entities have the most true positives, so one set of each size is tried.
+    For attributes it is the most frequent value of each. For entities it is the set with the largest micro F1. Among
+    sets of one size, the most frequent entities have the most true positives, so one set of each size is tried.
     """
     if kind == "attribute":
         return np.array([np.bincount(column).argmax() for column in known.T])
@@ -70,7 +70,7 @@ def from_text(corpus: Corpus, secrets: Sequence[Secret], seed: int) -> Codes:
 
 
 def _best_model(train: Any, dev: Any, corpus: Corpus, secret: Secret, seed: int) -> Any:
-    """Return the logistic regression that does best on dev, or the constant if train has one value only."""
+    """Return the logistic regression with the best score on dev, or a constant if train has only one value."""
     from sklearn.dummy import DummyClassifier
     from sklearn.linear_model import LogisticRegression
 
@@ -96,8 +96,9 @@ def bayes_score(posteriors: Sequence[NDArray[np.float64]], kind: str) -> float:
     """Return the best expected score of an attacker who guesses from each text by itself, given the exact posteriors.
 
     Attributes: the mean over texts and secrets of the largest posterior (expected accuracy of the Bayes classifier).
-    Entities: 2 E[TP] / (guessed + positives). With the pairs sorted by posterior, the best set is a prefix, and all
-    prefixes are tried. The ratio of expected counts approaches the expected ratio as the number of texts grows.
+    Entities: 2 E[TP] / (guessed + positives), for the best set of (text, entity) pairs. If the pairs are sorted by
+    posterior, the best set is a prefix, so all prefixes are tried. The ratio of expected counts approaches the expected
+    ratio as the number of texts grows.
     """
     if kind == "attribute":
         return float(np.mean([p.max(1).mean() for p in posteriors]))

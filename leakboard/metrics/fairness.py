@@ -12,7 +12,7 @@ from leakboard.metrics.measures import CONFIDENCE, Array, Metric, Ratio, accurac
 EMPTY_GROUP = "no test text in this group"
 
 SMALLEST_CLASS = 10
-"""Fewest texts of a task class in every group, for its true positive rates to be compared."""
+"""True positive rates of a task class are compared only if every group has this number of texts of the class."""
 
 
 def group_shares(secret: Secret, groups: Integers) -> list[Metric]:
@@ -32,8 +32,9 @@ def group_metrics(
     - The gap is a group's accuracy minus that of the first group that has texts.
     - Its interval is a bootstrap over independent units. If a group is all right or all wrong, resampling shows no
       doubt, and Newcombe's interval replaces it.
-    - Its p-value is Fisher's exact test of right and wrong answers in the two groups. It takes texts as independent.
-    - An empty group has no values, and a status that says so.
+    - Its p-value is Fisher's exact test of right and wrong answers in the two groups. The test assumes that texts are
+      independent.
+    - An empty group has no values; its status says that it is empty.
     """
     right = accuracy(predicted, labels, units)
     metrics: list[Metric] = []
@@ -92,7 +93,7 @@ def _newcombe(first: Array, second: Array) -> tuple[float, float]:
 def _rate_gap(secret: Secret, groups: Integers, predicted: Integers, labels: Integers) -> Metric:
     """Return the largest difference, over task classes, of true positive rates between groups.
 
-    Of one class against the others it is fairlearn's `equal_opportunity_difference`.
+    For one class against the others this is fairlearn's `equal_opportunity_difference`.
     """
     present = np.unique(groups)
     counts = np.array([[np.sum((groups == g) & (labels == y)) for g in present] for y in np.unique(labels)])

@@ -1,10 +1,12 @@
 """Compute scores as ratios of sums over texts, with bootstrap intervals.
 
-These scores are sum(numerator) / sum(denominator) over texts, so one bootstrap over texts serves all:
+Each score is sum(numerator) / sum(denominator) over texts, so one bootstrap over texts serves all scores:
 
-- accuracy: the text's share of right guesses, over 1;
-- micro F1: 2 TP over 2 TP + FP + FN;
-- recall: 1 for a hit, over 1.
+| score | numerator of a text | denominator of a text |
+|---|---|---|
+| accuracy | share of right guesses | 1 |
+| micro F1 | 2 TP | 2 TP + FP + FN |
+| recall | 1 for a hit, else 0 | 1 |
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ class Metric:
 
 
 def overlap(one: Metric, two: Metric) -> bool | None:
-    """Return whether the intervals of two metrics overlap; None where one has no interval."""
+    """Return whether the intervals of two metrics overlap; None if one has no interval."""
     if one.low is None or one.high is None or two.low is None or two.high is None:
         return None
     return one.low <= two.high and two.low <= one.high
@@ -51,12 +53,12 @@ def overlap(one: Metric, two: Metric) -> bool | None:
 
 @dataclass(frozen=True)
 class Ratio:
-    """A score as one numerator and one denominator a text, float64 (n,)."""
+    """A score as one numerator and one denominator for each text, float64 (n,)."""
 
     numerator: Array
     denominator: Array
     units: Integers | None = None
-    """int64 (n,): the independent unit of each entry (a text's author, a word's text); None: each entry is one."""
+    """int64 (n,): the independent unit of each entry (a text's author, a word's text); None: the entry itself."""
 
     @property
     def value(self) -> float:
@@ -85,13 +87,13 @@ class Ratio:
 
 @lru_cache(maxsize=16)
 def _interval(numerator: bytes, denominator: bytes, units: bytes | None) -> tuple[float, float]:
-    """Return the interval of a `Ratio`, kept for later calls: every attack meets the same constant guess."""
+    """Return the interval of a `Ratio`, cached: every attack is compared with the same constant guess."""
     parts = (np.frombuffer(part) for part in (numerator, denominator))
     return bootstrap(Ratio._ratio, *parts, units=None if units is None else np.frombuffer(units, np.int64))
 
 
 def authors(corpus: Corpus, split: str) -> Integers | None:
-    """Return the author of each text, else its document, int64 (n,), as units of the bootstrap; None if both lack."""
+    """Return the author of each text, else its document, int64 (n,), as unit of the bootstrap; None without both."""
     part = corpus.splits[split]
     column = next((name for name in ("user", "document") if name in part.features), None)
     return np.unique(np.array(part[column], object), return_inverse=True)[1] if column else None
@@ -111,7 +113,7 @@ def accuracy(guessed: Integers, truth: Integers, units: Integers | None = None) 
 
 
 def micro_f1(guessed: Integers, truth: Integers, units: Integers | None = None) -> Ratio:
-    """Return micro F1 of "present" over (text, entity) pairs; arrays (n, entities) of 0 and 1.
+    """Return micro F1 of "present" over (text, entity) pairs, from arrays (n, entities) of 0 and 1.
 
     F1 = 2 TP / (2 TP + FP + FN), as in the released code of Coavoux et al. (2018); 0 when nothing is guessed.
     """
@@ -122,12 +124,12 @@ def micro_f1(guessed: Integers, truth: Integers, units: Integers | None = None) 
 def best_offset(margins: NDArray[np.floating], present: Integers) -> float:
     """Return the offset to add to the margins, so that "above 0 is present" has the largest `micro_f1`.
 
-    The threshold of largest F1 is not a probability of one half, so all thresholds are tried. With margins sorted
-    downwards, calling the first i pairs present has true positives T_i and F1 = 2 T_i / (i + positives). No threshold
-    lies between equal margins. Without a positive every threshold is equally bad, and the offset is 0.
+    A probability of one half is not the threshold with the largest F1, so all thresholds are tried. Sort the margins
+    downwards, and call the first i pairs present. With T_i true positives among them, F1 = 2 T_i / (i + positives). No
+    threshold lies between equal margins. If no pair is present, every threshold is equally bad, and the offset is 0.
 
     Args:
-        margins: (pairs,), the score of present minus that of absent, of texts whose secrets are known.
+        margins: (pairs,), the score of present minus the score of absent, for texts whose secrets are known.
         present: int64 (pairs,), 0 or 1.
     """
     if not present.any():
@@ -142,7 +144,7 @@ def best_offset(margins: NDArray[np.floating], present: Integers) -> float:
 
 
 def remaining_privacy(attack: Ratio, constant: Ratio) -> Metric:
-    """Return 1 - the better of the attack and the best constant guess, with an interval over the same resamples."""
+    """Return 1 - the higher score of attack and best constant guess, with an interval over the same resamples."""
 
     def statistic(a: Array, b: Array, c: Array, d: Array, axis: int = -1) -> Any:
         return 1 - np.maximum(Ratio._ratio(a, b, axis), Ratio._ratio(c, d, axis))
@@ -157,8 +159,8 @@ def bootstrap(statistic: Callable[..., Any], *samples: Array, units: Integers | 
     """Return a 95 % percentile interval of a statistic of sums over texts; the samples are resampled together.
 
     Texts of one unit are drawn together, since the texts of one author are not independent. If all texts agree, all
-    resamples agree, and the interval would have no width. Then Wilson's interval for as many units replaces it. Fewer
-    than two units give (nan, nan).
+    resamples agree, and the interval would have no width. Wilson's interval with n = number of units then replaces it.
+    Fewer than two units give (nan, nan).
     """
     if units is not None:
         codes = np.unique(units, return_inverse=True)[1]

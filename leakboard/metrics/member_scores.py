@@ -5,8 +5,8 @@ half (Mann and Whitney 1947). The true positive rate at a low false positive rat
 Membership inference attacks from first principles). An attack that is sure of a few members is a leak, and an average
 over all candidates hides it.
 
-An area of one half does not prove privacy: one attack failed. If members and non-members differ in topic or in date,
-an attack can tell them apart without any leak.
+An area of one half does not prove privacy: only this attack failed. If members and non-members differ in topic or in
+date, an attack can tell them apart without any leak.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from leakboard.metrics.measures import CONFIDENCE, RESAMPLES, Array, Metric
 TARGETS = (0.001, 0.01)
 """False positive rates at which the true positive rate is reported."""
 CHANCE = 0.5
-"""The area of a guess at random."""
+"""The area under the ROC curve of random guesses."""
 SHARE = (1 - CONFIDENCE) / 4
-"""Probability of error of each of four bounds: an upper and a lower one, of the threshold and of the rate."""
+"""Probability of error of each of four bounds: the lower and upper bounds of the threshold and of the rate."""
 
 
 def membership_metrics(scores: NDArray[Any], members: NDArray[Any], units: Integers | None = None) -> list[Metric]:
     """Return the metrics of an attack's scores.
 
     - ``attack_score`` and ``attack_auc``: the area under the ROC curve.
-    - ``empirical_privacy``: 1 - the better of the area and chance.
-    - ``privacy_best_constant``: 1 - chance.
+    - ``empirical_privacy``: 1 - the area, or 1 - `CHANCE` if the area is smaller.
+    - ``privacy_best_constant``: 1 - `CHANCE`.
     - ``tpr@fpr=...``: the share of members found at `TARGETS`.
 
     Args:
         scores: float64 (n,), higher for a likelier member.
         members: bool or 0 and 1 (n,), the truth.
-        units: int64 (n,), the independent unit of each candidate (its author); None: each candidate is one.
+        units: int64 (n,), the independent unit of each candidate (its author); None: the candidate itself.
 
     Raises:
         RequestError: scores are not finite or of a wrong shape, or all candidates are of one kind.
@@ -64,7 +64,7 @@ def _checked(
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     values, truth = np.asarray(scores, np.float64), np.asarray(members)
     if truth.ndim != 1 or not np.isin(truth, (0, 1)).all():
-        raise RequestError(f"members of shape {truth.shape} are not one bool a candidate")
+        raise RequestError(f"members of shape {truth.shape} are not one bool for each candidate")
     if values.shape != truth.shape:
         raise RequestError(f"scores of membership have shape {values.shape}, not {truth.shape}")
     if units is not None and np.shape(units) != truth.shape:
@@ -73,12 +73,12 @@ def _checked(
         raise RequestError("scores of membership are not finite")
     inside = np.count_nonzero(truth)
     if inside in (0, len(truth)):
-        raise RequestError(f"{inside} of {len(truth)} candidates are members: an attack is scored on both kinds")
+        raise RequestError(f"{inside} of {len(truth)} candidates are members: an attack needs members and others")
     return values, truth.astype(bool)
 
 
 def _left(area: float) -> float:
-    """Return the privacy that an area leaves; a larger area leaves less, so the ends of an interval swap."""
+    """Return the privacy that an area leaves; a larger area leaves less privacy, so an interval's ends swap."""
     return 1 - max(area, CHANCE)  # in this order NaN, which is no interval, stays NaN
 
 
@@ -87,9 +87,10 @@ def _area(
 ) -> tuple[float, float, float]:
     """Return the area under the ROC curve with its 95 % bootstrap interval (percentile, fixed seed).
 
-    Members and non-members are resampled separately, and candidates of one unit together. If a unit has candidates of
-    both kinds, all units are one sample. If all resamples agree (a perfect attack), the interval is Wilson's for as
-    many trials as the rarer kind has units. Fewer than two units of either kind give (nan, nan).
+    Members and non-members are resampled separately; candidates of one unit are drawn together. If a unit has both
+    members and non-members, all units are one sample. If all resamples agree (a perfect attack), Wilson's interval
+    replaces it, with n = number of units of members, or of non-members if these have fewer units. Fewer than two units
+    of members or of non-members give (nan, nan).
     """
     codes = np.arange(len(scores)) if units is None else np.unique(units, return_inverse=True)[1]
     levels = np.unique(scores, return_inverse=True)[1]
@@ -143,9 +144,10 @@ def true_positive_rate_at(
     """Return the share of members above the threshold of a false positive rate.
 
     At most floor(target N) of N non-members may exceed the threshold. So the threshold is the score of the next
-    non-member, and a member that ties with it does not count. About (floor(target N) + 1) / (N + 1) of new non-members
-    exceed that threshold, which is more than ``target``: the value errs upwards. The 95 % interval is for the rate
-    P(member > t) at the true threshold t: the least that at most a share ``target`` of all non-members exceeds.
+    non-member, and a member with this score does not count. About (floor(target N) + 1) / (N + 1) of new non-members
+    exceed the threshold. This share is larger than ``target``, so the value errs upwards. The 95 % interval is for the
+    rate P(member > t). Here t is the true threshold: the least value that at most a share ``target`` of all non-members
+    exceeds.
 
     Theorem. Let X(r) be the r-th highest of N independent non-members, and B binomial (N, target).
 
@@ -155,10 +157,10 @@ def true_positive_rate_at(
     4. So at most as many members exceed X(j) as t, and at least as many exceed X(k). From the number above t, Clopper
        and Pearson (1934) bound the rate, with another error of 2 `SHARE`.
 
-    Members and non-members may depend on each other. X(0) is infinite and X(N + 1) minus infinite, so the lower end is
-    0 with fewer than 437 non-members at 0.01, or 4,380 at 0.001. The sum of four errors (Bonferroni) is cautious: for
-    normal scores the interval covers in about 99 % of cases. If units have several candidates, the counts are not
-    binomial, and `_Trials` bounds them.
+    Members and non-members may depend on each other. X(0) is infinite, and X(N + 1) is minus infinity. So the lower end
+    is 0 if there are fewer than 437 non-members at 0.01, or 4,380 at 0.001. The sum of four errors (Bonferroni) is
+    cautious: for normal scores the interval covers the rate in about 99 % of cases. If units have several candidates,
+    the counts are not binomial, and `_Trials` bounds them.
     """
     codes = np.arange(len(scores)) if units is None else units
     inside, others = scores[members], np.sort(scores[~members])[::-1]
@@ -176,11 +178,11 @@ def true_positive_rate_at(
 class _Trials:
     """Binomial trials that bound counts of candidates, if the candidates of one unit depend on each other in any way.
 
-    Theorem. With m candidates in the largest of U units, a count of candidates over m is a sum of U independent numbers
-    in [0, 1]. Its tail from a whole number on is at most e times that of a binomial (U, mean / U) (Bentkus 2004, On
-    Hoeffding's inequalities). So counts are taken in steps of m, and the allowed error is e times smaller. With m = 1
-    the count is binomial itself. Rates are over candidates, given the sizes of the units. The bounds are wide if the
-    sizes differ, since every unit counts like one of m candidates.
+    Theorem. Let the largest of U units have m candidates. A count of candidates, divided by m, is a sum of U
+    independent numbers in [0, 1]. Its tail from a whole number on is at most e times the tail of a binomial
+    (U, mean / U) (Bentkus 2004, On Hoeffding's inequalities). So counts are taken in steps of m, and the allowed error
+    is e times smaller. If m = 1, the count is binomial itself. Rates are over candidates, given the sizes of the units.
+    The bounds are wide if the sizes differ, since every unit counts like a unit with m candidates.
     """
 
     candidates: int
@@ -200,7 +202,7 @@ class _Trials:
 
     @property
     def fill(self) -> float:
-        """Mean size of a unit over the largest, in (0, 1]: a trial succeeds at the rate of candidates times this."""
+        """Mean size of a unit divided by the largest size, in (0, 1]: success rate of a trial / rate of candidates."""
         return self.candidates / (self.units * self.largest)
 
     def ranks(self, target: float) -> list[int]:
@@ -210,7 +212,7 @@ class _Trials:
         return [max(0, self.largest * (j - 1) + 1), min(self.largest * k, self.candidates + 1)]
 
     def rates(self, fewest: int, most: int) -> tuple[float, float]:
-        """Return a lower bound of the rate if at least ``fewest`` were found, and an upper one if at most ``most``."""
+        """Return a lower bound of the rate, from ``fewest`` found members, and an upper bound, from ``most``."""
         few, many, n = math.floor(fewest / self.largest), math.ceil(most / self.largest), self.units
         low = scipy.stats.beta.ppf(self.error, few, n - few + 1) if few > 0 else 0.0
         high = scipy.stats.beta.isf(self.error, many + 1, n - many) if many < n else 1.0

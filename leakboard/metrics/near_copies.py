@@ -1,6 +1,6 @@
-"""Count vectors of test that are nearly vectors of train, as those of overlapping chunks of one document are.
+"""Count vectors of test that nearly equal vectors of train, for example of overlapping chunks of one document.
 
-An attacker with such a copy among its own vectors knows the secret, although the vector itself need not tell it.
+An attacker with such a copy among its own vectors knows the secret, even if the vector itself does not reveal it.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ from leakboard.metrics.measures import Metric
 from leakboard.models.search import nearest, normalised
 
 NEAR = 0.3
-"""Largest distance of a near copy, divided by the distance within which the nearest 5 % of train lie."""
+"""Largest distance of a near copy, divided by the radius that contains the nearest 5 % of train."""
 MAX_ROWS = 2_000
 """Largest number of vectors of test that are compared with all of train."""
 MAX_NUMBERS = 2_000_000
-"""Largest number of random vectors to compare, and to compare with, times dimensions."""
+"""Largest number of random vectors times dimensions, for vectors to compare and for vectors to compare with."""
 ONE_DIRECTION = 0.001
 """Distances below this are rounding errors of cosines in float32: a twentieth of train has one direction."""
 SAMPLE = 1_000
-"""Vectors of train that stand for all, where all are not needed."""
+"""Size of the sample of train that is used instead of all vectors, where a sample is enough."""
 
 
 def near_copy_metrics(documents: Mapping[str, Floats]) -> list[Metric]:
     """Return ``near_copies``, the share of vectors of test with a near copy in train.
 
-    Vectors are centred on the mean of train. Their directions are compared twice: as they are, and standardised, as
-    attacks do. Each distance is divided by the distance within which the nearest 5 % of train lie. A near copy fulfils
-    two conditions:
+    Vectors are centred on the mean of train. Their directions are compared twice: as they are, and standardised, since
+    attacks use both. Each distance is divided by the radius that contains the nearest 5 % of train. A vector is a near
+    copy if its relative distance fulfils two conditions:
 
-    - Its relative distance is less than `NEAR`.
+    - It is less than `NEAR`.
     - It is below the 0.1 % quantile of random vectors. In few dimensions unrelated vectors are near each other.
 
-    The random vectors are Gaussian, with the covariance of train. They are compared with as many others as train has,
-    or as `MAX_NUMBERS` allows. So of vectors with heavy tails or many zeros more than copies may be counted.
+    The random vectors are Gaussian, with the covariance of train. Each is compared with other random vectors: as many
+    as train has, or as `MAX_NUMBERS` allows. If vectors have heavy tails or many zeros, the share may be too large.
 
     Args:
-        documents: published vectors, float32 (n, d) a split.
+        documents: published vectors of each split, float32 (n, d).
     """
     rng = np.random.default_rng(0)
     train, test = (documents[split] for split in ("train", "test"))
@@ -64,9 +64,9 @@ def _are_copies(tried: Floats, known: Floats, rng: np.random.Generator) -> NDArr
 
 
 def _distances(tried: Floats, known: Floats, rng: np.random.Generator) -> Floats:
-    """Return the distance to the nearest known vector over that to the nearest twentieth, float32 (n,).
+    """Return the distance to the nearest known vector, divided by the radius of the nearest 5 %, float32 (n,).
 
-    It is 1 where a twentieth of the known vectors has the same direction.
+    The value is 1 if 5 % of the known vectors have the same direction.
     """
     directions, sample = normalised(tried), normalised(known[rng.permutation(len(known))[:SAMPLE]])
     far = np.sqrt(np.maximum(2 - 2 * np.quantile(directions @ sample.T, 0.95, axis=1), 0))

@@ -3,8 +3,8 @@
 For each of eleven frequent words, the K = 100 nearest words in the published table are compared with those in the gold
 table. The authors' code (`eval_utils.py`) has two scores, MAP-Word and MAP-Char. They are kept as coded, to compare
 with published numbers. Both are defective, so the standard average precision at K is reported, too. Each of the three
-has its value for random words of the published table next to it. The authors' gold table is a word2vec of Text8; here
-the caller gives one. These scores do not measure privacy.
+scores is also computed for random words of the published table. The authors' gold table is a word2vec of Text8; here
+the caller gives a gold table. These scores do not measure privacy.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ QUERIES = ("been", "time", "over", "not", "three", "between", "from", "eight", "
 NEIGHBOURS = 100
 """The paper's K."""
 RANDOM_LISTS = 20
-"""Random lists a query; their mean score is reported, since the score of one list is a matter of luck."""
+"""Random lists for each query; their mean score is reported, since the score of one list is a matter of luck."""
 UNKNOWN = "no query is in both tables"
 CONTEXTUAL = "contextual vectors are not a table of words"
 DEFECTS = {
     "map_word": "as coded, a mean over hits alone: words that are not found cost nothing",
     "map_char": "as coded, it measures the alphabet: random words score about 0.9",
 }
-"""Defects of the paper's scores, reported with every number."""
+"""Defects of the paper's scores; the status of every number names them."""
 
 
 def map_word_as_coded(predicted: Sequence[str], gold: Sequence[str]) -> float:
-    """Return MAP-Word of one query as the paper's code has it (`calc_map`); 0 without a hit.
+    """Return MAP-Word of one query as in the paper's code (`calc_map`); 0 without a hit.
 
     A hit is a predicted word that is among the gold words. The mean of hits/rank is over the hits alone, so misses
-    cost nothing. One hit at rank 1 and 99 misses score 1.0; a second hit at rank 100 lowers that.
+    cost nothing. One hit at rank 1 and 99 misses score 1.0; a second hit at rank 100 lowers the score.
 
     Args:
         predicted: at most K words, nearest first.
@@ -49,10 +49,10 @@ def map_word_as_coded(predicted: Sequence[str], gold: Sequence[str]) -> float:
 
 
 def map_char_as_coded(predicted: Sequence[str], gold: Sequence[str]) -> float:
-    """Return MAP-Char of one query as the paper's code has it (`calc_map_character_level`); 0 without a hit.
+    """Return MAP-Char of one query as in the paper's code (`calc_map_character_level`); 0 without a hit.
 
-    The words of either list are joined without a space. A hit at rank r is a predicted letter that is anywhere among
-    the first r gold letters. It measures the alphabet: soon all letters have occurred, and random words score 0.89.
+    The words of each list are joined without spaces. A hit at rank r is a predicted letter that is anywhere among the
+    first r gold letters. The score measures the alphabet: soon all letters have occurred, and random words score 0.89.
     Without a hit the authors' code divides by zero (NaN); here the score is 0.
 
     Args:
@@ -66,8 +66,8 @@ def map_char_as_coded(predicted: Sequence[str], gold: Sequence[str]) -> float:
 def average_precision(predicted: Sequence[str], gold: Sequence[str], k: int = NEIGHBOURS) -> float:
     """Return average precision at ``k``: the sum of hits/rank over the hits, divided by min(len(gold), k).
 
-    So misses count, unlike in the scores of the paper: one hit at rank 1 and 99 misses score 0.01. Without gold words
-    it is 0.
+    Unlike in the scores of the paper, misses count: one hit at rank 1 and 99 misses score 0.01. Without gold words the
+    score is 0.
 
     Args:
         predicted: distinct words, nearest first; only the first ``k`` count. Missing words count as misses.
@@ -95,9 +95,9 @@ def neighbours(words: Sequence[str], vectors: Floats, queries: Sequence[str], k:
 
     Args:
         words: of the table, distinct.
-        vectors: float32 (V, d), one row a word.
-        queries: words; those that are not in the table get no list.
-        k: neighbours a query.
+        vectors: float32 (V, d), one row for each word.
+        queries: words; a word that is not in the table gets no list.
+        k: number of neighbours of each query.
     """
     from leakboard.models.search import normalised  # takes seconds to import
 
@@ -118,16 +118,16 @@ def neighbour_metrics(
     k: int = NEIGHBOURS,
     seed: int = 0,
 ) -> list[Metric]:
-    """Return the three scores as means over the queries that both tables have, each with that of random words.
+    """Return the three scores as means over the queries that both tables have, each also for random words.
 
     Intervals are bootstraps over queries: they show how much the score depends on the choice of words.
 
     Args:
         published: the table to score.
-        gold: the table with the right neighbours. If a table is contextual, there are no values.
-        queries: words to ask for; ``gold_queries`` is the share of them that both tables have.
-        k: neighbours a query.
-        seed: of the random words.
+        gold: the table with the right neighbours. If one of the tables is contextual, there are no values.
+        queries: words to ask for; ``gold_queries`` is the share of these words that both tables have.
+        k: number of neighbours of each query.
+        seed: draws the random words.
     """
     scores: dict[str, Callable[[Sequence[str], Sequence[str]], float]] = {
         "map_word": map_word_as_coded,

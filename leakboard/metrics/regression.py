@@ -1,14 +1,14 @@
 """Predict a user's numeric targets from published document vectors (Vu, Tran and Jiang 2019, table 3).
 
 A row is a user: the mean of the document vectors of the user's texts. Without users, a row is a text. Least squares and
-a linear support vector regression with the paper's settings are fitted on train; dev is not used. Unlike in the paper,
-the features are the published vectors alone, without TF-IDF or public vectors, standardised by the training rows.
+a linear support vector regression with the paper's settings are fitted on train; dev is not used. The features are the
+published vectors alone, standardised by the training rows. The paper also uses TF-IDF and public vectors.
 
-Every cell of the paper's table 3 is worse than guessing the training mean: the best RMSE is 1.25, the mean's is 0.92.
-The table has about 2,000 columns for 200 users, so it does not show what the vectors are good for. That is why the mean
-predictor is a metric here. The errors are those of ordinary models with fixed settings, not the least possible. The
-models are meant for hundreds of users, as in the paper: the support vector regression of 2,000 users with 300 columns
-can take 40 seconds a target.
+Every number in the paper's table 3 is worse than guessing the training mean: the best RMSE is 1.25, that of the mean
+is 0.92. The paper has about 2,000 features for 200 users, so its numbers say little about the vectors. That is why the
+mean predictor is a metric here. The errors are those of ordinary models with fixed settings, not the least possible.
+The models are meant for hundreds of users, as in the paper. A support vector regression of 2,000 users with 300
+features can take 40 seconds for each target.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ NO_INTERVAL = "no interval: all errors are equally large"
 def regression_metrics(corpus: Corpus, documents: Mapping[str, Floats]) -> list[Metric]:
     """Return ``rmse_linear``, ``rmse_svr`` and ``rmse_mean`` on test of every numeric target.
 
-    It is empty if the corpus has no numeric targets, or no document is published.
+    The list is empty if the corpus has no numeric targets, or no document is published.
 
     Args:
-        corpus: with train and test.
+        corpus: has train and test.
         documents: published vectors of each split, float32 (n, d), in the order of its texts.
     """
     if not corpus.numeric_targets or not documents:
@@ -48,12 +48,14 @@ def regression_metrics(corpus: Corpus, documents: Mapping[str, Floats]) -> list[
 
 
 def user_means(corpus: Corpus, split: str, values: Array) -> Array:
-    """Return the mean row of each user's texts, float64 (users, d), in the order of names; the rows, without users.
+    """Return the mean row of each user's texts, float64 (users, d), in the order of names.
+
+    If the corpus names no users, return the rows unchanged.
 
     Args:
-        corpus: with the split.
-        split: whose texts the rows belong to.
-        values: float64 (n, d), one row a text.
+        corpus: has the split.
+        split: the split of the texts.
+        values: float64 (n, d), one row for each text of the split.
     """
     users = authors(corpus, split)
     if users is None:
@@ -66,12 +68,12 @@ def user_means(corpus: Corpus, split: str, values: Array) -> Array:
 def root_mean_square(errors: Array, name: str, variable: str) -> Metric:
     """Return the root of the mean squared error with a bootstrap interval over rows.
 
-    If all errors are equally large, resampling shows no doubt, and there is no interval.
+    If all errors are equally large, all resamples agree, and there is no interval.
 
     Args:
         errors: float64 (n,), predicted minus true.
-        name: of the metric.
-        variable: the target.
+        name: name of the metric.
+        variable: name of the target.
     """
     squares = errors**2
     value, n = float(_root_of_mean(squares)), len(squares)
@@ -92,7 +94,7 @@ def _targets(corpus: Corpus, split: str, target: str) -> Array:
 
 
 def _models() -> dict[str, Any]:
-    """Return unfitted regressions, by the end of the name of their metric."""
+    """Return unfitted regressions by the last part of their metric's name."""
     from sklearn.dummy import DummyRegressor
     from sklearn.linear_model import LinearRegression
     from sklearn.pipeline import make_pipeline

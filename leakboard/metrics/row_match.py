@@ -1,21 +1,24 @@
-"""Test whether vectors that come from outside belong to the rows of the table, and warn if they seem not to.
+"""Test whether vectors from a file belong to the rows of the dataset's table, and warn if they seem not to.
 
 If the vectors are in another order than the rows, every attack fails, and that looks like perfect privacy. So two tests
-ask whether a row's vector fits the row better than other rows' vectors do:
+ask whether the vector of a row fits the row better than the vectors of other rows do:
 
 - ``classes``: a ridge regression guesses label and secrets from a vector.
 - ``words``: a ridge regression guesses the vector from the words of the text.
 
-Both learn from rows of train. The fit of a row of test is the product of its guess and its truth. It is measured in
-standard deviations over all vectors of test. Each test asks two questions, and answers them by permutations:
+Both learn from rows of train. The fit of a row of test is the product of its guess and its truth, in standard
+deviations over all vectors of test. Each test asks two questions, and answers them by permutations:
 
-- Is the mean fit larger than for vectors in random order? If no test finds that, ``rows_match`` is 0. For vectors in
-  random order a warning is missing with probability `LEVEL` at most, since the tests share that level (Bonferroni).
+- Is the mean fit larger than for vectors in random order? If no test finds this, ``rows_match`` is 0, with a warning.
+  Vectors in random order get no warning with probability at most `LEVEL`: the tests share this level (Bonferroni).
 - Is the fit the same all along the table? A lost row shifts all rows after it, so that only the first rows fit. If a
-  test finds a change, and no fit on one side of it, ``rows_match_throughout`` is 0.
+  test finds a change, and the rows on one side of it do not fit, ``rows_match_throughout`` is 0.
 
-The tests cannot see a wrong order of vectors without information, which looks like a right one; nor rows out of place
-that are spread over the table, if the others still fit; nor an exchange of rows that share their classes and words.
+The tests do not notice:
+
+- a wrong order of vectors without information, since no order of them fits better than another;
+- single rows in wrong places all over the table, if the other rows still fit;
+- an exchange of rows that share their classes and words.
 """
 
 from __future__ import annotations
@@ -30,11 +33,11 @@ from leakboard.interfaces import Corpus, Floats, Integers
 from leakboard.metrics.measures import Metric, authors
 
 LEVEL = 0.01
-"""Largest probability that vectors in random order pass, and that a right order is said to change."""
+"""Largest probability that vectors in random order pass, and that a change is found in a right order."""
 DRAWS = 499
-"""Permutations of a test."""
+"""Number of permutations in a test."""
 MAX_ROWS = 2_500
-"""Largest number of rows of train, and of test, that are used."""
+"""Largest number of rows that are used: of train, and of test."""
 MIN_ROWS = 20
 """Fewest rows that a test needs."""
 
@@ -58,19 +61,19 @@ class Change(NamedTuple):
 
     p_value: float
     rows: str
-    """The rows without a fit; empty if both sides fit."""
+    """The rows that do not fit, in words; empty if both sides fit."""
 
 
 def row_match_metrics(corpus: Corpus, documents: Mapping[str, Floats]) -> list[Metric]:
     """Return the p-values of the tests that the corpus allows, and the verdicts.
 
-    ``row_match_p`` and ``row_change_p`` have the p-values of the two questions. The verdicts ``rows_match`` and
+    ``row_match_p`` and ``row_change_p`` are the p-values of the two questions. The verdicts ``rows_match`` and
     ``rows_match_throughout`` are 1, or 0 with a warning as their status. ``rows_match`` has no value if nothing could
     be tested; ``rows_match_throughout`` is left out if the rows do not match, or have no order.
 
     Args:
-        corpus: with train and test.
-        documents: published vectors, float32 (n, d) a split.
+        corpus: has train and test.
+        documents: published vectors of each split, float32 (n, d).
     """
     rng = np.random.default_rng(0)
     chosen = {split: rng.permutation(len(documents[split]))[:MAX_ROWS] for split in ("train", "test")}
@@ -147,12 +150,12 @@ def _standardised(part: Array, known: Array) -> Array:
 
 
 def _deviations(fit: Fit) -> Array:
-    """Return the fit of each row, float64 (n,), of a scaled fit."""
+    """Return the fit of each row, float64 (n,), from a scaled fit."""
     return np.asarray(np.einsum("ij,ij->i", fit.guessed, fit.truth))
 
 
 def _scaled(fit: Fit) -> Fit:
-    """Return a fit whose products, of one row with all others, have mean 0 and deviation 1."""
+    """Return a scaled fit: the products of a row's guess with all truths have mean 0 and standard deviation 1."""
     truth = fit.truth - fit.truth.mean(0)
     covariance = truth.T @ truth / len(truth)
     variance = np.einsum("ij,ij->i", fit.guessed @ covariance, fit.guessed)
@@ -163,7 +166,7 @@ def _scaled(fit: Fit) -> Fit:
 def _match_p(fit: Fit, rng: np.random.Generator) -> float:
     """Return the p-value of the mean fit, against vectors in random order.
 
-    The permutation test is valid for any guesses, if the vectors of test are exchangeable.
+    The permutation test is valid for any guesses if the vectors of test are exchangeable.
     """
     guessed, truth = fit
     shuffled = np.array([np.vdot(guessed, truth[rng.permutation(len(truth))]) for _ in range(DRAWS)])
@@ -186,9 +189,9 @@ def _change(fits: Array, rows: Integers, rng: np.random.Generator) -> Change:
     """Find where the mean fit changes most along the table, by the largest standardised difference of two means.
 
     Args:
-        fits: of the rows of test, or of units of rows, float64 (n,).
-        rows: their numbers in the table, from 0; of a unit, its first row's.
-        rng: of the permutations.
+        fits: fit of each row of test, or of each unit of rows, float64 (n,).
+        rows: number in the table of each row, or of each unit's first row, from 0.
+        rng: draws the permutations.
     """
     order = np.argsort(rows, kind="stable")
     ordered, n = fits[order], len(fits)

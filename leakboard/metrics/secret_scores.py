@@ -1,4 +1,4 @@
-"""Score guesses of document secrets, next to guesses from a constant, the task label and the text itself."""
+"""Score guesses of secrets of documents, next to guesses from a constant, the task label and the text itself."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ SCORES = {"attribute": ("accuracy", accuracy), "entity": ("f1", micro_f1)}
 def secret_metrics(
     corpus: Corpus, secrets: Sequence[Secret], scores: Mapping[str, np.ndarray], text_guesses: Codes | None
 ) -> list[Metric]:
-    """Return the scores of guesses of document secrets, next to every baseline.
+    """Return the scores of guesses of secrets of documents, next to every baseline.
 
     Args:
-        corpus: with train, dev and test.
+        corpus: has train, dev and test.
         secrets: the attacked secrets, all of one kind.
-        scores: of every value of every secret, float (n, values); the guess is the argmax.
-        text_guesses: of classifiers trained on the text, or None.
+        scores: score of every value, float (n, values), for each secret; the guess is the value with the highest score.
+        text_guesses: guesses of classifiers trained on the text, or None.
 
     Raises:
         RequestError: the guesses are incomplete, of a wrong shape, or not finite.
@@ -59,7 +59,7 @@ def secret_metrics(
 
 
 def dev_metrics(corpus: Corpus, secrets: Sequence[Secret], scores: Mapping[str, np.ndarray]) -> list[Metric]:
-    """Return the score of guesses of the dev texts, for all secrets and for each; empty without guesses.
+    """Return the scores of guesses about the dev texts, for all secrets and for each; empty without guesses.
 
     Arguments and errors are those of `secret_metrics`.
     """
@@ -82,7 +82,7 @@ def _without_copy(corpus: Corpus) -> NDArray[np.bool_] | None:
 
 
 def _on_new_texts(attack: Ratio, constant: Ratio, new: NDArray[np.bool_] | None, variable: str = "") -> list[Metric]:
-    """Return score and privacy over the test texts that are in no other split: no attacker can look them up."""
+    """Return score and privacy over the test texts that are in no other split: no attacker can look these up."""
     if new is None:
         return []
     attack, constant = attack.within(new), constant.within(new)
@@ -96,8 +96,8 @@ def _on_new_texts(attack: Ratio, constant: Ratio, new: NDArray[np.bool_] | None,
 def _constant(corpus: Corpus, secrets: Sequence[Secret]) -> Codes:
     """Return the constant guess that does best on test, for every test text, int64 (n, secrets).
 
-    The constant that is best on train can score below chance on test: if the whole data are balanced, a class that is
-    frequent in train is rare in test. An attack that knows nothing would seem to beat it.
+    The constant that is best on train can score below chance on test: if the whole dataset is balanced, a class that is
+    frequent in train is rare in test. An attack that knows nothing would then seem to beat the constant.
     """
     guess = baselines.best_constant(baselines.truth(corpus, "test", secrets), secrets[0].kind)
     return np.broadcast_to(guess, (len(corpus.splits["test"]), len(secrets)))
@@ -106,12 +106,12 @@ def _constant(corpus: Corpus, secrets: Sequence[Secret]) -> Codes:
 def _privacy_without_vectors(
     corpus: Corpus, secrets: Sequence[Secret], text_guesses: Codes | None, variable: str = ""
 ) -> list[Metric]:
-    """Return the privacy that guessers without the vectors leave to these secrets together; the constant comes first.
+    """Return the privacy that guesses without the vectors leave to these secrets together; the constant comes first.
 
     Args:
-        corpus: with train and test.
-        secrets: of one kind.
-        text_guesses: of classifiers trained on the text, int64 (n, secrets), or None.
+        corpus: has train and test.
+        secrets: secrets of one kind.
+        text_guesses: guesses of classifiers trained on the text, int64 (n, secrets), or None.
         variable: the secret that the metrics are about; empty for all.
     """
     kind, truth = secrets[0].kind, baselines.truth(corpus, "test", secrets)
@@ -132,10 +132,13 @@ def _privacy_without_vectors(
 def _privacy_of_secret(name: str, attack: Ratio, constant: Ratio) -> Metric:
     """Return the empirical privacy of one secret.
 
-    The larger score counts. Each end of its interval is the larger one of that end of the attack's and of the
-    constant's own 95 % interval. Privacy falls below the interval only if the better guesser's own interval ends below
-    its score. It exceeds the interval only if one of the two begins above its score. As far as both intervals hold,
-    that is in 2.5 % of samples, and in 5 % at most.
+    The score is the larger one of attack and constant. Both have a 95 % interval of their own. The lower end of the
+    score's interval is the larger one of their lower ends, and likewise for the upper end.
+
+    - True privacy is below the interval only if the interval of the better guess ends below its true score. This
+      happens in 2.5 % of samples.
+    - True privacy is above the interval only if one of the two intervals begins above its true score. This happens in
+      at most 5 % of samples.
     """
     (low, high), (least, most) = attack.interval(), constant.interval()
     scores = ((attack.value, constant.value), (high, most), (low, least))

@@ -1,4 +1,4 @@
-"""Score attacks that read a text from its vector, by the words that they get right.
+"""Score attacks that read a text from its vector, by the share of right words.
 
 Words are those of `leakboard.data.tokens`: lower-cased and without punctuation.
 """
@@ -16,11 +16,11 @@ from leakboard.metrics.measures import Metric, Ratio, authors, remaining_privacy
 from leakboard.metrics.word_scores import RecoveredSentence
 
 Bag = Counter[str]
-"""How often each word is in a text; at most once, if the guess is a set of words."""
+"""How often each word is in a text; if guesses are sets of words, at most once."""
 
 
 def text_metrics(guessed_texts: Sequence[str], ordered: bool, corpus: Corpus) -> list[Metric]:
-    """Return token precision, recall and F1 and, of ordered guesses, character accuracy and exact matches.
+    """Return token precision, recall and F1; for ordered guesses also character accuracy and exact matches.
 
     Tokens are pooled over texts (micro). With S the number of words that guess and text share:
 
@@ -28,13 +28,14 @@ def text_metrics(guessed_texts: Sequence[str], ordered: bool, corpus: Corpus) ->
     - recall = S / words of the texts;
     - F1 = 2 S / (words of the guesses + words of the texts).
 
-    A word that is in a text n times is shared at most n times. If guesses are sets, every word of a text counts once.
-    Character accuracy is the share of characters at the right position, out of those of the longer of the two texts.
+    A word that the guess has m times and the text n times is shared min(m, n) times. If guesses are sets, each word of
+    a text counts once. Character accuracy is the number of characters at the right position, divided by the length of
+    the longer one of guess and text.
 
     Args:
         guessed_texts: one text for each test text, in order.
         ordered: whether guesses have an order; otherwise each is a set of words.
-        corpus: with train, for the best constant guess, and test.
+        corpus: has train, for the best constant guess, and test.
     """
     truth, units = corpus.texts("test"), authors(corpus, "test")
     true, guessed = (_bags(texts, ordered) for texts in (truth, guessed_texts))
@@ -72,11 +73,11 @@ def overlap(guessed: Sequence[Bag], true: Sequence[Bag], units: Integers | None 
 
 
 def best_constant_bag(train: Sequence[Bag]) -> Bag:
-    """Return the bag of words that has the largest token F1 on train, if it is the guess for every text.
+    """Return the bag of words with the largest token F1 on train, if this bag is the guess for every text.
 
-    The n-th copy of a word is shared with as many texts as have the word n times. Among bags of one size, the most
-    widely shared copies share the most, so one bag of each size is tried. With copies sorted, S_k words shared by the
-    first k, and T words of train in N texts, F1 = 2 S_k / (k N + T).
+    The n-th copy of a word is shared with every text that has the word at least n times. Among bags of one size, the
+    bag of the most widely shared copies is best, so one bag of each size is tried. Sort the copies by the number of
+    texts that share them. If the first k copies share S_k words with N texts of T words, F1 = 2 S_k / (k N + T).
     """
     holding = Counter((word, copy) for bag in train for word, count in bag.items() for copy in range(count))
     copies = sorted(holding, key=lambda entry: (-holding[entry], entry))
@@ -88,7 +89,7 @@ def best_constant_bag(train: Sequence[Bag]) -> Bag:
 
 
 def recovered_texts(guessed: Sequence[str], ordered: bool, texts: Sequence[str]) -> list[RecoveredSentence]:
-    """Return the first texts with the texts that the attacker reads, for people to look at."""
+    """Return these test texts next to the texts that the attacker reads, for people to look at."""
     shown = zip(texts, guessed, _bags(texts, ordered), _bags(guessed, ordered), strict=False)
     return [RecoveredSentence(text, guess, (a & b).total(), a.total(), None) for text, guess, a, b in shown]
 

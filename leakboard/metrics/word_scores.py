@@ -12,16 +12,16 @@ from leakboard.interfaces import Floats, Integers
 from leakboard.metrics.measures import Array, Metric, Ratio, remaining_privacy
 
 HEADLINE = 5
-"""A word counts as approximately recovered when it is among this many candidates."""
+"""The headline counts a word as recovered if it is among this many first candidates."""
 SENTENCES = 20
-"""Recovered texts that a record keeps."""
+"""Number of recovered texts that a record keeps."""
 UNPUBLISHED, ASKED = -1, -2
-"""Instead of a row: the word has no vector, or the attacker asked for it."""
+"""Marks instead of a row: the word has no vector, or the attacker asked for it."""
 
 
 @dataclass(frozen=True)
 class WordGuesses:
-    """Ranked candidate words: row i of ``ranked`` holds indices into ``vocabulary``, best first, -1 for none."""
+    """Ranked candidate words: row i of ``ranked`` holds indices into ``vocabulary``, best first; -1: no candidate."""
 
     vocabulary: list[str]
     ranked: Integers
@@ -54,7 +54,7 @@ def word_metrics(
     A word that the attacker does not know cannot be recovered, but counts in the denominator.
 
     Args:
-        guesses: one row of ranked candidates a published vector.
+        guesses: one row of ranked candidates for each published vector.
         published: the true words, in the same order.
         frequent: the best constant guess: the most frequent words of train that the attacker did not ask for.
         units: int64 (V,), the text of each vector, since words of one text are not independent.
@@ -92,7 +92,7 @@ def true_ranks(guesses: WordGuesses, published: Sequence[str]) -> Array:
     if len(ranked) != len(published):
         raise RequestError(f"the attack ranked {len(ranked)} vectors, {len(published)} were published")
     if guesses.similarity.shape != ranked.shape or not np.isfinite(guesses.similarity).all():
-        raise RequestError("the attack's similarities are not one finite number a candidate")
+        raise RequestError("the attack's similarities are not one finite number for each candidate")
     if ranked.size and not -1 <= ranked.min() <= ranked.max() < len(guesses.vocabulary):
         raise RequestError(f"the attack ranked words outside its vocabulary of {len(guesses.vocabulary)}")
     codes = {word: code for code, word in enumerate(guesses.vocabulary)}
@@ -107,10 +107,11 @@ def recovered_sentences(
     """Replace the words of test texts by the attacker's first candidates (algorithm A2 of the study).
 
     Args:
-        guesses: of the published vectors.
+        guesses: guesses about the published vectors.
         published: the word of each vector.
         sentences: each text with its words and the row of each word's vector. The row is `UNPUBLISHED` for a word
-            without a vector, and `ASKED` for a word that the attacker asked for (in brackets, and not counted).
+            without a vector, and `ASKED` for a word that the attacker asked for. Such a word is shown in brackets, and
+            not counted.
     """
     best = [guesses.vocabulary[code] if code >= 0 else "_" for code in guesses.ranked[:, 0]]
     result = []

@@ -32,9 +32,10 @@ Strings = Annotated[tuple[str, ...], Field(strict=False)]
 Count = Annotated[int, Field(ge=1)]
 """A whole number from 1."""
 ALWAYS_NAMED = object()
-"""Marks an option, ``Annotated[type, ALWAYS_NAMED]``, whose value labels and identities always contain.
+"""Marks an option, as in ``Annotated[type, ALWAYS_NAMED]``: labels and identities always contain its value.
 
-So a later version can change the default, and no old result changes its identity."""
+So a later version can change the default without changing the identity of old results.
+"""
 
 T = TypeVar("T")
 
@@ -57,7 +58,7 @@ def shared(cls: type[T]) -> type[T]:
 
 
 def _own_options(cls: type) -> dict[str, Any]:
-    """Return the types of the options that a class itself declares; texts where a type is not known yet."""
+    """Return the types of the options that a class itself declares; a type that is not known yet stays a text."""
     declared = vars(cls).get("__annotations__", {})
     try:
         hints = get_type_hints(cls, include_extras=True)
@@ -68,7 +69,7 @@ def _own_options(cls: type) -> dict[str, Any]:
 
 
 def _as_written(annotation: Any) -> Any:
-    """Return a type that also accepts what YAML has for it: a list for a tuple, text for an Enum, a Path and a date."""
+    """Return a type that also accepts its form in YAML: a list for a tuple, text for an Enum, a Path or a date."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):
         return Union[tuple(map(_as_written, arguments))]  # noqa: UP007 (its members are not known yet)
@@ -93,30 +94,30 @@ def dataset(cls: type | None = None, /, *, revision: int | None = None) -> Any:
     """Make a class a dataset plugin.
 
     Args:
-        cls: the class, where the decorator is written without a call.
-        revision: the version of its results. Add 1 if a change gives other results for the same options. None: the
-            plugin's code is its identity, and its results cannot be published.
+        cls: the class, if the decorator is written without brackets.
+        revision: the version of the plugin's results. Add 1 if a change gives other results for the same options. None:
+            the plugin's code is its identity, and its results cannot be published.
     """
     return _plugin(cls, "datasets", revision)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def victim(cls: type | None = None, /, *, revision: int | None = None) -> Any:
-    """Make a class a victim plugin; ``revision`` as of `dataset`."""
+    """Make a class a victim plugin; for ``revision`` see `dataset`."""
     return _plugin(cls, "victims", revision)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def attack(cls: type | None = None, /, *, revision: int | None = None) -> Any:
-    """Make a class an attack plugin; ``revision`` as of `dataset`."""
+    """Make a class an attack plugin; for ``revision`` see `dataset`."""
     return _plugin(cls, "attacks", revision)
 
 
 def part(allowed: Mapping[str, type]) -> Any:
     """Return the type of an option whose value is itself a recipe with options.
 
-    ``allowed`` maps the names of the possible recipes to their classes. In YAML it is written like a plugin: a name, or
-    a name with options.
+    ``allowed`` maps the names of the possible recipes to their classes. In YAML the option is written like a plugin: a
+    name, or a name with options.
     """
 
     def parse(value: Any) -> Any:
@@ -149,7 +150,7 @@ def build(cls: type[T], options: Mapping[str, Any], location: str) -> T:
 
 
 def explain(error: ValidationError, location: str, allowed: Iterable[str]) -> str:
-    """Return the first complaint of a validation as one line that starts with ``location``."""
+    """Return the first complaint of a validation as one line that begins with ``location``."""
     complaints = error.errors(include_url=False)
     complaints.sort(key=lambda c: c["type"] in ("missing", "missing_argument"))  # a wrong name explains a missing one
     first = complaints[0]
@@ -210,7 +211,7 @@ def always_named(cls: Any) -> set[str]:
 
 
 def parts(instance: Any) -> dict[str, tuple[str, Any]]:
-    """Return the options that are plugins themselves, each with its name in YAML."""
+    """Return the options that are plugins themselves, and the name of each in YAML."""
     values = {name: getattr(instance, name) for name in field_names(type(instance))}
     nested = {key: value for key, value in values.items() if hasattr(value, "__leakboard_kind__")}
     written = as_dict(instance) if nested else {}
@@ -242,7 +243,7 @@ def label(name: str, instance: Any) -> str:
 
 
 def written(instance: Any, names: Sequence[str] | None = None) -> dict[str, str]:
-    """Return options as a label writes them: the options in ``names``, or all that a label has."""
+    """Return options as a label writes them: the options in ``names``, or all options of the label."""
     values = named(instance) if names is None else {key: as_dict(instance)[key] for key in names}
     values |= {key: label(inner, part) for key, (inner, part) in parts(instance).items() if key in values}
     return {key: _plain(value) for key, value in values.items()}
@@ -278,23 +279,23 @@ def describe(cls: type) -> list[OptionDescription]:
 
 
 def _default(cls: type, name: str, value: Any) -> str:
-    """Return a default as it is written; for a part, its name."""
+    """Return a default as users write it; the default of a `part` is the name of its recipe."""
     fields: Any = getattr(cls, "__pydantic_fields__", {})
     chosen = fields[name].default if name in fields else value
     return type(chosen).__module__.rpartition(".")[2] if hasattr(chosen, "__leakboard_kind__") else _plain(value)
 
 
 def _documentation(cls: type, name: str) -> str:
-    """Return the string beneath a field, in the class or in one that it inherits from."""
+    """Return the string beneath a field, in the class or in a base class."""
     texts = (_texts(base).get(name) for base in cls.__mro__ if base.__module__ != "builtins")
     return next(filter(None, texts), "")
 
 
 @cache
 def _texts(cls: type) -> dict[str, str]:
-    """Return the string beneath each field of a class's body; none where its source cannot be read.
+    """Return the string beneath each field of a class's body; no string if its source cannot be read.
 
-    Pydantic can keep these, but would read the source of every class at every start.
+    Pydantic can keep these strings, but would read the source of every class at every start.
     """
     try:
         (node,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
@@ -312,7 +313,7 @@ _RANGES = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusive
 
 
 def _allowed(entry: Mapping[str, Any], named_types: Mapping[str, Any]) -> str:
-    """Return what a JSON schema allows, in words; ``named_types`` are those that it refers to."""
+    """Return the values that a JSON schema allows, in words; ``named_types`` are the types that it refers to."""
     entry = named_types.get(str(entry.get("$ref", "")).rpartition("/")[2], entry)
     if "anyOf" in entry:
         return " | ".join(_allowed(branch, named_types) for branch in entry["anyOf"])

@@ -265,7 +265,7 @@ def test_names_and_counts():
         ([0.0, 1.0], [1, 0, 1], None, r"scores of membership have shape \(2,\), not \(3,\)"),
         ([[0.0], [1.0]], [1, 0], None, r"scores of membership have shape \(2, 1\)"),
         ([0.0, 1.0], [[1], [0]], None, r"members of shape \(2, 1\)"),
-        ([0.0, 1.0], [1, 2], None, "not one bool a candidate"),
+        ([0.0, 1.0], [1, 2], None, "not one bool for each candidate"),
         ([0.0, 1.0], [1, 1], None, "2 of 2 candidates are members"),
         ([0.0, 1.0], [0, 0], None, "0 of 2 candidates are members"),
         ([], [], None, "0 of 0 candidates are members"),

@@ -70,8 +70,8 @@ def test_one_word_is_scored_and_no_words_are_not_applicable():
         ([[0, 1]] * 2, [[1.0, 0.5]] * 2, "ranked 2 vectors, 1 were published"),
         ([[0, 20]], [[1.0, 0.5]], "outside its vocabulary of 20"),
         ([[-2, 0]], [[1.0, 0.5]], "outside its vocabulary of 20"),
-        ([[0, 1]], [[1.0]], "not one finite number a candidate"),
-        ([[0, 1]], [[1.0, np.nan]], "not one finite number a candidate"),
+        ([[0, 1]], [[1.0]], "not one finite number for each candidate"),
+        ([[0, 1]], [[1.0, np.nan]], "not one finite number for each candidate"),
     ],
 )
 def test_impossible_guesses_are_refused(ranked, similarity, reason):

@@ -44,7 +44,11 @@ def words(vectors, rows=0, code=0, similarity=1.0):
         (WordsAttack, lambda v: {"colour": v}, "an attack on words returns WordGuesses, not dict"),
         (WordsAttack, lambda v: words(v, rows=-1), r"the attack ranked \d+ vectors, \d+ were published"),
         (WordsAttack, lambda v: words(v, code=1), "the attack ranked words outside its vocabulary of 1"),
-        (WordsAttack, lambda v: words(v, similarity=math.nan), "similarities are not one finite number a candidate"),
+        (
+            WordsAttack,
+            lambda v: words(v, similarity=math.nan),
+            "similarities are not one finite number for each candidate",
+        ),
         (MembershipAttack, lambda t: {"scores": np.zeros(40)}, "an attack on membership returns ndarray, not dict"),
         (MembershipAttack, lambda t: None, "an attack on membership returns ndarray, not NoneType"),
         (MembershipAttack, lambda t: np.zeros(39), r"scores of membership have shape \(39,\), not \(40,\)"),
