@@ -107,7 +107,7 @@ def print_counts(console: Console, run: Run) -> None:
 
 
 def print_sentences(console: Console, run: Run) -> None:
-    """Print, for each attack on words, the test text that it recovered best, next to the recovered text."""
+    """Print, for each attack on words or texts, the test text that it recovered best, next to the recovered text."""
     table = pd.read_csv(run.folder / "sentences.csv", keep_default_na=False)
     if table.empty:
         return
