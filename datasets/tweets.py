@@ -1,4 +1,4 @@
-"""Tweets in English, one a line: questions and their answers in turn, collected by Marsan Ma (chat_corpus).
+"""Tweets in English, one on each line: questions and answers in turn, collected by Marsan Ma (chat_corpus).
 
 No task and no secrets: for attacks on words and texts. In the hardest setting of the word2vec study (Zouhri and
 Abecidan 2021), the attacker's corpus is 30 % of the tweets, each cut to its first 10 words. The user's corpus is

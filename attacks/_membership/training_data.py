@@ -23,7 +23,7 @@ from leakboard.models.skip_gram.pairs import Pairs, pairs_of
 from leakboard.threats.oracle import Oracle
 
 CHUNK = 1 << 18
-"""Pairs whose products are computed together."""
+"""Number of pairs whose products are computed together."""
 
 Array = NDArray[np.float64]
 
@@ -45,9 +45,9 @@ class ContextModel:
 
         Args:
             published: a static table.
-            texts: the attacker's.
-            window: of its pairs (words).
-            ridge: weight of the penalty, over the mean square of a published coordinate.
+            texts: the attacker's texts.
+            window: largest distance between the words of a pair (words).
+            ridge: weight of the penalty, divided by the mean square of a published coordinate.
         """
         from scipy import sparse
 
@@ -116,8 +116,8 @@ class LikelihoodRatio:
     """Likelihood ratio of a unit's features with and without it in training (LiRA; Carlini et al. 2022, algorithm 1).
 
     Both distributions are normal with the same covariance. The change by training on a unit is estimated for each unit,
-    then shrunk towards the mean of all units (James and Stein 1961, as empirical Bayes, for each feature). Few shadow
-    models, or similar units, shrink it more: two models with a unit and two without show little but noise.
+    then shrunk towards the mean of all units (James and Stein 1961, as empirical Bayes, for each feature). It is shrunk
+    more if shadow models are few or units are similar: two models with a unit and two without show mostly noise.
     """
 
     middle: Array

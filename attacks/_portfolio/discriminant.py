@@ -24,12 +24,12 @@ RIDGE = 0.01
 """Added to the covariance of the least-squares outputs, as a share of its mean variance."""
 TINY = 1e-12
 MIN_LOG_PROBABILITY = -30.0
-"""Least log-probability when penalties are compared, and upper bound for a value that no known text has."""
+"""Least log-probability when penalties are compared; also the upper bound for a value that no known text has."""
 LANDMARKS = 1_000
-"""Most known texts that span the kernel's functions. At most half of all texts do: with as many functions as texts,
-least squares are at their worst."""
+"""Largest number of known texts that span the kernel's functions. At most half of all texts are used: least squares
+work worst with as many functions as texts."""
 BLOCK = 4_096
-"""Texts that are compared with the landmarks at once."""
+"""Number of texts that are compared with the landmarks at once."""
 
 
 def fit_discriminant(task: Task) -> Trained:
@@ -111,7 +111,7 @@ class _Discriminant:
 class _Analysis:
     """Penalised discriminant analysis (Hastie, Buja and Tibshirani 1995) of known texts.
 
-    1. Least squares with a penalty on the weights predict the indicator of every value: one output a value.
+    1. Least squares with a penalty on the weights predict the indicator of every value: one output for each.
     2. Gaussians with a common covariance, one for each value, turn the outputs into probabilities.
 
     The outputs of a known text are those of least squares without that text. Otherwise few texts would seem to be far
@@ -172,7 +172,7 @@ class _Analysis:
         means = indicators.T @ outputs / counts[:, None]
         around = outputs - means[codes]
         covariance = around.T @ around / max(1, texts - len(seen))
-        spread = np.trace(covariance) or np.trace(outputs.T @ outputs) / texts  # 0: each text has its own value
+        spread = np.trace(covariance) or np.trace(outputs.T @ outputs) / texts  # 0 if each text has its own value
         covariance += max(RIDGE * spread / len(seen), TINY) * np.eye(len(seen))
         directions = np.linalg.solve(covariance, means.T)
         constants = np.log(counts / texts) - (means * directions.T).sum(1) / 2

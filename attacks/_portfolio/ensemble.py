@@ -4,12 +4,13 @@ Stacking in the log-odds with weights of at least 0 (Wolpert 1992; Breiman 1996)
 
 1. A scale calibrates each member.
 2. The weights of the calibrated members minimise the log-loss on dev. A prior draws the weights towards each member's
-   own likelihood on dev (as in Bayesian model averaging). So a small dev spreads them over members that it cannot tell
-   apart.
-3. Members that count are trained again on train and dev. Networks are not: dev decides when their training stops.
+   own likelihood on dev (as in Bayesian model averaging). If dev is small and cannot tell members apart, they get
+   similar weights.
+3. Members with enough weight are trained again on train and dev. Networks are not: dev decides when their training
+   stops.
 
 No member's scores are shifted. The members know from train how frequent each value is; a dev of a few authors would
-mislead them. The ensemble's score on dev is a little too good, since its weights were chosen there.
+mislead them. The ensemble's score on dev is a little too high, since dev chose its weights.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,15 +27,15 @@ from leakboard.interfaces import Floats, Integers
 Array = NDArray[np.float64]
 
 CHEAP_FAMILIES: Sequence[Family] = ("logistic", "discriminant", "neighbours")
-"""Families that are trained on all inputs."""
+"""Families of classifiers that are trained on all inputs."""
 BEST_INPUTS: Mapping[Family, int] = {"svm": 1, "kernel": 1, "mlp": 3}
-"""Number of inputs that each costly family is trained on: those where the cheap families have the least loss."""
+"""Number of inputs that each costly family is trained on: the inputs with the least loss of the cheap families."""
 PRIOR_STRENGTH = 1.0
 """With m members, PRIOR_STRENGTH m |weights - prior|^2 / 2 is added to the summed log-loss."""
 MIN_SHARE = 0.01
-"""A member is kept if its share of the pooled scores' spread reaches this for at least one secret."""
+"""A member is kept if it has this share of the pooled scores' spread for at least one secret."""
 MAX_SCORES = 20_000_000
-"""Most scores that weights are computed from: members times dev texts times values of a secret (160 MB)."""
+"""Largest number of scores that choose the weights: members x dev texts x values of a secret (160 MB)."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class Ensemble:
 
 
 def train_ensemble(trainer: Trainer, scalings: Sequence[Scaling]) -> Ensemble:
-    """Train the cheap families on all inputs and the others on the best inputs, and pool the members that count.
+    """Train the cheap families on all inputs, the others on the best inputs, and pool the members with enough weight.
 
     One forest is trained on the vectors as they are, another on the best inputs along their principal axes.
     """
@@ -120,10 +121,10 @@ def pooled(scores: Sequence[Floats], truth: Integers) -> Pool:
     """Return the pool of members with the least log-loss on dev.
 
     Args:
-        scores: each member's scores on dev, as `calibrated` takes them.
+        scores: each member's scores on dev, in the form that `calibrated` takes.
         truth: int64 (n,).
     """
-    step = -(-len(scores) * scores[0].size // MAX_SCORES)  # of a large dev every second text, or third, ...
+    step = -(-len(scores) * scores[0].size // MAX_SCORES)  # from a large dev take only every second text, or third, ...
     truth = truth[::step]
     scales, losses = np.array([calibrated(member[::step], truth) for member in scores]).T
     odds = np.stack([member[::step] for member in scores]).astype(np.float64)

@@ -17,13 +17,13 @@ from leakboard.threats.secrets import KnownTexts
 Array = NDArray[np.float64]
 
 MIN_LOG_PROBABILITY = -30.0
-"""Least log-probability of a value in logistic regression, and that of a value that no known text has."""
+"""Least log-probability of a value in logistic regression; also that of a value that no known text has."""
 COST = 1.0
 """Cost of a text on the wrong side of its margin, times the square of its distance: scikit-learn's default."""
 STEPS = 50
-"""Most Newton steps for a machine; after them it stays as it is."""
+"""Largest number of Newton steps for a support vector machine; then training ends."""
 MAX_VALUES = 100
-"""Most values of a secret for which machines are trained: each value needs its own, on all texts."""
+"""Largest number of values of a secret for which machines are trained: each value needs its own machine."""
 
 
 def fit_logistic(task: Task) -> Trained:
@@ -57,7 +57,7 @@ def _logistic(texts: KnownTexts, secrets: tuple[Secret, ...]) -> Trained:
 
 
 def fit_svm(task: Task) -> Trained:
-    """Train a machine for each value against the others, on standardised inputs.
+    """Train a support vector machine for each value against the others, on standardised inputs.
 
     The scores are the decision functions <w, x>. All scores of a secret with more than `MAX_VALUES` values are 0.
     """
@@ -75,7 +75,7 @@ def _svm(texts: KnownTexts, secrets: tuple[Secret, ...]) -> Trained:
         if values > MAX_VALUES:
             remarks.append(f"{secret.name} has over {MAX_VALUES} values")
             continue
-        first = 1 if values == 2 else 0  # of two values, each has the other's machine with the opposite sign
+        first = 1 if values == 2 else 0  # with two values, one machine is the other with the opposite sign
         for value in range(first, values):
             columns[:, value], is_minimum = svm_weights(known, np.where(codes == value, 1.0, -1.0))
             if not is_minimum:
@@ -111,7 +111,7 @@ def svm_weights(known: Array, signs: Array) -> tuple[Array, bool]:
         signs: float64 (n,): 1 or -1.
 
     Returns:
-        The weights, and whether they are the minimum; they are not if `STEPS` were too few.
+        The weights, and whether they are the minimum; False if `STEPS` were too few.
     """
     weights, outputs = np.zeros(known.shape[1]), np.zeros(len(known))
     for _ in range(STEPS):
@@ -123,7 +123,7 @@ def svm_weights(known: Array, signs: Array) -> tuple[Array, bool]:
         changes = known @ step
         away = np.array([weights @ step, step @ step])
         slope = partial(_slope, away, signs * outputs, signs * changes)
-        if slope(0.0) >= 0:  # by rounding: this is the minimum
+        if slope(0.0) >= 0:  # rounding errors: this is the minimum
             return weights, True
         length = 1.0 if slope(1.0) <= 0 else optimize.brentq(slope, 0, 1)
         weights, outputs = weights + length * step, outputs + length * changes

@@ -1,4 +1,4 @@
-"""Define what every classifier of the portfolio learns from, and what training one gives."""
+"""Define the task of the portfolio's classifiers, and a trained classifier."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ Scorer = Callable[[Floats], Scores]
 
 @dataclass(frozen=True)
 class Task:
-    """What a classifier learns: secrets, from the attacker's texts."""
+    """The task of a classifier: learn secrets from the texts that the attacker knows."""
 
     train: KnownTexts
     dev: KnownTexts
@@ -34,10 +34,10 @@ class Trained(NamedTuple):
 
     scorer: Scorer
     retrain: "Callable[[KnownTexts], Trained] | None" = None
-    """Train on other texts, with the choices that were made on dev. None for networks, which stop on dev, and after
-    retraining."""
+    """Trains on other texts, with the choices that were made on dev. None after retraining, and for networks, since dev
+    ends their training."""
     remark: str = ""
-    """A warning for readers that becomes part of the member's name, as that a classifier did not converge."""
+    """A warning that becomes part of the member's name, for example that a classifier did not converge."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Member:
     inputs: Scaling | Rotated
     trained: Trained
     on_dev: Scores
-    """Scores of the dev texts, from before the classifier learned from them."""
+    """Scores of the dev texts, computed before the classifier learned from these texts."""
 
     def __call__(self, vectors: Floats) -> Scores:
         return self.trained.scorer(self.inputs(vectors))

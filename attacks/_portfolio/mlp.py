@@ -14,7 +14,7 @@ from leakboard.threats.secrets import KnownTexts
 
 
 class _Heads(torch.nn.Module):
-    """A hidden ReLU layer and one softmax head a secret; one matrix holds all heads, with unused columns masked."""
+    """A hidden ReLU layer and one softmax head for each secret; one matrix holds all heads and masks unused columns."""
 
     mask: torch.Tensor
 

@@ -14,7 +14,7 @@ Search = Callable[[Floats], tuple[Floats, Integers]]
 """Returns squared distances and rows of the nearest known texts, (n, k) each."""
 
 NEIGHBOURS = 50
-"""Known texts that vote on a text."""
+"""Number of known texts that vote on a text."""
 WIDTHS = (0.1, 0.25, 0.5, 1.0, 2.0)
 """Widths of the votes' weights to try, as multiples of the median squared distance to the fifth neighbour."""
 PRIORS = (0.03, 0.3, 3.0)
@@ -22,9 +22,9 @@ PRIORS = (0.03, 0.3, 3.0)
 EXTRA_COUNT = 1 / 400
 """Added to the number of known texts with a value, so that no value is impossible."""
 TREES = 100
-"""Trees of a forest; as many more are trained with dev."""
+"""Number of trees in a forest; retraining with dev adds a second forest of this size."""
 MAX_LEAF_NUMBERS = 50_000_000
-"""Most numbers in the leaves of a forest: 400 MB."""
+"""Largest number of values in the leaves of a forest: 400 MB."""
 MIN_VOTE = 1 / (4 * TREES)
 """Probability of a value without a tree's vote."""
 

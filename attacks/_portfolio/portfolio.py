@@ -33,7 +33,7 @@ class FittedPortfolio:
     on_dev: Scores
     """Scores of the dev texts, without the offset."""
     offset: float = 0.0
-    """Added to the score of a secret's last value: of an entity, to its presence."""
+    """Added to the score of a secret's last value; the last value of an entity is "present"."""
 
     def __call__(self, vectors: Floats) -> SecretGuesses:
         """Guess the secrets of published vectors, float32 (n, d), or of m publications of each text, (n, m, d).
@@ -51,12 +51,12 @@ class FittedPortfolio:
 
 
 def fit_portfolio(options: PortfolioAttack, view: SecretsView, seed: int) -> FittedPortfolio:
-    """Train one classifier on the attacker's own vectors, or an ensemble that is stacked on dev.
+    """Train one classifier on the vectors of the known texts, or an ensemble that is stacked on dev.
 
     Args:
         options: chooses the classifiers and their inputs.
-        view: what the attacker knows.
-        seed: of the classifiers' random draws.
+        view: the attacker's view.
+        seed: seed of the classifiers' random draws.
 
     Raises:
         RequestError: no classifier can be trained on these vectors; the message has the reasons.
@@ -95,7 +95,7 @@ def _averaged(view: SecretsView, first: KnownTexts, queries: int, observations: 
 def _scalings(options: PortfolioAttack, view: SecretsView, trainer: Trainer) -> list[Scaling]:
     """Return the scalings to train on; if the victim claims privacy, the ensemble tries to remove noise.
 
-    Where signal and noise cannot be separated, as in constant vectors, the trainer notes why shrinkage is left out.
+    If signal and noise cannot be separated, as in constant vectors, the trainer notes why shrinkage is left out.
     """
     requested = options.inputs or (None if options.portfolio == "ensemble" else "standardised")
     vectors = trainer.task.train.vectors

@@ -1,4 +1,4 @@
-"""Train the members of the portfolio, and note each one that cannot be trained, with the reason."""
+"""Train the members of the portfolio, and note the reason for each member that cannot be trained."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,8 +17,8 @@ from leakboard.threats.secrets import KnownTexts
 
 Made = TypeVar("Made")
 BAD_NUMBERS = (ValueError, ArithmeticError)
-"""Errors of a classifier that refuses its inputs. Any other error, as a lack of memory, ends the attack: a result must
-not depend on the machine."""
+"""Errors of a classifier that refuses its inputs. Other errors, such as a lack of memory, end the attack: a result
+must not depend on the machine."""
 
 
 class Trainer:
@@ -40,7 +40,7 @@ class Trainer:
         return members
 
     def attempt(self, name: str, make: Callable[[], Made]) -> list[Made]:
-        """Return what ``make`` returns, as a list of one; an empty list, and a remark, where it refuses its numbers."""
+        """Return the result of ``make`` in a list; if it refuses its numbers, an empty list, and note the reason."""
         try:
             return [make()]
         except BAD_NUMBERS as error:
@@ -60,7 +60,7 @@ class Trainer:
         """Refuse to go on without members.
 
         Raises:
-            RequestError: none could be trained; the message has the reasons.
+            RequestError: no member could be trained; the message has the reasons.
         """
         if not members:
             reasons = "; ".join(self.remarks)
@@ -107,7 +107,7 @@ def _finite(scores: Scores) -> Scores:
 
 
 def _fit(family: Family) -> Callable[[Task], Trained]:
-    """Return the function that trains a family; the import waits until here, since it takes seconds."""
+    """Return the function that trains a family; its import is here because it takes seconds."""
     from leakboard.attacks._portfolio import discriminant, linear, mlp, neighbours_and_trees
 
     functions: Mapping[Family, Callable[[Task], Trained]] = {

@@ -1,9 +1,9 @@
 """Scale vectors before a classifier learns from them, and denoise the vectors of a victim that adds noise.
 
 Noise that all coordinates share, as in DPNR's released code, shifts the whole vector. Subtracting the smallest
-coordinate or the mean removes it. Independent noise is shrunk by the best linear estimate of the vector without it
-(Wiener 1949). With S the covariance of the clean vectors, N that of the noise and m the mean, the estimate is
-x -> m + S (S + N)^-1 (x - m).
+coordinate or the mean removes this shift. Independent noise is reduced by the best linear estimate of the vector
+without noise (Wiener 1949). Let S be the covariance of the clean vectors, N the covariance of the noise, and m the
+mean. The estimate is x -> m + S (S + N)^-1 (x - m).
 """
 
 from dataclasses import dataclass
@@ -41,16 +41,16 @@ class Scaling:
 
 @dataclass(frozen=True)
 class Rotated:
-    """Scaled vectors along their principal axes: trees, which split single coordinates, can split other directions.
+    """Scaled vectors along their principal axes, so that trees, which split single coordinates, split these directions.
 
-    Vectors whose coordinates sum to 0, as normalised ones do, have an axis of rounding errors. Trees may split
-    it, which does little harm: without it four ensembles on AG scored the same within 0.002. Removing it would change
-    published numbers.
+    If the coordinates of each vector sum to 0, as after normalisation, one axis holds only rounding errors. Trees may
+    split on this axis. It does little harm: without the axis four ensembles on AG scored the same within 0.002.
+    Removing it would change published numbers.
     """
 
     scaling: Scaling
     axes: Floats
-    """float32 (d, d): one axis a column."""
+    """float32 (d, d): each column is an axis."""
 
     @classmethod
     def of(cls, scaling: Scaling, vectors: Floats) -> "Rotated":
@@ -82,8 +82,8 @@ def standardised(vectors: Floats) -> Scaling:
 def shrinkage(vectors: Floats, again: Floats) -> Scaling:
     """Return the linear estimate of the vectors without noise; its coordinates have mean variance 1.
 
-    It leaves out directions with a share of signal within four standard errors of 0, unless all are such. In these
-    directions the noise may be far larger than the signal elsewhere, and would drown it.
+    It leaves out directions whose share of signal is within four standard errors of 0, unless this is true of all. In
+    these directions the noise may be far larger than the signal in other directions.
 
     Args:
         vectors: float32 (n, d), publications of n texts.

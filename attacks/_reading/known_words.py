@@ -1,4 +1,4 @@
-"""Turn the attacker's own texts into codes of a vocabulary, and their vectors into standardised inputs."""
+"""Turn the texts that the attacker knows into codes of a vocabulary, and their vectors into standardised inputs."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ class Vocabulary:
 
     units: list[str]
     shares: list[float]
-    """For each unit, the share of the attacker's texts that hold it."""
+    """For each unit, the share of the attacker's texts with this unit."""
 
     @classmethod
     def of(cls, texts: Sequence[Sequence[str]], size: int) -> "Vocabulary":
-        """Count the texts that hold each unit; units of a single text are left out, unless there are no others."""
+        """Count the texts with each unit; units of only one text are left out, unless there are no others."""
         counts = Counter(unit for text in texts for unit in set(text))
         repeated = {unit: count for unit, count in counts.items() if count > 1} or counts
         units = sorted(repeated, key=lambda unit: (-repeated[unit], unit))[:size]

@@ -13,7 +13,7 @@ PADDING, START, END, UNKNOWN = range(4)
 FIRST_UNIT = 4
 """Code of the most frequent unit."""
 FREQUENT = 1_000
-"""Units of the first softmax: enough for all characters, and for the words that make up most of a text."""
+"""Number of units in the first softmax: enough for all characters, and for most words of a text."""
 TEXTS_AT_ONCE = 1_000
 """Number of texts that are written at once."""
 
@@ -25,7 +25,7 @@ def coded(texts: Iterable[Sequence[str]], units: Sequence[str]) -> list[torch.Te
 
 
 class LanguageModel(torch.nn.Module):
-    """P(unit | units before it, vector): an LSTM that starts from the vector and sees it again with every unit.
+    """P(unit | units before it, vector): an LSTM that starts from the vector, and has it as an input with every unit.
 
     Its softmax is adaptive (Grave et al. 2017). Rare units share one output of the first softmax. A second softmax, on
     half of the dimensions, distinguishes them; it is computed only where a rare unit comes next.

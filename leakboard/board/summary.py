@@ -1,4 +1,4 @@
-"""Say in plain sentences what a leaderboard shows: of each secret the strongest attack, audits, and warnings."""
+"""Write the sentences about a leaderboard: on the strongest attack on each secret, on audits, and warnings."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def summarise(rows: Sequence[Row], warnings: Sequence[str] = ()) -> list[str]:
     """Return the sentences about a leaderboard's rows, then the warnings.
 
     Args:
-        rows: means over secrets, and one row a secret.
-        warnings: what a reader must know besides.
+        rows: means over secrets, and one row for each secret.
+        warnings: warnings about the corpus and the vectors.
     """
     scored = [row for row in rows if is_number(row.get("attack_score"))]
     several = len({_victim(row) for row in scored}) > 1

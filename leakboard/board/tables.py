@@ -37,7 +37,7 @@ def write_tables(
 
     Args:
         folder: where to write.
-        records: one a cell, in any order.
+        records: one for each cell, in any order.
         costs: of the stages of each cell, by the key of its record.
         comparison: with published numbers; if empty, there is no ``comparison.csv``.
         names: of datasets, victims and attacks.

@@ -53,7 +53,7 @@ class Encoder(torch.nn.Module):
 
     @torch.no_grad()
     def documents(self, texts: Sequence[str]) -> Floats:
-        """Return one vector a text, float32 (n, d), in evaluation mode."""
+        """Return one vector for each text, float32 (n, d), in evaluation mode."""
         self.eval()
         prepared = self.prepare(texts)
         vectors = np.empty((len(prepared), self.dimension), np.float32)

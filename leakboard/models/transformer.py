@@ -59,7 +59,7 @@ class TransformerEncoder(Encoder):
         max_tokens: longer texts are cut (tokens, special ones included).
         pooling: ``cls`` takes the first token's vector, ``mean`` the mean over the text's tokens.
         precision: ``auto`` takes bfloat16 if the processor has it.
-        batch_size: texts a batch.
+        batch_size: texts in each batch.
         attends_masks: whether tokens attend to masks (`mask`), and whether means include them.
     """
 

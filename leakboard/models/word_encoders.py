@@ -73,7 +73,7 @@ class BagEncoder(_WordEncoder):
         vocabulary: n-grams with their own vector.
         dimension: of the vectors.
         longest: most words of an n-gram.
-        batch_size: texts a batch.
+        batch_size: texts in each batch.
     """
 
     files = "ngrams.json", "vectors.safetensors"
@@ -139,7 +139,7 @@ class LstmEncoder(_WordEncoder):
         word_dimension: of the word vectors.
         dimension: of the state.
         dropout: rate of dropout of the word vectors while training.
-        batch_size: texts a batch.
+        batch_size: texts in each batch.
     """
 
     files = "words.json", "weights.safetensors"

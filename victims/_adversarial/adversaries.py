@@ -1,4 +1,4 @@
-"""Build the terms that are trained into an encoder: each has a penalty, and most have an adversary.
+"""Build the defences that are trained into an encoder: each has a penalty, and most have an adversary.
 
 An adversary learns to guess the secrets, or the text, from the encoder's vectors. The penalty rewards the encoder when
 the adversary fails. Privacy must be measured by newly trained attackers: an encoder that fools the adversary of its
@@ -26,7 +26,7 @@ Term = tuple[Adversary | None, Penalty]
 
 @dataclass(frozen=True)
 class AdversaryContext:
-    """Everything that a term is built from."""
+    """Everything that a defence is built from."""
 
     corpus: Corpus
     encoder: Encoder
@@ -36,7 +36,7 @@ class AdversaryContext:
     hidden: int
     """ReLU units of the adversary."""
     learning_rate: float
-    """Rate of the adversary's Adam."""
+    """Learning rate of the adversary (Adam)."""
     characters: int
     """Longest text that the generator reads (characters)."""
 
@@ -88,7 +88,7 @@ def multidetasking(context: AdversaryContext) -> Term:
 def gradient_reversal(context: AdversaryContext) -> Term:
     """Minimise over encoder and head, and maximise over the discriminators, the task's loss minus the discriminators'.
 
-    There is one discriminator a secret (Li, Baldwin and Cohn 2018). Here the discriminators step first.
+    There is one discriminator for each secret (Li, Baldwin and Cohn 2018). Here the discriminators step first.
     """
     truth = context.secrets()
     with seeded(derived_seed(context.seed, "adversary")):
@@ -102,7 +102,7 @@ def gradient_reversal(context: AdversaryContext) -> Term:
 
 
 class CharacterModel(torch.nn.Module):
-    """A language model of characters: its LSTM starts from the vector as cell state (Coavoux et al.'s code)."""
+    """A language model of characters: the vector is the first cell state of its LSTM (code of Coavoux et al.)."""
 
     def __init__(self, characters: int, dimension: int):
         super().__init__()
@@ -111,18 +111,18 @@ class CharacterModel(torch.nn.Module):
         self.output = torch.nn.Linear(dimension, characters)
 
     def forward(self, vectors: Vectors, texts: torch.Tensor) -> torch.Tensor:
-        """Return the mean of -ln P(character | earlier ones, vector); texts are int64 (n, length), padded with 0."""
+        """Return the mean of -ln P(character | earlier characters, vector); texts: int64 (n, length), padded with 0."""
         cell = vectors.unsqueeze(0)
         states, _ = self.lstm(self.characters(texts[:, :-1]), (torch.zeros_like(cell), cell.contiguous()))
         return cross_entropy(self.output(states).flatten(0, 1), texts[:, 1:].flatten(), ignore_index=0)
 
 
 def generation(context: AdversaryContext) -> Term:
-    """Train a generator to write the text from its vector, and the encoder to make that hard (Coavoux et al. 2018).
+    """Train a generator to write the text from its vector, and the encoder to prevent this (Coavoux et al. 2018).
 
-    It needs no secrets. The paper sums the losses of all characters of a text. Here the losses of the first characters
-    are averaged, so that long texts do not outweigh the task: the paper's weight of 1 is about 100 here. The encoder's
-    gain has no bound.
+    This needs no secrets. The paper sums the losses of all characters of a text. Here the losses of the first
+    characters are averaged, so that long texts do not outweigh the task. The paper's weight of 1 is about 100 here. The
+    loss that the encoder can cause has no bound.
     """
     texts = [text[: context.characters] for text in context.corpus.texts("train")]
     alphabet = {character: code for code, character in enumerate(sorted(set().union(*texts)), 3)}
@@ -141,13 +141,13 @@ def generation(context: AdversaryContext) -> Term:
 def declustering(context: AdversaryContext) -> Term:
     """Push texts with equal secrets apart, and pull texts with different secrets together (Coavoux et al. 2018).
 
-    The term is (0.5 - l(z, z')) ||r - r'||^2, with r' of a random text of train. The paper calls l the Hamming
-    distance, under which the term would do the opposite. Its code takes the share of equal secrets, as here. The term
-    has a lower bound only if the vectors are bounded, as an LSTM's are.
+    The penalty is (0.5 - l(z, z')) ||r - r'||^2, where r' is the vector of a random text of train. The paper calls l
+    the Hamming distance, but the penalty would then do the opposite. In its code, as here, l is the share of equal
+    secrets. The penalty has a lower bound only if the vectors are bounded, like those of an LSTM.
     """
     truth = context.secrets()
     generator = torch.Generator().manual_seed(derived_seed(context.seed, "pairs"))
-    # In batches of similar length: padding texts of different lengths would cost more than everything else
+    # batches of similar length: padding would otherwise cost more than everything else
     endless = itertools.chain.from_iterable(context.batches(generator) for _ in itertools.count())
 
     def penalty(vectors: Vectors, rows: list[int]) -> torch.Tensor:
@@ -165,4 +165,4 @@ TERMS: Mapping[str, Callable[[AdversaryContext], Term]] = {
     "generation": generation,
     "declustering": declustering,
 }
-"""Builds the term of each method that is trained into the encoder."""
+"""Builds the defence of each method that is trained into the encoder."""

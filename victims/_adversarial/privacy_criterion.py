@@ -1,4 +1,4 @@
-"""Select by empirical privacy: keep the most accurate of the epochs that are private enough on dev.
+"""Select by empirical privacy: of the epochs with enough privacy on dev, keep the most accurate one.
 
 Coavoux et al. (2018) select by accuracy alone, and name selection by privacy as future work.
 """
@@ -21,17 +21,17 @@ BATCH = 256
 
 @dataclass
 class EmpiricalPrivacyCriterion:
-    """A criterion of a `Defence`: maps the error rate of an epoch on dev to a number, lowest in the epoch to keep."""
+    """A criterion of a `Defence`: maps the dev error rate of an epoch to a number; the lowest number is kept."""
 
     least: float
-    """Least privacy on dev, in (0, 1)."""
+    """Privacy on dev that an epoch needs, in (0, 1)."""
     corpus: Corpus
     encode: Encode
     history: list[float] = field(default_factory=list)
     """Privacy on dev after every epoch so far."""
 
     def __call__(self, error: float) -> float:
-        """Return the error rate of a private enough epoch; otherwise 1 + the missing privacy, which is larger."""
+        """Return the error rate if the epoch has enough privacy; otherwise 1 + the missing privacy, a larger number."""
         self.history.append(privacy := dev_privacy(self.corpus, self.encode))
         log_progress(f"dev accuracy {1 - error:.4f}, dev privacy {privacy:.4f} (at least {self.least})")
         return error if privacy >= self.least else 1 + self.least - privacy

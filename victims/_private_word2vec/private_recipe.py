@@ -24,9 +24,9 @@ from leakboard.workspace import resume_dir
 Epsilons = Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)]
 COUNTED_VOCABULARIES = ("noisy", "exact")
 MIN_NOISE_MULTIPLIER = 1e-3
-"""Accountants cannot compute an epsilon below it."""
+"""Accountants cannot compute an epsilon for a smaller noise multiplier."""
 EXAMPLE: dict[str, Any] = {"steps": 10, "expected_batch_size": 50, "vector_size": 8, "vocabulary_noise": 0.5}
-"""Options of a training that takes a moment."""
+"""Options of a short training, for tests."""
 
 
 @shared
@@ -34,31 +34,31 @@ class PrivateSkipGram(Victim):
     """Options of skip-gram that is trained step by step. A victim adds the unit, the noise and the plan."""
 
     delta: Annotated[float, Field(gt=0, lt=1)] = 1e-6
-    """Probability that the guarantee fails; it should be below 1 over the number of units."""
+    """Probability that the guarantee fails; it should be less than 1 / number of units."""
     clipping_norm: Positive = 1.0
-    """C, the largest 2-norm of a unit's gradient, over both tables."""
+    """C: largest 2-norm of a unit's gradient, over both tables."""
     expected_batch_size: Count = 4096
-    """L, expected number of units a step; all units if there are fewer (units)."""
+    """L: expected number of units in each step; all units if there are fewer (units)."""
     steps: Annotated[int, Field(ge=0)] = 2000
-    """Largest number of steps; 0 publishes the random start (steps)."""
+    """Largest number of steps; 0 publishes the random start vectors (steps)."""
     checkpoints: Annotated[tuple[Count, ...], Field(strict=False)] = ()
-    """Steps after which the vectors are kept as well, each with what was spent by then (steps)."""
+    """Steps after which the vectors are also kept, with the epsilon that was spent until then (steps)."""
     published_step: Count | None = None
     """Checkpoint to publish; null: the last step (steps)."""
     learning_rate: Positive = 0.01
-    """Of the sum of a batch's clipped gradients (the paper divides its rate by the batch size; word2vec's is 0.025)."""
+    """Rate for the sum of a batch's clipped gradients (in the paper: divided by the batch size; in word2vec: 0.025)."""
     vector_size: Count = 100
-    """Dimensions d."""
+    """d: dimensions of the vectors."""
     window: Count = 1
-    """Largest distance between a word and its context; all words within it are contexts (words)."""
+    """Largest distance between a word and a context; all words within this distance are contexts (words)."""
     negative: Count = 5
-    """Negatives for each pair."""
+    """Negative samples for each pair."""
     vocabulary: File = FileName("noisy")
-    """noisy or exact: counted with or without noise. Or the path of a public list, each line a word, a tab, a count."""
+    """noisy or exact: counts with or without noise; or the path of a public list: on each line word, tab, count."""
     vocabulary_noise: Positive = 5.0
-    """Noise on each count, over what a unit adds (1 in all); a word needs a count of about 7 times as much."""
+    """Noise on each count (a unit adds 1 to all counts together); a word needs a count of about 7 times this noise."""
     min_count: Count = 5
-    """Exact vocabulary: rarer words are left out (occurrences)."""
+    """Exact vocabulary: least number of occurrences of a word."""
     max_words: Count = 50_000
     """Largest vocabulary: the most frequent words by the (noisy) counts (words)."""
 
@@ -83,7 +83,7 @@ class PrivateSkipGram(Victim):
         """Refuse steps that do not go together.
 
         Raises:
-            RequestError: names the first such option.
+            RequestError: ``published_step`` or ``checkpoints`` do not go with ``steps``.
         """
         if late := [step for step in self.checkpoints if step > self.steps]:
             raise RequestError(f"checkpoints: {late[0]} is not allowed: at most steps, {self.steps}")
@@ -93,7 +93,7 @@ class PrivateSkipGram(Victim):
 
     @property
     def target(self) -> float | None:
-        """The epsilon that is asked for; 1 if the options give neither epsilon nor noise."""
+        """The epsilon of the options; 1 if the options give neither epsilon nor noise."""
         return 1.0 if self.epsilon is None and self.noise_multiplier is None else self.epsilon
 
     def training_config(self) -> PrivateSkipGram:
@@ -104,7 +104,7 @@ class PrivateSkipGram(Victim):
         """Return the checksum of a vocabulary file, or "".
 
         Raises:
-            RequestError: there is no such file.
+            RequestError: the file is missing.
         """
         if self.vocabulary in COUNTED_VOCABULARIES:
             return ""
@@ -142,7 +142,7 @@ class PrivateSkipGram(Victim):
         """Return the published table.
 
         Raises:
-            RequestError: training ended before the published step, its budget spent.
+            RequestError: training ended before the published step, because its budget was spent.
         """
         if not self.published_step:
             return PrivateTable.load(folder)
@@ -158,7 +158,7 @@ class PrivateTable(WordVectors):
     claim: TrainingClaim | None = None
     """None without noise."""
     checkpoints: dict[int, PrivateTable] = dataclasses.field(default_factory=dict)
-    """The tables that are kept as well, by step."""
+    """The tables that were kept before the published one, by step."""
 
     def save(self, folder: Path) -> None:
         """Write the table, its claim (JSON), and each checkpoint in a folder of its own."""

@@ -1,4 +1,4 @@
-"""Plan the training of private skip-gram, and state what is claimed and proved after its steps."""
+"""Plan the training of private skip-gram, and state the claimed and the proved epsilon after its steps."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STREAM_OPTIONS = (
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A training that is ready to start, with its claims. A broken control overrides what it does differently."""
+    """A training that is ready to start, with its claims. A broken control overrides the parts with its flaws."""
 
     options: PrivateSkipGram
     seed: int
@@ -45,7 +45,7 @@ class Plan:
     budgets: np.ndarray | None
     """float64 (users,), personal budgets."""
     cost: TrainingBudget
-    """Of a step."""
+    """Privacy cost of a step."""
     steps: int
     """The step after which training ends."""
 
@@ -75,12 +75,12 @@ class Plan:
 
     @cached_property
     def participation(self) -> Participation | None:
-        """Rule by which users leave; None: all stay."""
+        """Rule that decides when users leave; None: all users stay."""
         return None if self.budgets is None else RenyiFilter.within(self.budgets, self.cost, self.steps)
 
     @cached_property
     def training(self) -> Training:
-        """The run."""
+        """The training run."""
         return Training(
             self.pairs,
             self.vocabulary.frequencies,
@@ -93,7 +93,7 @@ class Plan:
         )
 
     def claim(self, steps: int) -> TrainingClaim | None:
-        """Return the claim for the vectors after so many steps; None without noise."""
+        """Return the claim for the vectors after this number of steps; None without noise."""
         options = self.options
         if options.noise_multiplier == 0:
             return None
@@ -118,7 +118,7 @@ class Plan:
         )
 
     def claimed(self, steps: int) -> float:
-        """Return the claimed epsilon: the target if the steps cost at least 99 % of it, else what they cost."""
+        """Return the claimed epsilon: the target if the steps cost at least 99 % of the target, else their cost."""
         spent, target = self.cost.epsilon(self._steps_of_a_unit(steps)), self.options.target
         return target if target is not None and 0.99 * target < spent else spent
 
@@ -133,13 +133,13 @@ class Plan:
         return cost.epsilon(steps, "pld")
 
     def _steps_of_a_unit(self, steps: int) -> int:
-        """Return in how many of these steps a unit may take part at most."""
+        """Return the largest number of these steps in which a unit may take part."""
         if isinstance(self.participation, RenyiFilter):
             return int(min(steps, self.participation.paid_steps.max()))
         return steps
 
     def details(self, steps: int) -> list[str]:
-        """Return what else an accountant must know, in words."""
+        """Return more facts for an accountant, in words."""
         if self.budgets is None:
             return []
         return [f"public budgets {self.budgets.min():g} to {self.budgets.max():g}, {self.accounting}"]
@@ -181,14 +181,14 @@ def plan(options: PrivateSkipGram, corpus: Corpus, seed: int) -> Plan:
 def stream_names(options: PrivateSkipGram) -> tuple[object, ...]:
     """Return the names of the random streams: two recipes that differ must not share their noise.
 
-    Every option counts but the published step, which is None here.
+    Every option is part of the names, except the published step: it is None here.
     """
     recipe, plan_type = options.training_config(), options.plan_type
     return (*(getattr(recipe, name) for name in STREAM_OPTIONS), plan_type.accounting, plan_type.stream_mark)
 
 
 def _cost_and_steps(options: PrivateSkipGram, cost: TrainingBudget) -> tuple[TrainingBudget, int]:
-    """Return the cost of a step and the number of steps: with the noise for the target, or the steps it pays for."""
+    """Return cost and number of steps: the noise is chosen for the target, or the steps are as many as it pays for."""
     if options.target is None or options.noise_multiplier == 0:
         return cost, options.steps
     cost.check(options.target)

@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Units:
-    """The texts of train by unit."""
+    """The texts of train, grouped by unit."""
 
     texts: list[list[str]]
     """The words of each text."""
     owners: Integers | None = None
     """int64 (texts,), the unit of each text; None if every pair is a unit."""
     budgets: np.ndarray | None = None
-    """float64 (users,), the epsilon of each user; None if all have the same."""
+    """float64 (users,), the epsilon of each user; None if all users have the same epsilon."""
 
 
 def units_of(options: PrivateSkipGram, corpus: Corpus, seed: int) -> Units:
     """Return the units of a corpus.
 
     Raises:
-        RequestError: the options ask for users or budgets, and the corpus names none.
+        RequestError: the options need users or budgets, but the corpus names none.
     """
     texts = [words(text) for text in corpus.texts("train")]
     if options.unit == "pair":
@@ -71,11 +71,11 @@ def _budgets_in_column(column: str, corpus: Corpus, owners: Integers) -> np.ndar
 
 
 def vocabulary_of(options: PrivateSkipGram, cost: TrainingBudget, units: Units, rng: np.random.Generator) -> Vocabulary:
-    """Return the vocabulary. Users with a budget that does not pay for being counted are not counted.
+    """Return the vocabulary. Users whose budget is smaller than the cost of the count are not counted.
 
     Args:
         options: the kind of vocabulary.
-        cost: of being counted.
+        cost: cost of the count.
         units: the texts to count in.
         rng: source of the noise on the counts.
     """
@@ -101,7 +101,7 @@ def vocabulary_of(options: PrivateSkipGram, cost: TrainingBudget, units: Units, 
 def explain_no_pairs(
     options: PrivateSkipGram, corpus: Corpus, cost: TrainingBudget, words: int, budgets: np.ndarray | None
 ) -> str:
-    """Return the error message for a vocabulary of so many words that leaves no pair to train on."""
+    """Return the error message for a vocabulary of this size, if no pair of its words is left to train on."""
     message = (
         f"dp_word2vec: {corpus.name} has no two known words within window={options.window}; the vocabulary has {words}"
     )

@@ -116,7 +116,7 @@ def threshold(noise_multiplier: float, failure: float) -> float:
 
 
 def read(path: Path) -> Vocabulary:
-    """Read a public vocabulary: a word a line, or a word, a tab, and its count in public texts.
+    """Read a public vocabulary. Each line is a word, or a word, a tab, and its count in public texts.
 
     Without counts the words are taken to be in order of frequency, the i-th (from 1) as frequent as 1/i (Zipf).
 
