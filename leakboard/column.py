@@ -10,22 +10,22 @@ HIGHER, LOWER = "higher is better", "lower is better"
 
 @dataclass(frozen=True)
 class Column:
-    """A column: what it means, how it is shown, and in which tables."""
+    """A column: its meaning, the form of its values, and the tables that have it."""
 
     name: str
     """Its name in every file, row and table."""
     meaning: str
-    """What it holds, a sentence for the reference."""
+    """A sentence for the reference about the content of the column."""
     tables: tuple[str, ...]
     """Files and tables of pages that have it, by their names in `leakboard.board.schema.TABLES`."""
     title: str = ""
-    """Heading on pages; the name with spaces, if left out."""
+    """Heading on pages; if left out, the name with spaces."""
     kind: str = "text"
-    """How a value is written, a key of `leakboard.site.rendering.RENDERERS`."""
+    """Form of a value in tables: a key of `leakboard.site.rendering.RENDERERS`."""
     group: str = ""
     """Heading above neighbouring columns of a page's table."""
     better: str = ""
-    """Which direction is better, as in ``higher is better``."""
+    """The better direction, for example ``higher is better``."""
     note: str = ""
     """A short explanation for the legend below a table."""
     metric: str = ""

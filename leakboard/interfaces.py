@@ -9,7 +9,7 @@ LeakBoard calls a plugin's methods in this order:
 4. The fitted attack guesses from the published vectors, for instance the secrets of the test texts. LeakBoard scores.
 
 A plugin is one class, decorated with ``dataset``, ``victim`` or ``attack`` of `leakboard.suite.options`. Its fields are
-its options. ``fit`` changes neither the plugin nor its inputs: it returns another, frozen object that has learned.
+its options. ``fit`` changes neither the plugin nor its inputs: it returns the learned state as another, frozen object.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from leakboard.mechanism import ReleaseMechanism
 from leakboard.store import load_fields, save_fields
 
 Publication = Literal["documents", "words", "releases"]
-"""What a victim publishes: a vector of each text, a vector of each word, or private releases of any given vector."""
+"""Kinds of publications: a vector of each text, a vector of each word, or private releases of any given vector."""
 AuxiliaryRegime = Literal["within", "overlap", "disjoint"]
 """How the attacker's own texts overlap with the victim's, if both come from one corpus."""
 
@@ -69,7 +69,7 @@ class Plugin(ABC):  # noqa: B024 (its members have defaults)
     threads: ClassVar[int | None] = None
     """Number of threads for fitting and publishing the victim, or for the attack; None: the suite's number.
 
-    It is part of the result's identity, because floating-point sums depend on it.
+    The number is part of the result's identity, because floating-point sums depend on it.
     """
     uses_gpu: ClassVar[bool | None] = None
     """Whether the victim's fit and publication, or the attack, use the GPU of `leakboard.execution.devices.device()`.
@@ -79,7 +79,7 @@ class Plugin(ABC):  # noqa: B024 (its members have defaults)
 
     @classmethod
     def availability(cls) -> str:
-        """Return one line for ``list``: ``ready``, or the name of a missing file and how to get it."""
+        """Return one line for ``list``: ``ready``, or a missing file or package and how to get it."""
         return "ready"
 
     @classmethod
@@ -122,11 +122,11 @@ class FittedVictim:
 
     @property
     def mechanism(self) -> ReleaseMechanism | None:
-        """The mechanism that adds the noise, for a victim that publishes ``releases``; None: it adds no noise."""
+        """The mechanism that adds the noise, if the victim publishes ``releases``; None: the victim adds no noise."""
         return None
 
     def inputs(self, texts: Texts) -> Floats | None:
-        """Return the vectors that the mechanism gets for these texts, float (n, d); None: they are random."""
+        """Return the vectors that the mechanism gets for these texts, float (n, d); None: these vectors are random."""
         return None
 
     def publish_documents(self, texts: Texts, rng: Generator) -> Floats:
@@ -142,7 +142,7 @@ class FittedVictim:
         return None
 
     def coverage(self, texts: Texts) -> Coverage:
-        """Return the shares of the texts that the victim cuts or does not know."""
+        """Return the share of texts that the victim cuts, and the share of texts without a word that it knows."""
         return Coverage()
 
     def save(self, folder: Path) -> None:
@@ -163,7 +163,7 @@ class Victim(Plugin):
 
     @classmethod
     def example_corpus(cls) -> Corpus | None:
-        """Return a corpus to fit the example on; None: it can be fitted on any texts with users, labels and secrets."""
+        """Return a corpus to fit the example on; None: any corpus with users, labels and secrets will do."""
         return None
 
     @abstractmethod

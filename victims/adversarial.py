@@ -82,7 +82,7 @@ class Adversarial(Victim):
     characters: Count = 100
     """Longest text that the generator reads (characters)."""
     least_privacy: Annotated[float, Field(gt=0, lt=1)] | None = None
-    """Keep the most accurate epoch with this privacy on dev (linear attackers); null: the encoder chooses the epoch."""
+    """Keep the most accurate epoch with at least this privacy on dev (linear attackers); null: the encoder chooses."""
     steps_apart: bool = False
     """The encoder takes a step against the secrets before each step on the task, instead of one step on the sum."""
 

@@ -19,7 +19,7 @@ COUNTS = [("canary_right", "canary_guesses", "canaries"), ("false_positives", "t
 
 @promise("attacks", is_required=True)
 def does_not_change_what_it_sees(subject: Subject) -> None:
-    """Its threat calls the object that ``fit`` returned; this changes no view and no input, and repeats its answers."""
+    """The fitted attack answers its threat, changes neither view nor inputs, and answers the same question alike."""
     watched, _ = subject.attacked
     expect(watched.calls, "its threat never calls the object that fit returns", subject.cls.fit)
 
@@ -35,9 +35,13 @@ def answers_in_finite_numbers(subject: Subject) -> None:
         expect(all(np.isfinite(array).all() for array in floats), "an answer holds NaN or infinity", fit)
         if isinstance(inputs[0], np.ndarray) and inputs[0].dtype == np.float32:
             wrong = [str(array.dtype) for array in floats if array.dtype != np.float32]
-            expect(not wrong, f"an answer about float32 vectors is {', '.join(wrong)}", fit)
+            expect(not wrong, f"an answer about float32 vectors is {', '.join(wrong)}, not float32", fit)
         for mapping in filter(None, mappings(answer)):
-            expect(set(mapping) == set(result.secrets), f"it answers about {', '.join(mapping)}", fit)
+            expect(
+                set(mapping) == set(result.secrets),
+                f"it answers about {', '.join(mapping)}, not {', '.join(result.secrets)}",
+                fit,
+            )
         events += [array for array in arrays(answer) if array.dtype == bool]
     varied = not events or 0 < np.mean(np.concatenate(events)) < 1
     expect(varied, "an event happens for all releases or for none", fit)
@@ -101,11 +105,11 @@ def is_scored(subject: Subject) -> None:
     values = {metric.name: metric.value or 0.0 for metric in result.metrics if not metric.variable}
     score = values["attack_score"]
     if result.audited is None:
-        expect(0 <= score <= 1, f"attack_score = {score}", fit)
+        expect(0 <= score <= 1, f"attack_score = {score}, not from 0 to 1", fit)
         privacy, best = values["empirical_privacy"], values["privacy_best_constant"]
         expect(0 <= privacy <= best <= 1, f"empirical_privacy = {privacy}, privacy_best_constant = {best}", fit)
         return
-    expect(0 <= score < np.inf, f"attack_score = {score}", fit)
+    expect(0 <= score < np.inf, f"attack_score = {score}, not a finite number from 0", fit)
     (names,) = [names for names in COUNTS if values.keys() >= set(names)]
     counts = [values[name] for name in names]
-    expect(sorted(counts) == counts and counts[0] >= 0, f"{', '.join(names)} = {counts}", fit)
+    expect(sorted(counts) == counts and counts[0] >= 0, f"{', '.join(names)} = {counts}, not in ascending order", fit)

@@ -11,9 +11,9 @@ from leakboard.conformance.values import content, digest
 def loads_three_splits_of_distinct_rows(subject: Subject) -> None:
     """It loads train, dev and test, and no two texts come from the same row of the source."""
     splits, load = subject.corpus.splits, subject.cls.load
-    expect(set(splits) == {"train", "dev", "test"}, f"its splits are {', '.join(splits)}", load)
+    expect(set(splits) == {"train", "dev", "test"}, f"its splits are {', '.join(splits)}, not train, dev, test", load)
     rows = [row for split in splits for row in subject.corpus.texts(split).rows.tolist()]  # type: ignore[union-attr]
-    expect(len(set(rows)) == len(rows), f"{len(rows) - len(set(rows))} rows occur twice", load)
+    expect(len(set(rows)) == len(rows), f"{len(rows) - len(set(rows))} rows of the source occur twice", load)
 
 
 @promise("datasets")

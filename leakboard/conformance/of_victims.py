@@ -131,10 +131,10 @@ def is_saved_and_loaded_without_pickle(subject: Subject) -> None:
 def reduced_recipes_are_final(subject: Subject) -> None:
     """``training_config`` and ``non_private`` return a victim; calling them again on this victim changes nothing."""
     trained, unprotected = subject.plugin.training_config(), subject.plugin.non_private()
-    expect(type(trained) is type(subject.plugin), "it is of another class", subject.cls.training_config)
-    expect(trained.training_config() == trained, "a second call changes it", subject.cls.training_config)
-    expect(isinstance(unprotected, Victim), "it is no victim", subject.cls.non_private)
-    expect(unprotected.non_private() == unprotected, "a second call changes it", subject.cls.non_private)
+    expect(type(trained) is type(subject.plugin), f"it returns a {type(trained).__name__}", subject.cls.training_config)
+    expect(trained.training_config() == trained, "a call on its result changes the result", subject.cls.training_config)
+    expect(isinstance(unprotected, Victim), "it returns no victim", subject.cls.non_private)
+    expect(unprotected.non_private() == unprotected, "a call on its result changes the result", subject.cls.non_private)
 
 
 @promise("victims")

@@ -50,7 +50,7 @@ def from_text(corpus: Corpus, secrets: Sequence[Secret], seed: int) -> Codes:
     """Return the guesses of classifiers trained on the text for each secret, int64 (n, secrets).
 
     The classifiers are logistic regressions on TF-IDF of words and word pairs. Dev chooses the regularisation and, for
-    entities, the threshold of "present". They are strong but ordinary: another attacker may do better.
+    entities, the threshold of "present". The classifiers are strong but ordinary: another attacker may do better.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 

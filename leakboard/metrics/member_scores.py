@@ -154,8 +154,8 @@ def true_positive_rate_at(
     1. A share of at least ``target`` reaches t, so P(X(j) < t) = P(fewer than j reach t) <= P(B < j).
     2. A share of at most ``target`` exceeds t, so P(X(k) > t) = P(k or more exceed t) <= P(B >= k).
     3. Take the largest j and the least k that keep both within `SHARE`. Then X(j) >= t >= X(k), with error 2 `SHARE`.
-    4. So at most as many members exceed X(j) as t, and at least as many exceed X(k). From the number above t, Clopper
-       and Pearson (1934) bound the rate, with another error of 2 `SHARE`.
+    4. Then X(j) has at most as many members above it as t, and X(k) at least as many. From the number of members above
+       t, Clopper and Pearson (1934) bound the rate, with another error of 2 `SHARE`.
 
     Members and non-members may depend on each other. X(0) is infinite, and X(N + 1) is minus infinity. So the lower end
     is 0 if there are fewer than 437 non-members at 0.01, or 4,380 at 0.001. The sum of four errors (Bonferroni) is

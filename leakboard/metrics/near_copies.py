@@ -33,8 +33,9 @@ def near_copy_metrics(documents: Mapping[str, Floats]) -> list[Metric]:
     attacks use both. Each distance is divided by the radius that contains the nearest 5 % of train. A vector is a near
     copy if its relative distance fulfils two conditions:
 
-    - It is less than `NEAR`.
-    - It is below the 0.1 % quantile of random vectors. In few dimensions unrelated vectors are near each other.
+    - The distance is less than `NEAR`.
+    - The distance is below the 0.1 % quantile of random vectors. In few dimensions unrelated vectors are near each
+      other.
 
     The random vectors are Gaussian, with the covariance of train. Each is compared with other random vectors: as many
     as train has, or as `MAX_NUMBERS` allows. If vectors have heavy tails or many zeros, the share may be too large.

@@ -1,7 +1,7 @@
 """Audit training by canaries in its data, from one run (Steinke, Nasr and Jagielski 2023).
 
 The attacker has the victim's recipe, the words of the published table and texts of its own. It chooses canaries: units
-of text. LeakBoard flips a coin for each, trains the victim on its corpus with the chosen canaries, and shows the
+of text. LeakBoard flips a coin for each canary, trains the victim on its corpus with the chosen canaries, and shows the
 attacker the table. The attacker answers with a score for each canary. The headline is the lower bound on epsilon at
 95 % confidence (`leakboard.metrics.audits`). A low bound proves nothing: this attack failed.
 """

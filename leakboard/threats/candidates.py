@@ -71,8 +71,8 @@ def draw_candidates(
     non-members would differ in their number of texts, or of copies.
 
     Args:
-        corpus: the victim's.
-        unit: what a candidate is.
+        corpus: the victim's corpus.
+        unit: the kind of a candidate.
         most: largest number of candidates.
         rng: makes the draws.
         share: share of the distinct texts of train that the victim got.
@@ -131,8 +131,8 @@ def without_candidates(corpus: Corpus, candidates: Candidates, external: bool = 
     removed, and all texts of candidate users: else the attacker could hold texts of members, but none of non-members.
 
     Args:
-        corpus: the attacker's.
-        candidates: of the attack.
+        corpus: the attacker's corpus.
+        candidates: the candidates of the attack.
         external: whether the corpus comes from another dataset. Then a user with a candidate's name is another person.
     """
     hidden = {text for unit in candidates.units for text in unit}

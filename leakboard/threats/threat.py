@@ -110,7 +110,7 @@ class AttackResult:
 
 
 class Threat(ABC, Generic[A]):
-    """One way to attack what victims publish."""
+    """One way to attack the publications of victims."""
 
     name: ClassVar[str]
     """Its name in records."""
@@ -133,7 +133,7 @@ class Threat(ABC, Generic[A]):
     columns: ClassVar[tuple[Column, ...]] = ()
     """Columns that its rows add to the tables; each holds the mean of a metric."""
     needs: ClassVar[Publication]
-    """What a victim must publish."""
+    """The kind of publication that the victim must make."""
     revision: ClassVar[int]
     """Raised with every change of view or scoring that changes numbers; it is part of the identity of results."""
     beside_text_classifiers: ClassVar[bool] = False
@@ -172,7 +172,7 @@ class Threat(ABC, Generic[A]):
 
         Args:
             attack: the attacker.
-            corpus: the victim's.
+            corpus: the victim's corpus.
             published: the victim's publications; None before the victim is fitted.
         """
         return ""
@@ -214,7 +214,7 @@ class UnknownThreat(Threat[Attack]):
     """A threat whose plugin is not installed: its rows are shown in general words."""
 
     def evaluate(self, attack: Attack, side: VictimSide) -> AttackResult:
-        """Refuse: only records of it are read."""
+        """Refuse: without its plugin, a threat's records can only be read."""
         raise RequestError("the threat of this attack is not installed")
 
 
@@ -248,8 +248,8 @@ def why_no_attack(attack: Attack, corpus: Corpus, auxiliary: Corpus, published: 
 
     Args:
         attack: the attacker.
-        corpus: the victim's.
-        auxiliary: the attacker's own.
+        corpus: the victim's corpus.
+        auxiliary: the attacker's own corpus.
         published: the victim's publications; None before the victim is fitted.
     """
     if attack.threat.reads_texts and not (corpus.has_texts and auxiliary.has_texts):
