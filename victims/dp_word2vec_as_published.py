@@ -19,7 +19,7 @@ every user who could have been sampled has the full loss of the step, so users l
 The theorems below prove the true cost of such steps; with ``vocabulary: exact`` nothing is proved.
 
 Theorem (``released_code``). Each batch that holds a pair costs the pair at most a whole Gaussian release with noise
-multiplier s C / sqrt(8), and a batch without it costs nothing.
+multiplier s C / sqrt(8). A batch without the pair costs nothing.
 
 Proof. One pair can turn each table's clipped mean around: by 2 C in each table, so by sqrt(8) C in both together. The
 noise on the mean is s C**2. The order of the batches is known, so sampling hides nothing.

@@ -1,9 +1,9 @@
 """Train a recurrent encoder on the task: a text's vector is the last state of an LSTM (Coavoux et al. 2018).
 
 The model is word vectors, an LSTM of one layer and one direction, a ReLU layer and a softmax layer. It is trained by
-Adam, and the epoch with the best dev accuracy is kept. As in their code, training replaces a word that occurs f times
-by the unknown word with probability 0.8375 / (0.8375 + f), with new draws at each visit. This trains the vector of
-unknown words.
+Adam, and the epoch with the best dev accuracy is kept. As in their code, training replaces some words by the unknown
+word, with new draws at each visit. The probability for a word that occurs f times is 0.8375 / (0.8375 + f). This trains
+the vector of unknown words.
 
 | | their code | here |
 |---|---|---|

@@ -115,8 +115,8 @@ class FeatureExtractor:
 class LikelihoodRatio:
     """Likelihood ratio of a unit's features with and without it in training (LiRA; Carlini et al. 2022, algorithm 1).
 
-    Both distributions are normal with the same covariance. The change by training on a unit is estimated for each unit,
-    then shrunk towards the mean of all units (James and Stein 1961, as empirical Bayes, for each feature). It is shrunk
+    Both distributions are normal with the same covariance. The change by training on a unit is estimated for each unit.
+    Then it is shrunk towards the mean of all units (James and Stein 1961, as empirical Bayes, for each feature), and
     more if shadow models are few or units are similar: two models with a unit and two without show mostly noise.
     """
 

@@ -89,8 +89,8 @@ def _area(
 
     Members and non-members are resampled separately; candidates of one unit are drawn together. If a unit has both
     members and non-members, all units are one sample. If all resamples agree (a perfect attack), Wilson's interval
-    replaces it, with n = number of units of members, or of non-members if these have fewer units. Fewer than two units
-    of members or of non-members give (nan, nan).
+    replaces it. Its n is the number of units of members, or of non-members if these are fewer. Fewer than two units of
+    members or of non-members give (nan, nan).
     """
     codes = np.arange(len(scores)) if units is None else np.unique(units, return_inverse=True)[1]
     levels = np.unique(scores, return_inverse=True)[1]

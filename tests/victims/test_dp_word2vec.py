@@ -223,7 +223,7 @@ class TestRefused:
             ({"noise_multiplier": 0.0, "epsilon": 1.0}, "noise_multiplier: 0 reaches no epsilon"),
             ({"noise_multiplier": 1.0, "budgets": [1.0]}, "budgets belong to users"),
             ({"unit": "user", "budgets": "column"}, "budgets .* a noise_multiplier for all"),
-            ({"unit": "user", "noise_multiplier": 5.0, "budgets": [1.0], "sampling": "fixed"}, "counts on Poisson"),
+            ({"unit": "user", "noise_multiplier": 5.0, "budgets": [1.0], "sampling": "fixed"}, "needs Poisson samples"),
             ({"published_step": 5, "checkpoints": [4, 6]}, "5 is not among the checkpoints \\(4, 6\\)"),
         ],
     )

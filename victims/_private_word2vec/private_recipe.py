@@ -122,8 +122,8 @@ class PrivateSkipGram(Victim):
         """Train on the words of train, up to the step that is published.
 
         Raises:
-            RequestError: fewer than two words or no pair of them is left, the corpus names no users or budgets, the
-                target cannot be reached, or training ends before the published step.
+            RequestError: fewer than two words, or no pair of words, are left; the corpus names no users or budgets; the
+                target cannot be reached; or training ends before the published step.
         """
         planned = plan(self, corpus, seed)
         last = self.published_step or planned.steps
