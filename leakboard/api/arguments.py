@@ -13,8 +13,8 @@ from leakboard.suite.options import explain
 
 
 def _usable(path: str | Path) -> str | Path:
-    if "\0" in str(path) or not str(path).isprintable():
-        raise ValueError("a path without control characters and lone surrogates")
+    if not str(path) or "\0" in str(path) or not str(path).isprintable():
+        raise ValueError("a path that is not empty, without control characters and lone surrogates")
     return path
 
 

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import re
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -153,7 +154,7 @@ def load_suite(suite: str | Path | Mapping[str, Any], registry: Registry) -> Sui
 
 def _validated(content: Any, path: Path, checksum: str, registry: Registry) -> Suite:
     if not isinstance(content, dict):
-        raise RequestError(f"{path}: {content!r} is not a mapping of {', '.join(SuiteFile.model_fields)}")
+        raise RequestError(f"{path}: {reprlib.repr(content)} is not a mapping of {', '.join(SuiteFile.model_fields)}")
     try:
         file = SuiteFile.model_validate(content)
     except ValidationError as error:
@@ -213,7 +214,7 @@ def _split_entry(entry: str | dict[str, Any], location: str) -> tuple[str, dict[
         )
     ((plugin, given),) = plugins.items()
     if given is not None and not isinstance(given, dict):
-        raise RequestError(f"{location}.{plugin}: {given!r} is not a mapping of options")
+        raise RequestError(f"{location}.{plugin}: {reprlib.repr(given)} is not a mapping of options")
     is_line = isinstance(title, str) and title.isprintable() and title == title.strip()
     if "name" in entry and not (is_line and title):
         raise RequestError(f"{location}.name: {title!r} is not allowed: a line of text without blanks around it")
@@ -247,7 +248,7 @@ def _entries(registry: Registry, kind: str, entries: Sequence[Any], location: st
         seeds, attacks = _seeds_and_attacks(registry, given, inside) if kind == "victims" else ((), ())
         grid = given.pop("grid", {})
         if not isinstance(grid, dict) or not all(isinstance(values, list) and values for values in grid.values()):
-            raise RequestError(f"{inside}.grid: {grid!r} is not a mapping of options to lists of values")
+            raise RequestError(f"{inside}.grid: {reprlib.repr(grid)} is not a mapping of options to lists of values")
         if both := [option for option in grid if option in given]:
             raise RequestError(f"{inside}.{both[0]}: given beside grid.{both[0]}; write it once")
         if (count := math.prod(map(len, grid.values()))) > MAX_CELLS:

@@ -36,6 +36,7 @@ CALLS = {
         lambda: leakboard.evaluate(VECTORS, SECRETS, out="a\0b"),
         r"out: 'a\\x00b' is not allowed",
     ),
+    "a folder without a name": (lambda: leakboard.evaluate(VECTORS, SECRETS, out=""), "out: '' is not allowed"),
     "a folder of a number": (lambda: leakboard.evaluate(VECTORS, SECRETS, out=5), "out: 5 is not allowed"),
     "a secret that no file holds": (
         lambda: leakboard.evaluate(VECTORS, {"s\ud800": ["a", "b"] * 4}),

@@ -142,6 +142,7 @@ UNREADABLE = {
     "not YAML": (b"victims: [hashed\nattacks: }", "not readable YAML"),
     "not a mapping": (b"- hashed\n", "['hashed'] is not a mapping of description, seeds, datasets"),
     "empty": (b"", "None is not a mapping"),
+    "a table": (b"text,gender\n" + 5000 * b"a text,f\n", ": 'text,gender ..."),
     "not text": (b"\xff\xfe\x00\x80", "not readable YAML"),
     "no such day": (b"description: 2024-13-45\n", "not readable YAML"),
     "unsafe tag": (b"victims: !!python/object/apply:os.getcwd []\n", "not readable YAML"),
