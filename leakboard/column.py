@@ -33,7 +33,7 @@ class Column:
     part: str = "value"
     """The part of the metric: ``value``, ``low``, ``high``, or ``sd`` for the standard deviation over seeds."""
     per_secret: bool = False
-    """Whether a row about one secret has its own mean of the metric."""
+    """Whether a row about one secret has the mean for this secret; otherwise it repeats that of all secrets."""
     gate: Literal["", "attack", "victim", "release"] = ""
     """Whether a gate may limit it: in every row of an attack, of a victim, or for one release of a victim."""
     since: str = "0.1.0"

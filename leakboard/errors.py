@@ -13,7 +13,7 @@ from typing import Any
 class RequestError(ValueError):
     """The request is wrong: a suite, an option, a name, a data file. Exit status 2, no traceback.
 
-    The message is one line. A long one is cut, as one that lists a hundred thousand names.
+    The message is one line. A long message is cut, for example one that lists a hundred thousand names.
     """
 
     def __init__(self, message: object = ""):

@@ -20,8 +20,8 @@ class PortfolioAttack(SecretsAttack):
     """``ensemble``: MLP, logistic regression, discriminant analysis, linear SVM, neighbours, kernel and trees, stacked
     on dev; ``mlp``: the papers' classifier alone; ``logistic``: logistic regression alone."""
     inputs: Inputs | None = None
-    """Scaling of the vectors; null: ``standardised`` for one classifier, every scaling for an ensemble, but the last
-    three only if the victim claims privacy. ``raw`` vectors suit a classifier only if their scale is near 1."""
+    """Scaling of the vectors; null: ``standardised`` for one classifier; for an ensemble ``raw``, ``standardised`` and
+    ``per vector``, and if the victim claims privacy all. ``raw`` vectors suit a classifier only if their scale is near 1."""
     queries: Count = 1
     """Number of publications of each known text that the attacker learns from."""
     observations: Count = 1

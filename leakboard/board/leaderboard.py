@@ -71,9 +71,9 @@ def leaderboard(records: Sequence[Record]) -> list[Row]:
 def join_warnings(records: Sequence[Record], rows: Sequence[Row]) -> dict[tuple[str, str], str]:
     """Return the warning about each dataset and victim whose vectors seem not to belong to the rows of the table.
 
-    An attack that reads secrets from the vectors refutes that none of them belongs to its row
-    (`leakboard.metrics.row_match`). Its interval must exclude the best constant guess with probability
-    `row_match.LEVEL` of an error in any row of the victim.
+    If an attack reads secrets from the vectors, at least some vectors belong to their rows. Then the warning is dropped
+    (`leakboard.metrics.row_match`). The attack's interval must exclude the best constant guess. It is widened, so that
+    this is wrong in any row of the victim with probability `row_match.LEVEL` at most.
     """
     warnings = {}
     for of_victim in grouped(records, lambda r: (r.dataset, r.victim)):

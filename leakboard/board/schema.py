@@ -447,8 +447,8 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "attack_score_new",
-        "`attack_score` over the test texts that occur in no other split. Empty if all or none of them do, for threats "
-        "other than secrets of texts, and on boards that are older than this column.",
+        "`attack_score` over the test texts that occur in no other split. Empty in three cases: all or none of the test "
+        "texts occur there; the threat is not about secrets of texts; the board is older than this column.",
         ("leaderboard.csv", "best_known.csv"),
         kind="number",
         metric="attack_score_new",

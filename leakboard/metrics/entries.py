@@ -33,7 +33,10 @@ NUMBERS, BOUNDS, ANY = Values(0, sys.float_info.max), Values(0, 1e6), Values(-ma
 COUNTS = Values(0, 1e15, are_whole=True)
 """Numbers of releases."""
 CANARIES, GROUPS, TRIES = (Values(1, most, are_whole=True) for most in (1e6, 1e4, 100))
-"""Numbers of canaries, of units in one canary, and of tried numbers of guesses. The time of a bound grows with them."""
+"""How many canaries there are, how many units one canary has, and how many numbers of guesses were tried.
+
+The time of a bound grows with them.
+"""
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class MetricEntry:
     values: Values = SHARES
     """The values that published records may hold."""
     numbered: str = ""
-    """The text before a number in its variable, as in ``fpr=0.1``; empty for any variable."""
+    """The prefix ``fpr=`` of a metric whose variable is a number, as in ``fpr=0.1``; empty: the variable is any text."""
 
 
 METRICS: Mapping[str, MetricEntry] = {
