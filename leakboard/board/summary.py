@@ -21,14 +21,17 @@ CORPUS_CHECKS = {
 }
 """Checks of a corpus that a reader must know, as shares of its test texts."""
 KEEP_TOGETHER = (
-    "keep rows that belong together in one split with --document or --user "
-    "(in Python documents= or users=, in a suite document: or user:)"
+    "keep rows that belong together in one split with --document, --user or --text "
+    "(in Python documents=, users= or texts=, in a suite document:, user: or text:)"
 )
-"""Advice against near copies."""
+"""Advice against near copies. Rows with the same text are never in two splits, if the texts are given."""
 
 
 def corpus_warnings(records: Sequence[Record], names: Names) -> list[str]:
-    """Return a warning for each share of test texts or vectors that train also holds, or whose authors it holds."""
+    """Return a warning for each share of test texts or vectors that train also holds, or whose authors it holds.
+
+    Warnings about vectors name the victim and the dataset only if there are several.
+    """
     checks = {r.dataset: r.checks for r in records if r.checks and not threat_named(r.threat).bounds_epsilon}
     warnings = [
         f"{names.name('dataset', dataset)}: {100 * share:.1f} % of the test texts {meaning}"
@@ -37,12 +40,14 @@ def corpus_warnings(records: Sequence[Record], names: Names) -> list[str]:
         if (share := shares.get(check))
     ]
     copies = {(r.dataset, r.victim): m.value for r in records if (m := r.value("near_copies"))}
-    warnings += [
-        f"{names.name('victim', victim)} on {names.name('dataset', dataset)}: {100 * share:.1f} % of the test vectors "
-        f"have a near copy in train, which tells their secrets; {KEEP_TOGETHER}"
-        for (dataset, victim), share in copies.items()
-        if share
-    ]
+    several = len({(r.dataset, r.victim) for r in records}) > 1
+    for (dataset, victim), share in copies.items():
+        if share:
+            victim_on_dataset = f"{names.name('victim', victim)} on {names.name('dataset', dataset)}: "
+            warnings.append(
+                f"{victim_on_dataset if several else ''}{100 * share:.1f} % of the test vectors have a near copy among "
+                f"the training vectors, which gives their secrets away; {KEEP_TOGETHER}"
+            )
     return warnings
 
 

@@ -75,9 +75,29 @@ def test_a_random_secret_of_documents_seems_to_leak_and_the_report_warns(documen
     vectors, _, secret = documents
     report = leakboard.evaluate(vectors, {"secret": secret}, attacks=[{"attribute_inference": {"portfolio": "mlp"}}])
     assert report.table["attack_score"].iloc[0] > 0.9
-    warning = "100.0 % of the test vectors have a near copy in train, which tells their secrets; keep rows"
-    (sentence,) = (sentence for sentence in report.sentences if warning in sentence)
-    assert all(option in sentence for option in ("--document", "--user", "documents=", "users=", "document:", "user:"))
+    start = "warning: 100.0 % of the test vectors have a near copy among the training vectors"
+    (sentence,) = (sentence for sentence in report.sentences if sentence.startswith(start))
+    for role in ("document", "user", "text"):
+        assert all(form in sentence for form in (f"--{role}", f"{role}s=", f"{role}:"))
+
+
+def test_the_warning_names_the_vectors_if_there_are_several_releases(documents):
+    vectors, _, secret = documents
+    attacks = [{"attribute_inference": {"portfolio": "logistic"}}]
+    report = leakboard.evaluate({"stored": vectors, "scaled": 2 * vectors}, {"secret": secret}, attacks=attacks)
+    for name in ("stored", "scaled"):
+        assert f"warning: {name} on table: 100.0 % of the test vectors have a near copy" in report.summary
+
+
+def test_copies_of_a_text_are_no_near_copies_if_the_texts_are_given():
+    rng = np.random.default_rng(6)
+    copied = np.repeat(rng.standard_normal((300, 32)), 5, axis=0)
+    secret, texts = rng.integers(0, 2, 300).repeat(5), [f"text {i}" for i in np.arange(300).repeat(5)]
+    attacks = [{"attribute_inference": {"portfolio": "logistic"}}]
+    without = leakboard.evaluate(copied, {"secret": secret}, attacks=attacks)
+    given = leakboard.evaluate(copied, {"secret": secret}, texts=texts, attacks=attacks)
+    assert "near copy" in without.summary
+    assert "near copy" not in given.summary
 
 
 def test_with_the_names_of_documents_nothing_leaks(documents):
