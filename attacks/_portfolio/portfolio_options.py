@@ -21,7 +21,7 @@ class PortfolioAttack(SecretsAttack):
     on dev; ``mlp``: the papers' classifier alone; ``logistic``: logistic regression alone."""
     inputs: Inputs | None = None
     """Scaling of the vectors; null: ``standardised`` for one classifier; for an ensemble ``raw``, ``standardised`` and
-    ``per vector``, and if the victim claims privacy all. ``raw`` vectors suit a classifier only if their scale is near 1."""
+    ``per vector``, and all if the victim claims privacy. ``raw`` suits a classifier only if the scale is near 1."""
     queries: Count = 1
     """Number of publications of each known text that the attacker learns from."""
     observations: Count = 1

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from leakboard.board.submissions import SUBMITTED, is_submission, plugins_of, submissions, verified_records
+from leakboard.board.submissions import SUBMITTED, SUITE, is_submission, plugins_of, submissions, verified_records
 from leakboard.board.tables import published_names
 from leakboard.errors import RequestError
 from leakboard.pipeline.records import PUBLISHED, Record, published_records
 from leakboard.store import file_checksum
 from leakboard.suite.names import KINDS, Names
 from leakboard.suite.registry import FOLDERS, Registry
+from leakboard.suite.yaml_files import read_yaml
 from leakboard.threats.threat import threat_named
 
 OF_DATASETS = ("privacy_best_constant", "privacy_text_classifier", "privacy_bayes", "task_majority")
@@ -118,6 +119,7 @@ def _not_refused(home: Path, own: Sequence[Record], only: Path | None) -> list[_
         _refuse_taken_names(folder, records, names)
         _refuse_plugins(folder, records, plugins, ours)
         _refuse_other_seeds(folder, records, own)
+        _refuse_other_gold(folder, home)
         _refuse_contradictions(folder, records, known, threats)
         records = [verified.get(record.key, record) for record in records if record.key not in cells]
         for record in records:
@@ -204,6 +206,15 @@ def _seeds(records: Iterable[Record]) -> dict[RowKey, set[int]]:
     for record in records:
         seeds.setdefault(row_of(record), set()).add(record.seed)
     return seeds
+
+
+def _refuse_other_gold(folder: Path, home: Path) -> None:
+    """Refuse another gold model or other queries than the leaderboard's: scores depend on them, but labels do not."""
+    suites = [path for path in (home / SUITE, home.with_name(f"{home.name}.yaml")) if path.is_file()]
+    ours, theirs = (read_yaml(path) for path in (*suites[:1], folder / SUITE)) if suites else ({}, {})
+    for key in ("gold", "queries"):
+        if (given := theirs.get(key)) != (allowed := ours.get(key)):
+            raise RequestError(f"{folder / SUITE}: {key}: {given}; allowed: {allowed}, as in the leaderboard's suite")
 
 
 def _baselines(records: Iterable[Record]) -> dict[_Subject, float]:

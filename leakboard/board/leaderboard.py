@@ -39,7 +39,7 @@ class AuditBounds(NamedTuple):
     def by(cls, records: Sequence[Record]) -> AuditBounds:
         """Return the bounds that these audits of one claim prove together."""
         cells = [record.metrics for record in records]
-        delta = next((record.claim["delta"] for record in records if record.claim), 0.0)
+        delta = claim["delta"] if (claim := weakest_claim(records)) else 0.0
         return cls(corrected_bound(cells), corrected_bound(cells, verdict_error(delta)))
 
 
@@ -54,6 +54,7 @@ def leaderboard(records: Sequence[Record]) -> list[Row]:
       the rows of its audits alone, for their unit and delta.
     - ``epsilon_audited`` and the verdict are about one release at its own delta. In rows of an attack that sees several
       releases (``observations``), the claimed and proved epsilons and the delta are the sums.
+    - If the claims of the seeds differ, the row has the claim with the largest epsilon, and its status says so.
     - One of twenty true claims is expected above a 95 % bound, so verdicts use bounds at a higher confidence
       (`verdict_error`).
     """
@@ -139,14 +140,14 @@ def _leaderboard_rows(records: Sequence[Record], bounds: Mapping[tuple[str, floa
     }
     row |= _means(done)
     audit_bounds = bounds.get(_audit_subject(first), AuditBounds())
-    if first.claim:
+    if claim := weakest_claim(done):
         row |= {
-            "epsilon_claimed": first.claim["epsilon"],
-            "epsilon_proved": first.claim["proved"],
-            "delta": first.claim["delta"],
-            "privacy_unit": first.claim["unit"],
-            "verdict": _verdict(first.claim, audit_bounds.beyond_doubt),
-            "observations": first.claim.get("observations", 1),
+            "epsilon_claimed": claim["epsilon"],
+            "epsilon_proved": claim["proved"],
+            "delta": claim["delta"],
+            "privacy_unit": claim["unit"],
+            "verdict": _verdict(claim, audit_bounds.beyond_doubt),
+            "observations": claim.get("observations", 1),
         }
     elif audit_bounds.bound is not None:
         unit, delta = _audit_subject(first)
@@ -155,6 +156,15 @@ def _leaderboard_rows(records: Sequence[Record], bounds: Mapping[tuple[str, floa
     row["fairness_gap"], row["fairness_variable"] = _widest_gap(done)
     row["status"] = _status(records, done, row)
     return [row, *(_secret_row(row, records, done, secret) for secret in _scored_secrets(first))]
+
+
+def weakest_claim(records: Sequence[Record]) -> Mapping[str, Any] | None:
+    """Return the claim with the largest epsilon among those of several seeds; None if there is none.
+
+    The audits of all seeds are compared with one claim. So a claim that holds is not called violated.
+    """
+    claims = [record.claim for record in records if record.claim]
+    return max(claims, key=lambda claim: (claim["epsilon"], claim["proved"], claim["delta"]), default=None)
 
 
 def _means(done: Sequence[Record], secret: str = "") -> Row:
@@ -200,6 +210,11 @@ def _status(records: Sequence[Record], done: Sequence[Record], row: Row) -> str:
         assert other, "a group has at least one record"
         return f"{other.status}: {other.reason}"
     parts = [f"{len(records) - len(done)} of {len(records)} seeds {other.status}: {other.reason}"] if other else []
+    claimed = {(claim["epsilon"], claim["proved"], claim["delta"]) for record in done if (claim := record.claim)}
+    if len(claimed) > 1:
+        parts.append(
+            f"claims differ between seeds: epsilon {min(claimed)[0]:g} to {max(claimed)[0]:g}, shown is the last"
+        )
     caveat = (done[0].claim or {}).get("caveat", "")
     parts += [f"claim: {caveat}"] if caveat else []
     parts += list(dict.fromkeys(m.status for r in done for m in r.metrics if m.name == "fresh_noise" and m.value == 0))

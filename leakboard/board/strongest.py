@@ -15,7 +15,8 @@ from leakboard.board.schema import Row
 LEARNED = 4
 """A score on dev is believed up to ``LEARNED / sqrt(test texts)`` above the score on test: 8 standard deviations.
 
-An attack that is beyond has learned its dev texts by heart before it scored them.
+An attack that is beyond has learned its dev texts by heart before it scored them. Smaller differences may be chance, or
+may come from the victim's fit, which saw dev.
 """
 COMPETE_WITHIN = ("dataset", "victim", "victim_options", "attack_metric", "secrets", "secret")
 """Columns that the rows of competing attacks have in common."""
@@ -39,19 +40,27 @@ def competing(rows: Sequence[Row]) -> list[list[Row]]:
     return _together(rows, (*COMPETE_WITHIN, "observations"))
 
 
-def strongest(rows: Sequence[Row], score: Callable[[Row], float] = lambda row: float(row["attack_score"])) -> Row:
+def strongest(rows: Sequence[Row], score: Callable[[Row], float] | None = None) -> Row:
     """Return the row of the strongest attack among competing rows; the first, if several are equal.
 
     Args:
         rows: at least one.
-        score: of a row, higher is stronger; it decides unless dev does.
+        score: of a row, higher is stronger; it decides unless dev does. None: the score on test.
     """
-    return max(rows, key=_on_dev if chosen_on_dev(rows) else score)
+    return max(rows, key=_on_dev if chosen_on_dev(rows) else score or _on_test)
 
 
 def chosen_on_dev(rows: Sequence[Row]) -> bool:
-    """Return whether the score on dev decides: all competing rows have one, and none learned dev by heart."""
-    return all(_known(row, "attack_score_dev") is not None and not _learned_dev(row) for row in rows)
+    """Return whether the score on dev decides.
+
+    All competing rows have one, none learned dev by heart, and no other attack is surely stronger on test than the one
+    that dev chooses: the chosen one leaves no more privacy than the interval of each other attack allows.
+    """
+    if not all(_known(row, "attack_score_dev") is not None and not _learned_dev(row) for row in rows):
+        return False
+    left = _known(max(rows, key=_on_dev), "empirical_privacy")
+    ends = [_known(row, "empirical_privacy_high") for row in rows]
+    return left is None or all(end is None or left <= end for end in ends)
 
 
 def _learned_dev(row: Row) -> bool:
@@ -59,7 +68,7 @@ def _learned_dev(row: Row) -> bool:
     return bool(score is not None and size and _on_dev(row) - score > LEARNED / math.sqrt(size))
 
 
-def headlines(rows: Sequence[Row], score: Callable[[Row], float] | None = None) -> list[Row]:
+def headlines(rows: Sequence[Row], score: Callable[[Row], float] | None = None, on_dev: bool = True) -> list[Row]:
     """Return the row of the strongest attack for each victim and secrets, in the order of the rows.
 
     Attacks are left out if they see more publications of a text than another attack on the same secrets.
@@ -67,12 +76,13 @@ def headlines(rows: Sequence[Row], score: Callable[[Row], float] | None = None) 
     Args:
         rows: of a leaderboard.
         score: as `strongest` takes it.
+        on_dev: whether dev may decide.
     """
     chosen = []
     for group in _together(rows, COMPETE_WITHIN):
         fewest = min(_observations(row) for row in group)
         seeing = [row for row in group if _observations(row) == fewest]
-        chosen.append(strongest(seeing, score) if score else strongest(seeing))
+        chosen.append(strongest(seeing, score) if on_dev else max(seeing, key=score or _on_test))
     return chosen
 
 
@@ -85,6 +95,10 @@ def _together(rows: Sequence[Row], names: Sequence[str]) -> list[list[Row]]:
 
 def _observations(row: Row) -> int:
     return int(_known(row, "observations") or 1)
+
+
+def _on_test(row: Row) -> float:
+    return float(row["attack_score"])
 
 
 def _on_dev(row: Row) -> float:

@@ -54,7 +54,7 @@ class MetricEntry:
     values: Values = SHARES
     """The values that published records may hold."""
     numbered: str = ""
-    """The prefix ``fpr=`` of a metric whose variable is a number, as in ``fpr=0.1``; empty: the variable is any text."""
+    """The prefix ``fpr=`` of a metric whose variable is a number, as in ``fpr=0.1``; empty if it is any text."""
 
 
 METRICS: Mapping[str, MetricEntry] = {
@@ -195,9 +195,13 @@ METRICS: Mapping[str, MetricEntry] = {
     "cut_texts": MetricEntry("Share of the test texts that are longer than the victim reads.", listed="page"),
     "unknown_texts": MetricEntry("Share of the test texts of which the victim knows no word.", listed="page"),
     "fresh_noise": MetricEntry(
-        "0 if noise is claimed, and yet two publications of the same texts are equal; otherwise left out.", values=FLAGS
+        "0 if noise is claimed, and yet two publications of the same texts are equal; otherwise left out.",
+        values=FLAGS,
+        since="0.2.0",
     ),
-    "near_copies": MetricEntry("Share of the test vectors with a near copy among those of train.", listed="page"),
+    "near_copies": MetricEntry(
+        "Share of the test vectors with a near copy among those of train.", listed="page", since="0.2.0"
+    ),
     "row_match_p": MetricEntry(
         "P-value of a test whether vectors from a file belong to their rows; the variable names the test."
     ),
@@ -206,10 +210,12 @@ METRICS: Mapping[str, MetricEntry] = {
         values=FLAGS,
     ),
     "row_change_p": MetricEntry(
-        "P-value of a test whether vectors fit their rows equally well from the first row to the last."
+        "P-value of a test whether vectors fit their rows equally well from the first row to the last.", since="0.2.0"
     ),
     "rows_match_throughout": MetricEntry(
-        "0, with a warning, if a test of `row_change_p` finds rows whose vectors do not fit; otherwise 1.", values=FLAGS
+        "0, with a warning, if a test of `row_change_p` finds rows whose vectors do not fit; otherwise 1.",
+        values=FLAGS,
+        since="0.2.0",
     ),
 }
 """Every metric of ``cells.csv``, by name."""

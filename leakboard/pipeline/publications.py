@@ -59,7 +59,7 @@ def publish(victim: Victim, load: Callable[[], FittedVictim], corpus: Corpus, st
     """Publish the vectors of the documents of every split, or of the words, or both.
 
     If the victim has its own head, a freshly loaded copy of the victim predicts the labels. This copy never saw the
-    published texts, only their vectors.
+    published texts, only their vectors, in a random order: a head that remembers the texts predicts for wrong ones.
 
     Args:
         victim: the victim's recipe.
@@ -80,7 +80,8 @@ def publish(victim: Victim, load: Callable[[], FittedVictim], corpus: Corpus, st
             documents[split] = _checked(vectors, len(corpus.splits[split]), f"document vectors of {split}")
         if corpus.has_labels:
             has_head = type(fitted).predict is not FittedVictim.predict
-            predicted = _predicted(load() if has_head else fitted, documents, corpus)
+            order = streams.stream("predict").permutation(len(documents["test"]))
+            predicted = _predicted(load() if has_head else fitted, documents, corpus, order)
     if "words" in victim.publishes:
         words = fitted.publish_words(corpus.texts("test"), streams.stream("publish words"))
         _checked(words.vectors, len(words.words), "word vectors")
@@ -114,16 +115,16 @@ def _repeats(victim: Victim, load: Callable[[], FittedVictim], texts: Texts, str
     return len(np.unique(first, axis=0)) > 1 and np.array_equal(first, second)
 
 
-def _predicted(fitted: FittedVictim, documents: dict[str, Floats], corpus: Corpus) -> Integers:
+def _predicted(fitted: FittedVictim, documents: dict[str, Floats], corpus: Corpus, order: Integers) -> Integers:
     """Predict the task labels of test by the victim's head, or else by logistic regression on the published vectors."""
-    labels = fitted.predict(documents["test"].copy())
+    labels = fitted.predict(documents["test"][order])
     if labels is None:
         classifier = LinearClassifier.fit(documents["train"], corpus.column("train", "label"))
-        labels = classifier.predict(documents["test"])
+        labels = classifier.predict(documents["test"][order])
     predicted = np.asarray(labels, dtype=np.int64)
     if predicted.shape != (len(documents["test"]),):
         raise ValueError(f"task labels: shape {predicted.shape}, expected ({len(documents['test'])},)")
-    return predicted
+    return predicted[np.argsort(order)]
 
 
 def _checked(vectors: Floats, rows: int, what: str) -> Floats:

@@ -88,7 +88,7 @@ def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row]) -> View
         chosen = [_victim_row(board, row) for row in first.values()]
         chosen.sort(key=lambda row: (VERDICTS.index(row["verdict"] or ""), natural(row["victim"])))
     else:
-        chosen = [_victim_row(board, dict(row)) for row in headlines(rows)]
+        chosen = [_victim_row(board, dict(row)) for row in _headlines(board, rows)]
         chosen.sort(key=lambda row: (-row["empirical_privacy"], natural(row["victim"])))
         _rank(chosen, rows, board.submitted)
     tried = Counter(row["victim_options"] for row in rows)
@@ -97,6 +97,25 @@ def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row]) -> View
     own = [row for row in chosen if row["victim_options"] not in board.submitted]
     reference, undefended = _reference(own or chosen)
     return View(dataset, threat, secrets, chosen, reference, undefended)
+
+
+def _headlines(board: Board, rows: Sequence[Row]) -> list[Row]:
+    """Return the row of the strongest attack on each victim of a view.
+
+    A submitted attack is that of the project's victim only if it is stronger on test than the project's choice. Of a
+    submitted victim it is the strongest on test: whoever sends victim and attack may send one whose dev scores mislead.
+    """
+    of_project, sent = (
+        [row for row in rows if (row["victim_options"] in board.submitted) == is_sent] for is_sent in (False, True)
+    )
+    own = headlines([row for row in of_project if board.mark(row) != "submission"])
+    choices = {row["victim_options"]: row for row in own}
+    chosen = [max(choices.get(row["victim_options"], row), row, key=_score) for row in headlines(of_project)]
+    return [*chosen, *headlines(sent, on_dev=False)]
+
+
+def _score(row: Row) -> float:
+    return float(row["attack_score"])
 
 
 def _rank(victims: Sequence[Row], rows: Sequence[Row], submitted: Collection[str]) -> None:
@@ -164,14 +183,14 @@ def three_epsilons(board: Board, dataset: str, victim: str) -> Row:
     """Return the claimed, proved and audited epsilon of one release of a victim, and the verdict."""
     rows = [r for r in board.rows if (r["dataset"], r["victim"]) == (dataset, victim)]
     claiming = next((r for r in rows if r.get("verdict")), None)
-    audited = next((r["epsilon_audited"] for r in rows if r.get("epsilon_audited") is not None), None)
-    row: Row = dict.fromkeys(("epsilon_claimed", "epsilon_proved", "delta"))
-    row |= {"epsilon_audited": audited, "verdict": "", "privacy_unit": ""}
+    row: Row = dict.fromkeys(("epsilon_claimed", "epsilon_proved", "delta"), None) | {"verdict": "", "privacy_unit": ""}
     if claiming is None:
-        return row
+        audited = next((r["epsilon_audited"] for r in rows if r.get("epsilon_audited") is not None), None)
+        return {**row, "epsilon_audited": audited}
     observations = claiming.get("observations") or 1
     return {
         **row,
+        "epsilon_audited": claiming["epsilon_audited"],
         "epsilon_claimed": claiming["epsilon_claimed"] / observations,
         "epsilon_proved": claiming["epsilon_proved"] / observations,
         "delta": claiming["delta"] / observations,

@@ -64,7 +64,7 @@ class VictimSide:
     train: Callable[[Victim, Corpus, int], FittedVictim] = fit_recipe
     """Trains a recipe on the attacker's corpus with a seed; attacks of a run share the result."""
     victim_share: float = 1.0
-    """Share of the dataset's distinct train texts that ``corpus`` holds: 1, or 0.5 if ``auxiliary`` is overlap or disjoint."""
+    """Share of the dataset's distinct train texts in ``corpus``: 1, or 0.5 if ``auxiliary`` is overlap or disjoint."""
     external_auxiliary: bool = False
     """Whether the attacker's texts come from another dataset."""
     text_guesses: Callable[[SecretKind], Integers] | None = None

@@ -1,5 +1,6 @@
 """Test the choice of the strongest attack: on dev where all attacks report it, and never across observations."""
 
+import pytest
 from made_records import on_dev, scored, with_metrics
 
 from leakboard.metrics.measures import Metric
@@ -17,10 +18,18 @@ def test_dev_decides_if_all_attacks_report_it(rows):
 
 def test_an_attack_that_learned_dev_by_heart_does_not_hide_a_stronger_one(rows):
     """The difference of 0.4 on 100 test texts is just believed; 0.41 is not."""
-    strong = on_dev(scored(0, 0.7, attack="strong", test_size=100), 0.7)
+    strong = on_dev(scored(0, 0.55, attack="strong", test_size=100), 0.7)
     for dev, expected in ((0.9, ["weak", "dev"]), (0.91, ["strong", "test"]), (1.0, ["strong", "test"])):
         (row,) = rows([on_dev(scored(0, 0.5, attack="weak", test_size=100), dev), strong], "best_known")
         assert [row[name] for name in ("attack", "chosen_on")] == expected
+
+
+@pytest.mark.parametrize(("score", "expected"), [(0.61, ["weak", "dev"]), (0.59, ["strong", "test"])])
+def test_dev_does_not_choose_an_attack_that_is_surely_weaker_on_test(rows, score, expected):
+    """The interval of the strong attack's score of 0.7 begins at 0.6."""
+    strong, weak = on_dev(scored(0, 0.7, attack="strong"), 0.7), on_dev(scored(0, score, attack="weak"), 0.8)
+    (row,) = rows([weak, strong], "best_known")
+    assert [row[name] for name in ("attack", "chosen_on")] == expected
 
 
 def test_each_secret_has_its_own_strongest_attack(rows):

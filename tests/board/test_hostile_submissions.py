@@ -291,6 +291,17 @@ class TestHostile:
         with pytest.raises(RequestError, match=r"records\.jsonl\.gz: no records, or damaged"):
             join(folder.parents[1])
 
+    @pytest.mark.parametrize("key", ["gold: hashed", "queries: [garden]"])
+    def test_another_gold_model_or_other_queries_are_refused(self, submitted, output_of, key):
+        bench, folder = submitted
+        output_of(*bench.arguments("publish"))
+        assert join(folder.parents[1])
+        with (folder / "suite.yaml").open("a") as file:
+            file.write(f"{key}\n")
+        allowed = r"allowed: None, as in the leaderboard's suite"
+        with pytest.raises(RequestError, match=rf"suite.yaml: {key.split(':')[0]}: .*; {allowed}"):
+            join(folder.parents[1])
+
     def test_its_drawn_cells_cannot_be_known_before(self, submitted, verify):
         """Three seeds of 32 bits are different with probability 1 - 1e-9."""
         _, folder = submitted

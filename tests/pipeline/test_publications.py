@@ -8,7 +8,7 @@ import pytest
 from leakboard.claims import ReleaseClaim, TrainingClaim
 from leakboard.interfaces import Coverage, FittedVictim, PublishedWords, Victim
 from leakboard.models.classifier import LinearClassifier
-from leakboard.pipeline.publications import load_publications, publish, save_publications
+from leakboard.pipeline.publications import _predicted, load_publications, publish, save_publications
 from leakboard.randomness import Streams
 from leakboard.threats.published import Publications
 
@@ -143,8 +143,15 @@ class Remembers(FittedNoisy):
 def test_a_head_knows_only_the_vectors(corpus):
     published = publish(Noisy(), Remembers, corpus, STREAMS)
     assert np.mean(published.predicted == corpus.column("test", "label")) == 0.5
-    one = Remembers()  # not loaded anew, it remembers
-    assert (publish(Noisy(), lambda: one, corpus, STREAMS).predicted == corpus.column("test", "label")).all()
+
+
+def test_a_head_that_remembers_the_texts_does_not_know_which_vector_is_whose(corpus):
+    """A variable of the module outlives the victim that is loaded anew, as one victim for all calls does."""
+    one, labels = Remembers(), corpus.column("test", "label")
+    published = publish(Noisy(), lambda: one, corpus, STREAMS)
+    assert np.mean(published.predicted == labels) < 0.75
+    in_order = _predicted(one, published.documents, corpus, np.arange(len(labels)))
+    assert (in_order == labels).all()
 
 
 class FromSeed(FittedNoisy):

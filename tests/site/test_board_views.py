@@ -39,7 +39,7 @@ class TestStrongestAttack:
         assert (row["attack"], row["attacks"], row["empirical_privacy"]) == ("strong", 2, pytest.approx(0.1))
 
     def test_dev_decides_which_attack_is_strongest(self, view):
-        lucky, better = record("a", "lucky", privacy=0.1), record("a", "better", privacy=0.2)
+        lucky, better = record("a", "lucky", privacy=0.195), record("a", "better", privacy=0.2)
         (row,) = view(on_dev(lucky, 0.6), on_dev(better, 0.7)).rows
         assert (row["attack"], row["empirical_privacy"]) == ("better", pytest.approx(0.2))
 
@@ -190,6 +190,22 @@ def test_rows_show_their_provenance(board):
     (view,) = views(made)
     assert [row["provenance"] for row in view.rows] == ["project", "submission"]
     assert dict(facts(made))["rows"] == "the project computed 1, and 1 of submissions again"
+
+
+@pytest.mark.parametrize(("privacy", "strongest"), [(0.31, "ours"), (0.29, "sent")])
+def test_a_submitted_attack_is_the_headline_only_if_it_is_stronger_on_test(board, privacy, strongest):
+    """Dev would choose the submitted attack in both cases."""
+    records = [on_dev(record("a", "ours", privacy=0.3), 0.7), on_dev(record("a", "sent", privacy=privacy), 0.8)]
+    made = dataclasses.replace(board(*records), provenance={("data", "a", "sent"): "submission"})
+    (view,) = views(made)
+    assert [row["attack"] for row in view.rows] == [strongest]
+    assert views(board(*records))[0].rows[0]["attack"] == "sent"
+
+
+def test_a_submitted_victim_has_the_attack_that_is_strongest_on_test(board):
+    records = [on_dev(record("new", "weak", privacy=0.4), 0.9), on_dev(record("new", "strong", privacy=0.38), 0.6)]
+    (view,) = views(dataclasses.replace(board(*records), submitted=frozenset(["new"])))
+    assert [row["attack"] for row in view.rows] == ["strong"]
 
 
 @pytest.mark.parametrize("attacks", [["blunt"], ["blunt", "attack"]])
