@@ -2,16 +2,20 @@
 
 A reservation is a small file, named by the identity of the work's result. If several processes try to create the file,
 one of them succeeds (O_EXCL works on local file systems, NFS and Lustre). The holder locks the file, touches it while
-working, and removes it at the end. Another process may take over an abandoned reservation. Two rules say when:
+working, and removes it at the end. Another process may take over an abandoned reservation. A reservation counts as
+abandoned in three cases:
 
-- On the holder's machine, the reservation is abandoned if its lock is free: the system releases a dead process's locks.
-- On any machine, the reservation is abandoned if it was not touched for `ABANDONED_SECONDS`.
+- The process that asks belongs to the same run (`Reservation.run`).
+- On Linux, the process that asks is on the holder's machine, and the lock is free: the system releases a dead
+  process's locks.
+- The reservation was not touched for `ABANDONED_SECONDS`.
 
-The first rule cannot help in two cases: the file system has no locks, or a child of the dead process still holds the
+The lock does not show every death: the file system may have no locks, or a child of the dead process may still hold the
 lock.
 
 Reservations only save time. Every process writes artefacts and records whole or not at all. Two processes may still do
-the same work, for instance if one of them only hung. Then they write the same bytes.
+the same work, for instance if one of them only hung. Then both results are complete, and it does not matter which of
+them stays.
 """
 
 from __future__ import annotations
@@ -39,24 +43,29 @@ ABANDONED_SECONDS = 60.0
 
 
 class ReservedError(Exception):
-    """Another run is doing this work."""
+    """Another run, or another process of this run, is doing this work."""
 
 
 @dataclass(frozen=True)
 class Reservation:
-    """The right to do a piece of work. One run has it at a time."""
+    """The right to do a piece of work. One holder has it at a time."""
 
     path: Path
     run: str
-    """Identity of the run. To a process of this run, every reservation of the run counts as abandoned."""
+    """Identity of the run that asks for the reservation or holds it.
+
+    A run starts the same task again only after it lost the worker that had the task. So a reservation with the asker's
+    own identity was left by a lost worker, and counts as abandoned. Artefacts of `leakboard.pipeline.shared` have a new
+    identity for each attempt instead, because processes of one run may need the same artefact.
+    """
 
     @contextmanager
     def held(self) -> Iterator[None]:
         """Hold the reservation while a block runs.
 
         Raises:
-            ReservedError: another run holds the reservation.
-            StorageError: the reservation's folder cannot be written.
+            ReservedError: the reservation is held and not abandoned.
+            StorageError: the reservation cannot be read or written.
         """
         file = self._create()
         if file is None:
@@ -74,7 +83,11 @@ class Reservation:
             os.close(file)
 
     def holder(self) -> str:
-        """Return host and process of the holder; empty if the reservation is free or abandoned."""
+        """Return host and process of the holder; empty if the reservation is free or abandoned.
+
+        Raises:
+            StorageError: the reservation cannot be read, or its folder cannot be written.
+        """
         holder, is_abandoned = self._read()
         return "" if is_abandoned else holder
 
@@ -97,7 +110,8 @@ class Reservation:
                 "process": os.getpid(),
                 "seen_by": _observers(file),
                 "run": self.run,
-                "is_locked": _lock(file, fcntl.LOCK_EX),  # lock before writing: others read first and try the lock then
+                # Locked before it is written: others read the file first, and then try the lock.
+                "is_locked": _lock(file, fcntl.LOCK_EX),
             }
             try:
                 os.write(file, json.dumps(content).encode())
@@ -121,7 +135,7 @@ class Reservation:
 
     def _read(self) -> tuple[str, bool]:
         """Return the holder (empty if there is none), and whether the reservation is abandoned."""
-        with _storage(self.path):
+        with _storage(self.path, "read"):
             try:
                 with self.path.open("rb") as file:  # opening makes NFS fetch the modification time
                     content, touched = file.read(), os.fstat(file.fileno()).st_mtime
@@ -134,14 +148,14 @@ class Reservation:
                     except (ValueError, KeyError, TypeError):  # the file is incomplete or damaged
                         holder = "another run"
             except OSError as error:
-                if error.errno in (errno.ENOENT, errno.ESTALE):
+                if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ESTALE):
                     return "", False
                 raise
         return holder, file_clock(self.path.parent) - touched > ABANDONED_SECONDS
 
 
 def file_clock(folder: Path) -> float:
-    """Return the time of a folder's file system (seconds), since the clocks of machines may differ.
+    """Return the current time by the clock of a folder's file system (seconds), since clocks of machines may differ.
 
     Raises:
         StorageError: the folder cannot be written.
@@ -153,11 +167,11 @@ def file_clock(folder: Path) -> float:
 
 
 @contextmanager
-def _storage(path: Path) -> Iterator[None]:
+def _storage(path: Path, done: str = "written") -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageError(f"{path}: cannot be written ({error.strerror}); finished work is kept") from error
+        raise StorageError(f"{path}: cannot be {done} ({error.strerror}); finished work is kept") from error
 
 
 def _lock(file: int, kind: int) -> bool:
@@ -170,7 +184,7 @@ def _lock(file: int, kind: int) -> bool:
 
 
 def _observers(file: int) -> str:
-    """Return a key of this kernel and of the file's mount; empty if unknown.
+    """Return a key of this kernel and of the file's mount; empty if unknown, as on systems other than Linux.
 
     Processes with the same key see each other's locks. A host's name would not do: two hosts may have the same name,
     and a folder that is mounted twice on one machine may have separate locks.
@@ -183,7 +197,10 @@ def _observers(file: int) -> str:
 
 @contextmanager
 def _touched(file: int) -> Iterator[None]:
-    """Touch an open file while a block runs. One thread touches all files: a thread for each file would be slow."""
+    """Touch an open file (update its time of change) while a block runs.
+
+    One thread touches all files, since a thread for each file would be slow.
+    """
     global _toucher
     try:
         with _files_lock:

@@ -224,6 +224,12 @@ def test_a_folder_that_cannot_be_written_is_the_usual_error(tmp_path):
         is_free(Reservation(tmp_path / "file" / "folder" / "work", "mine"))
 
 
+def test_a_reservation_that_cannot_be_read_is_reported_as_such(tmp_path):
+    (tmp_path / "work").mkdir()
+    with pytest.raises(StorageError, match=r"work: cannot be read \(Is a directory\)"):
+        Reservation(tmp_path / "work", "mine").holder()
+
+
 def leave(warn):
     raise SystemExit(3)
 
