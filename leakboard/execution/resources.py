@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 NO_PROGRESS_BARS = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
-"""Environment variables of a worker that turn off the progress bars of libraries."""
+"""Environment variables that turn off the progress bars of libraries, set in the workers of `Local`."""
 LEAST_SPACE = 4 << 30
 """Least address space for importing torch and similar libraries, with room for small data (bytes)."""
 MANY_FILES = 4096
@@ -101,7 +101,8 @@ def _import_threaded_libraries() -> None:
 def silence_libraries() -> None:
     """Turn off the progress bars of libraries: the runner shows progress by cell and stage.
 
-    Libraries that are loaded later read their setting from the environment (`NO_PROGRESS_BARS`).
+    In workers of the engine `Local`, libraries that are loaded later read their setting from the environment
+    (`NO_PROGRESS_BARS`).
     """
     import datasets
     import huggingface_hub.utils
@@ -179,7 +180,7 @@ def measured(stage: str, needs: Needs, device: devices.Kind = "cpu") -> Iterator
             yield cost
         finally:
             if used_gpu := _gpu_allocations() > before:
-                torch.cuda.empty_cache()  # the next task on this card is in another process
+                torch.cuda.empty_cache()  # the next task on this card may be in another process
         cost |= {
             "stage": stage,
             "seconds": round(time.perf_counter() - start, 3),
@@ -205,8 +206,9 @@ def _peak_memory() -> int:
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
         return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) // 1024
-    except (OSError, StopIteration):
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    except (OSError, StopIteration):  # not Linux
+        unit = 1 << 20 if sys.platform == "darwin" else 1 << 10  # macOS counts bytes, other systems KiB
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // unit
 
 
 def require_room() -> None:
