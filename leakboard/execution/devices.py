@@ -6,8 +6,9 @@ Encoders, their heads and adversaries, and attackers' networks are placed on `de
 - LEACE, nearest neighbours and logistic regression;
 - skip-gram, differentially private or not.
 
-On CUDA, transformers compute in bfloat16 if the card has it (autocast, see `checkpoints.Precision`). Everything else
-computes in float32. TF32 is off, so that numbers stay close to the processor's.
+Transformers compute in bfloat16 (autocast) on any device that has it in hardware (`has_bfloat16`). Their option
+``precision`` may force bfloat16 or float32. All other networks compute in float32. TF32 is off, so that numbers on a
+GPU stay close to the processor's.
 """
 
 from __future__ import annotations

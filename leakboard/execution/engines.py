@@ -23,6 +23,7 @@ from leakboard.execution.tasks import Interruption, Outcome, Task, TaskFailed, T
 from leakboard.logs import PROGRESS
 
 IsDone = Callable[[Task], bool]
+"""Returns whether the result of a task exists."""
 Listen = Callable[[str, str, str], None]
 """Called with a task's name, an event (``start``, ``progress``, ``warning`` or ``reserved``), and a text."""
 
@@ -32,7 +33,7 @@ class Engine(Protocol):
 
     @property
     def jobs(self) -> int:
-        """Number of tasks of one thread that may run at once."""
+        """Number of single-threaded tasks that may run at once."""
 
     @property
     def gpus(self) -> int | None:
@@ -42,7 +43,8 @@ class Engine(Protocol):
         """Run tasks and yield their outcomes as they end.
 
         Raises:
-            StopRun: a task could not write, or a dataset cannot be read as the suite asks. The other tasks are stopped.
+            StopRun: a task could not write, a dataset cannot be read as the suite asks, a stage needs a GPU and sees
+                none, or processes cannot be started. No further task starts.
         """
 
 
@@ -50,10 +52,10 @@ class Processes(Protocol):
     """Runs the batches of tasks that `drive` gives it."""
 
     def start(self, batch: Sequence[Task]) -> Any:
-        """Start a process that runs a batch's tasks one after another, and return its handle."""
+        """Let one process run the tasks of a batch one after another, and return a handle of the batch."""
 
     def wait(self, running: Sequence[Any]) -> Iterable[Any]:
-        """Return the handles of ended processes. Wait for the first end, but at most about a second."""
+        """Return the handles of ended batches. Wait for the first end, but at most about a second."""
 
     def collect(self, batch: Sequence[Task], started: Any) -> Sequence[Outcome | None]:
         """Return the outcome of each task; None for a task that was lost with its process and may be tried again."""
@@ -72,8 +74,8 @@ def drive(
     """Run tasks in processes, in the order of `TaskQueue`, and yield their outcomes as they end.
 
     A task whose predecessor failed is not run; its outcome carries the same failure. If a process was lost,
-    ``processes`` decides which of its tasks run again; a task that had written its result counts as done. A task that
-    another run holds is tried again later.
+    ``processes`` decides which of its tasks run again; a task that had written its result counts as done. If another
+    run holds the reservation of a task, the task is tried again later.
 
     Args:
         processes: runs the batches.
@@ -82,11 +84,12 @@ def drive(
         cores: largest number of threads at once. A task that needs more threads runs alone.
         batch_seconds: expected duration up to which small tasks are sent together.
         is_done: returns whether the result of a task exists. A lost process or another run may have written it.
-        listen: called if another run holds a task.
-        gpus: largest number of tasks that use a GPU at once. Each of them gets the number of its card.
+        listen: called if another run holds the reservation of a task.
+        gpus: largest number of tasks with a GPU that are started at once. Each of them gets the least free number as
+            its `Task.card`. If nothing else runs, such a task starts in any case.
 
     Raises:
-        StopRun: a task could not write, or a dataset cannot be read as the suite asks.
+        StopRun: as for `Engine.run`.
     """
     queue = TaskQueue(tasks)
     running: dict[Any, list[Task]] = {}
@@ -129,10 +132,11 @@ def drive(
 
 
 class InProcess:
-    """Runs tasks one after another in the current process. Notebooks need this, since they cannot start processes.
+    """Runs tasks one after another in the current process, as the Python API does by default.
 
-    Order, failures and results are those of `Local` with one job. Timeouts are not enforced. A task that ends its
-    process ends the notebook, too. At the end, global settings are restored (`resources.settings_restored`).
+    Notebooks need this for plugins that they define: other processes cannot import such classes. Order, failures and
+    results are those of `Local` with one job. Timeouts are not enforced. A task that ends its process (``os._exit``)
+    ends the notebook, too. At the end, global settings are restored (`resources.settings_restored`).
     """
 
     jobs = 1
@@ -151,7 +155,7 @@ class InProcess:
 
 
 class DirectCalls:
-    """Runs each task in the current process when it is started."""
+    """Runs each task in the current process as soon as `drive` starts it."""
 
     def __init__(self, listen: Listen):
         self.listen = listen
@@ -177,7 +181,7 @@ def run_task(task: Task, report: Callable[[str, str], None]) -> Outcome:
     An error is kept as text, since not every exception can be pickled.
 
     Raises:
-        StopRun: the task could not write, or a dataset cannot be read as the suite asks.
+        StopRun: the task could not write, a dataset cannot be read as the suite asks, or the task sees no GPU.
     """
     PROGRESS.handlers[:] = [LogForwarder(report)]
     start = time.monotonic()

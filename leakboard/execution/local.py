@@ -1,8 +1,11 @@
-"""Run tasks in worker processes of this machine, forked from a process that has imported the libraries.
+"""Run tasks in worker processes of this machine.
 
-Importing torch and similar libraries takes seconds, a fork hundredths of a second. Each worker reports over its own
-socket: a crash affects only the worker's task and is noticed with any exit status. Foreign plugins may change
-libraries, so their tasks each get a process of their own.
+Importing torch and similar libraries takes seconds. On Linux, workers are forked in hundredths of a second from a
+process that has imported these libraries. On other systems, every worker imports them itself.
+
+Each worker reports over its own socket. So a crash fails only this worker's task, and is noticed even if the process
+exits with status 0. Foreign plugins (not part of LeakBoard) may change libraries, so each task with foreign plugins has
+a process of its own.
 """
 
 from __future__ import annotations
@@ -36,9 +39,9 @@ from leakboard.execution.resources import NO_PROGRESS_BARS
 from leakboard.execution.tasks import Outcome, Task, TaskFailed
 
 START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
-"""Way to start workers. Outside Linux, libraries do not survive a fork."""
+"""Way to start workers. Outside Linux, some libraries do not survive a fork."""
 STOP_SECONDS = 10.0
-"""Longest time to wait for the workers to end."""
+"""Longest time that the end of a run waits for the workers to end."""
 REPORT_SECONDS = 1.0
 """Time within which a pool reports the end of a worker, if it reports the end at all."""
 POLL_SECONDS = 0.5
@@ -46,6 +49,7 @@ POLL_SECONDS = 0.5
 MAX_DEAD_WORKERS = 3
 """A task fails after this many workers have died before they began it."""
 CGROUP = Path("/sys/fs/cgroup")
+"""Folder with the limits of this process's control group (Linux), for instance of its container."""
 
 
 def usable_cores() -> int:
@@ -62,14 +66,17 @@ def usable_cores() -> int:
 
 
 def prepare_workers() -> None:
-    """Start another process that imports the libraries of workers, while this process continues."""
+    """On Linux, start the process from which workers are forked; do nothing on other systems.
+
+    The process imports the libraries of workers while this process continues.
+    """
     from multiprocessing import forkserver, resource_tracker
 
     if START_METHOD == "forkserver":
         imported = sorted(name for name in sys.modules if name.startswith("leakboard."))
         multiprocessing.get_context(START_METHOD).set_forkserver_preload(["leakboard.pipeline.preload", *imported])
-        resource_tracker.ensure_running()  # started later, it would unblock SIGINT again
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # workers inherit it: Ctrl-C is for the parent
+        resource_tracker.ensure_running()  # its start unblocks SIGINT, so it must start before SIGINT is blocked below
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited: Ctrl-C is for this process
         try:
             forkserver.ensure_running()
         finally:
@@ -79,7 +86,7 @@ def prepare_workers() -> None:
 class Local:
     """Runs up to ``jobs`` processes of this machine at once.
 
-    Their threads together do not exceed the larger of cores and jobs, except that a task with more threads runs alone.
+    All tasks together use at most as many threads as the larger of cores and jobs; a task with more threads runs alone.
     A task that exceeds its timeout is killed and fails alone. If a process ends during a task, only this task fails. If
     a process ends before its task began, another process gets the task.
     """
@@ -130,7 +137,7 @@ class Workers:
             thread.join(max(0.0, end - time.monotonic()))
         self._ended = True
         with contextlib.suppress(OSError, EOFError):
-            Client(self._listener.address, authkey=self._key).close()  # wakes the thread that accepts
+            Client(self._listener.address, authkey=self._key).close()  # wakes the thread of `_accept`
         self._listener.close()
 
     def start(self, batch: Sequence[Task]) -> Any:
@@ -190,7 +197,7 @@ class Workers:
                 threading.Thread(target=self._receive, args=(connection,), daemon=True).start()
 
     def _receive(self, connection: Connection) -> None:
-        """Pass on a worker's events. After the worker has ended, make sure that its task ends."""
+        """Pass on a worker's events. After the worker has ended, make sure that the future of its task ends."""
         name = ""
         while True:
             try:
@@ -202,7 +209,7 @@ class Workers:
             elif event == "end":  # the pool reports the outcome later
                 name = ""
                 continue
-            with self._lock, contextlib.suppress(OSError):  # the listener's disk may be full
+            with self._lock, contextlib.suppress(OSError):  # `listen` may write to a full disk
                 self.listen(name, event, text)
         with self._starting:
             _, future = self._given.get(name, (None, None))

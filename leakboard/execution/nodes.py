@@ -1,9 +1,9 @@
 """Run batches of tasks on other machines: the base of the Ray and Slurm engines.
 
 The machines (nodes) only need a folder that all of them see. A node runs the same stages on the same store as a local
-process. It writes artefacts whole or not at all, and the record of a cell as soon as its attack ends. Nodes store no
-other state: the runner alone waits, counts and writes tables. If a task is lost with its node and has no result,
-another node runs the task.
+process. All its results go into this folder: artefacts are written whole or not at all, and the record of a cell as
+soon as its attack ends. So a lost node loses only its running tasks. If such a task has no result, it is tried again.
+The runner alone starts tasks and writes tables.
 """
 
 from __future__ import annotations
@@ -33,8 +33,11 @@ class BatchResult:
 
     outcomes: Sequence[Outcome]
     events: Sequence[tuple[str, str, str]]
+    """Warnings, with the arguments of `Listen`."""
     stop: StopRun | None = None
+    """Why the whole run must stop, if a task raised `StopRun`; the tasks after it were not run."""
     node: str = ""
+    """Ray's identity of the node; empty with Slurm."""
 
 
 class _TimeIsUp(Interruption):
@@ -43,7 +46,9 @@ class _TimeIsUp(Interruption):
 
 @contextlib.contextmanager
 def _time_limit(seconds: float | None) -> Iterator[None]:
-    """Stop the code of a block after a time. A running call of a C library is stopped only when the call returns.
+    """Stop the code of a block after a time; without effect outside the main thread.
+
+    A running call of a C library is stopped only when the call returns.
 
     Raises:
         TaskFailed: the block took longer.
@@ -67,7 +72,7 @@ def _time_limit(seconds: float | None) -> Iterator[None]:
 
 
 def run_batch(batch: Sequence[Task], node: str = "") -> BatchResult:
-    """Run tasks one after another on a node. A `StopRun` is returned as a value."""
+    """Run tasks one after another on a node. A `StopRun` is returned in the result, not raised."""
     from leakboard.execution.resources import silence_libraries
 
     silence_libraries()
@@ -96,7 +101,10 @@ class Nodes:
         self.listen = listen
         self._losses: Counter[str] = Counter()
         self.node_of: dict[str, str] = {}
-        """Maps the name of an ended task to its node. The task's followers find data in the memory of this node."""
+        """Maps the name of an ended task to its node.
+
+        Ray sends the task's followers to this node if it can: the files that they read are likely still cached there.
+        """
 
     def report_start(self, batch: Sequence[Task]) -> None:
         """Report that tasks were sent."""
@@ -107,7 +115,7 @@ class Nodes:
         """Pass on the warnings of a batch and return its outcomes.
 
         Raises:
-            StopRun: a task could not write, or a dataset cannot be read as the suite asks.
+            StopRun: as for `Engine.run`.
         """
         for name, event, text in result.events:
             self.listen(name, event, text)

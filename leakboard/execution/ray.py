@@ -13,7 +13,11 @@ from leakboard.execution.tasks import Outcome, Task
 
 
 class Ray:
-    """Runs tasks on the nodes of a Ray cluster. Without an address, a cluster is started on this machine."""
+    """Runs tasks on the nodes of a Ray cluster.
+
+    Without an address, Ray looks for a running cluster (``RAY_ADDRESS``, then the last one started on this machine). If
+    it finds none, it starts a cluster on this machine.
+    """
 
     BATCH_SECONDS = 0.5
     """Small tasks are sent together up to this expected duration (seconds). Sending a batch takes milliseconds."""
@@ -50,7 +54,7 @@ class Ray:
 
     @property
     def jobs(self) -> int:
-        """Number of tasks of one thread that run at once: one for each core."""
+        """Number of single-threaded tasks that run at once: one for each core."""
         return self.cores
 
     def run(self, tasks: Iterable[Task], is_done: IsDone, listen: Listen) -> Generator[Outcome, None, None]:
@@ -58,7 +62,7 @@ class Ray:
 
         Raises:
             RequestError: a task needs more cores than any node has.
-            StopRun: a task could not write, or a dataset cannot be read as the suite asks.
+            StopRun: as for `Engine.run`.
         """
         ray, tasks = self._ray, list(tasks)
         try:
@@ -66,7 +70,7 @@ class Ray:
             if too_wide := [task.threads for task in tasks if task.threads > most]:
                 raise RequestError(f"threads: {too_wide[0]} is not allowed: no node has more than {most} cores")
             nodes = _RayNodes(ray, listen)
-            sent = 2 * self.cores  # a free core finds its next batch waiting
+            sent = 2 * self.cores  # half of them wait, so that a free core finds its next batch
             yield from drive(nodes, tasks, sent, sent, self.BATCH_SECONDS, is_done, listen, 2 * self.gpus)
         finally:
             if not self._was_open:

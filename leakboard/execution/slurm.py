@@ -16,7 +16,7 @@ from leakboard.execution.tasks import Outcome, Task
 DEFAULT_MINUTES = 24 * 60
 """Time limit of a Slurm job if the suite has no timeout."""
 STARTUP_MINUTES = 15
-"""Time of a Slurm job beyond the timeout of its task. The node itself stops a task at its timeout."""
+"""Extra time of a Slurm job, beyond the timeout of its task. The node itself stops a task at its timeout."""
 
 
 class Slurm:

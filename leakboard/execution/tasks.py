@@ -11,15 +11,16 @@ from typing import Any
 from leakboard.execution.reservations import Reservation
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 5.0
-"""If another run does a task, it is tried again after a pause: the shortest and the longest pause (seconds)."""
+"""Shortest and longest pause before a task that another run does is tried again (seconds)."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """A call to make in a worker process."""
+    """A function call, to be made in a worker process; with the engine `InProcess`, in the current process."""
 
     name: str
     call: Callable[..., Any]
+    """Called with ``arguments`` and a function that reports a warning."""
     arguments: tuple[Any, ...]
     after: str = ""
     """Name of the task that must succeed first; empty for none."""
@@ -30,9 +31,12 @@ class Task:
     gpus: int = 0
     """Number of GPUs that the task uses: 0 or 1."""
     card: int = 0
-    """Index of the task's GPU among the GPUs of the machine."""
+    """Number of the task's GPU on the machine, from 0. Only the engine `Local` uses it; Ray and Slurm assign GPUs."""
     plugins: tuple[str, ...] = ()
-    """Foreign plugins: those that are not part of LeakBoard. Tasks with different foreign plugins share no process."""
+    """Foreign plugins: those that are not part of LeakBoard.
+
+    Tasks with different foreign plugins share no process, except with the engine `InProcess`.
+    """
     kind: str = ""
     """Tasks of the same kind are expected to take equally long."""
     reservation: Reservation | None = None
@@ -68,7 +72,8 @@ class Outcome:
 class TaskQueue:
     """The tasks that have not begun, in the order in which they are taken.
 
-    Tasks without a predecessor come first. Then come the followers of ended tasks, those of the latest first.
+    Tasks without a predecessor come first. Then come the followers of ended tasks; those of the task that ended last
+    are at the front.
     """
 
     def __init__(self, tasks: Iterable[Task]):
@@ -88,7 +93,7 @@ class TaskQueue:
     def take(self, threads: int, batch_seconds: float = 0.0, gpus: int = 0) -> list[Task]:
         """Remove and return the first task that fits, and with it the similar small tasks that follow.
 
-        A task with a timeout stays alone, since it may be killed. A task that is tried again stays alone, too.
+        A task with a timeout is taken alone, since it may be killed. A task whose process was lost is taken alone, too.
 
         Args:
             threads: number of free threads.
@@ -107,7 +112,7 @@ class TaskQueue:
         return []
 
     def _similar(self, task: Task, ready: deque[Task], position: int, seconds_left: float) -> Iterator[Task]:
-        """Remove and yield the tasks from a position on that may run in the process of ``task``, while time is left."""
+        """Remove and yield tasks that may share the process of ``task``, from a position on, until time is used up."""
         while seconds_left > 1e-9 and position < len(ready) and _may_share_process(task, ready[position]):
             if self._retried & {task.name, ready[position].name}:
                 return
@@ -124,7 +129,10 @@ class TaskQueue:
         self._put_first(task)
 
     def postpone(self, task: Task) -> None:
-        """Take back a task that another run does. The task comes again after a pause, each time a longer one."""
+        """Take back a task that another run does, and offer it again after a pause.
+
+        The pause of a task grows by half each time, up to `LONGEST_PAUSE`.
+        """
         pause = self._pauses[task.name] = min(LONGEST_PAUSE, 1.5 * self._pauses.get(task.name, FIRST_PAUSE / 1.5))
         self._postponed[task.name] = time.monotonic() + pause, task
 
