@@ -24,10 +24,11 @@ class Gold:
 
     words: PublishedWords
     queries: tuple[str, ...]
+    """Words whose neighbours are compared; empty for `QUERIES`."""
 
 
 EXPECTED_METRICS = ("attack_score", "empirical_privacy", "privacy_best_constant")
-"""Metrics that each threat returns; a threat that bounds an epsilon returns the first alone."""
+"""Metrics that each threat must return; of a threat that bounds an epsilon, only the first is required."""
 
 
 def evaluate_attack(attack: Attack, side: VictimSide, of_victim: Sequence[Metric] = ()) -> AttackResult:
@@ -57,6 +58,7 @@ def victim_metrics(side: VictimSide, gold: Gold | None) -> list[Metric]:
     """Return the utility of the published vectors: task, fairness, regressions, neighbours of words, and coverage.
 
     For vectors from the user's own file, also measure whether vectors and rows belong together, and count near copies.
+    If noise is claimed and two publications of the same texts are equal, report this, too.
     """
     published = side.published
     metrics = task_metrics(side.corpus, published.predicted)

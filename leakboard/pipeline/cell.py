@@ -26,7 +26,10 @@ from leakboard.threats.threat import VictimSide, why_no_attack
 
 
 def attack_cell(stages: Stages) -> tuple[Record, list[dict[str, Any]]]:
-    """Run a cell's attack; return the record, and the costs of each stage."""
+    """Run a cell's attack; return the record, and the costs of the stages fit, publish and attack.
+
+    There are no costs if the cell is skipped.
+    """
     job = stages.job
     attack = job.cell.attack.build(stages.registry)
     corpus, auxiliary = stages.sides()

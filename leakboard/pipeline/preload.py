@@ -1,5 +1,6 @@
-"""Import the libraries that nearly every stage needs. Workers are forked from a process that has imported this module.
+"""Import the libraries that nearly every stage needs.
 
+On Linux, the workers of the engine `Local` are forked from a process that has imported this module.
 No import here may start threads or use a GPU: neither survives a fork.
 """
 

@@ -32,14 +32,14 @@ from leakboard.randomness import Streams, seed_libraries, stream
 from leakboard.threats.published import Publications
 
 REPEATED = 100
-"""If noise is claimed, this number of test texts is published twice more, to see whether the noise is fresh."""
+"""If noise is claimed, at most this number of test texts is published twice more, to test whether noise is fresh."""
 
 
 @lru_cache(maxsize=4)
 def victim_and_attacker_corpus(
     corpus: Corpus, regime: AuxiliaryRegime | None, seed: int
 ) -> tuple[Corpus, Corpus | None]:
-    """Return the victim's corpus and the attacker's texts; None if the attacker has another dataset.
+    """Return the victim's corpus, and the attacker's texts; the texts are None if the attacker has another dataset.
 
     A process caches the last four results, since every cell asks for them.
     """
@@ -58,8 +58,9 @@ def fit(victim: Victim, corpus: Corpus, streams: Streams) -> FittedVictim:
 def publish(victim: Victim, load: Callable[[], FittedVictim], corpus: Corpus, streams: Streams) -> Publications:
     """Publish the vectors of the documents of every split, or of the words, or both.
 
-    If the victim has its own head, a freshly loaded copy of the victim predicts the labels. This copy never saw the
-    published texts, only their vectors, in a random order: a head that remembers the texts predicts for wrong ones.
+    If the victim has its own classifier (``predict``), a freshly loaded copy of the victim predicts the labels. This
+    copy never saw the published texts, only their vectors, in a random order. So a classifier that remembers the texts
+    does not know which vector is whose.
 
     Args:
         victim: the victim's recipe.
@@ -116,7 +117,7 @@ def _repeats(victim: Victim, load: Callable[[], FittedVictim], texts: Texts, str
 
 
 def _predicted(fitted: FittedVictim, documents: dict[str, Floats], corpus: Corpus, order: Integers) -> Integers:
-    """Predict the task labels of test by the victim's head, or else by logistic regression on the published vectors."""
+    """Predict the task labels of test by the victim's classifier, or else by logistic regression on the vectors."""
     labels = fitted.predict(documents["test"][order])
     if labels is None:
         classifier = LinearClassifier.fit(documents["train"], corpus.column("train", "label"))

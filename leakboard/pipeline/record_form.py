@@ -1,4 +1,4 @@
-"""Check the form of records that other people publish, as strictly as the form of suites."""
+"""Check the form of published records, those of LeakBoard and of other people, as strictly as the form of suites."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class CostForm(_Form):
 
 
 class AuditedForm(_Form):
-    """The form of the subject of an audit's bound."""
+    """The form of `Record.audited`: the unit and the delta of an audit's bound."""
 
     unit: Label
     delta: Annotated[Number, Field(ge=0, lt=1)]
@@ -174,7 +174,10 @@ class RecordForm(_Form):
 
 
 def _out_of_range(metric: MetricForm, is_audit: bool) -> str:
-    """Return in one line which value of a metric is not allowed; empty if all are, or if the metric is a plugin's."""
+    """Return in one line which value of a metric is not allowed.
+
+    Empty if all values are allowed, or if the metric is not one of LeakBoard's own (`METRICS`).
+    """
     if (entry := METRICS.get(metric.name)) is None:
         return ""
     values = SHARES if metric.name == BOUND and not is_audit else entry.values

@@ -1,4 +1,9 @@
-"""Write and read the records of cells. A cell is done once its ``result.json`` exists; a failure is no result."""
+"""Write and read the records of cells.
+
+A cell is done once its ``result.json`` exists. The record of a failed cell is in ``failure.json``, and a later run
+tries the cell again. Costs are the time, memory and environment of the stages fit, publish and attack; loading is not
+measured.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +34,7 @@ SUBMISSIONS = "submissions"
 
 @dataclass(frozen=True)
 class Record:
-    """The result of a cell: its scores, or the reason why it was skipped or failed."""
+    """What became of a cell: its scores, or the reason why it was skipped or failed."""
 
     dataset: str
     victim: str
@@ -65,7 +70,7 @@ class Record:
 
 
 Entry = tuple[Record, list[dict[str, Any]]]
-"""A record, and the costs of its stages."""
+"""A record, and the costs of its cell's stages."""
 
 
 def in_natural_order(records: Iterable[Record]) -> list[Record]:
@@ -148,19 +153,19 @@ def _interned(value: Any) -> Any:
 
 
 def write_costs(folder: Path, costs: Sequence[Mapping[str, Any]]) -> None:
-    """Write ``costs.json``, the costs of each stage. Costs differ from run to run, so they are not in the result."""
+    """Write ``costs.json``, the costs of stages. Costs differ from run to run, so they are not in the result."""
     content: dict[str, Any] = {"costs": [dict(cost) for cost in costs]}
     content["checksum"] = digest(content)
     write_file(folder / COSTS, json.dumps(content, indent=1, sort_keys=True) + "\n")
 
 
 def read_costs(folder: Path) -> list[dict[str, Any]]:
-    """Return the costs of each stage of a cell; empty if they were altered or not written."""
+    """Return the costs in the folder of a cell or an artefact; empty if they were altered or not written."""
     return checked_costs(folder) or []
 
 
 def checked_costs(folder: Path) -> list[dict[str, Any]] | None:
-    """Return the costs of each stage of a cell; empty if they were not written, None if they were altered.
+    """Return the costs in the folder of a cell or an artefact; empty if not written, None if altered.
 
     In earlier versions, the file was a list without a checksum.
     """
@@ -206,7 +211,8 @@ def pack(entries: Iterable[tuple[Record, Sequence[Mapping[str, Any]]]], place: s
         place: location of the records for error messages; if empty, forms are not checked.
 
     Raises:
-        RequestError: a record has a form that `read_published` would refuse, for example of a label.
+        RequestError: forms are checked, and that of a record is wrong, for example its label. `read_published` would
+            leave this record out.
     """
     lines = sorted(_packed(record, costs) for record, costs in entries)
     for line in lines if place else ():
@@ -215,7 +221,7 @@ def pack(entries: Iterable[tuple[Record, Sequence[Mapping[str, Any]]]], place: s
 
 
 def _packed(record: Record, costs: Sequence[Mapping[str, Any]]) -> str:
-    """Return a record and its costs as one line, without recovered sentences, since other people wrote them."""
+    """Return a record and its costs as one line, without recovered sentences, which are texts of other people."""
     content = finite(asdict(dataclasses.replace(record, sentences=())))
     content |= {"costs": [dict(cost) for cost in costs]}
     return json.dumps({**content, "checksum": digest(content)}, sort_keys=True, separators=(",", ":"))
@@ -248,7 +254,8 @@ def read_entries(path: Path, is_foreign: bool = False) -> list[Entry]:
         is_foreign: whether other people computed the records; altered records are then refused.
 
     Raises:
-        RequestError: a record has a wrong form, a cell has two records, or the file is too large.
+        RequestError: a record has a wrong form, a cell has two records, or the file is too large. Of records of other
+            people also: a record was altered, or the file has none.
     """
     entries: dict[str, Entry] = {}
     lines = _lines(path)

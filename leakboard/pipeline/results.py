@@ -1,4 +1,4 @@
-"""Find the result of a cell: of its own suite, of another suite in the run's folder, or of a leaderboard.
+"""Find the result of a cell: in its own suite, in another suite of the run's folder, or on a leaderboard.
 
 Results are found by identity alone. Results of other suites and of leaderboards are only read.
 """
@@ -41,7 +41,7 @@ class Result:
 
     @property
     def costs(self) -> Sequence[Mapping[str, Any]]:
-        """Costs of each stage; empty if they were altered. Read on each access."""
+        """Costs of the stages fit, publish and attack; empty if they were altered. Read on each access."""
         return self.read_costs() or ()
 
     @property
@@ -54,7 +54,7 @@ class Result:
 class Results:
     """The results that a suite's cells may have.
 
-    The records of the leaderboards are read when first needed, and cached. `outdated` reads those of the suite's own
+    The records of leaderboards are read when first needed, and cached. `outdated` reads the records of the suite's own
     leaderboard once more.
     """
 
@@ -71,7 +71,7 @@ class Results:
     _read: dict[str, tuple[int, Result | None]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def find(self, job: Job) -> Result | None:
-        """Return a cell's result; else the failure in its own suite; None if the cell has neither."""
+        """Return a cell's result; without one, the failure in the cell's own suite; None if there is neither."""
         local = self._in_folder(self.cells, job, "own")
         if local and local.is_done:
             return local
@@ -138,7 +138,7 @@ def _published(board: Published, job: Job) -> Result | None:
 
 
 def published_homes() -> list[Path]:
-    """Return the folders of LeakBoard's own leaderboards, without submissions."""
+    """Return the folders of LeakBoard's own leaderboards with published records, without submissions."""
     homes = [path.parent for path in sorted(suite_folder().rglob(PUBLISHED))]
     return [home for home in homes if home.parent.name != SUBMISSIONS]
 

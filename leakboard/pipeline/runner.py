@@ -45,7 +45,7 @@ class Run:
     out: Path
     plugin_files: tuple[Path, ...] = ()
     reuse: bool = True
-    """Whether cells take over results of other suites and published results."""
+    """Whether cells may take over results of other suites, and published results if the suite does not forbid it."""
     salt: str = ""
     """Salt of the random streams that plugins must not foresee (`leakboard.randomness.Streams`); usually empty."""
 
@@ -79,7 +79,7 @@ class Run:
         return result.record if result else None
 
     def costs(self, job: Job) -> list[dict[str, Any]]:
-        """Return the costs of each stage of a cell."""
+        """Return the costs of a cell's stages fit, publish and attack."""
         result = self.results.find(job)
         return [dict(cost) for cost in result.costs] if result else []
 
@@ -119,7 +119,7 @@ class Run:
 
 
 def open_run(suite: Suite, chosen: Sequence[Cell], out: Path, registry: Registry, reuse: bool) -> Run:
-    """Plan the cells of a suite. Records of cells that are not selected are in the suite's tables, too.
+    """Plan the selected cells of a suite, and also the others, because the suite's tables show their records, too.
 
     Raises:
         RequestError: a file that a selected cell reads is missing.
@@ -146,7 +146,7 @@ class Display(Protocol):
 
         Args:
             kinds: kind of each task, by its name.
-            processes: number of tasks of one thread that may run at once.
+            processes: number of single-threaded tasks that may run at once.
         """
 
     def __enter__(self) -> Self: ...
@@ -163,10 +163,14 @@ class Display(Protocol):
 
 
 def execute(run: Run, display: Display, engine: Engine, force: bool) -> None:
-    """Run every selected cell without a result. If a cell fails, the failure is recorded and the others go on.
+    """Run every selected cell without a result; with ``force``, every selected cell.
+
+    If a cell fails, the failure is recorded and the others go on.
 
     Raises:
+        RequestError: the suite asks for a GPU and the engine has none, or the address space is too small.
         StopRun: the output folder cannot be written, the disk is full, or a dataset cannot be read as the suite asks.
+            See also `leakboard.execution.engines.Engine.run`.
     """
     results = [] if force else [(job, run.results.find(job)) for job in run.jobs]
     done = {job.key: result for job, result in results if result and result.is_done}

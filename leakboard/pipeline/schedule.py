@@ -68,10 +68,11 @@ class Schedule:
         return self._names[key]
 
     def _publish(self, job: Job) -> str:
-        """Return the name of the task that publishes for a job. This task waits for the fit.
+        """Return the name of the task that publishes for a job. This task waits for the task that fits the victim.
 
-        If the victim's words are compared with gold words, the fit waits until these are published. If the gold words
-        come from the same fit, the victim's publication waits instead.
+        The attack may also need gold words, the word table of a reference victim (`attacking.Gold`). But a task waits
+        for one other task only. So the tasks of the gold victim come first in the chain: this victim's fit waits for
+        the gold publication. If both victims share the fit, this victim's publication waits for it instead.
         """
         cell, gold, names = job.cell, job.gold, self.suite.names
         dataset, victim = names.name("dataset", cell.source.label), names.name("victim", cell.victim.label)

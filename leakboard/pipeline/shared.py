@@ -1,6 +1,6 @@
-"""Compute artefacts that several cells on one corpus need only once, for all processes, attacks and suites.
+"""Compute only once what several cells on one corpus need, and share it between processes, attacks and suites.
 
-Besides victims and publications, cells share:
+`leakboard.pipeline.stages` handles corpora, victims and publications. This file handles the rest:
 
 - the guesses of classifiers on the text;
 - arrays of whole splits: the outputs of frozen layers, and the inputs of a mechanism;
@@ -43,14 +43,14 @@ class Shared:
     whole: Callable[[], Corpus]
     """Returns the dataset of the cell."""
     sides: Callable[[], Sequence[Corpus | None]]
-    """Returns the victim's and the attacker's part of the dataset; None if the attacker has another dataset."""
+    """Returns the victim's and the attacker's part of the dataset (`leakboard.pipeline.stages.Stages.sides`)."""
     since: float = 0.0
-    """Older artefacts are made again (seconds, by `file_clock`)."""
+    """Artefacts from before this time are made again (`leakboard.pipeline.stages.RunFolders.since`)."""
     waited: float = field(default=0.0, init=False)
     """Time that this job has waited for other processes (seconds)."""
 
     def text_guesses(self, kind: SecretKind) -> Integers:
-        """Return the guesses of classifiers trained on the texts, int64 (n, number of secrets of this kind)."""
+        """Return guesses for the n test texts by classifiers of the text, int64 (n, number of secrets of this kind)."""
         import numpy as np
 
         from leakboard.metrics import baselines
@@ -82,7 +82,7 @@ class Shared:
         readable = f"{self.job.cell.source.corpus.name}-{kind}"
         folder = self._obtain(ARRAYS, readable, digest({"kind": kind, **identity}), save)
         with suppress(OSError):
-            os.utime(folder)  # the store removes arrays that were not used for long
+            os.utime(folder)  # `Store.sweep` removes arrays that were not touched for a week
         return np.load(folder / "array.npy", mmap_mode="c", allow_pickle=False)
 
     def _texts(self) -> frozenset[str]:

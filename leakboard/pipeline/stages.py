@@ -1,4 +1,7 @@
-"""Load, fit and publish for one cell. If the store has the artefact of a stage, the stage does not run."""
+"""Load, fit and publish for one cell. If the store has the artefact of a stage, the stage does not run.
+
+A cell is one attack on one victim and dataset, with one seed; a `Job` is a cell with its identities.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,10 @@ class RunFolders:
     device: devices.Kind = "cpu"
     """Device of the stages that may use a GPU."""
     since: float = 0.0
-    """Older artefacts and results are made again (seconds, by `file_clock`)."""
+    """Artefacts and results from before this time are made again.
+
+    Time of the file system in seconds (`leakboard.execution.reservations.file_clock`).
+    """
     salt: str = ""
     """Salt of the random streams that plugins must not foresee (`leakboard.randomness.Streams`)."""
 
@@ -51,7 +57,7 @@ class Stages:
         self.store = Store(folders.store)
         self.registry = registry_of(folders.plugin_files)
         self.stored_code: dict[str, str] = {}
-        """Digests of plugin files that made artefacts in the store, where they differ from the current files."""
+        """Digests of plugin files that made artefacts in the store, if they differ from those of the current files."""
         self._obtained: dict[tuple[str, str], Path] = {}
         """Folders of checked artefacts, by kind and key. So an artefact that several stages need is checked once."""
 
@@ -74,7 +80,10 @@ class Stages:
         return self.dataset(self.job.cell.source.corpus, self.job.corpus_key)
 
     def sides(self) -> tuple[Corpus, Corpus | None]:
-        """Return the victim's and the attacker's part of the dataset; None if the attacker has another dataset."""
+        """Return the victim's and the attacker's part of the dataset.
+
+        The attacker's part is None if the attacker has another dataset.
+        """
         from leakboard.pipeline.publications import victim_and_attacker_corpus
 
         regime: Any = self.job.cell.source.regime
@@ -92,7 +101,7 @@ class Stages:
 
     @property
     def unfinished(self) -> Path:
-        """Folder of an interrupted fit. Its name depends on the code, so that other code cannot continue the fit."""
+        """Folder for the state of an unfinished fit. Its name depends on the code, so other code cannot continue it."""
         code = {name: value for name, value in self.job.code.items() if not name.startswith("attacks/")}
         return self.store.unfinished(self.job.victim_slug, digest({"fit": self.job.fit_key, "code": code}))
 
@@ -146,19 +155,22 @@ class Stages:
 
     @cached_property
     def shared(self) -> Shared:
-        """Artefacts other than victims and publications that cells on the same dataset share."""
+        """Artefacts that cells on the same dataset share, besides corpora, victims and publications."""
         return Shared(self.job, self.store, self.warn, self.whole, self.sides, self.folders.since)
 
     @contextmanager
     def in_stage(self, name: str, needs: Needs) -> Iterator[dict[str, Any]]:
-        """Set threads and device for a stage, let it share arrays, and measure its cost without waiting times."""
+        """Set threads and device for a stage, and measure its cost without the time that it waits for other processes.
+
+        The stage shares its arrays with other stages (`Shared.arrays`).
+        """
         before = self.shared.waited
         with measured(name, needs, self.folders.device) as cost, self.shared.arrays():
             yield cost
         cost["seconds"] = round(cost["seconds"] - (self.shared.waited - before), 3)
 
     def discard_old(self, *paths: Path) -> None:
-        """Remove artefacts that are older than the run's ``since``."""
+        """Remove artefacts that are older than `RunFolders.since`."""
         for path in paths:
             with suppress(FileNotFoundError):
                 if path.stat().st_mtime < self.folders.since:
@@ -176,7 +188,7 @@ class Stages:
 
     @contextmanager
     def _data_errors(self) -> Iterator[None]:
-        """Stop the run if the user's own vectors cannot be read, just as for a dataset."""
+        """Stop the run if the user's own vectors cannot be read, as for a dataset that cannot be read."""
         try:
             yield
         except StopRun:

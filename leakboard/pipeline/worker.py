@@ -1,4 +1,4 @@
-"""Run tasks in a worker process: load a dataset, fit a victim, publish, and attack."""
+"""Define the functions that tasks call: load a dataset, fit a victim, publish, and attack."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def load_dataset(job: Job, folders: RunFolders, choice: Choice, key: str, warn: 
 
 
 def fit_victim(job: Job, folders: RunFolders, warn: Callable[[str], None]) -> None:
-    """Fit a job's victim, unless the store has an intact fitted victim."""
+    """Fit a job's victim, unless it does not apply to the dataset or the store has an intact fitted victim."""
     stages = Stages(job, folders, warn, job.needs)
     if not stages.why_not_applicable():
         stages.discard_old(stages.store.path("victims", job.victim_slug, job.fit_key), stages.unfinished)
@@ -34,7 +34,7 @@ def fit_victim(job: Job, folders: RunFolders, warn: Callable[[str], None]) -> No
 
 
 def publish_victim(job: Job, folders: RunFolders, warn: Callable[[str], None]) -> None:
-    """Publish with a job's fitted victim, unless the store has its publications."""
+    """Publish with a job's fitted victim, unless it does not apply to the dataset or the store has its publications."""
     stages = Stages(job, folders, warn, job.needs)
     if not stages.why_not_applicable():
         stages.discard_old(stages.store.path("publications", job.victim_slug, stages.publications_key))
@@ -42,7 +42,10 @@ def publish_victim(job: Job, folders: RunFolders, warn: Callable[[str], None]) -
 
 
 def run_cell(job: Job, folders: RunFolders, warn: Callable[[str], None]) -> str:
-    """Run a job's attack and write its record, if none exists; return the failure in one line, empty for none."""
+    """Run a job's attack and write its record, unless its result exists.
+
+    Return the failure in one line; empty if the cell did not fail.
+    """
     from leakboard.pipeline.cell import attack_cell
 
     folder = folders.cells / job.folder
