@@ -4,8 +4,8 @@ Two methods give upper bounds on epsilon:
 
 - Privacy loss distributions (``pld``; Koskela, Jälkö and Honkela 2020, in the pessimistic discretisation of the
   library) give a tight bound.
-- Renyi differential privacy (``rdp``; Mironov 2017, with Poisson sampling Mironov, Talwar and Zhang 2019) gives a
-  looser bound, but is cheap for many steps.
+- Renyi differential privacy (``rdp``; Mironov 2017, with Poisson sampling Mironov, Talwar and Zhang 2019) usually gives
+  a looser bound, but is cheap for many steps.
 
 With sampling, neighbours differ by one record added or removed. Each step must draw its own Poisson sample. Batches
 that pass over the data in order are not covered.
@@ -27,7 +27,7 @@ LARGEST_NOISE = 1e6
 
 
 def gaussian_releases(noise_multiplier: float, times: int = 1, sampling_probability: float = 1.0) -> Any:
-    """Return the accounting event of Gaussian releases, an object of ``dp-accounting``.
+    """Return the accounting event of Gaussian releases: their description, an object of ``dp-accounting``.
 
     Args:
         noise_multiplier: standard deviation of the noise divided by the sensitivity, above 0.
@@ -67,8 +67,8 @@ def least_noise(make_event: Callable[[float], Any], epsilon: float, delta: float
         delta: target.
 
     Raises:
-        ValueError: even `LARGEST_NOISE` does not reach the target. With any noise, RDP proves no epsilon below about
-            ln(1 / delta) divided by its largest order.
+        ValueError: even `LARGEST_NOISE` does not reach the target. Whatever the noise, RDP proves no epsilon below
+            about ln(1 / delta) divided by its largest order.
     """
     import dp_accounting
     from dp_accounting import rdp
@@ -88,7 +88,7 @@ def epsilon_at(event: Any, delta: float, method: Method = "pld") -> float:
     """Return an upper bound on the epsilon of an accounting event at this delta.
 
     Raises:
-        ValueError: delta is not between 0 and 1. At delta 0, sum the epsilons of the releases instead.
+        ValueError: delta is not between 0 and 1. At delta 0, add up the epsilons of the releases instead.
     """
     if not 0 < delta < 1:
         raise ValueError(f"delta={delta!r} is not allowed: above 0 and below 1; without delta sum the epsilons")

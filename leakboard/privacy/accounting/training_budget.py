@@ -1,7 +1,8 @@
 """Bound the epsilon of private training for one unit, and the number of steps within a target epsilon.
 
-Two neighbours differ in one unit: in one of them, the unit contributes nothing (zero-out adjacency; Kairouz et al.
-2021, definition 1.1). The number of units is the same in both. It is therefore public.
+A unit is what the claim protects, for instance a document. Two neighbours differ in one unit: in one of them, the unit
+contributes nothing (zero-out adjacency; Kairouz et al. 2021, definition 1.1). The number of units is the same in both.
+It is therefore public.
 
 Theorem (Abadi et al. 2016; Mironov, Talwar and Zhang 2019). Let every unit take part in a step with probability q,
 independently of everything else, and let its contribution have 2-norm at most C. Let a step add N(0, (s C)**2 I) to the
@@ -53,13 +54,16 @@ class TrainingBudget:
         return 0.0 if self.vocabulary_noise is None else FAILURE_SHARE * self.delta
 
     def epsilon(self, steps: int, method: Method = "rdp") -> float:
-        """Return an upper bound on epsilon at ``delta`` after sampled steps; ``pld``: the smaller of both bounds."""
+        """Return an upper bound on epsilon at ``delta`` after sampled steps.
+
+        With ``pld``, it is the smaller of the bounds by both methods if the bound by RDP is below `TIGHT_BELOW`.
+        """
         if not steps and self.vocabulary_noise is None:
             return 0.0
         delta = self.delta - self.failure
         epsilon = accountant.epsilon_of(np.add(self._counting, steps * self._step if steps else 0.0), delta)
         if method == "pld" and epsilon < TIGHT_BELOW:
-            # Both methods give upper bounds. For a tiny epsilon, the grid of PLD is too coarse.
+            # Both methods give upper bounds. For a tiny epsilon, the grid of PLD is so coarse that RDP is tighter.
             epsilon = min(epsilon, accountant.epsilon_at(self._releases(self.noise_multiplier, steps), delta, "pld"))
         return epsilon - math.log1p(-self.failure)
 
@@ -88,7 +92,10 @@ class TrainingBudget:
         return accountant.together(*counting, *training)
 
     def steps_within(self, epsilon: float, limit: int) -> int:
-        """Return the largest number of steps, up to ``limit``, within ``epsilon`` by RDP; -1 if 0 steps cost more."""
+        """Return the largest number of steps, up to ``limit``, that cost at most ``epsilon`` by RDP.
+
+        -1 if even 0 steps cost more, because counting the vocabulary does.
+        """
         if self.epsilon(0) > epsilon:
             return -1
         low, high = 0, limit + 1  # low steps cost at most epsilon; high steps cost more, or exceed the limit

@@ -1,7 +1,7 @@
 """Prove lower bounds on epsilon by attacking a running mechanism or a training run.
 
-An audit of single rows has four steps. The Python API runs them by ``audit``; the attack ``dp_audit`` runs ``choosing``
-itself.
+A call runs a mechanism's `release` on several inputs; each input is one row. An audit of single rows has four steps.
+The Python API runs them by ``audit``; the attack ``dp_audit`` uses ``choosing`` directly.
 
 1. ``trials`` releases rows; a fair coin decides for each row whether it is the first or the second input.
 2. ``scores`` maps a release to one number that tells the inputs apart.
@@ -9,8 +9,8 @@ itself.
 4. ``bound`` turns the counts of that event among fresh releases into a lower bound; ``curve`` bounds the trade-off.
 
 Other audits guess coins. ``guesses`` counts right guesses; ``one_run`` and ``one_run_curve`` have the theorems.
-``calls`` uses them for rows that reveal other rows, of the same call or of another call. Audits of training use them
-for planted canaries.
+``calls`` uses these theorems to test whether a row reveals another row, of the same call or of another call. Audits of
+training use these theorems for texts that were planted in the training data (canaries).
 
 ``sanity`` has the point estimate of an earlier paper, without confidence.
 """

@@ -1,15 +1,16 @@
 """Prove a lower bound on a mechanism's epsilon, at a stated confidence, by attacking the running mechanism.
 
-Single rows are audited first; neighbours are two inputs of one row. Draws come in rounds, each larger than all earlier
-rounds together. The draws of earlier rounds choose an event (`leakboard.privacy.auditing.choosing`); the fresh draws of
-a round test it. The theorems are in `leakboard.privacy.auditing.bound`.
+Single rows are audited first; neighbours are two inputs of one row. Draws come in two or more rounds, each at least as
+large as all earlier rounds together. The draws of earlier rounds choose an event
+(`leakboard.privacy.auditing.choosing`); the fresh draws of a round test it. The theorems are in
+`leakboard.privacy.auditing.bound`.
 
 Theorem (union bound). The bound of a round is wrong with probability at most its share of the error. The number of
 thresholds, scores and pairs that were compared to choose the event does not matter. The probability that any round is
-wrong is at most the whole error. So the audit may stop after any round. It stops when the claim is refuted.
+wrong is at most the whole error. So the audit may stop after any round. It stops as soon as the claim is refuted.
 
-If single rows do not refute the claim, whole calls are audited (`leakboard.privacy.auditing.calls`). Their share of the
-error is set aside before anything is drawn.
+A call runs the mechanism's `release` on several rows. If single rows do not refute the claim, whole calls may be
+audited, too (`leakboard.privacy.auditing.calls`). Their share of the error is set aside before anything is drawn.
 
 With delta = 0, rows of a call may depend on each other. With delta above 0, the bound of single rows assumes
 independent rows. The trade-off curve assumes independent rows with any delta.
@@ -53,7 +54,7 @@ class AuditResult(Finding):
     """Trade-off curve of the score of the last round, with mu and Renyi divergences.
 
     The curve alone holds with the same confidence; curve and epsilon together do not. The curve assumes independent
-    rows with any delta. None if calls refuted the claim and rows did not.
+    rows with any delta. None if calls refuted the claim and single rows did not.
     """
 
 

@@ -14,8 +14,9 @@ most Binomial(r, e**epsilon / (1 + e**epsilon)).
 Proof. Given the output and the other coins, the odds of a coin are at most e**epsilon. Reveal the coins one by one:
 each guess is right with a probability of at most e**epsilon / (1 + e**epsilon), whatever came out before.
 
-So if the event has r rows and v of them are x, epsilon >= ln(s / (1 - s)). Here s is the Clopper-Pearson lower bound of
-the share v / r. The releases may depend on each other, if the claim is about the call as a whole.
+So if r rows are in the event and v of them are releases of x, epsilon >= ln(s / (1 - s)). Here s is the Clopper-Pearson
+lower bound of the share v / r. The releases may depend on each other if the claim is about the call (all rows that the
+mechanism releases at once) as a whole.
 """
 
 from __future__ import annotations
@@ -70,9 +71,9 @@ def log_ratios_from_counts(
     """Return the lower bound for each pair of counts, float64; below 0 for events that prove nothing yet.
 
     With delta = 0, the theorem for coins is used: rows may depend on each other. With delta above 0, the theorem for
-    independent rows is used. Its assumption matters: let a call show all of its rows with probability delta, else none.
-    Each row is (0, delta)-private, but the rows of a call enter the event together. So the bound exceeds 0 more often
-    than the error allows.
+    independent rows is used. Its assumption matters. For example, let a call show all of its rows with probability
+    delta, and otherwise none. Each row is (0, delta)-private, but the rows of a call enter the event together. So the
+    bound exceeds 0 more often than the error allows.
 
     Args:
         true_positives: number of rows of x in the event. Expected counts need not be whole.

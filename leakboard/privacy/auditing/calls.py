@@ -1,22 +1,22 @@
 """Audit whole calls: does the release of one row reveal another row, of the same call or of another call?
 
-Rows that are private one by one may reveal each other. Examples are one noise for all rows of a call, a seed used in
-two calls, and a noise scale computed from other rows. Here neighbours are two sequences of calls that
-differ in one row; all other rows are public. In every call a fair coin decides whether one row is x or x'; the other
-rows are x. The attacker guesses the coins from the whole output.
+A call runs the mechanism's `release` on several rows. Rows that are private one by one may reveal each other. Examples
+are one noise for all rows of a call, a seed used in two calls, and a noise scale computed from other rows. Here
+neighbours are two sequences of calls that differ in one row; all other rows are public. In every call a fair coin
+decides whether one row is x or x'; the other rows are x. The attacker guesses the coins from the whole output.
 
 Theorem. The calls of a mechanism, one after the other, are one mechanism on all their rows. Let every row be released
 once, and let the claim be epsilon. Then this mechanism is epsilon-private for changing one row while the others are
 fixed. The theorems of `leakboard.privacy.auditing.one_run` and `leakboard.privacy.auditing.one_run_curve` bound the
-number of right guesses, with rows in place of canaries. They hold for guesses from the whole output, so groups of rows
-need no theorem of their own.
+number of right guesses, with rows in place of canaries. They hold for guesses from the whole output. So a guess may use
+several rows and calls.
 
 These theorems need independent coins, but no independent releases: calls may share seeds or state. Clopper-Pearson
 bounds over calls would need independent calls, an assumption that broken mechanisms violate.
 
-The bound is about the process that ran. If a seed was drawn once for all calls and kept secret, the audit refutes that
-this process releases each row with the claimed epsilon. With probability delta, a sound mechanism may reveal all of its
-rows. So no number of right guesses refutes a claim with a delta near the error or above it.
+The bound is about all calls of the process that ran. For example, if all calls share one secret seed, the audit may
+refute the claim, even if a single call would be private. With probability delta, a sound mechanism may reveal all of
+its rows. So no number of right guesses refutes a claim with a delta near the error or above it.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ ROWS = 4
 CALLS = 4_000
 """Number of tested calls. Each pair uses as many more: half to learn statistics, half to choose a statistic."""
 MAX_FEATURES = 600
-"""A classifier is learned only if a call has at most this many coordinates."""
+"""A classifier is learned only if the `ROWS` rows of a call have at most this many coordinates together."""
 
 
 @dataclass(frozen=True)
 class Calls:
-    """The releases of successive calls. In each call, a coin decided one row."""
+    """The releases of successive calls. In each call, a coin decided which input one row is (the decided row)."""
 
     pair: Pair
     released: Array
@@ -75,8 +75,8 @@ class Calls:
         """Yield guesses of the noise in the decided rows, float (n, d).
 
         - The noise of each public row of the same call.
-        - The noise at the decided position in the previous and in the next call. The first and the last call use their
-          only neighbour.
+        - The noise at the decided position in the previous and in the next call. The first and the last call have
+          only one such call.
         - The noise at the decided position in the call of `_nearest_calls`.
         """
         last, residuals, public = len(self.released) - 1, self.released - self.pair.first, self.public_noise
@@ -211,7 +211,7 @@ def run_calls(mechanism: Mechanism, pair: Pair, count: int, generator: np.random
 def _statistics(calls: Calls, coins: Array) -> Mapping[str, StatisticFunction]:
     """Return statistics by name; higher means the first input. These calls train a classifier.
 
-    If the direction is unknown, both signs of a statistic are returned.
+    If it is unknown which input makes a statistic larger, the statistic is returned with both signs.
     """
     first, second = calls.pair.first, calls.pair.second
     direction = first - second

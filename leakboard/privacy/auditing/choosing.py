@@ -1,12 +1,13 @@
 """Choose the event to test: the pair, score and threshold that promise the largest bound on fresh releases.
 
-The choice is free: fresh releases test it, so errors here only weaken bounds. Only `confirm` proves a bound.
+The choice costs no error probability, because fresh releases test the event; a bad choice only weakens the bound. In
+this file only `confirm` proves a bound.
 
 Each threshold has two events: scores above and scores below it. The rates of both inputs in an event are estimated,
 then shifted by `CAUTION` standard errors towards a smaller bound. Otherwise, among thousands of thresholds, a merely
-lucky one would win. The best event for many fresh releases may be so rare that these draws do not show it. So the
-second input's rate beyond its `TAIL_SCORES` most extreme scores is assumed to fall exponentially, with the mean excess
-of these scores.
+lucky one would win. The best event for many fresh releases may be so rare that the releases for the choice do not show
+it. So the rate of the second input is extrapolated. From its `TAIL_SCORES`-th most extreme score outwards, it is
+assumed to fall exponentially; the decay is that of these most extreme scores (`_tail`).
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ MAX_LEARNED = 50_000
 MAX_LEARNED_NUMBERS = 4_000_000
 """Largest number of coordinates of each input for learning scores; it limits the releases of wide vectors."""
 MAX_COMPARED, MAX_KEPT = 8, 2
-"""Numbers of scores of the best pair: those compared once more, and those from which later rounds choose."""
+"""Of the scores of the best pair, the first number is compared once more, and the second is kept for later rounds."""
 SPREAD_THRESHOLDS = 256
 """Number of thresholds at equally spaced ranks. Each tail has up to as many more, at geometrically spaced ranks."""
 MAX_ATOMS = 32
@@ -39,7 +40,7 @@ MAX_ATOMS = 32
 CAUTION = 2.0
 """Number of standard errors by which a rate is shifted towards a smaller bound."""
 TAIL_SCORES = 30
-"""Number of the most extreme scores from which a tail is extrapolated."""
+"""Number of the most extreme scores from which a tail is extrapolated; at most a quarter of the scores."""
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,9 @@ def choose_event(
 ) -> ChosenEvent:
     """Choose the event that promises the largest bound on ``sizes[-1]`` fresh releases of each input.
 
-    Releases of the first size choose the pair and `MAX_KEPT` of its scores. Releases of all sizes but the last choose
-    the threshold. The test on fresh releases comes later, and may be wrong with probability ``error``.
+    ``sizes`` are numbers of releases of each input. The first ``sizes[0]`` choose the pair and `MAX_KEPT` of its
+    scores. All but the last ``sizes[-1]`` choose the score and the threshold. The test on the last comes later, and may
+    be wrong with probability ``error``.
 
     Raises:
         ValueError: fewer than `MIN_DRAWS` draws for each pair, no pair, or releases that are not finite.
@@ -235,7 +237,11 @@ def _threshold_values(scores: Array) -> Array:
 
 
 def _tail(scores: Array, values: Array, above: bool) -> Array:
-    """Return the share of an exponential tail beyond each value, float64 (k,); 0 for values before the tail."""
+    """Return the share of an exponential tail beyond each value, float64 (k,); 0 for values before the tail.
+
+    The tail starts at the least extreme of the `TAIL_SCORES` most extreme scores. The mean distance of these scores
+    from the start sets the decay.
+    """
     ordered, beyond = (scores, values) if above else (-scores[::-1], -values)
     n, k = len(ordered), min(TAIL_SCORES, len(ordered) // 4)
     last = ordered[n - k :]

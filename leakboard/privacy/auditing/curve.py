@@ -1,8 +1,8 @@
 """Bound the trade-off curve of a mechanism, its mu of Gaussian privacy, and its Renyi divergences.
 
 A test decides whether a release is of the first input. It has a false positive rate a and a false negative rate b. The
-trade-off function f(a) of a mechanism is the least b of any test (Dong, Roth and Su 2022, definition 2.1). It is convex
-and decreasing.
+trade-off function f(a) of a mechanism is the least b of any test with this a (Dong, Roth and Su 2022, definition 2.1).
+It is convex and decreasing.
 
 Thresholds of one score, fixed before the draws, give tests. All their rates are bounded from above by Clopper-Pearson,
 with equal shares of the error. Then, with the stated confidence, all points (a, b) and their lower convex hull h are on
@@ -40,7 +40,7 @@ class TradeOff:
     joint_confidence: float
     """Probability that all of these bounds hold."""
     false_positives: tuple[float, ...]
-    """False positive rates of the corners of the curve, increasing from 0 to 1."""
+    """False positive rates of the corners of the curve (where its straight pieces meet), increasing from 0 to 1."""
     false_negatives: tuple[float, ...]
     """False negative rates of the corners, decreasing from 1 to 0; the curve is convex."""
     mu: float

@@ -75,7 +75,7 @@ class Event:
 
 
 def corners(dimensions: int, dtype: Any = np.float64) -> list[Pair]:
-    """Return pairs of corners of the unit cube: one pair for one dimension, else three pairs.
+    """Return pairs of corners of the unit cube (vectors of zeros and ones): one pair for one dimension, else three.
 
     Two of the three pairs differ in all coordinates, and one in a single coordinate.
     """

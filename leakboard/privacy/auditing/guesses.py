@@ -1,7 +1,8 @@
 """Turn scores of canaries into guesses of coins, and right guesses into a lower bound on epsilon.
 
-The theorems are in `leakboard.privacy.auditing.one_run` and `leakboard.privacy.auditing.one_run_curve`. Several numbers
-of guesses are tried, each with an equal share of the error (Bonferroni). So the largest bound may be taken.
+A canary is a text that a coin includes in the training data or leaves out. The theorems are in
+`leakboard.privacy.auditing.one_run` and `leakboard.privacy.auditing.one_run_curve`. Several numbers of guesses are
+tried, each with an equal share of the error (Bonferroni). So the largest bound may be taken.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ The bound is wrong with probability at most the error.
 SHARES = (0.9, 0.5, 0.25, 0.1, 0.05, 0.02)
 """Shares of the canaries to guess.
 
-At most 90 % are guessed. Half of the guesses are "included", but the number of included canaries varies by sqrt(m) / 2.
-So if all m canaries were guessed, some guesses would be wrong.
+At most 90 % are guessed. Half of the guesses are "included", but the number of included canaries has a standard
+deviation of sqrt(m) / 2. So if all m canaries were guessed, some guesses would be wrong.
 """
 
 

@@ -1,7 +1,8 @@
 """Bound epsilon by right guesses, from one run with planted canaries (Steinke, Nasr and Jagielski 2023).
 
-Each of m canaries has its own fair coin, which decides whether the canary is included. The model is trained once. An
-auditor sees everything but the coins, guesses the coins of r canaries, and abstains on the others; v guesses are right.
+Canaries are texts planted in the training data. Each of m canaries has its own fair coin, which decides whether the
+canary is included. The model is trained once. An auditor sees everything but the coins, guesses the coins of r
+canaries, and abstains on the others; v guesses are right.
 
 Theorem (Steinke, Nasr and Jagielski 2023, corollary 5.4 of theorem 5.2; arXiv 2305.08846, code in appendix D). Let
 the auditor's view be (epsilon, delta)-private for flipping one coin. Let q = e**epsilon / (1 + e**epsilon), and
@@ -10,12 +11,13 @@ f(k) = P[Binomial(r, q) >= k]. Then the number W of right guesses has
     P[W >= v] <= f(v) + 2 m delta max over i = 1, ..., m of (f(v - i) - f(v)) / i.
 
 The right side is `p_value`. If the p-value of an epsilon is below an error, the epsilon is refuted at that error. The
-paper calls f(v) beta; its alpha is the maximum with the factor 2. All canaries count in m, also those without a guess.
+paper calls f(v) beta; its alpha is twice the maximum. All canaries count in m, also those without a guess.
 
 Assumptions:
 
 - The coins are independent and fair. (The coins of a draw of exactly m/2 canaries are not independent.)
-- Flipping a coin makes neighbours of the claim: a text added or removed, or replaced if that is the claim's neighbour.
+- Two training sets that differ in one coin are neighbours in the sense of the claim. Depending on the claim, a text is
+  added or removed, or a text is replaced.
 - The computation of scores, the order of the canaries and the number of guesses do not use the coins.
 
 Groups. If one canary is g privacy units, flipping its coin changes g units. For the coin, the training is then private

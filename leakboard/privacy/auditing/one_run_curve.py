@@ -1,10 +1,10 @@
-"""Bound epsilon by right guesses, with the second of two theorems, which tests a whole trade-off curve.
+"""Bound epsilon by right guesses, with a second theorem, which tests a whole trade-off curve.
 
-The setting is that of `leakboard.privacy.auditing.one_run`: m canaries with fair coins, at most r guesses, W of them
-right. A trade-off function f limits how well two neighbours can be told apart: a test with false positive rate a has a
-false negative rate of at least f(a) (Dong, Roth and Su 2022, definition 2.1). Let x and x' be any two inputs that
-differ in one coin. Training is f-private for this coin if P(E | x) <= 1 - f(P(E | x')) for every event E and all such x
-and x'.
+The setting and the first theorem are those of `leakboard.privacy.auditing.one_run`: m canaries with fair coins, at most
+r guesses, W of them right. A trade-off function f limits how well two neighbours can be told apart: a test with false
+positive rate a has a false negative rate of at least f(a) (Dong, Roth and Su 2022, definition 2.1). Let x and x' be any
+two inputs that differ in one coin. Training is f-private for this coin if P(E | x) <= 1 - f(P(E | x')) for every event
+E and all such x and x'.
 
 Theorem (Mahloujifar, Melis and Chaudhuri 2024, arXiv 2410.22235, for adversaries of at most r guesses; here each coin
 has two values). Let training be f-private for each coin. Then for every set T of numbers from 1 to r

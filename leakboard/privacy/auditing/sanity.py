@@ -64,8 +64,8 @@ def _log_ratio(first: int, second: int) -> float:
 def published_repeats(dimensions: int) -> int:
     """Return the number of releases of each input behind the published estimates.
 
-    It is ten million up to 16 dimensions. Above, the released code runs ten rounds of one million, but keeps only the
-    last round.
+    The number is ten million up to 16 dimensions. With more dimensions, the released code runs ten rounds of one
+    million, but keeps only the last round.
     """
     return 10_000_000 if dimensions <= 16 else 1_000_000
 

@@ -1,9 +1,11 @@
 """Map a release to scores that tell two inputs apart: simple statistics, known density ratios, and learned ratios.
 
-The best score is the ratio of the two densities (Neyman and Pearson 1933). If the ratio is unknown, it is learned:
+The best score is the ratio of the two densities (Neyman and Pearson 1933). Ratios are also learned from releases,
+whether or not the mechanism knows its ratio:
 
-- If noise is drawn coordinate by coordinate, the log ratio is a sum over coordinates. One score has a table for each
-  coordinate. Another has one table for all coordinates, for noise with the same law everywhere.
+- If noise is drawn coordinate by coordinate, the log ratio is a sum over coordinates. A table maps the value of a
+  coordinate to its log ratio. One score has a table for each coordinate. Another has one table for all coordinates, for
+  noise with the same law everywhere.
 - Boosted trees over a few summaries add effects of several coordinates together, such as a scale shared by a row.
 
 A badly learned score proves less, but never makes a bound wrong.
@@ -26,17 +28,17 @@ DIGITS = 9
 CERTAIN = 1e6
 """Value in place of an infinite log ratio, which occurs if one of the inputs cannot produce an output."""
 CELLS = 1024
-"""Number of cells of a table, all of equal width.
+"""Number of cells of a table, all of equal width. A cell holds the log ratio at its centre.
 
 The cells span the values from which the table is learned. With more than 10,000 values, they span those between the
 0.01 % and the 99.99 % quantile.
 """
 MAX_BINS = 64
-"""Largest number of bins of equal mass for the densities of a coordinate."""
+"""Largest number of bins that estimate the densities of a coordinate. Bins hold about equally many releases."""
 RELEASES_PER_BIN = 100
-"""Approximate number of releases of each input in a bin."""
+"""Approximate least number of releases of each input in a bin."""
 MIN_RELEASES_FOR_TREES = 2_000
-"""Trees are trained only on at least this many releases of each input."""
+"""Trees are trained only if there are this many releases of each input to learn from. Half of them train the trees."""
 
 
 def scores_of(
@@ -76,9 +78,10 @@ def scores_of(
 def rounding_step(scores: Array, digits: int) -> float:
     """Return the step for rounding: 10**-digits times the spread of the scores.
 
-    The spread is rounded up to a power of two, so that small integers stay whole. For an event of single rows, the
-    scores are of releases that are not counted. For calls, they are the tested scores themselves, which that theorem
-    allows. Published results depend on this: a step from other calls could make other scores equal.
+    The spread is rounded up to a power of two, so that small integers stay whole. For an event of single rows,
+    ``scores`` come from releases that the test does not count. For calls (`leakboard.privacy.auditing.calls`), they are
+    the tested scores themselves. The theorem for calls allows this, because scores may depend on the whole output. Do
+    not take the step from other calls: it might make other scores equal, and published numbers would change.
     """
     spread = float(np.std(scores)) or 1.0
     return float(2.0 ** np.ceil(np.log2(spread)) * 10.0**-digits)
@@ -219,7 +222,10 @@ def _table(first_values: Array, second_values: Array, monotone: bool) -> tuple[A
 
 
 def _trees(first_releases: Array, second_releases: Array, direction: Array, scores: list[Score]) -> Score:
-    """Train boosted trees on other scores, the projection, norms, and the coordinates, if there are few."""
+    """Train boosted trees on other scores, the projection on ``direction``, norms, and up to 8 coordinates.
+
+    With more than 8 coordinates, the trees see no single coordinate.
+    """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     centre = np.median(np.concatenate([first_releases, second_releases]), axis=0)

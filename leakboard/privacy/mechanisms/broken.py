@@ -26,6 +26,7 @@ class Control(MechanismDefaults):
     epsilon: Positive
 
     sound = False
+    """Whether the claim holds in every dimension d."""
 
     @property
     def delta(self) -> float:
@@ -125,7 +126,7 @@ class SharedDraw(Control):
 
 
 class FixedSeed(Control):
-    """Broken: the noise comes from a fixed seed, so everybody can compute and subtract it."""
+    """Broken: all rows and calls have the same noise, from a fixed seed. An attacker can compute and subtract it."""
 
     def _noise(self, values: Array, rng: np.random.Generator) -> Array:
         return laplace_noise(values[0], self._scale(values), np.random.default_rng(0))

@@ -1,7 +1,8 @@
-"""Define controls for audits of whole calls: in most of them, a row is safe alone, but other rows reveal its noise.
+"""Define controls for audits of whole calls. A call runs the mechanism's `release` on several rows at once.
 
-As in `leakboard.privacy.mechanisms.broken`, the claimed epsilon is for changing one whole vector of the unit cube. Here
-the other vectors of all calls are public. No epsilon holds for the broken controls.
+In the broken controls, other rows of the same or of another call reveal a row's noise or its largest coordinate. As in
+`leakboard.privacy.mechanisms.broken`, the claimed epsilon is for changing one whole vector of the unit cube. Here the
+other vectors of all calls are public. No epsilon holds for the broken controls.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from leakboard.privacy.mechanisms.textbook import CHECKED, laplace_noise
 
 
 class SharedByRows(Control):
-    """Broken: one noise for all rows of a call, so differences of rows are published without noise."""
+    """Broken: all rows of a call get the same noise vector, so differences of rows are published without noise."""
 
     def _noise(self, values: Array, rng: np.random.Generator) -> Array:
         return laplace_noise(values[:1], self._scale(values), rng)
@@ -47,7 +48,7 @@ class FewSeeds(Control):
 class ScaledByRows(Control):
     """Broken: the noise scale uses the largest coordinate among the rows of the call instead of 1.
 
-    The size of the noise on other rows reveals this coordinate. A call of zeros alone has no noise.
+    The size of the noise on other rows reveals this coordinate. If all rows of a call are zeros, they get no noise.
     """
 
     def _scale(self, values: Array) -> float:

@@ -1,4 +1,4 @@
-"""Add noise to a normalised vector, in the variants of papers and released code, and state the proved epsilon of each.
+"""Add noise to a normalised vector, as papers and their released code do, and state the proved epsilon of each variant.
 
 The input is a vector of d coordinates in [0, 1]. Neighbours are any two such vectors: for any changed word and any
 encoder, the vector stays in the cube. The *claimed* epsilon is stated by the authors. The *proved* epsilon follows from
@@ -7,10 +7,12 @@ the noise that the code draws:
 * Independent Laplace noise of scale b proves d / b, since two vectors of the cube differ by up to d in L1 (`Laplace`).
   With b = 1/epsilon (``per_coordinate``, DPNR's algorithm), d / b is d times the claim. With b = d/epsilon (``l1``), it
   is the claim.
+* Discrete Laplace noise (``l1`` only) proves the claim (`DiscreteLaplace`).
 * Gaussian noise of deviation s proves the least epsilon at the claim's delta for an L2 distance of sqrt(d)
   (`Gaussian`).
-* One number for all coordinates (``shared``, DPNR's released code) proves nothing if d > 1. If the smallest coordinate
-  is known to be 0, subtracting the smallest published number removes the noise.
+* One number for all coordinates (``shared``, DPNR's released code) proves nothing if d > 1: differences of coordinates
+  have no noise. If the smallest coordinate is known to be 0, subtracting the smallest published number removes the
+  noise.
 """
 
 from __future__ import annotations
@@ -164,8 +166,8 @@ class HiddenWordRelease(MechanismDefaults):
     """A release of two texts that differ in one word, under word dropout, for audits.
 
     With probability ``rate`` that word is hidden, and both texts give the same vector, here the corner 1, 0, 1, 0, ...
-    Otherwise each text gives its own vector. If one of the texts gives this corner, too, the epsilon of `WordDropout`
-    is attained.
+    of the cube. Otherwise each text gives its own vector. If one text gives the same corner and the other text
+    gives 0, 1, 0, 1, ..., independent Laplace noise attains the epsilon of `WordDropout`.
     """
 
     inner: CubeRelease

@@ -7,8 +7,8 @@ Published variants differ:
 
 - The formula of the paper hides an exact number of words (``exact``). The theorem does not cover this.
 - The paper's code hides word pieces through the attention mask, not words.
-- The noise study (Zouhri and Abecidan 2021, victim `embedding_bag`) treats words and bigrams separately, and so hides
-  no word.
+- The noise study (Zouhri and Abecidan 2021, victim `embedding_bag`) hides words and bigrams independently of each
+  other. So a hidden word can still be read in its bigrams.
 
 The option `bert: {attend_masks: false}` hides whole words by the attention mask.
 """
@@ -40,9 +40,10 @@ def hide_words(
         texts: n texts.
         mask: text in place of a hidden word.
         dropout: the probability of hiding a word.
-        sensitive: words in lower case that are always hidden, inside compounds, too.
+        sensitive: words in lower case that are always hidden, also as parts of compounds such as ``x-ray``.
         generator: draws one number for each word, sensitive or not; with ``exact``, an order of each text's words, too.
-        exact: hide exactly this share of each text's words, rounded, instead of each word with this probability.
+        exact: hide exactly the share ``dropout.rate`` of each text's words (rounded to whole words), instead of each
+            word with this probability.
     """
     rows, ids = getattr(texts, "rows", None), getattr(texts, "ids", None)
     if not dropout.rate and not sensitive:
@@ -70,4 +71,4 @@ def check_sensitive(words: Iterable[str]) -> None:
     """
     for word in words:
         if not re.fullmatch(r"\w+", word):
-            raise RequestError(f"sensitive_words: {word!r} is not one word: letters and digits alone")
+            raise RequestError(f"sensitive_words: {word!r} is not one word: letters, digits and underscores alone")

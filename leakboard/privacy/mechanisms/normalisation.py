@@ -1,8 +1,8 @@
 """Scale every vector to [0, 1] by its minimum and maximum (DPNR, Lyu, He and Li 2020, algorithm 1, step 2).
 
 Afterwards two vectors of d coordinates differ by at most d in L1, sqrt(d) in L2, and 1 in each coordinate. A vector of
-zeros and ones and its complement attain these bounds. The smallest coordinate is exactly 0. So an attacker can subtract
-noise that all coordinates share.
+zeros and ones and its complement attain these bounds. The smallest coordinate is exactly 0. So if all coordinates get
+the same noise, the smallest published number is this noise, and an attacker can subtract it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def min_max(vectors: Vectors) -> Vectors:
     """Scale every row to a smallest coordinate of 0 and a largest of 1.
 
     Args:
-        vectors: float (n, d), an array, or a tensor, with gradients.
+        vectors: float (n, d), an array or a tensor. Gradients pass through a tensor.
 
     Raises:
         ValueError: a row is constant, or contains NaN or infinity.

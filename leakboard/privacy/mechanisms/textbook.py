@@ -1,10 +1,10 @@
-"""Release vectors by textbook mechanisms, each with its theorem, unit and sensitivity.
+"""Release vectors by textbook mechanisms, each with its theorem.
 
-Noise is drawn anew for every coordinate and every call. The sensitivity is the largest distance between two
+Noise is drawn anew for every coordinate and every release. The sensitivity is the largest distance between two
 neighbouring inputs. It is a property of the input, not of the mechanism. The code that clips or normalises the input
 must prove the sensitivity; a mechanism does not check it.
 
-Limit of `Laplace` and `Gaussian`: they draw in floating point. The possible outputs depend on the input. So an attacker
+Limit of `Laplace` and `Gaussian`: they draw in floating point, so the possible outputs depend on the input. An attacker
 who reads every bit of an output may tell inputs apart at any epsilon (Mironov 2012, On significance of the least
 significant bits for differential privacy). Publish with `DiscreteLaplace`.
 """
@@ -137,7 +137,7 @@ class WordDropout:
     """Hides every word independently with probability ``rate``. The choice is secret, and new for every release.
 
     Theorem (amplification, claimed by Lyu, He and Li 2020 in their theorem 2): masking before a mechanism that is
-    epsilon-private for changing one word gives ln((1 - rate) e**epsilon + rate). Assumptions:
+    epsilon-private for changing one word gives the epsilon ln((1 - rate) e**epsilon + rate). Assumptions:
 
     - The sentence with the word hidden is a neighbour of the sentence, too.
     - Every word is masked independently (not a fixed number of words).
