@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field
 
-from leakboard.data.classes import check_names, check_secret, encode, encode_bins, is_measurement
+from leakboard.data.classes import MAX_CLASSES, check_names, check_secret, encode, encode_bins, is_measurement
 from leakboard.data.corpora import SPLITS, build_corpus, count_rows, divide, draw_from_train, drop_copies
 from leakboard.data.readers.tabular import InputRow, Rows, clean_category, clean_id, clean_text, expand, read_rows
 from leakboard.data.readers.vector_databases import source_checksum
@@ -33,7 +33,7 @@ SPLIT_NAMES = {"train": "train", "dev": "dev", "valid": "dev", "validation": "de
 
 Share = Annotated[float, Field(gt=0, lt=1)]
 ColumnName = Annotated[str, Field(min_length=1)]
-Bins = Annotated[int, Field(ge=2)] | Annotated[list[float], Field(min_length=1)]
+Bins = Annotated[int, Field(ge=2, le=MAX_CLASSES)] | Annotated[list[float], Field(min_length=1)]
 
 
 @dataset(revision=2)

@@ -25,7 +25,7 @@ class Column:
     group: str = ""
     """Heading above neighbouring columns of a page's table."""
     better: str = ""
-    """The better direction, for example ``higher is better``."""
+    """The direction that is better for the victim, as `HIGHER` or `LOWER` say."""
     note: str = ""
     """A short explanation for the legend below a table."""
     metric: str = ""
@@ -35,7 +35,12 @@ class Column:
     per_secret: bool = False
     """Whether a row about one secret has the mean for this secret; otherwise it repeats that of all secrets."""
     gate: Literal["", "attack", "victim", "release"] = ""
-    """Whether a gate may limit it: in every row of an attack, of a victim, or for one release of a victim."""
+    """Which values ``run --at-most`` and ``--at-least`` may limit; empty: none.
+
+    - ``attack``: that of each attack and secret; audits are left out.
+    - ``victim``: that of each victim, in the worst of its rows.
+    - ``release``: the same, divided by the number of publications of a text.
+    """
     since: str = "0.1.0"
     """The first version whose records can have it."""
 

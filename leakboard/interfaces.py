@@ -126,7 +126,10 @@ class FittedVictim:
         return None
 
     def inputs(self, texts: Texts) -> Floats | None:
-        """Return the vectors that the mechanism gets for these texts, float (n, d); None: these vectors are random."""
+        """Return the inputs of the mechanism for these texts, float (n, d).
+
+        None: there is no mechanism, or its inputs are drawn anew each time.
+        """
         return None
 
     def publish_documents(self, texts: Texts, rng: Generator) -> Floats:
@@ -159,7 +162,10 @@ class Victim(Plugin):
     trainable: ClassVar[bool] = True
     """Whether attackers may train the recipe on texts of their own."""
     streams_of: ClassVar[str] = ""
-    """Victim whose random streams this variant reuses, so that equal steps draw equal numbers; empty: its own."""
+    """Name of another victim plugin of which this class is a variant: both draw the same random numbers.
+
+    Empty: the victim has random streams of its own.
+    """
 
     @classmethod
     def example_corpus(cls) -> Corpus | None:

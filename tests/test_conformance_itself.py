@@ -132,6 +132,21 @@ class Mine(Lengths):
         corpus.column("train", "label")
         return super().fit(corpus, seed)
 """
+DROPS_WHAT_IT_TRAINS_WITH = """
+import dataclasses
+
+
+@victim(revision=1)
+class Mine(Lengths):
+    scale: float = 1.0
+    '''Factor of the lengths.'''
+
+    def training_config(self):
+        return dataclasses.replace(self, scale=1.0)
+
+    def fit(self, corpus, seed) -> FittedLengths:
+        return FittedLengths(self.scale)
+"""
 HAS_NO_FIT = """
 @victim(revision=1)
 class Mine(Victim):
@@ -156,6 +171,12 @@ BROKEN = {
         "def fit",
     ),
     "labels are needed": (NEEDS_LABELS, "works without task labels", "Column 'label' doesn't exist", "corpus.column"),
+    "a recipe without an option of training": (
+        DROPS_WHAT_IT_TRAINS_WITH,
+        "learns the same as its training recipe",
+        "Mine(scale=2.0) learns something else than its training_config",
+        "def training_config",
+    ),
     "an undocumented option": (
         "\n@victim(revision=1)\nclass Mine(Lengths):\n    scale: float = 1.0\n",
         "is documented",
@@ -198,6 +219,7 @@ def test_a_victim_that_keeps_its_promises_passes(subject):
     assert [outcome.promise.name for outcome in results if outcome.status == "skipped"] == [
         "releases come from its mechanism",
         "publishes words",
+        "learns the same as its training recipe",
     ]
 
 

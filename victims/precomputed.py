@@ -154,7 +154,8 @@ class FittedPrecomputed(FittedVictim):
             row, name = missing[0]
             raise RequestError(
                 f"{self.path}: no vector has the id {name!r} of row {row + 1} of the dataset"
-                f"{nearest(name, list(self.row_of)[:SEARCHED_IDS])}; {len(missing)} of {len(texts)} rows have none"
+                f"{nearest(name, list(self.row_of)[:SEARCHED_IDS])}; "
+                f"{len(missing)} of {len(texts)} rows of this split have none"
             )
         return self.table[[self.row_of[name] for name in texts.ids]]
 

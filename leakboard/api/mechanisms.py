@@ -235,6 +235,8 @@ def _pairs(pairs: Sequence[tuple[Any, Any]], dimension: int) -> list[Pair]:
         shapes = " and ".join(str(vector.shape) for vector in vectors)
         _check(f"pairs[{number}]", f"shape {shapes}", has_shape, allowed)
         _check(f"pairs[{number}]", [vector.tolist() for vector in vectors], bool(np.isfinite(vectors).all()), allowed)
+        differ = not np.array_equal(vectors[0], vectors[1])
+        _check(f"pairs[{number}]", [vector.tolist() for vector in vectors], differ, f"{allowed} that differ")
         result.append(Pair(f"pair {number}", *vectors))
     _check("pairs", pairs, bool(result), "at least one, or None for corners of the unit cube")
     return result

@@ -30,6 +30,8 @@ KEEP_TOGETHER = (
 def corpus_warnings(records: Sequence[Record], names: Names) -> list[str]:
     """Return a warning for each share of test texts or vectors that train also holds, or whose authors it holds.
 
+    Also warn if it was not checked whether vectors and rows belong together.
+
     Warnings about vectors name the victim and the dataset only if there are several.
     """
     checks = {r.dataset: r.checks for r in records if r.checks and not threat_named(r.threat).bounds_epsilon}
@@ -39,6 +41,8 @@ def corpus_warnings(records: Sequence[Record], names: Names) -> list[str]:
         for check, meaning in CORPUS_CHECKS.items()
         if (share := shares.get(check))
     ]
+    unchecked = [m.status for r in records for m in r.metrics if m.name == "rows_match" and m.value is None]
+    warnings += [f"whether vectors and rows belong together was not checked: {why}" for why in dict.fromkeys(unchecked)]
     copies = {(r.dataset, r.victim): m.value for r in records if (m := r.value("near_copies"))}
     several = len({(r.dataset, r.victim) for r in records}) > 1
     for (dataset, victim), share in copies.items():

@@ -74,7 +74,7 @@ def scores_dev_before_it_learns_from_dev(subject: Subject) -> None:
     side = subject.group.sides(subject.plugin)
     _, attacked = subject.attacked
     if attacked.value("attack_score_dev") is None:
-        raise NotChecked("it gives no scores of dev texts")
+        raise NotChecked("its answer has no `on_dev`, which is optional")
     _, result = run_watched(subject.example(), with_shuffled_dev(side))
     dev, constant = (result.value(name) or 0.0 for name in ("attack_score_dev", "privacy_best_constant"))
     chance = 1 - constant + 2 / np.sqrt(len(side.corpus.splits["dev"]))  # four standard deviations at most

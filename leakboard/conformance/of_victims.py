@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +137,33 @@ def reduced_recipes_are_final(subject: Subject) -> None:
     expect(trained.training_config() == trained, "a call on its result changes the result", subject.cls.training_config)
     expect(isinstance(unprotected, Victim), "it returns no victim", subject.cls.non_private)
     expect(unprotected.non_private() == unprotected, "a call on its result changes the result", subject.cls.non_private)
+
+
+@promise("victims")
+def learns_the_same_as_its_training_recipe(subject: Subject) -> None:
+    """With other numbers in these options, the victim itself and its ``training_config`` learn the same."""
+    if (changed := _with_other_dropped_numbers(subject.plugin)) == subject.plugin:
+        raise NotChecked("training_config drops no number")
+    corpus = subject.corpus
+    known = corpus.only("train", "dev")
+    with tempfile.TemporaryDirectory() as folder:
+        changed.training_config().fit(known, 0).save(Path(folder))
+        shared = digest(published(changed, changed.load(Path(folder)), corpus))
+    own = digest(published(changed, changed.fit(known, 0), corpus))
+    expect(shared == own, f"{changed} learns something else than its training_config", subject.cls.training_config)
+
+
+def _with_other_dropped_numbers(victim: Victim) -> Victim:
+    """Return the victim with other numbers in the options that ``training_config`` drops."""
+    trained, changed = victim.training_config(), victim
+    for option in dataclasses.fields(victim):  # type: ignore[arg-type]
+        value = getattr(victim, option.name)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        with suppress(RequestError, ValueError):
+            other = dataclasses.replace(changed, **{option.name: value + 1 if isinstance(value, int) else 2 * value})  # type: ignore[type-var]
+            changed = other if other.training_config() == trained else changed
+    return changed
 
 
 @promise("victims")

@@ -139,8 +139,11 @@ def run_watched(attack: Attack, side: VictimSide) -> tuple[WatchedAttack, Attack
     Raises:
         Broken: the attack writes into its view or its inputs, or gives another answer to the same question.
     """
+    from leakboard.pipeline.attacking import require_expected
+
     watched = WatchedAttack(attack)
     result = attack.threat.evaluate(watched, side)
+    require_expected(attack, result)
     watched.expect_unchanged_view()
     return watched, result
 

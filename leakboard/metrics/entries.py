@@ -51,6 +51,8 @@ class MetricEntry:
     """The first version whose records can have it."""
     listed: Literal["", "page", "board"] = "board"
     """Where the measures of a victim list it: nowhere, on the victim's page, or on the board's page as well."""
+    of: Literal["attack", "victim"] = "attack"
+    """Whether it measures an attack, or the victim's vectors whatever the attack."""
     values: Values = SHARES
     """The values that published records may hold."""
     numbered: str = ""
@@ -95,11 +97,13 @@ METRICS: Mapping[str, MetricEntry] = {
         "Accuracy of the task's classifier on the published vectors, of all texts or of a group.",
         title="task accuracy",
         listed="",
+        of="victim",
     ),
     "task_majority": MetricEntry(
         "Accuracy of always guessing the most frequent task label.",
         title="task accuracy of a constant guess",
         listed="",
+        of="victim",
     ),
     "attack_accuracy": MetricEntry(
         "Share of the test texts whose secret is guessed right, of all texts or of a group.", title="attack accuracy"
@@ -112,12 +116,17 @@ METRICS: Mapping[str, MetricEntry] = {
     "attack_auc": MetricEntry(
         "Area under the ROC curve: the probability that a text with the value scores above one without; 0.5 is chance."
     ),
-    "share": MetricEntry("Share of the test texts that belong to a group."),
+    "share": MetricEntry("Share of the test texts that belong to a group.", of="victim"),
     "task_gap": MetricEntry(
-        "Task accuracy of a group minus that of the first group.", title="gap of task accuracy", values=DIFFERENCES
+        "Task accuracy of a group minus that of the first group.",
+        title="gap of task accuracy",
+        values=DIFFERENCES,
+        of="victim",
     ),
-    "task_gap_p": MetricEntry("P-value of `task_gap` (Fisher's exact test)."),
-    "tpr_gap": MetricEntry("Widest difference of true positive rates between groups, over the classes of the task."),
+    "task_gap_p": MetricEntry("P-value of `task_gap` (Fisher's exact test).", of="victim"),
+    "tpr_gap": MetricEntry(
+        "Widest difference of true positive rates between groups, over the classes of the task.", of="victim"
+    ),
     "recall@1": MetricEntry("Share of the words whose first candidate is right."),
     "recall@5": MetricEntry("Share of the words that are among the first five candidates."),
     "mean_reciprocal_rank": MetricEntry("1 / the rank of the right candidate, averaged over words."),
@@ -178,44 +187,60 @@ METRICS: Mapping[str, MetricEntry] = {
         "Agreement of a word's neighbours with its neighbours in a gold model, as Vu et al. (2019) code it.",
         title="MAP-Word",
         values=NUMBERS,
+        of="victim",
     ),
-    "map_char": MetricEntry("`map_word` by letters instead of words.", title="MAP-Char", values=NUMBERS),
-    "average_precision@100": MetricEntry("Average precision of the 100 nearest words against the gold model's."),
-    "map_word_random": MetricEntry("`map_word` of words drawn at random from the table.", values=NUMBERS),
-    "map_char_random": MetricEntry("`map_char` of words drawn at random from the table.", values=NUMBERS),
-    "average_precision@100_random": MetricEntry("`average_precision@100` of words drawn at random from the table."),
-    "gold_queries": MetricEntry("Share of the suite's queries that both tables have."),
+    "map_char": MetricEntry("`map_word` by letters instead of words.", title="MAP-Char", values=NUMBERS, of="victim"),
+    "average_precision@100": MetricEntry(
+        "Average precision of the 100 nearest words against the gold model's.", of="victim"
+    ),
+    "map_word_random": MetricEntry("`map_word` of words drawn at random from the table.", values=NUMBERS, of="victim"),
+    "map_char_random": MetricEntry("`map_char` of words drawn at random from the table.", values=NUMBERS, of="victim"),
+    "average_precision@100_random": MetricEntry(
+        "`average_precision@100` of words drawn at random from the table.", of="victim"
+    ),
+    "gold_queries": MetricEntry("Share of the suite's queries that both tables have.", of="victim"),
     "rmse_linear": MetricEntry(
-        "Root mean square error of a numeric target by least squares on a user's mean vector.", values=NUMBERS
+        "Root mean square error of a numeric target by least squares on a user's mean vector.",
+        values=NUMBERS,
+        of="victim",
     ),
     "rmse_svr": MetricEntry(
-        "`rmse_linear` by a linear support vector regression instead of least squares.", values=NUMBERS
+        "`rmse_linear` by a linear support vector regression instead of least squares.", values=NUMBERS, of="victim"
     ),
-    "rmse_mean": MetricEntry("Root mean square error of guessing the mean of train.", values=NUMBERS),
-    "cut_texts": MetricEntry("Share of the test texts that are longer than the victim reads.", listed="page"),
-    "unknown_texts": MetricEntry("Share of the test texts of which the victim knows no word.", listed="page"),
+    "rmse_mean": MetricEntry("Root mean square error of guessing the mean of train.", values=NUMBERS, of="victim"),
+    "cut_texts": MetricEntry(
+        "Share of the test texts that are longer than the victim reads.", listed="page", of="victim"
+    ),
+    "unknown_texts": MetricEntry(
+        "Share of the test texts of which the victim knows no word.", listed="page", of="victim"
+    ),
     "fresh_noise": MetricEntry(
         "0 if noise is claimed, and yet two publications of the same texts are equal; otherwise left out.",
         values=FLAGS,
         since="0.2.0",
+        of="victim",
     ),
     "near_copies": MetricEntry(
-        "Share of the test vectors with a near copy among those of train.", listed="page", since="0.2.0"
+        "Share of the test vectors with a near copy among those of train.", listed="page", since="0.2.0", of="victim"
     ),
     "row_match_p": MetricEntry(
-        "P-value of a test whether vectors from a file belong to their rows; the variable names the test."
+        "P-value of a test whether vectors from a file belong to their rows; the variable names the test.", of="victim"
     ),
     "rows_match": MetricEntry(
         "1 if a test of `row_match_p` finds that vectors and rows belong together; otherwise 0, with a warning.",
         values=FLAGS,
+        of="victim",
     ),
     "row_change_p": MetricEntry(
-        "P-value of a test whether vectors fit their rows equally well from the first row to the last.", since="0.2.0"
+        "P-value of a test whether vectors fit their rows equally well from the first row to the last.",
+        since="0.2.0",
+        of="victim",
     ),
     "rows_match_throughout": MetricEntry(
         "0, with a warning, if a test of `row_change_p` finds rows whose vectors do not fit; otherwise 1.",
         values=FLAGS,
         since="0.2.0",
+        of="victim",
     ),
 }
 """Every metric of ``cells.csv``, by name."""

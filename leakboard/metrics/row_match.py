@@ -78,19 +78,20 @@ def row_match_metrics(corpus: Corpus, documents: Mapping[str, Floats]) -> list[M
     rng = np.random.default_rng(0)
     chosen = {split: rng.permutation(len(documents[split]))[:MAX_ROWS] for split in ("train", "test")}
     fits: dict[str, Fit] = {}
-    if min(map(len, chosen.values())) >= MIN_ROWS:
-        vectors = {split: documents[split][rows].astype(np.float64) for split, rows in chosen.items()}
-        known = vectors["train"]
-        vectors = {split: _standardised(part, known) for split, part in vectors.items()}
-        if columns := [*(["label"] if corpus.has_labels else []), *(secret.name for secret in corpus.secrets)]:
-            codes = {split: [corpus.column(split, name)[rows] for name in columns] for split, rows in chosen.items()}
-            fits["classes"] = _scaled(_classes(vectors, codes))
-        if corpus.has_texts:
-            texts = {split: corpus.texts(split) for split in chosen}
-            chosen_texts = {split: [texts[split][row] for row in rows] for split, rows in chosen.items()}
-            fits["words"] = _scaled(_words(vectors, chosen_texts))
+    if (fewest := min(map(len, chosen.values()))) < MIN_ROWS:
+        return [Metric("rows_match", None, status=f"a test needs {MIN_ROWS} rows of train and of test, not {fewest}")]
+    vectors = {split: documents[split][rows].astype(np.float64) for split, rows in chosen.items()}
+    known = vectors["train"]
+    vectors = {split: _standardised(part, known) for split, part in vectors.items()}
+    if columns := [*(["label"] if corpus.has_labels else []), *(secret.name for secret in corpus.secrets)]:
+        codes = {split: [corpus.column(split, name)[rows] for name in columns] for split, rows in chosen.items()}
+        fits["classes"] = _scaled(_classes(vectors, codes))
+    if corpus.has_texts:
+        texts = {split: corpus.texts(split) for split in chosen}
+        chosen_texts = {split: [texts[split][row] for row in rows] for split, rows in chosen.items()}
+        fits["words"] = _scaled(_words(vectors, chosen_texts))
     if not fits:
-        return [Metric("rows_match", None, status="not checked: too few labels, secrets or texts to compare with")]
+        return [Metric("rows_match", None, status="there is no label, secret or text to compare with")]
     p_values = {name: _match_p(fit, rng) for name, fit in fits.items()}
     metrics = [Metric("row_match_p", p, name) for name, p in p_values.items()]
     if min(p_values.values()) >= LEVEL / len(fits):

@@ -154,7 +154,8 @@ def _checked(scores: Mapping[str, np.ndarray], secret: Secret, n: int, where: st
     if array.dtype.kind not in "fiub":
         raise RequestError(f"guesses of {what} are {array.dtype}, not real numbers")
     if array.shape != (n, len(secret.values)):
-        raise RequestError(f"guesses of {what} have shape {array.shape}, not {(n, len(secret.values))}")
+        columns = f"a column for each value: {', '.join(secret.values)}"
+        raise RequestError(f"guesses of {what} have shape {array.shape}, not {(n, len(secret.values))}, {columns}")
     if not np.isfinite(array).all():
         raise RequestError(f"guesses of {what} are not finite")
     return array

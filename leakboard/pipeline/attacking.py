@@ -47,11 +47,16 @@ def evaluate_attack(attack: Attack, side: VictimSide, of_victim: Sequence[Metric
         raise NotApplicable(reason)
     seed_libraries(side.streams.seed_for("attack"))
     result: AttackResult = attack.threat.evaluate(attack, side)
+    require_expected(attack, result)
+    return dataclasses.replace(result, metrics=[*of_victim, *result.metrics])
+
+
+def require_expected(attack: Attack, result: AttackResult) -> None:
+    """Raise a RequestError if the threat left out a metric of `EXPECTED_METRICS`."""
     returned = {metric.name for metric in result.metrics if not metric.variable}
     for name in EXPECTED_METRICS[:1] if attack.threat.bounds_epsilon else EXPECTED_METRICS:
         if name not in returned:
             raise RequestError(f"{type(attack.threat).__name__}.evaluate: the result has no metric {name!r}")
-    return dataclasses.replace(result, metrics=[*of_victim, *result.metrics])
 
 
 def victim_metrics(side: VictimSide, gold: Gold | None) -> list[Metric]:

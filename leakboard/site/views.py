@@ -102,15 +102,20 @@ def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row]) -> View
 def _headlines(board: Board, rows: Sequence[Row]) -> list[Row]:
     """Return the row of the strongest attack on each victim of a view.
 
-    A submitted attack is that of the project's victim only if it is stronger on test than the project's choice. Of a
-    submitted victim it is the strongest on test: whoever sends victim and attack may send one whose dev scores mislead.
+    A submitted attack counts for the project's victims if it met all of them; otherwise those that it met would seem
+    less private than the others. It is the headline only if it is stronger on test than the project's choice. Of a
+    submitted victim the strongest on test is: whoever sends victim and attack may send one whose dev scores mislead.
     """
     of_project, sent = (
         [row for row in rows if (row["victim_options"] in board.submitted) == is_sent] for is_sent in (False, True)
     )
-    own = headlines([row for row in of_project if board.mark(row) != "submission"])
-    choices = {row["victim_options"]: row for row in own}
-    chosen = [max(choices.get(row["victim_options"], row), row, key=_score) for row in headlines(of_project)]
+    own = [row for row in of_project if board.mark(row) != "submission"]
+    victims, met = {row["victim_options"] for row in own}, dict[str, set[str]]()
+    for row in of_project:
+        met.setdefault(row["attack_options"], set()).add(row["victim_options"])
+    choices = {row["victim_options"]: row for row in headlines(own)}
+    everywhere = [row for row in of_project if board.mark(row) != "submission" or met[row["attack_options"]] >= victims]
+    chosen = [max(choices.get(row["victim_options"], row), row, key=_score) for row in headlines(everywhere)]
     return [*chosen, *headlines(sent, on_dev=False)]
 
 
@@ -309,7 +314,12 @@ def measure_rows(board: Board, dataset: str, victim: str, where: str = "page") -
                 known = rows.setdefault((name, value), {"metric": name, "value": value, "attacks": []})
                 known |= {"value_low": low, "value_high": high}
                 known["attacks"].append(row["attack"])
-    return [
-        {**row, "attack": "" if len(row["attacks"]) == len(attacks) else "; ".join(row["attacks"])}
-        for row in rows.values()
-    ]
+
+    def of_all(row: Row) -> bool:
+        """Return whether every attack has the measure. The measures of a single attack may depend on it."""
+        entry = METRICS.get(row["metric"])
+        if entry is None or (len(attacks) == 1 and entry.of == "attack"):
+            return False
+        return len(row["attacks"]) == len(attacks)
+
+    return [{**row, "attack": "" if of_all(row) else "; ".join(row["attacks"])} for row in rows.values()]

@@ -78,6 +78,8 @@ class Registry:
         for path in self.files:
             if not path.is_file():
                 raise RequestError(f"--plugin {path}: no such file")
+            if path.suffix != ".py":
+                raise RequestError(f"--plugin {path}: allowed: a Python file, .py")
             listing = _examine(path, "")
             # The kind of a broken file is unknown: every kind lists it with the reason.
             yield from [listing] if listing.kind else (replace(listing, kind=kind) for kind in FOLDERS)

@@ -64,7 +64,8 @@ class VictimSide:
     train: Callable[[Victim, Corpus, int], FittedVictim] = fit_recipe
     """Trains a recipe on the attacker's corpus with a seed; attacks of a run share the result."""
     victim_share: float = 1.0
-    """Share of the dataset's distinct train texts in ``corpus``: 1, or 0.5 if ``auxiliary`` is overlap or disjoint."""
+    """Share of the dataset's distinct train texts in ``corpus``: 1, or 0.5 if the dataset's option ``auxiliary`` in the
+    suite is ``overlap`` or ``disjoint``."""
     external_auxiliary: bool = False
     """Whether the attacker's texts come from another dataset."""
     text_guesses: Callable[[SecretKind], Integers] | None = None
@@ -97,7 +98,7 @@ class AttackResult:
     sentences: Sequence[RecoveredSentence] = ()
     """Texts that the attack recovered, for people to look at; never published."""
     claim: PrivacyClaim | None = None
-    """The victim's claim, composed over the publications of a text that the attack saw; None if no claim covers them.
+    """The victim's claim for as many publications of a text as the attack saw; None if the victim has no such claim.
 
     Each word is published once, so attacks on words return the claim unchanged.
     """

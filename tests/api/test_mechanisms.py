@@ -102,6 +102,13 @@ def test_what_cannot_be_audited_is_refused(release, options, message):
         audit(release, **options)
 
 
+def test_a_pair_of_equal_vectors_is_refused():
+    with pytest.raises(
+        RequestError, match=r"pairs\[0\]: .* is not allowed: two vectors of 4 finite numbers that differ"
+    ):
+        audit(correct, pairs=[(np.zeros(4), np.zeros(4))])
+
+
 def test_a_fraction_is_an_epsilon():
     result = audit(correct, epsilon=fractions.Fraction(1, 2), draws=2000, calls=0)
     assert (result.epsilon, type(result.epsilon)) == (0.5, float)

@@ -11,8 +11,12 @@ from datasets import ClassLabel, Dataset, DatasetDict
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from leakboard.board.summary import corpus_warnings
 from leakboard.interfaces import Corpus, Secret
+from leakboard.metrics.measures import Metric
 from leakboard.metrics.row_match import LEVEL, _share_as_good, row_match_metrics
+from leakboard.pipeline.records import Record
+from leakboard.suite.names import Names
 
 SPLITS = ("train", "dev", "test")
 
@@ -105,7 +109,16 @@ def test_a_corpus_without_labels_secrets_and_texts_is_not_checked(reviews, embed
     empty = dataclasses.replace(without(reviews, "label", "text"), secrets=())
     value, status, p_values = judged(empty, embedded)
     assert (value, p_values) == (None, {})
-    assert status.startswith("not checked")
+    assert status == "there is no label, secret or text to compare with"
+
+
+def test_few_rows_are_not_checked_and_the_report_says_so(reviews, embedded):
+    few = {split: vectors[:19] if split == "test" else vectors for split, vectors in embedded.items()}
+    value, status, _ = judged(reviews, few)
+    assert (value, status) == (None, "a test needs 20 rows of train and of test, not 19")
+    made = Record("a", "b", "c", 0, "ok", metrics=[Metric("rows_match", None, status=status)], threat="attributes")
+    (warning,) = corpus_warnings([made], Names())
+    assert warning == f"whether vectors and rows belong together was not checked: {status}"
 
 
 class TestPartOfTheTable:

@@ -202,6 +202,16 @@ def test_a_submitted_attack_is_the_headline_only_if_it_is_stronger_on_test(board
     assert views(board(*records))[0].rows[0]["attack"] == "sent"
 
 
+@pytest.mark.parametrize(("attacked", "ranks"), [("ab", [1, 1]), ("b", [1, 1])])
+def test_a_submitted_attack_on_some_victims_moves_no_rank(board, attacked, ranks):
+    own = [record(victim, "ours", privacy=0.4) for victim in "ab"]
+    sent = [record(victim, "sent", privacy=0.1) for victim in attacked]
+    provenance = {("data", victim, "sent"): "submission" for victim in attacked}
+    (view,) = views(dataclasses.replace(board(*own, *sent), provenance=provenance))
+    assert [row["rank"] for row in view.rows] == ranks
+    assert {row["attack"] for row in view.rows} == ({"sent"} if attacked == "ab" else {"ours"})
+
+
 def test_a_submitted_victim_has_the_attack_that_is_strongest_on_test(board):
     records = [on_dev(record("new", "weak", privacy=0.4), 0.9), on_dev(record("new", "strong", privacy=0.38), 0.6)]
     (view,) = views(dataclasses.replace(board(*records), submitted=frozenset(["new"])))

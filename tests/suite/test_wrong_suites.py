@@ -68,6 +68,10 @@ WRONG = {
         ["victims[0].word2vec.initialisation: 'wrod'", "'gensim' or 'word'", "did you mean 'word'?"],
     ),
     "two names": ({"attacks": [{"ridge": {}, "nearest_neighbour": {}}]}, ["attacks[0]", '"ridge"', "not one plugin"]),
+    "more bins than classes": (
+        {"datasets": [{"table": {"path": "t.csv", "secrets": ["age"], "bins": {"age": 10**9}}}]},
+        ["datasets[0].table.bins.age: 1000000000 is not allowed: input should be less than or equal to 1000"],
+    ),
     "options no mapping": ({"attacks": [{"ridge": [1]}]}, ["attacks[0].ridge: [1] is not a mapping of options"]),
     "bad grid": ({"victims": [{"hashed": {"grid": {"noise": 1}}}]}, ["victims[0].hashed.grid: {'noise': 1}", "lists"]),
     "an option beside the grid": (
@@ -163,6 +167,7 @@ REQUESTS = {
     "unknown key": (["--only", "victm=hashed"], ["--only victm=hashed", "victim=NAME", "did you mean 'victim'?"]),
     "no value": (["--only", "victim"], ["--only victim", "victim=NAME"]),
     "seeds": (["--seeds", "0,x"], ["--seeds 0,x", "whole numbers"]),
+    "a plugin that is no Python file": (["--plugin", "README.md"], ["--plugin README.md: allowed: a Python file, .py"]),
     "no such plugin file": (["--plugin", "nowhere.py"], ["--plugin nowhere.py: no such file"]),
 }
 

@@ -105,7 +105,7 @@ def test_a_new_threat_is_in_every_table_sentence_page_and_gate(lengths, output_o
     rows = pd.read_csv(lengths.run / "leaderboard.csv").set_index("attack")
     row = rows.loc["nearest_length"]
     assert (row["attack_metric"], row["secrets"], row["status"]) == ("length_accuracy", "length", "ok")
-    assert row["attack_score"] > 0.4  # texts have six to nine words, and a mean of fewer vectors is longer
+    assert row["attack_score"] > 0.4  # the fewer words a text has, the longer is the mean of their random vectors
     assert row["task_accuracy"] == rows.loc["ridge", "task_accuracy"]
     assert row["words_off"] > 0
     assert "words_off: how many words a guess is wrong by, on average; higher is better" in out
