@@ -52,7 +52,7 @@ class Streams:
 
 
 def seed_libraries(seed: int) -> None:
-    """Seed the global generators, for libraries that accept no other. Only the runner calls this."""
+    """Seed the global generators, for libraries that accept no other: before each fit, publication and attack."""
     import random
 
     import numpy as np

@@ -2,7 +2,7 @@
 
 Encoders, their heads and adversaries, and attackers' networks are placed on `device()`. These stay on the processor:
 
-- noise and the order of batches, so that a seed gives the same numbers on every device;
+- noise and the order of batches, so that a seed gives the same noise and order on every device;
 - LEACE, nearest neighbours and logistic regression;
 - skip-gram, differentially private or not.
 

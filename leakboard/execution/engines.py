@@ -37,7 +37,7 @@ class Engine(Protocol):
 
     @property
     def gpus(self) -> int | None:
-        """Number of tasks that may use a GPU at once; None if unknown until a task asks for a GPU."""
+        """Number of tasks that may use a GPU at once; None if the engine does not know (Slurm)."""
 
     def run(self, tasks: Iterable[Task], is_done: IsDone, listen: Listen) -> Generator[Outcome, None, None]:
         """Run tasks and yield their outcomes as they end.
@@ -85,8 +85,8 @@ def drive(
         batch_seconds: expected duration up to which small tasks are sent together.
         is_done: returns whether the result of a task exists. A lost process or another run may have written it.
         listen: called if another run holds the reservation of a task.
-        gpus: largest number of tasks with a GPU that are started at once. Each of them gets the least free number as
-            its `Task.card`. If nothing else runs, such a task starts in any case.
+        gpus: largest number of batches with a GPU at once. Each gets the least free number as the `Task.card` of its
+            tasks. If nothing else runs, such a batch starts in any case.
 
     Raises:
         StopRun: as for `Engine.run`.
@@ -134,9 +134,9 @@ def drive(
 class InProcess:
     """Runs tasks one after another in the current process, as the Python API does by default.
 
-    Notebooks need this for plugins that they define: other processes cannot import such classes. Order, failures and
-    results are those of `Local` with one job. Timeouts are not enforced. A task that ends its process (``os._exit``)
-    ends the notebook, too. At the end, global settings are restored (`resources.settings_restored`).
+    Notebooks need this for plugins that they define: other processes cannot import such classes. Timeouts are not
+    enforced. A task that ends its process (``os._exit``) ends the notebook, too. If a plugin changes a library,
+    later tasks have the change. At the end, global settings are restored (`resources.settings_restored`).
     """
 
     jobs = 1

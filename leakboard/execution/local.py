@@ -49,11 +49,11 @@ POLL_SECONDS = 0.5
 MAX_DEAD_WORKERS = 3
 """A task fails after this many workers have died before they began it."""
 CGROUP = Path("/sys/fs/cgroup")
-"""Folder with the limits of this process's control group (Linux), for instance of its container."""
+"""Folder with the limits of a container (Linux)."""
 
 
 def usable_cores() -> int:
-    """Return how many cores this process may use: at least 1, at most its CPU affinity and its cgroup's quota."""
+    """Return how many cores this process may use, at least 1. On Linux, CPU affinity and a container's quota count."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with contextlib.suppress(OSError, ValueError):  # no quota, or "max"
         if (version_2 := CGROUP / "cpu.max").exists():
@@ -68,7 +68,7 @@ def usable_cores() -> int:
 def prepare_workers() -> None:
     """On Linux, start the process from which workers are forked; do nothing on other systems.
 
-    The process imports the libraries of workers while this process continues.
+    The new process imports the libraries of workers; this process does not wait for that.
     """
     from multiprocessing import forkserver, resource_tracker
 
@@ -76,7 +76,8 @@ def prepare_workers() -> None:
         imported = sorted(name for name in sys.modules if name.startswith("leakboard."))
         multiprocessing.get_context(START_METHOD).set_forkserver_preload(["leakboard.pipeline.preload", *imported])
         resource_tracker.ensure_running()  # its start unblocks SIGINT, so it must start before SIGINT is blocked below
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited: Ctrl-C is for this process
+        # The new process inherits the block: Ctrl-C reaches this process alone.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             forkserver.ensure_running()
         finally:
@@ -96,7 +97,7 @@ class Local:
 
     @cached_property
     def gpus(self) -> int:
-        """Number of GPUs of this machine. A task does not share its GPU."""
+        """Number of GPUs of this machine. Each task of the run has its GPU for itself."""
         return devices.cards()
 
     def run(self, tasks: Iterable[Task], is_done: IsDone, listen: Listen) -> Generator[Outcome, None, None]:
@@ -177,7 +178,7 @@ class Workers:
         return [_outcome(task, future, task.name in self._begun)]
 
     def _pool(self, foreign: bool) -> ProcessPool:
-        """Return the pool for tasks with foreign plugins, whose processes end after one task, or the other pool."""
+        """Return the pool for tasks with or without foreign plugins. With them, a process ends after one task."""
         if foreign not in self._pools:
             settings = (self._listener.address, self._key, dict(os.environ), os.getcwd())
             context = multiprocessing.get_context(START_METHOD)

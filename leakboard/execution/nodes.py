@@ -2,8 +2,8 @@
 
 The machines (nodes) only need a folder that all of them see. A node runs the same stages on the same store as a local
 process. All its results go into this folder: artefacts are written whole or not at all, and the record of a cell as
-soon as its attack ends. So a lost node loses only its running tasks. If such a task has no result, it is tried again.
-The runner alone starts tasks and writes tables.
+soon as its attack ends. So a lost node loses only tasks that have not ended. Such a task is tried again
+(`MAX_LOST_NODES`). Only the process that started the run starts tasks and writes tables.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class BatchResult:
     stop: StopRun | None = None
     """Why the whole run must stop, if a task raised `StopRun`; the tasks after it were not run."""
     node: str = ""
-    """Ray's identity of the node; empty with Slurm."""
+    """Ray's ID of the node; empty with Slurm."""
 
 
 class _TimeIsUp(Interruption):

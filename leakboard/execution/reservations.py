@@ -55,8 +55,9 @@ class Reservation:
     """Identity of the run that asks for the reservation or holds it.
 
     A run starts the same task again only after it lost the worker that had the task. So a reservation with the asker's
-    own identity was left by a lost worker, and counts as abandoned. Artefacts of `leakboard.pipeline.shared` have a new
-    identity for each attempt instead, because processes of one run may need the same artefact.
+    own ``run`` was left by a lost worker, and counts as abandoned. For an artefact of `leakboard.pipeline.shared`,
+    ``run`` is a random text, new for each request: several processes of one run may need the same artefact, and must
+    not take each other for lost workers.
     """
 
     @contextmanager
@@ -110,7 +111,7 @@ class Reservation:
                 "process": os.getpid(),
                 "seen_by": _observers(file),
                 "run": self.run,
-                # Locked before it is written: others read the file first, and then try the lock.
+                # Locked before it is written, so that a process that can read the whole file finds it locked.
                 "is_locked": _lock(file, fcntl.LOCK_EX),
             }
             try:

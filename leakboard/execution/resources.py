@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 NO_PROGRESS_BARS = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
-"""Environment variables that turn off the progress bars of libraries, set in the workers of `Local`."""
+"""Variables that turn off the progress bars of ``huggingface_hub`` and ``datasets``, read when these are imported."""
 LEAST_SPACE = 4 << 30
 """Least address space for importing torch and similar libraries, with room for small data (bytes)."""
 MANY_FILES = 4096
@@ -52,7 +52,7 @@ def provide(needs: Needs, device: devices.Kind) -> None:
 
 @contextmanager
 def provided(needs: Needs, device: devices.Kind = "cpu") -> Iterator[None]:
-    """Set threads and device for an inner stage, then restore those of the outer stage.
+    """Set threads and device for a block, then restore the earlier ones.
 
     Raises:
         StopRun: torch sees no such device.
@@ -99,11 +99,7 @@ def _import_threaded_libraries() -> None:
 
 
 def silence_libraries() -> None:
-    """Turn off the progress bars of libraries: the runner shows progress by cell and stage.
-
-    In workers of the engine `Local`, libraries that are loaded later read their setting from the environment
-    (`NO_PROGRESS_BARS`).
-    """
+    """Turn off the progress bars of libraries, since LeakBoard shows its own progress."""
     import datasets
     import huggingface_hub.utils
 

@@ -14,9 +14,9 @@ from leakboard.execution.nodes import POLL_SECONDS, BatchResult, Nodes, import_e
 from leakboard.execution.tasks import Outcome, Task
 
 DEFAULT_MINUTES = 24 * 60
-"""Time limit of a Slurm job if the suite has no timeout."""
+"""Time limit of a Slurm job if the suite has no timeout (minutes)."""
 STARTUP_MINUTES = 15
-"""Extra time of a Slurm job, beyond the timeout of its task. The node itself stops a task at its timeout."""
+"""Extra time of a Slurm job beyond its task's timeout (minutes). The node itself stops a task at its timeout."""
 
 
 class Slurm:

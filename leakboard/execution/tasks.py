@@ -11,7 +11,7 @@ from typing import Any
 from leakboard.execution.reservations import Reservation
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 5.0
-"""Shortest and longest pause before a task that another run does is tried again (seconds)."""
+"""Shortest and longest pause before a task is tried again, if another run holds its reservation (seconds)."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,7 @@ class TaskQueue:
         """Remove and return the first task that fits, and with it the similar small tasks that follow.
 
         A task with a timeout is taken alone, since it may be killed. A task whose process was lost is taken alone, too.
+        The list is empty if no task fits.
 
         Args:
             threads: number of free threads.
