@@ -1,4 +1,4 @@
-"""Run one attack on published vectors. The metrics of the victim come first, then the metrics of the threat."""
+"""Run one attack and return the metrics: those of the victim come first, then those of the threat."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from leakboard.threats.threat import AttackResult, VictimSide, why_no_attack
 
 @dataclass(frozen=True)
 class Gold:
-    """Gold words: a word table, usually of another victim, whose neighbours of a word count as right."""
+    """Gold words: a reference word table, usually of another victim. A word's neighbours in it count as right."""
 
     words: PublishedWords
     queries: tuple[str, ...]
@@ -40,7 +40,7 @@ def evaluate_attack(attack: Attack, side: VictimSide, of_victim: Sequence[Metric
         of_victim: the result of `victim_metrics`, to put before the metrics of the threat.
 
     Raises:
-        NotApplicable: the threat does not apply to the corpus, or to the publications.
+        NotApplicable: the attack does not apply to the corpus or the publications.
         RequestError: the threat leaves out a metric of `EXPECTED_METRICS`.
     """
     if reason := why_no_attack(attack, side.corpus, side.auxiliary, side.published):

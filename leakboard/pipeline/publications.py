@@ -56,11 +56,11 @@ def fit(victim: Victim, corpus: Corpus, streams: Streams) -> FittedVictim:
 
 
 def publish(victim: Victim, load: Callable[[], FittedVictim], corpus: Corpus, streams: Streams) -> Publications:
-    """Publish the vectors of the documents of every split, or of the words, or both.
+    """Publish the vectors of the documents of every split, of the words, or both (`Victim.publishes`).
 
     If the victim has its own classifier (``predict``), a freshly loaded copy of the victim predicts the labels. This
-    copy never saw the published texts, only their vectors, in a random order. So a classifier that remembers the texts
-    does not know which vector is whose.
+    copy gets the vectors of the test texts in a random order, and no texts. So a victim that remembers the texts that
+    it published gains nothing.
 
     Args:
         victim: the victim's recipe.
@@ -95,7 +95,7 @@ def publish(victim: Victim, load: Callable[[], FittedVictim], corpus: Corpus, st
 
 
 def _repeats(victim: Victim, load: Callable[[], FittedVictim], texts: Texts, streams: Streams) -> bool:
-    """Return whether two publications of the same texts are equal, although different texts differ.
+    """Return whether two publications of the same texts are equal, although different texts have different vectors.
 
     A claim about a release rests on fresh noise. If the victim restarts its generator from a fixed seed, every
     publication has the same noise. An attacker who knows one clean vector can then compute the noise and subtract it

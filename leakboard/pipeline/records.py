@@ -45,7 +45,7 @@ class Record:
     reason: str = ""
     key: str = ""
     code: Mapping[str, str] = field(default_factory=dict)
-    """Digest of the file of each plugin that computed the record, by kind and name. It is not part of the identity."""
+    """Digest of the file of each plugin that computed the record, by kind and name."""
     secrets: Sequence[str] = ()
     threat: str = ""
     """Name of the threat."""
@@ -211,8 +211,8 @@ def pack(entries: Iterable[tuple[Record, Sequence[Mapping[str, Any]]]], place: s
         place: location of the records for error messages; if empty, forms are not checked.
 
     Raises:
-        RequestError: forms are checked, and that of a record is wrong, for example its label. `read_published` would
-            leave this record out.
+        RequestError: ``place`` is given, and a record has a wrong form, for example a wrong label. (`read_published`
+            would leave such a record out.)
     """
     lines = sorted(_packed(record, costs) for record, costs in entries)
     for line in lines if place else ():
@@ -237,12 +237,12 @@ def read_published(folder: Path, wanted: Collection[str]) -> dict[str, Entry]:
 
 
 def published_records(folder: Path, is_foreign: bool = False) -> list[Record]:
-    """Return all published records of a leaderboard, as `published_entries` does."""
+    """Return all published records of a leaderboard, without their costs (see `read_entries`)."""
     return [record for record, _ in published_entries(folder, is_foreign)]
 
 
 def published_entries(folder: Path, is_foreign: bool = False) -> list[Entry]:
-    """Return all published records of a leaderboard with their costs, as `read_entries` does."""
+    """Return all published records of a leaderboard with their costs (see `read_entries`)."""
     return read_entries(folder / PUBLISHED, is_foreign)
 
 

@@ -41,7 +41,7 @@ class Result:
 
     @property
     def costs(self) -> Sequence[Mapping[str, Any]]:
-        """Costs of the stages fit, publish and attack; empty if they were altered. Read on each access."""
+        """Costs of the stages fit, publish and attack; empty if altered or not written. Read on each access."""
         return self.read_costs() or ()
 
     @property

@@ -89,12 +89,12 @@ class Run:
 
     @property
     def unfinished(self) -> list[Job]:
-        """The selected cells that have no result."""
+        """The selected cells without a result, failed cells included."""
         return [job for job in self.jobs if not ((result := self.results.find(job)) and result.is_done)]
 
     @property
     def altered(self) -> list[Job]:
-        """The selected cells with a result that does not match its checksum."""
+        """The selected cells with a result that is unreadable or does not match its checksum."""
         return [job for job in self.jobs if is_altered(self.cells / job.folder)]
 
     @property

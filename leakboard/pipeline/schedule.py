@@ -71,8 +71,9 @@ class Schedule:
         """Return the name of the task that publishes for a job. This task waits for the task that fits the victim.
 
         The attack may also need gold words, the word table of a reference victim (`attacking.Gold`). But a task waits
-        for one other task only. So the tasks of the gold victim come first in the chain: this victim's fit waits for
-        the gold publication. If both victims share the fit, this victim's publication waits for it instead.
+        for one other task only. So the tasks of the gold victim come first in the chain, and this victim's fit waits
+        for the gold publication. If both victims share one fit, the order is: fit, gold publication, this victim's
+        publication.
         """
         cell, gold, names = job.cell, job.gold, self.suite.names
         dataset, victim = names.name("dataset", cell.source.label), names.name("victim", cell.victim.label)

@@ -26,7 +26,7 @@ def load_dataset(job: Job, folders: RunFolders, choice: Choice, key: str, warn: 
 
 
 def fit_victim(job: Job, folders: RunFolders, warn: Callable[[str], None]) -> None:
-    """Fit a job's victim, unless it does not apply to the dataset or the store has an intact fitted victim."""
+    """Fit a job's victim if it applies to the dataset and the store has no intact fitted victim."""
     stages = Stages(job, folders, warn, job.needs)
     if not stages.why_not_applicable():
         stages.discard_old(stages.store.path("victims", job.victim_slug, job.fit_key), stages.unfinished)
@@ -34,7 +34,7 @@ def fit_victim(job: Job, folders: RunFolders, warn: Callable[[str], None]) -> No
 
 
 def publish_victim(job: Job, folders: RunFolders, warn: Callable[[str], None]) -> None:
-    """Publish with a job's fitted victim, unless it does not apply to the dataset or the store has its publications."""
+    """Publish with a job's fitted victim if it applies to the dataset and the store lacks its publications."""
     stages = Stages(job, folders, warn, job.needs)
     if not stages.why_not_applicable():
         stages.discard_old(stages.store.path("publications", job.victim_slug, stages.publications_key))
@@ -63,7 +63,7 @@ def run_cell(job: Job, folders: RunFolders, warn: Callable[[str], None]) -> str:
 
 
 def record_failure(job: Job, folders: RunFolders, reason: str, lines: str) -> str:
-    """Record that a cell failed and return the reason. If another run has written its result, return an empty text.
+    """Record that a cell failed and return the reason. If another run has written a result, keep it and return "".
 
     The caller holds the cell's reservation, so that no result of another run is overwritten.
     """
