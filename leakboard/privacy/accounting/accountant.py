@@ -3,12 +3,13 @@
 Two methods give upper bounds on epsilon:
 
 - Privacy loss distributions (``pld``; Koskela, Jälkö and Honkela 2020, in the pessimistic discretisation of the
-  library) give a tight bound.
-- Renyi differential privacy (``rdp``; Mironov 2017, with Poisson sampling Mironov, Talwar and Zhang 2019) usually gives
-  a looser bound, but is cheap for many steps.
+  library) usually give the tighter bound.
+- Renyi differential privacy (``rdp``; Mironov 2017, with Poisson sampling Mironov, Talwar and Zhang 2019) is cheap for
+  many steps.
 
-With sampling, neighbours differ by one record added or removed. Each step must draw its own Poisson sample. Batches
-that pass over the data in order are not covered.
+With sampling, neighbours differ by one record: added, removed, or with its contribution replaced by zero. The released
+sums are the same in all three cases. Each step must draw its own Poisson sample. Batches that pass over the data in
+order are not covered.
 """
 
 from __future__ import annotations
@@ -67,16 +68,16 @@ def least_noise(make_event: Callable[[float], Any], epsilon: float, delta: float
         delta: target.
 
     Raises:
-        ValueError: even `LARGEST_NOISE` does not reach the target. Whatever the noise, RDP proves no epsilon below
-            about ln(1 / delta) divided by its largest order.
+        ValueError: even `LARGEST_NOISE` does not reach the target. If delta is tiny, the step from RDP to epsilon alone
+            may cost more than the target.
     """
     import dp_accounting
     from dp_accounting import rdp
 
     if (least := epsilon_at(make_event(LARGEST_NOISE), delta, "rdp")) > epsilon:
         raise ValueError(
-            f"at delta {delta:g} RDP proves no epsilon below {least:.3g}, whatever the noise, since its orders end at "
-            f"{max(rdp.RdpAccountant().orders):g}; {epsilon:g} was asked"
+            f"at delta {delta:g} RDP proves no epsilon below {least:.3g} with a noise multiplier up to "
+            f"{LARGEST_NOISE:g}; {epsilon:g} was asked"
         )
     bracket = dp_accounting.LowerEndpointAndGuess(1e-3, 1.0)
     with _quiet_library():

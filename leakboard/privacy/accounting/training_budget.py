@@ -12,6 +12,23 @@ even if the gradients of a step depend on the results of earlier steps. RDP and 
 
 Sampling helps only while the sample is secret. If batches come in a known order, a unit in k batches pays for k full
 Gaussian releases (`TrainingBudget.visited`).
+
+The vocabulary may be counted in the private texts, with Gaussian noise. Words whose noisy count exceeds a threshold are
+released. So counting is one more Gaussian release, without sampling. But a released word that only one unit has reveals
+this unit, whatever its noisy count.
+
+Theorem (noisy vocabulary; the argument of Korolova et al. 2009 and Gopi et al. 2020). Let two neighbours differ in one
+unit. Let p bound the probability that any word is released that only this unit has. Let counting and training be
+(epsilon, delta - p)-private if such words are never released. Then they are (epsilon - ln(1 - p), delta)-private.
+
+Proof. Let M be the result with the unit, M' the result without it, and G the result with the unit if words that only it
+has are never released. M equals G with probability 1 - p or more, and whether it does depends only on noise that G does
+not use. So for any set S, P(M in S) <= P(G in S) + p, and (1 - p) P(G in S) <= P(M in S). Therefore
+
+    P(M in S) <= e**epsilon P(M' in S) + (delta - p) + p
+    P(M' in S) <= e**epsilon P(M in S) / (1 - p) + (delta - p).
+
+`leakboard.models.skip_gram.vocabulary` chooses the threshold for this p (`TrainingBudget.failure`).
 """
 
 from __future__ import annotations
@@ -33,7 +50,7 @@ from leakboard.privacy.mechanisms.textbook import gaussian_epsilon
 TIGHT_BELOW = 100.0
 """PLD is computed if epsilon by RDP is below this. Above, PLD takes minutes, and the epsilon protects nothing."""
 FAILURE_SHARE = 0.1
-"""Share of delta reserved for the vocabulary, which may release a word that only one unit uses."""
+"""Share of delta reserved for the vocabulary, which may release a word that only one unit has."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +67,7 @@ class TrainingBudget:
 
     @property
     def failure(self) -> float:
-        """Probability p that the vocabulary releases a word that only one unit uses."""
+        """Largest probability p that the vocabulary releases a word that only one unit has; 0 if it is public."""
         return 0.0 if self.vocabulary_noise is None else FAILURE_SHARE * self.delta
 
     def epsilon(self, steps: int, method: Method = "rdp") -> float:
@@ -121,7 +138,8 @@ class TrainingBudget:
         """Return the budget with the least noise at which ``steps`` steps cost at most ``epsilon`` by RDP.
 
         Raises:
-            RequestError: counting the vocabulary costs at least ``epsilon``, or no noise reaches ``epsilon``.
+            RequestError: counting the vocabulary costs at least ``epsilon``, or no noise up to
+                `leakboard.privacy.accounting.accountant.LARGEST_NOISE` reaches ``epsilon``.
         """
         self.check(epsilon)
         target, delta = epsilon + math.log1p(-self.failure), self.delta - self.failure
