@@ -13,7 +13,7 @@ A call runs the mechanism's `release` on several rows. If single rows do not ref
 audited, too (`leakboard.privacy.auditing.calls`). Their share of the error is set aside before anything is drawn.
 
 With delta = 0, rows of a call may depend on each other. With delta above 0, the bound of single rows assumes
-independent rows. The trade-off curve assumes independent rows with any delta.
+independent rows. The trade-off curve always assumes independent rows.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from leakboard.privacy.auditing.scores import DIGITS
 from leakboard.privacy.auditing.trials import answers_by_input
 
 BUDGET = 100_000_000
-"""Largest number of coordinates drawn to choose and test; draws that train scores are extra."""
+"""Largest number of coordinates drawn to choose and test an event; draws that train scores are extra."""
 MAX_DRAWS = 5_000_000
 """Largest number of releases of each input that an audit draws, reached for short vectors."""
 FIRST_DRAWS = 50_000
-"""Releases of each input that choose the first event."""
+"""Largest number of releases of each input that choose the first event."""
 GROWTH = 3
-"""Draws of a round, in multiples of all earlier draws; the last round draws the rest."""
+"""A round draws this many times as much as all earlier rounds together; the last round draws the rest."""
 CALLS_ERROR = 0.2
 """Share of the error for the audit of whole calls."""
 
@@ -54,7 +54,7 @@ class AuditResult(Finding):
     """Trade-off curve of the score of the last round, with mu and Renyi divergences.
 
     The curve alone holds with the same confidence; curve and epsilon together do not. The curve assumes independent
-    rows with any delta. None if calls refuted the claim and single rows did not.
+    rows, whatever delta is. None if calls refuted the claim and single rows did not.
     """
 
 
@@ -73,17 +73,18 @@ def audit(
 
     Args:
         mechanism: to audit.
-        pairs: pairs of neighbours; the first round shares its draws among them.
+        pairs: pairs of neighbours. They share the first half of the first round; the best pair has the rest.
         generator: of coins and noise.
         draws_per_input: releases of each input, half to choose and half to test; None: rounds within ``budget``.
         confidence: probability that the bound holds.
         digits: digits to which scores are rounded; None: no rounding.
-        budget: largest number of coordinates drawn to choose and test, if ``draws_per_input`` is None.
+        budget: largest number of coordinates drawn to choose and test, if ``draws_per_input`` is None. A release of a
+            text counts as one coordinate.
         calls: number of calls that test one row among others (see `leakboard.privacy.auditing.calls.CALLS`), if
             single rows do not refute the claim; 0 for none.
 
     Raises:
-        ValueError: fewer than 100 draws for each pair, no pair, or releases that are not finite.
+        ValueError: fewer than 100 releases of each input for each pair, no pair, or releases that are not finite.
     """
     error = 1 - confidence
     calls_error = CALLS_ERROR * error if calls else 0.0

@@ -14,9 +14,9 @@ most Binomial(r, e**epsilon / (1 + e**epsilon)).
 Proof. Given the output and the other coins, the odds of a coin are at most e**epsilon. Reveal the coins one by one:
 each guess is right with a probability of at most e**epsilon / (1 + e**epsilon), whatever came out before.
 
-So if r rows are in the event and v of them are releases of x, epsilon >= ln(s / (1 - s)). Here s is the Clopper-Pearson
-lower bound of the share v / r. The releases may depend on each other if the claim is about the call (all rows that the
-mechanism releases at once) as a whole.
+Here the auditor guesses x for the r rows in the event. If v of them are releases of x, epsilon >= ln(s / (1 - s)) with
+the stated confidence. The number s is the Clopper-Pearson lower bound of the share v / r. The releases may depend on
+each other, since the theorem is about the whole output.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def log_ratios_from_counts(
     bound exceeds 0 more often than the error allows.
 
     Args:
-        true_positives: number of rows of x in the event. Expected counts need not be whole.
+        true_positives: number of rows of x in the event; a fraction if it is an expected number, to choose an event.
         false_positives: number of rows of x' in the event, likewise.
         rows: numbers of all rows of x and of x'.
         delta: of the claim.

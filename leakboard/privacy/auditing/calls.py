@@ -75,8 +75,8 @@ class Calls:
         """Yield guesses of the noise in the decided rows, float (n, d).
 
         - The noise of each public row of the same call.
-        - The noise at the decided position in the previous and in the next call. The first and the last call have
-          only one such call.
+        - The noise at the decided position in the previous and in the next call. For the first call, the next call
+          counts twice; for the last call, the previous call.
         - The noise at the decided position in the call of `_nearest_calls`.
         """
         last, residuals, public = len(self.released) - 1, self.released - self.pair.first, self.public_noise

@@ -30,9 +30,12 @@ MIN_DRAWS = 50
 MAX_LEARNED = 50_000
 """Largest number of releases of each input for learning scores."""
 MAX_LEARNED_NUMBERS = 4_000_000
-"""Largest number of coordinates of each input for learning scores; it limits the releases of wide vectors."""
+"""Largest number of coordinates of each input for learning scores; it limits the releases of wide vectors.
+
+If `MIN_DRAWS` releases have more coordinates, they are drawn anyway. For pairs of texts, only `MAX_LEARNED` counts.
+"""
 MAX_COMPARED, MAX_KEPT = 8, 2
-"""Of the scores of the best pair, the first number is compared once more, and the second is kept for later rounds."""
+"""`MAX_COMPARED` scores of the best pair are compared once more; the best `MAX_KEPT` of them are kept."""
 SPREAD_THRESHOLDS = 256
 """Number of thresholds at equally spaced ranks. Each tail has up to as many more, at geometrically spaced ranks."""
 MAX_ATOMS = 32
@@ -91,9 +94,9 @@ def choose_event(
 ) -> ChosenEvent:
     """Choose the event that promises the largest bound on ``sizes[-1]`` fresh releases of each input.
 
-    ``sizes`` are numbers of releases of each input. The first ``sizes[0]`` choose the pair and `MAX_KEPT` of its
-    scores. All but the last ``sizes[-1]`` choose the score and the threshold. The test on the last comes later, and may
-    be wrong with probability ``error``.
+    ``sizes`` are the numbers of releases of each input in each round. The first round chooses the pair and `MAX_KEPT`
+    of its scores. All rounds but the last choose one score and the threshold. The last round is the test; it comes
+    later, and may be wrong with probability ``error``.
 
     Raises:
         ValueError: fewer than `MIN_DRAWS` draws for each pair, no pair, or releases that are not finite.

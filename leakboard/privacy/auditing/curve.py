@@ -28,7 +28,7 @@ from leakboard.privacy.auditing.bound import clopper_pearson_high
 from leakboard.privacy.auditing.events import Array
 
 POINTS = 24
-"""Number of thresholds: half at equally spaced ranks, half in the tail with few false positives."""
+"""Largest number of thresholds: half at equally spaced ranks, half in the tail with few false positives."""
 ORDERS = (2.0, 4.0, 8.0, 16.0, 32.0)
 """Orders of the Renyi divergences."""
 

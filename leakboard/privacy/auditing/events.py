@@ -89,7 +89,7 @@ def corners(dimensions: int, dtype: Any = np.float64) -> list[Pair]:
 
 
 def normalised_corners(dimensions: int, dtype: Any = np.float64) -> list[Pair]:
-    """Return pairs of corners that min-max normalisation can produce: each corner has a 0 and a 1."""
+    """Return pairs of corners that min-max normalisation can produce: each has a 0 and a 1 if ``dimensions`` > 1."""
     pairs = [_alternating(dimensions, dtype)]
     if dimensions > 2:
         first, second = np.zeros((2, dimensions), dtype)

@@ -27,7 +27,7 @@ SHARES = (0.9, 0.5, 0.25, 0.1, 0.05, 0.02)
 """Shares of the canaries to guess.
 
 At most 90 % are guessed. Half of the guesses are "included", but the number of included canaries has a standard
-deviation of sqrt(m) / 2. So if all m canaries were guessed, some guesses would be wrong.
+deviation of sqrt(m) / 2. So if all m canaries were guessed, some guesses would usually be wrong.
 """
 
 

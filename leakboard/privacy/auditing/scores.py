@@ -6,13 +6,14 @@ whether or not the mechanism knows its ratio:
 - If noise is drawn coordinate by coordinate, the log ratio is a sum over coordinates. A table maps the value of a
   coordinate to its log ratio. One score has a table for each coordinate. Another has one table for all coordinates, for
   noise with the same law everywhere.
-- Boosted trees over a few summaries add effects of several coordinates together, such as a scale shared by a row.
+- Boosted trees over a few summaries also see joint effects of several coordinates, which such a sum cannot see. An
+  example is a scale of the noise that all coordinates of a row share.
 
 A badly learned score proves less, but never makes a bound wrong.
 
 Scores are rounded to `DIGITS` digits of their spread, so that an audit measures the mechanism and not its floating
 point. With all bits, the likelihood ratios of a textbook Laplace release of 0 and of 1 have different patterns of
-rounding errors. So an audit would refute the claim of a correct mechanism, too (Mironov 2012). ``digits=None`` keeps
+rounding errors. So an audit might refute the claim of a correct mechanism, too (Mironov 2012). ``digits=None`` keeps
 all bits.
 """
 
@@ -34,9 +35,9 @@ The cells span the values from which the table is learned. With more than 10,000
 0.01 % and the 99.99 % quantile.
 """
 MAX_BINS = 64
-"""Largest number of bins that estimate the densities of a coordinate. Bins hold about equally many releases."""
+"""Largest number of bins of a table. Bins hold about equally many values, of both inputs together."""
 RELEASES_PER_BIN = 100
-"""Approximate least number of releases of each input in a bin."""
+"""A table from n values of each input has n / `RELEASES_PER_BIN` bins: 2 to `MAX_BINS`, or fewer if values repeat."""
 MIN_RELEASES_FOR_TREES = 2_000
 """Trees are trained only if there are this many releases of each input to learn from. Half of them train the trees."""
 
@@ -192,8 +193,8 @@ def _table(first_values: Array, second_values: Array, monotone: bool) -> tuple[A
 
     The first cell starts at the least value; with more than 10,000 values, at the 0.01 % quantile.
 
-    The log ratio of a bin is placed at the mean of its values; between bins it is interpolated. Values that many
-    releases share, as in a discrete release, keep their own ratios.
+    The log ratio of a bin is placed at the mean of its values; between bins it is interpolated. A value that many
+    releases share, as in a discrete release, starts a bin.
 
     A monotone table is the likeliest table that only rises or only falls (isotonic regression). It has less variance,
     and fits monotone ratios, as of log-concave noise.

@@ -15,7 +15,7 @@ Release = Callable[[Array, np.random.Generator], Array]
 """Releases rows of inputs, (n, d), with noise from the generator."""
 
 VALUES_AT_ONCE = 1 << 18
-"""Number of released values in memory at once; they fit in the cache of a processor."""
+"""Number of released values in memory at once, but at least one row. So many fit in the cache of a processor."""
 TEXTS_AT_ONCE = 8_192
 """Number of releases of a text in memory at once."""
 LARGEST_NUMBER = 1e150
@@ -29,7 +29,7 @@ because encoders take many texts at once. So for texts, one unusual draw of shar
 chosen.
 """
 MIN_ROWS = 16
-"""A call has at least this many rows if the draws suffice for `MIN_CALLS` such calls."""
+"""A call has at least this many rows, if they fit in memory and the draws suffice for `MIN_CALLS` such calls."""
 
 
 def count_event(

@@ -1,7 +1,11 @@
 """Define controls for audits: mechanisms that break their claimed epsilon, and sound mechanisms that look broken.
 
-An audit with its default number of draws must refute the claim of every broken control, and of no sound one. Inputs are
-vectors of d coordinates in [0, 1]. The claimed epsilon is for changing the whole vector, so the L1 sensitivity is d.
+In two dimensions and at a claimed epsilon near 1, an audit with its default number of draws should refute the claim of
+every broken control. In many dimensions it misses some of them, for example `HalfScale` in 64. In no dimension should
+it refute the claim of a sound control more often than its error allows.
+
+Inputs are vectors of d coordinates in [0, 1]. The claimed epsilon is for changing the whole vector, so the L1
+sensitivity is d.
 """
 
 from __future__ import annotations
@@ -166,7 +170,7 @@ class HalvedOutput(LaplaceControl):
     sound = True
 
     def release(self, values: Array, rng: np.random.Generator) -> Array:
-        """Return half of the values plus Lap(d/epsilon)."""
+        """Return (values + Lap(d/epsilon) noise) / 2."""
         return 0.5 * super().release(values, rng)
 
     def log_ratio(self, outputs: Array, first: Array, second: Array) -> Array:

@@ -1,7 +1,7 @@
 """Hide words of a text before it is encoded (DPNR, Lyu, He and Li 2020, algorithm 2, step 1).
 
 A word is a run of characters between blanks. One mask replaces the whole word, so the number of words stays visible.
-Every word is hidden independently, with a fresh secret draw, as the theorem of `WordDropout` requires.
+By default, every word is hidden independently, with a fresh secret draw, as the theorem of `WordDropout` requires.
 
 Published variants differ:
 
@@ -40,7 +40,7 @@ def hide_words(
         texts: n texts.
         mask: text in place of a hidden word.
         dropout: the probability of hiding a word.
-        sensitive: words in lower case that are always hidden, also as parts of compounds such as ``x-ray``.
+        sensitive: words in lower case. A word is always hidden if it or a part of it (as in ``x-ray``) is one of them.
         generator: draws one number for each word, sensitive or not; with ``exact``, an order of each text's words, too.
         exact: hide exactly the share ``dropout.rate`` of each text's words (rounded to whole words), instead of each
             word with this probability.

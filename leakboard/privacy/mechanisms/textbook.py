@@ -144,10 +144,11 @@ class WordDropout:
     - All pieces of a word are masked together.
     - The mechanism is truly epsilon-private.
 
-    Proof. Let Q0 be the law of the output if the word is hidden, and Q1 and Q2 the laws if its two values are kept. Let
-    P and P' be the laws under masking, and alpha = (1 - rate) e**epsilon + rate. Then alpha P' - P >= 0 follows from Q1
-    <= e**epsilon Q0 and Q1 <= e**epsilon Q2. With a delta above 0, the release is private at (1 - rate) delta (Balle,
-    Barthe and Gaboardi 2018, theorem 2: advanced joint convexity).
+    Proof. Let two texts differ in one word. Let Q0 be the law of the output if this word is hidden, and Q1 and Q2 the
+    laws if the first and the second text keep it. With dropout, the texts have the laws P = rate Q0 + (1 - rate) Q1 and
+    P' = rate Q0 + (1 - rate) Q2. Let alpha = (1 - rate) e**epsilon + rate. Then alpha P' - P >= 0 follows from
+    Q1 <= e**epsilon Q0 and Q1 <= e**epsilon Q2. With a delta above 0, the release is private at (1 - rate) delta
+    (Balle, Barthe and Gaboardi 2018, theorem 2: advanced joint convexity).
     """
 
     rate: Probability
@@ -211,7 +212,7 @@ def gaussian_delta(epsilon: float, scale: float, sensitivity: float) -> float:
 
 
 def gaussian_scale(epsilon: float, delta: float, sensitivity: float) -> float:
-    """Return the least standard deviation that gives (epsilon, delta), to 12 digits."""
+    """Return the least standard deviation that gives (epsilon, delta), found numerically."""
     from scipy import optimize
 
     def excess(log_scale: float) -> float:
@@ -226,7 +227,7 @@ def gaussian_scale(epsilon: float, delta: float, sensitivity: float) -> float:
 
 
 def gaussian_epsilon(delta: float, scale: float, sensitivity: float) -> float:
-    """Return the least epsilon of a Gaussian release at this delta, to 12 digits (the inverse of `gaussian_delta`)."""
+    """Return the least epsilon of a Gaussian release at this delta, found numerically by inverting `gaussian_delta`."""
     from scipy import optimize
 
     if gaussian_delta(0.0, scale, sensitivity) <= delta:
