@@ -3,9 +3,9 @@
 Importing torch and similar libraries takes seconds. On Linux, workers are forked in hundredths of a second from a
 process that has imported these libraries. On other systems, every worker imports them itself.
 
-Each worker reports over its own socket. So a crash fails only this worker's task, and is noticed even if the process
-exits with status 0. Foreign plugins (not part of LeakBoard) may change libraries, so each task with foreign plugins has
-a process of its own.
+Each worker reports over its own socket. So a worker that dies in the middle of a report disturbs no other worker. Its
+end is noticed even if it exits with status 0. Foreign plugins (not part of LeakBoard) may change libraries, so each
+task with foreign plugins has a process of its own.
 """
 
 from __future__ import annotations

@@ -6,13 +6,13 @@ neighbours are two sequences of calls that differ in one row; all other rows are
 decides whether one row is x or x'; the other rows are x. The attacker guesses the coins from the whole output.
 
 Theorem. The calls of a mechanism, one after the other, are one mechanism on all their rows. Let every row be released
-once, and let the claim be epsilon. Then this mechanism is epsilon-private for changing one row while the others are
-fixed. The theorems of `leakboard.privacy.auditing.one_run` and `leakboard.privacy.auditing.one_run_curve` bound the
-number of right guesses, with rows in place of canaries. They hold for guesses from the whole output. So a guess may use
-several rows and calls.
+once. If the claim holds, this mechanism is (epsilon, delta)-private for changing one row while the others are fixed.
+The theorems of `leakboard.privacy.auditing.one_run` and `leakboard.privacy.auditing.one_run_curve` bound the number of
+right guesses, with rows in place of canaries. They hold for guesses from the whole output. So a guess may use several
+rows and calls.
 
 These theorems need independent coins, but no independent releases: calls may share seeds or state. Clopper-Pearson
-bounds over calls would need independent calls, an assumption that broken mechanisms violate.
+bounds over calls would need independent calls, an assumption that broken mechanisms may violate.
 
 The bound is about all calls of the process that ran. For example, if all calls share one secret seed, the audit may
 refute the claim, even if a single call would be private. With probability delta, a sound mechanism may reveal all of

@@ -22,14 +22,14 @@ LARGEST_NUMBER = 1e150
 """Largest allowed number in a release. Its square is finite."""
 
 MIN_CALLS, WANTED_CALLS = 16, 4_000
-"""Vectors are spread over 16 to 4,000 calls of `Release`, and texts over 16; over more if a call would exceed memory.
+"""Vectors are spread over 16 to 4,000 calls of `Release`, and texts over 16; over more if a call is too large.
 
 If there were few calls, noise that all rows of a call share could decide which event is chosen. Texts have few calls,
 because encoders take many texts at once. So for texts, one unusual draw of shared noise can decide which event is
 chosen.
 """
 MIN_ROWS = 16
-"""A call has at least this many rows, if they fit in memory and the draws suffice for `MIN_CALLS` such calls."""
+"""A call has at least this many rows, if the draws suffice for `MIN_CALLS` such calls and the rows are not too wide."""
 
 
 def count_event(
