@@ -23,14 +23,20 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def pytest_collection_modifyitems(items):
-    """Begin with the tests that share a Ray cluster, or plugins' results: idle processes would make these again."""
+    """Run first the tests that share a Ray cluster or plugins' results.
+
+    Near the end, idle processes take over tests of others: they would start the cluster and compute the results again.
+    """
     first = ("test_nodes.py", "test_conformance.py")
     items.sort(key=lambda item: first.index(item.path.name) if item.path.name in first else len(first))
 
 
 @pytest.fixture(autouse=True)
 def one_salt(monkeypatch):
-    """Draw the same salts in every run: one in sixty leaves a foreseen order's score within its interval."""
+    """Draw the same salts in every run.
+
+    With one salt in sixty, an attack that foresees the order of test rows scores within the interval by luck.
+    """
     monkeypatch.setattr(secrets, "token_hex", lambda nbytes=32: "5a" * nbytes)
 
 

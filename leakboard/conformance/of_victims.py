@@ -125,12 +125,12 @@ def is_saved_and_loaded_without_pickle(subject: Subject) -> None:
         expect(not wrong, f"it saves {wrong}; allowed are {', '.join(sorted(UNPICKLED))}", type(fitted).save)
         loaded = subject.example().load(Path(folder))
         before, after = (digest(published(subject.plugin, victim, corpus)) for victim in (fitted, loaded))
-    expect(before == after, "the loaded victim publishes other vectors than the saved one", subject.cls.load)
+    expect(before == after, "the loaded victim publishes other vectors than the saved one", subject.cls)
     expect(loaded.claim == fitted.claim, f"the loaded victim claims {loaded.claim}", subject.cls.load)
 
 
 @promise("victims")
-def reduced_recipes_are_final(subject: Subject) -> None:
+def has_recipes_that_do_not_change_when_reduced_again(subject: Subject) -> None:
     """``training_config`` and ``non_private`` return a victim; calling them again on this victim changes nothing."""
     trained, unprotected = subject.plugin.training_config(), subject.plugin.non_private()
     expect(type(trained) is type(subject.plugin), f"it returns a {type(trained).__name__}", subject.cls.training_config)
@@ -141,9 +141,9 @@ def reduced_recipes_are_final(subject: Subject) -> None:
 
 @promise("victims")
 def learns_the_same_as_its_training_recipe(subject: Subject) -> None:
-    """With other numbers in these options, the victim itself and its ``training_config`` learn the same."""
+    """Options that ``training_config`` leaves out do not act in training: other numbers there change nothing."""
     if (changed := _with_other_dropped_numbers(subject.plugin)) == subject.plugin:
-        raise NotChecked("training_config drops no number")
+        raise NotChecked("training_config leaves out no numeric option, so there is nothing to compare")
     corpus = subject.corpus
     known = corpus.only("train", "dev")
     with tempfile.TemporaryDirectory() as folder:

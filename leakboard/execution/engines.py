@@ -86,7 +86,7 @@ def drive(
         is_done: returns whether the result of a task exists. A lost process or another run may have written it.
         listen: called if another run holds the reservation of a task.
         gpus: largest number of batches with a GPU at once. Each gets the least free number as the `Task.card` of its
-            tasks. If nothing else runs, such a batch starts in any case.
+            tasks. If nothing else runs, a batch with a GPU starts even if ``gpus`` is 0.
 
     Raises:
         StopRun: as for `Engine.run`.

@@ -88,8 +88,8 @@ class Local:
     """Runs up to ``jobs`` processes of this machine at once.
 
     All tasks together use at most as many threads as the larger of cores and jobs; a task with more threads runs alone.
-    A task that exceeds its timeout is killed and fails alone. If a process ends during a task, only this task fails. If
-    a process ends before its task began, another process gets the task.
+    A task that exceeds its timeout is killed. If a process ends during a task, this task fails. In both cases the tasks
+    that wait for it fail, too, and no others. If a process ends before its task began, another process gets the task.
     """
 
     def __init__(self, jobs: int):

@@ -25,7 +25,7 @@ class Slurm:
     BATCH_SECONDS = 60.0
     """Small tasks are sent together up to this expected duration (seconds). Starting a job takes seconds."""
     gpus = None
-    """Unknown until a job asks for a GPU.
+    """Always None: only Slurm knows, and it answers a job that asks for a GPU.
 
     A job asks for a GPU if the suite has ``device: cuda`` and a stage of its task uses a GPU.
     """

@@ -10,8 +10,7 @@ from types import TracebackType
 import faiss  # noqa: F401
 import scipy.linalg
 import scipy.stats  # noqa: F401
-import sklearn.linear_model
-import sklearn.neural_network  # noqa: F401
+import sklearn.linear_model  # noqa: F401
 import torch  # noqa: F401
 
 import leakboard.pipeline.cell

@@ -254,8 +254,8 @@ def read_entries(path: Path, is_foreign: bool = False) -> list[Entry]:
         is_foreign: whether other people computed the records; altered records are then refused.
 
     Raises:
-        RequestError: a record has a wrong form, a cell has two records, or the file is too large. Of records of other
-            people also: a record was altered, or the file has none.
+        RequestError: a record has a wrong form, a cell has two records, or the file is too large. With ``is_foreign``,
+            also: a record was altered, or the file has no records.
     """
     entries: dict[str, Entry] = {}
     lines = _lines(path)

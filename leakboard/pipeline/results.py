@@ -110,7 +110,7 @@ class Results:
 
     @cached_property
     def _folders(self) -> dict[str, list[Path]]:
-        """Folders of other suites' cells, by the name of a cell's folder."""
+        """By the name of a cell's folder: the folders ``cells`` of other suites that contain it."""
         folders: dict[str, list[Path]] = {}
         for cells in self.others:
             with suppress(OSError):

@@ -70,7 +70,10 @@ class Shared:
         return guesses
 
     def arrays(self) -> AbstractContextManager[None]:
-        """Let a stage share the arrays that it computes for whole splits of the victim's or the attacker's texts."""
+        """Let a stage share the arrays that it computes for whole splits of the victim's texts.
+
+        Those of the attacker's texts are shared, too, if they come from the same dataset.
+        """
         return sharing(Sharing(self._array, lru_cache(self._texts)))
 
     def _array(self, kind: str, identity: Mapping[str, Any], make: Callable[[], Any]) -> Any:

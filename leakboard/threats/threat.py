@@ -60,7 +60,8 @@ class VictimSide:
     streams: Streams
     """Random streams of the cell."""
     identity: Callable[[], str] = str
-    """Returns the identity of the fitted victim, for results that attacks on it share; by default an empty text."""
+    """Returns the identity of the fitted victim; by default an empty text. Arrays that several attacks on this victim
+    need are computed once and kept under it."""
     train: Callable[[Victim, Corpus, int], FittedVictim] = fit_recipe
     """Trains a recipe on the attacker's corpus with a seed; attacks of a run share the result."""
     victim_share: float = 1.0

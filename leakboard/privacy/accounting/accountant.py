@@ -7,9 +7,9 @@ Two methods give upper bounds on epsilon:
 - Renyi differential privacy (``rdp``; Mironov 2017, with Poisson sampling Mironov, Talwar and Zhang 2019) is cheap for
   many steps.
 
-With sampling, neighbours differ by one record: added, removed, or with its contribution replaced by zero. The released
-sums are the same in all three cases. Each step must draw its own Poisson sample. Batches that pass over the data in
-order are not covered.
+With sampling, neighbours differ by one record: added, removed, or with its contribution replaced by zero. In all three
+cases the sums of the neighbours differ by this contribution, so the same bound holds. Each step must draw its own
+Poisson sample. Batches that pass over the data in order are not covered.
 """
 
 from __future__ import annotations

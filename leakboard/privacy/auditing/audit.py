@@ -35,9 +35,9 @@ from leakboard.privacy.auditing.trials import answers_by_input
 BUDGET = 100_000_000
 """Largest number of coordinates drawn to choose and test an event; draws that train scores are extra."""
 MAX_DRAWS = 5_000_000
-"""Largest number of releases of each input that an audit draws, reached for short vectors."""
+"""Largest number of releases of each input that an audit draws by itself, reached for short vectors."""
 FIRST_DRAWS = 50_000
-"""Largest number of releases of each input that choose the first event."""
+"""Largest number of releases of each input that choose the first event, if the number of draws is not given."""
 GROWTH = 3
 """A round draws this many times as much as all earlier rounds together; the last round draws the rest."""
 CALLS_ERROR = 0.2

@@ -14,9 +14,10 @@ rows and calls.
 These theorems need independent coins, but no independent releases: calls may share seeds or state. Clopper-Pearson
 bounds over calls would need independent calls, an assumption that broken mechanisms may violate.
 
-The bound is about all calls of the process that ran. For example, if all calls share one secret seed, the audit may
-refute the claim, even if a single call would be private. With probability delta, a sound mechanism may reveal all of
-its rows. So no number of right guesses refutes a claim with a delta near the error or above it.
+The bound is about the whole sequence of calls, with any state that they share, not about one call. For example, if all
+calls share one secret seed, the audit may refute the claim, even if a single call would be private. With probability
+delta, a sound mechanism may reveal all of its rows. So no number of right guesses refutes a claim with a delta near the
+error or above it.
 """
 
 from __future__ import annotations

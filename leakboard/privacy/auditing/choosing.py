@@ -5,9 +5,9 @@ this file only `confirm` proves a bound.
 
 Each threshold has two events: scores above and scores below it. The rates of both inputs in an event are estimated,
 then shifted by `CAUTION` standard errors towards a smaller bound. Otherwise, among thousands of thresholds, a merely
-lucky one would win. The best event for many fresh releases may be so rare that the releases for the choice do not show
-it. So the rate of the second input is extrapolated. From its `TAIL_SCORES`-th most extreme score outwards, it is
-assumed to fall exponentially; the decay is that of these most extreme scores (`_tail`).
+lucky one would win. The more fresh releases there are, the rarer the best event may be. It may never occur among the
+releases that are drawn for the choice. So the rate of the second input is extrapolated. From its `TAIL_SCORES`-th most
+extreme score outwards, it is assumed to fall exponentially; the decay is that of these most extreme scores (`_tail`).
 """
 
 from __future__ import annotations
@@ -94,9 +94,9 @@ def choose_event(
 ) -> ChosenEvent:
     """Choose the event that promises the largest bound on ``sizes[-1]`` fresh releases of each input.
 
-    ``sizes`` are the numbers of releases of each input in each round. The first round chooses the pair and `MAX_KEPT`
-    of its scores. All rounds but the last choose one score and the threshold. The last round is the test; it comes
-    later, and may be wrong with probability ``error``.
+    ``sizes`` are the numbers of releases of each input in each round. The first round alone chooses the pair and
+    `MAX_KEPT` of its scores. Then the draws of all rounds but the last, taken together, choose one of these scores and
+    its threshold. The last round is the test; it comes later, and may be wrong with probability ``error``.
 
     Raises:
         ValueError: fewer than `MIN_DRAWS` draws for each pair, no pair, or releases that are not finite.

@@ -81,8 +81,8 @@ def rounding_step(scores: Array, digits: int) -> float:
 
     The spread is rounded up to a power of two, so that small integers stay whole. For an event of single rows,
     ``scores`` come from releases that the test does not count. For calls (`leakboard.privacy.auditing.calls`), they are
-    the tested scores themselves. The theorem for calls allows this, because scores may depend on the whole output. Do
-    not take the step from other calls: it might make other scores equal, and published numbers would change.
+    the tested scores themselves. The theorem for calls allows this, because scores may depend on the whole output. Keep
+    it so: a step from separate calls would be valid, too, but round differently, and published numbers would change.
     """
     spread = float(np.std(scores)) or 1.0
     return float(2.0 ** np.ceil(np.log2(spread)) * 10.0**-digits)

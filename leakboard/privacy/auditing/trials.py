@@ -15,7 +15,7 @@ Release = Callable[[Array, np.random.Generator], Array]
 """Releases rows of inputs, (n, d), with noise from the generator."""
 
 VALUES_AT_ONCE = 1 << 18
-"""Number of released values in memory at once, but at least one row. So many fit in the cache of a processor."""
+"""Number of released values in memory at once; a single row may have more. This many fit in a processor's cache."""
 TEXTS_AT_ONCE = 8_192
 """Number of releases of a text in memory at once."""
 LARGEST_NUMBER = 1e150
