@@ -1,7 +1,11 @@
 """Test that every published metric has an entry with a sentence."""
 
+import re
+from pathlib import Path
+
 import pytest
 
+import leakboard
 from leakboard.metrics.entries import METRICS
 from leakboard.pipeline.records import published_records
 from leakboard.suite.suites import suite_folder, suite_names
@@ -12,6 +16,12 @@ def test_every_published_metric_has_a_sentence(board):
     measured = {metric.name for record in published_records(suite_folder() / board) for metric in record.metrics}
     assert measured
     assert measured <= set(METRICS)
+
+
+def test_every_metric_that_the_code_names_has_an_entry():
+    sources = [path.read_text("utf-8") for path in Path(leakboard.__file__).parent.rglob("*.py")]
+    named = {name for source in sources for name in re.findall(r'\bMetric\("([^"]+)"', source)}
+    assert {"rows_match", "near_copies", "fresh_noise"} < named <= set(METRICS)
 
 
 def test_meanings_are_sentences():
