@@ -125,7 +125,10 @@ class TaskQueue:
         (self._dependent if task.after else self._independent).appendleft(task)
 
     def retry(self, task: Task) -> None:
-        """Take back a task whose process was lost. It comes first among tasks of its kind, in a batch of its own."""
+        """Take back a task whose process was lost.
+
+        It comes first among the ready tasks with a predecessor, or among those without, in a batch of its own.
+        """
         self._retried.add(task.name)
         self._put_first(task)
 

@@ -35,7 +35,10 @@ from leakboard.privacy.auditing.trials import answers_by_input
 BUDGET = 100_000_000
 """Largest number of coordinates drawn to choose and test an event; draws that train scores are extra."""
 MAX_DRAWS = 5_000_000
-"""Largest number of releases of each input that an audit draws by itself, reached for short vectors."""
+"""Largest number of releases of each input, if the number of draws is not given.
+
+Short vectors reach it; long ones reach `BUDGET` first.
+"""
 FIRST_DRAWS = 50_000
 """Largest number of releases of each input that choose the first event, if the number of draws is not given."""
 GROWTH = 3

@@ -120,8 +120,8 @@ def choose_candidates(
 ) -> list[Candidate]:
     """Choose the pair, and the order of its inputs, with the most promising event. Return its `MAX_KEPT` best scores.
 
-    The best score comes first. Half of the draws, shared among the pairs, choose the pair. The other half compares its
-    `MAX_COMPARED` best scores once more.
+    The best score comes first. Half of the draws, shared among the pairs, choose the pair. Together with the other half
+    they compare its `MAX_COMPARED` best scores once more.
 
     Args:
         mechanism: to audit.

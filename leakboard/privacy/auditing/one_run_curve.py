@@ -17,7 +17,7 @@ over the values of the coins and over j. The left side counts right guesses: i /
 side counts wrong guesses: at most r - W. The mean may be taken inside, because 1 - f is concave and increasing.
 
 From the theorem follows a bound on P[W >= v] (their algorithm, in other words). Let g be the inverse of 1 - f, let
-P_i = P[W >= i], and T = {i + 1, ..., r}. Write E[X; A] for the mean of X on A and 0 elsewhere. Then
+P_i = P[W >= i], and T = {i + 1, ..., r}. Write E[X; A] for the mean of X times the indicator of A. Then
 E[W; W >= i + 1] = i P_{i + 1} + (P_{i + 1} + ... + P_r), and E[r - W; W >= i] = (r - i) P_i - (P_{i + 1} + ... + P_r).
 So the theorem says
 

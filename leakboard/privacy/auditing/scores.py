@@ -197,7 +197,7 @@ def _table(first_values: Array, second_values: Array, monotone: bool) -> tuple[A
     releases share, as in a discrete release, starts a bin.
 
     A monotone table is the likeliest table that only rises or only falls (isotonic regression). It has less variance,
-    and fits monotone ratios, as of log-concave noise.
+    and fits if the ratio is monotone. That of log-concave noise is.
     """
     from sklearn.isotonic import isotonic_regression
 

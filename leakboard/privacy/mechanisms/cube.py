@@ -8,8 +8,8 @@ the noise that the code draws:
   With b = 1/epsilon (``per_coordinate``, DPNR's algorithm), d / b is d times the claim. With b = d/epsilon (``l1``), it
   is the claim.
 * Discrete Laplace noise (``l1`` only) proves the claim (`DiscreteLaplace`).
-* Gaussian noise of deviation s proves the least epsilon at the claim's delta for an L2 distance of sqrt(d)
-  (`Gaussian`).
+* Gaussian noise of deviation s proves the least epsilon that holds with the claim's delta, since two vectors of the
+  cube differ by up to sqrt(d) in L2 (`Gaussian`).
 * One number for all coordinates (``shared``, DPNR's released code) proves nothing if d > 1: differences of coordinates
   have no noise. If the smallest coordinate is known to be 0, subtracting the smallest published number removes the
   noise.

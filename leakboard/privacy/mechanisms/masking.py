@@ -10,7 +10,8 @@ Published variants differ:
 - The noise study (Zouhri and Abecidan 2021, victim `embedding_bag`) hides words and bigrams independently of each
   other. So a hidden word can still be read in its bigrams.
 
-The option `bert: {attend_masks: false}` hides whole words by the attention mask.
+`encoder: {bert: {attend_masks: false}}` of the victim `dpnr` comes near the paper's code: the attention mask hides
+whole words.
 """
 
 from __future__ import annotations
