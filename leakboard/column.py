@@ -33,7 +33,10 @@ class Column:
     part: str = "value"
     """The part of the metric: ``value``, ``low``, ``high``, or ``sd`` for the standard deviation over seeds."""
     per_secret: bool = False
-    """Whether a row about one secret has the mean for this secret; otherwise it repeats that of all secrets."""
+    """Whether a row about one secret has the mean for this secret; otherwise it repeats that of all secrets.
+
+    ``attack_score`` is always that of the secret.
+    """
     gate: Literal["", "attack", "victim", "release"] = ""
     """Which values ``run --at-most`` and ``--at-least`` may limit; empty: none.
 

@@ -485,7 +485,7 @@ COLUMNS: tuple[Column, ...] = (
         ("page: victims",),
         kind="rank",
         note="by privacy; victims whose intervals overlap share a range of ranks, such as 2 to 4; a submitted victim "
-        "has a rank if it met each attack that all victims of the project met",
+        "has a rank if it met every attack that was run on all victims of the project",
     ),
     Column(
         "provenance",

@@ -240,7 +240,7 @@ def verify(
     device: Device = None,
     plugin: PluginFiles = None,
 ) -> None:
-    """Compute some published cells again from nothing and compare records; across devices, the headlines."""
+    """Compute some published cells again from nothing and compare them; of other devices, the headlines alone."""
     from leakboard.board import publishing
     from leakboard.cli.progress import RunProgress
 

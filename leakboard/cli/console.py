@@ -73,7 +73,7 @@ def print_leaderboard(console: Console, run: Run, records: Sequence[Record]) -> 
     shown_plugins = {str(row[kind]).partition("(")[0] for row in labelled for kind in KINDS}
     for plugin, common in names.common.items():
         if plugin in shown_plugins:
-            console.print(Text(f"  every {plugin}: {common}"), style="dim")
+            console.print(Text(f"  options of all {plugin} below: {common}"), style="dim")
     explained: dict[str, Column] = {}
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
         of_dataset = [row for row in rows if row["dataset"] == dataset]

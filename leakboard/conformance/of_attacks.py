@@ -18,7 +18,7 @@ COUNTS = [("canary_right", "canary_guesses", "canaries"), ("false_positives", "t
 
 
 @promise("attacks", is_required=True)
-def does_not_change_what_it_sees(subject: Subject) -> None:
+def answers_and_changes_nothing_that_it_sees(subject: Subject) -> None:
     """The fitted attack answers its threat, changes neither view nor inputs, and answers the same question alike."""
     watched, _ = subject.attacked
     expect(watched.calls, "its threat never calls the object that fit returns", subject.cls.fit)
@@ -26,7 +26,7 @@ def does_not_change_what_it_sees(subject: Subject) -> None:
 
 @promise("attacks")
 def answers_in_finite_numbers(subject: Subject) -> None:
-    """Answers are finite, float32 for float32 vectors, and about every secret; an audit's event happens, not always."""
+    """Answers are finite, float32 for float32 vectors, and about every secret; an audit's event is not constant."""
     watched, result = subject.attacked
     fit = subject.cls.fit
     events = []

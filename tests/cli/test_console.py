@@ -49,8 +49,8 @@ def test_options_are_listed_only_of_plugins_with_a_row():
     names = Names(common={"guesser": "portfolio=ensemble", "absent": "portfolio=mlp"})
     skipped = without_result("skipped", "no words", attack="absent")
     out = printed([record("encoder", "guesser(k=3)"), skipped], names=names)
-    assert "every guesser: portfolio=ensemble" in out
-    assert "every absent" not in out
+    assert "options of all guesser below: portfolio=ensemble" in out
+    assert "options of all absent" not in out
     assert "1 combination of victim and attack was skipped" in out
 
 

@@ -20,7 +20,7 @@ def test_every_published_metric_has_a_sentence(board):
 
 def test_every_metric_that_the_code_names_has_an_entry():
     sources = [path.read_text("utf-8") for path in Path(leakboard.__file__).parent.rglob("*.py")]
-    named = {name for source in sources for name in re.findall(r'\bMetric\("([^"]+)"', source)}
+    named = {name for source in sources for name in re.findall(r'(?:\bMetric|\.metric)\("([^"]+)"', source)}
     assert {"rows_match", "near_copies", "fresh_noise"} < named <= set(METRICS)
 
 
