@@ -25,7 +25,8 @@ class Slurm:
     BATCH_SECONDS = 60.0
     """Small tasks are sent together up to this expected duration (seconds). Starting a job takes seconds."""
     gpus = None
-    """Always None: LeakBoard does not know how many GPUs the cluster has. Slurm starts a job that asks for one, or not.
+    """Always None: LeakBoard does not know how many GPUs the cluster has. Slurm alone decides when a
+    job that asks for one starts.
 
     A job asks for a GPU if the suite has ``device: cuda`` and a stage of its task uses a GPU.
     """

@@ -95,7 +95,7 @@ def publish(victim: Victim, load: Callable[[], FittedVictim], corpus: Corpus, st
 
 
 def _repeats(victim: Victim, load: Callable[[], FittedVictim], texts: Texts, streams: Streams) -> bool:
-    """Return whether two publications of the same texts are equal, although different texts have different vectors.
+    """Return whether two publications of the same texts are equal; False if all texts have the same vector.
 
     A claim about a release rests on fresh noise. If the victim restarts its generator from a fixed seed, every
     publication has the same noise. An attacker who knows one clean vector can then compute the noise and subtract it

@@ -19,11 +19,11 @@ from leakboard.store import numbers
 from leakboard.suite.options import explain
 
 MAX_TEXT = 100_000
-"""Longest text in a record, for example of a traceback (characters)."""
+"""Number of characters that a record keeps of a text; a longer text ends with a remark that it was cut."""
 
 
 def _plain(text: str) -> str:
-    if plain(text, MAX_TEXT) != text:
+    if plain(text, MAX_TEXT + 100) != text:  # with the remark
         raise ValueError(f"no control characters, no lone surrogates, at most {MAX_TEXT:,} characters")
     return text
 

@@ -52,7 +52,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Results:
-    """The results that a suite's cells may have.
+    """Looks up results of a suite's cells: in its own folder, in those of other suites, and on leaderboards.
 
     The records of leaderboards are read when first needed, and cached. `outdated` reads the records of the suite's own
     leaderboard once more.

@@ -66,7 +66,7 @@ class Run:
 
     @cached_property
     def results(self) -> Results:
-        """The results that the cells may have."""
+        """Looks up the results of the cells."""
         others: list[Path] = []
         if self.reuse:
             others = sorted(path for path in self.out.glob("*/cells") if path != self.cells)

@@ -41,7 +41,7 @@ def gaussian_releases(noise_multiplier: float, times: int = 1, sampling_probabil
     import dp_accounting
 
     if not noise_multiplier > 0:
-        raise ValueError(f"noise multiplier {noise_multiplier!r} is not allowed: above 0")
+        raise ValueError(f"noise multiplier {noise_multiplier!r} is not allowed: a number above 0")
     if times < 1 or not 0 < sampling_probability <= 1:
         raise ValueError(
             f"{times} releases with sampling probability {sampling_probability}; allowed: >= 1, and (0, 1]"
@@ -92,7 +92,9 @@ def epsilon_at(event: Any, delta: float, method: Method = "pld") -> float:
         ValueError: delta is not between 0 and 1. At delta 0, add up the epsilons of the releases instead.
     """
     if not 0 < delta < 1:
-        raise ValueError(f"delta={delta!r} is not allowed: above 0 and below 1; without delta sum the epsilons")
+        raise ValueError(
+            f"delta={delta!r} is not allowed: a number above 0 and below 1; at delta 0, add up the epsilons"
+        )
     accountant = _accountant(event, method)
     with _quiet_library():
         return float(accountant.get_epsilon(delta))

@@ -65,7 +65,7 @@ def guess(scores: Array, count: int) -> NDArray[np.int8]:
     """
     scores = np.asarray(scores, np.float64)
     if scores.ndim != 1 or not np.isfinite(scores).all():
-        raise ValueError(f"scores of shape {scores.shape} are not one finite number a canary")
+        raise ValueError(f"scores of shape {scores.shape} are not allowed: one finite number for each canary")
     if not 0 <= count <= len(scores):
         raise ValueError(f"count={count!r} is not allowed: from 0 to the {len(scores)} canaries")
     order = np.argsort(-scores, kind="stable")

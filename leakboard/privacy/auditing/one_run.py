@@ -42,7 +42,7 @@ import numpy as np
 ERROR = 0.05
 """Default probability that a bound may be wrong."""
 TOLERANCE = 1e-6
-"""A bound is never above the largest refuted epsilon, and at most this much below."""
+"""How far a bound may be below the largest refuted epsilon: absolute here, relative in `one_run_curve`."""
 
 
 def p_value(canaries: int, guesses: int, right: int, epsilon: float, delta: float, *, group: int = 1) -> float:

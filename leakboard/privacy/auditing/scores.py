@@ -197,7 +197,7 @@ def _table(first_values: Array, second_values: Array, monotone: bool) -> tuple[A
     releases share, as in a discrete release, starts a bin.
 
     A monotone table is the likeliest table that only rises or only falls (isotonic regression). It has less variance,
-    and fits if the ratio is monotone. That of log-concave noise is.
+    and fits if the ratio is monotone, as it is for log-concave noise.
     """
     from sklearn.isotonic import isotonic_regression
 
@@ -223,9 +223,9 @@ def _table(first_values: Array, second_values: Array, monotone: bool) -> tuple[A
 
 
 def _trees(first_releases: Array, second_releases: Array, direction: Array, scores: list[Score]) -> Score:
-    """Train boosted trees on other scores, the projection on ``direction``, norms, and up to 8 coordinates.
+    """Train boosted trees on other scores, the projection on ``direction``, and distances of coordinates from medians.
 
-    With more than 8 coordinates, the trees see no single coordinate.
+    Of the distances they see the sum, the largest and the smallest. They see single coordinates if there are at most 8.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 

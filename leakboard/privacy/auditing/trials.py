@@ -22,7 +22,7 @@ LARGEST_NUMBER = 1e150
 """Largest allowed number in a release. Its square is finite."""
 
 MIN_CALLS, WANTED_CALLS = 16, 4_000
-"""Vectors are spread over 16 to 4,000 calls of `Release`, and texts over 16; over more if a call is too large.
+"""Vectors are spread over about 16 to 4,000 calls of `Release`, and texts over 16; over more if a call is too large.
 
 If there were few calls, noise that all rows of a call share could decide which event is chosen. Texts have few calls,
 because encoders take many texts at once. So for texts, one unusual draw of shared noise can decide which event is

@@ -162,7 +162,7 @@ class TestGuess:
 
     @pytest.mark.parametrize("scores", [np.array([0.0, np.nan]), np.array([np.inf, 0.0]), np.zeros((2, 2))])
     def test_impossible_scores_are_refused(self, scores):
-        with pytest.raises(ValueError, match="not one finite number a canary"):
+        with pytest.raises(ValueError, match="one finite number for each canary"):
             guess(scores, 1)
 
     @pytest.mark.parametrize("count", [-1, 3])
