@@ -27,6 +27,8 @@ _Subject = tuple[str, str, int, frozenset[str]]
 """Key of a baseline: metric, dataset, seed and secrets."""
 _Threats = dict[tuple[str, frozenset[str]], set[tuple[str, tuple[str, ...]]]]
 """Threats to the secrets of a dataset, each with the order of the secrets."""
+_Table = tuple[str, str, frozenset[str]]
+"""Dataset, threat and secrets: rows that are compared."""
 RowKey = tuple[str, str, str]
 """Labels of dataset, victim and attack."""
 
@@ -38,18 +40,23 @@ class Joined:
     own: Sequence[Record]
     """Of the leaderboard itself; none of a submission."""
     verified: Sequence[Record]
-    """Of submissions: rows whose cells were all computed again, and agree. The records are those computed again."""
+    """Of submissions: rows that were computed again, and are compared with the leaderboard's own (`_comparable`).
+
+    The records are those computed again.
+    """
+    apart: Mapping[str, Sequence[Record]]
+    """Of submissions, by name: other rows that were computed again."""
     reported: Mapping[str, Sequence[Record]]
-    """Of submissions, by name: all other rows. Nobody but the sender computed them, so they enter no other number."""
+    """Of submissions, by name: rows that only their sender computed."""
 
     @property
     def records(self) -> list[Record]:
-        """Those that the project computed."""
+        """Those that enter tables, sentences, ranks and pictures."""
         return [*self.own, *self.verified]
 
     @property
     def provenance(self) -> dict[RowKey, Provenance]:
-        """The provenance of every row that the project computed."""
+        """The provenance of every row of `records`."""
         sent: dict[RowKey, Provenance] = {row_of(record): "submission" for record in self.verified}
         return {**sent, **{row_of(record): "project" for record in self.own}}
 
@@ -83,19 +90,51 @@ def join(home: Path, only: Path | None = None) -> Joined:
         RequestError: a submission lacks a file, or its records have a wrong form, failed, contradict the leaderboard's
             on a dataset, or are named as something else is.
     """
+    home = home.resolve()
     own = [] if is_submission(home) else published_records(home)
-    sent = _not_refused(home, own, only)
+    sent = _not_refused(home, own, only and only.resolve())
     taken = {row_of(record) for record in own}
     verified: list[Record] = []
+    apart, reported = dict[str, list[Record]](), dict[str, list[Record]]()
     for source in sent:
-        rows = {row_of(record) for record in source.records} - source.reported - taken
-        verified += [record for record in source.records if row_of(record) in rows]
-        taken |= rows
-    reported = {
-        source.folder.name: [record for record in source.records if row_of(record) in source.reported - taken]
-        for source in sent
-    }
-    return Joined(own, verified, {name: records for name, records in reported.items() if records})
+        computed = [record for record in source.records if row_of(record) not in source.reported | taken]
+        rows = _comparable(own, computed)
+        verified += [record for record in computed if row_of(record) in rows]
+        apart[source.folder.name] = [record for record in computed if row_of(record) not in rows]
+        taken |= {row_of(record) for record in computed}
+    for source in sent:
+        reported[source.folder.name] = [r for r in source.records if row_of(r) in source.reported - taken]
+    return Joined(own, verified, *({name: rows for name, rows in part.items() if rows} for part in (apart, reported)))
+
+
+def _comparable(own: Sequence[Record], sent: Sequence[Record]) -> set[RowKey]:
+    """Return the rows of a submission that may stand next to the leaderboard's own.
+
+    They are of victims that the leaderboard lacks. On the same secrets, the victim met each attack that all victims of
+    the leaderboard met, and the rows are of these attacks. So no victim, of the sender or of the leaderboard, looks
+    better or worse because of the attacks that the sender chose. Where the leaderboard audits no victim of a dataset,
+    the audits of a submitted victim count: they are about this victim alone.
+    """
+
+    def by_victim(records: Sequence[Record]) -> dict[_Table, dict[str, set[str]]]:
+        met: dict[_Table, dict[str, set[str]]] = {}
+        for record in records:
+            if record.status == "ok":
+                table = record.dataset, record.threat, frozenset(record.secrets)
+                met.setdefault(table, {}).setdefault(record.victim, set()).add(record.attack)
+        return met
+
+    expected = {table: set.intersection(*met.values()) for table, met in by_victim(own).items()}
+    known, datasets = {record.victim for record in own}, {record.dataset for record in own}
+    rows: set[RowKey] = set()
+    for table, victims in by_victim(sent).items():
+        dataset, threat, _ = table
+        is_free = threat_named(threat).bounds_epsilon and dataset in datasets and table not in expected
+        for victim, attacks in victims.items():
+            common = attacks if is_free else expected.get(table, set())
+            if victim not in known and common and attacks >= common:
+                rows |= {(dataset, victim, attack) for attack in common}
+    return rows
 
 
 def _not_refused(home: Path, own: Sequence[Record], only: Path | None) -> list[_Sent]:

@@ -484,8 +484,7 @@ COLUMNS: tuple[Column, ...] = (
         "Rank of the victim by privacy.",
         ("page: victims",),
         kind="rank",
-        note="by privacy; victims whose intervals overlap share a range of ranks, such as 2 to 4; a submitted victim "
-        "has a rank if it met every attack that was run on all victims of the project",
+        note="by privacy; victims whose intervals overlap share a range of ranks, such as 2 to 4",
     ),
     Column(
         "provenance",

@@ -68,7 +68,7 @@ def _learned_dev(row: Row) -> bool:
     return bool(score is not None and size and _on_dev(row) - score > LEARNED / math.sqrt(size))
 
 
-def headlines(rows: Sequence[Row], score: Callable[[Row], float] | None = None, on_dev: bool = True) -> list[Row]:
+def headlines(rows: Sequence[Row], score: Callable[[Row], float] | None = None) -> list[Row]:
     """Return the row of the strongest attack for each victim and secrets, in the order of the rows.
 
     Attacks are left out if they see more publications of a text than another attack on the same secrets.
@@ -76,13 +76,12 @@ def headlines(rows: Sequence[Row], score: Callable[[Row], float] | None = None, 
     Args:
         rows: of a leaderboard.
         score: as `strongest` takes it.
-        on_dev: whether dev may decide.
     """
     chosen = []
     for group in _together(rows, COMPETE_WITHIN):
         fewest = min(_observations(row) for row in group)
         seeing = [row for row in group if _observations(row) == fewest]
-        chosen.append(strongest(seeing, score) if on_dev else max(seeing, key=score or _on_test))
+        chosen.append(strongest(seeing, score))
     return chosen
 
 

@@ -136,6 +136,7 @@ def _plugins(jobs: Iterable[Job], registry: Registry) -> tuple[dict[str, Path], 
 
 def is_submission(home: Path) -> bool:
     """Return whether a folder of published records is a submission, even one that lacks a file."""
+    home = home.resolve()
     in_a_board = home.parent.name == SUBMISSIONS and (home.parents[1] / PUBLISHED).is_file()
     return in_a_board or (home / SUBMITTED).is_file()
 
@@ -200,6 +201,7 @@ def _verified(home: Path) -> dict[str, Any]:
 
 def board_of(home: Path) -> Path:
     """Return the folder of the leaderboard that a submission lies in; the submission's own, if it lies in none."""
+    home = home.resolve()
     return home.parents[1] if home.parent.name == SUBMISSIONS else home
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from leakboard.board.fairness_rows import fairness
-from leakboard.board.joined import join, row_of
+from leakboard.board.joined import join
 from leakboard.board.leaderboard import leaderboard, skipped
 from leakboard.board.projections import read_projections
 from leakboard.board.run_meta import read_meta
@@ -49,6 +49,8 @@ class Board:
     groups: Sequence[Row] = ()
     provenance: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     """``project`` or ``submission``, by the labels of dataset, victim and attack; empty for a local run."""
+    apart: Sequence[Row] = ()
+    """Rows of submissions that were computed again, but not against the same attacks, with their ``submission``."""
     reported: Sequence[Row] = ()
     """Rows that only their sender computed, each with the name of its ``submission``."""
     submitted: frozenset[str] = frozenset()
@@ -81,18 +83,25 @@ def read_board(name: str) -> Board:
     path = find_suite(name)
     home = home_of(path)
     joined = join(home)
-    if not joined.records and not joined.reported:
+    if not joined.records and not joined.apart and not joined.reported:
         raise RequestError(f"{home / PUBLISHED}: no published records; `run {name}` and `publish {name}` make them")
     description = str(read_yaml(path).get("description", ""))
-    board = make_board(home.resolve().name, description, joined.own, home, home, joined.verified)
-    reported = [
-        {"submission": submission, **row}
-        for submission, records in joined.reported.items()
-        for row in leaderboard(in_natural_order(records))
-        if not row.get("secret")
-    ]
+    board = make_board(home.resolve().name, description, joined.records, home, home)
+
+    def listed(sent: Mapping[str, Sequence[Record]]) -> list[Row]:
+        return [
+            {"submission": submission, **row}
+            for submission, records in sent.items()
+            for row in leaderboard(in_natural_order(records))
+            if not row.get("secret")
+        ]
+
     return dataclasses.replace(
-        board, provenance=joined.provenance, reported=reported, submitted=joined.submitted_victims
+        board,
+        provenance=joined.provenance,
+        apart=listed(joined.apart),
+        reported=listed(joined.reported),
+        submitted=joined.submitted_victims,
     )
 
 
@@ -106,24 +115,17 @@ def published_boards(names: Sequence[str] = ()) -> list[Board]:
     return [read_board(name) for name in names or known]
 
 
-def make_board(
-    name: str, description: str, own: Sequence[Record], tables: Path, home: Path, sent: Sequence[Record] = ()
-) -> Board:
+def make_board(name: str, description: str, records: Sequence[Record], tables: Path, home: Path) -> Board:
     """Return a leaderboard from its records.
-
-    The audits of a victim share the error of its bound. So the bounds in the leaderboard's own rows are of its own
-    audits: many audits that find nothing would lower them.
 
     Args:
         name: of the suite.
         description: of the suite.
-        own: records, one for each cell, in any order. If a name equals the label of a record, labels are shown.
+        records: one for each cell, in any order. If a name equals the label of a record, labels are shown.
         tables: the folder with ``costs.csv``, ``comparison.csv``, ``projections.csv`` and ``meta.json``, if they
             exist.
         home: the folder with ``findings.md``, if there is one.
-        sent: records of submissions.
     """
-    records = [*own, *sent]
     used = {(kind, getattr(record, kind)) for record in records for kind in KINDS}
     published = published_names(tables / "leaderboard.csv").names
     names = Names({key: name for key, name in published.items() if name == key[1] or (key[0], name) not in used})
@@ -132,11 +134,7 @@ def make_board(
     named = [
         dataclasses.replace(record, **names.row({kind: getattr(record, kind) for kind in KINDS})) for record in ordered
     ]
-    known = {row_of(record) for record in own}
-    rows = leaderboard(in_natural_order(own))
-    if sent:
-        rows += [row for row in leaderboard(ordered) if (row["dataset"], row["victim"], row["attack"]) not in known]
-    rows = [names.row(row) for row in rows]
+    rows = [names.row(row) for row in leaderboard(ordered)]
     with_result = [row for row in rows if "threat" in row]
     return Board(
         name=name,

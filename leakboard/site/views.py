@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,9 +88,9 @@ def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row]) -> View
         chosen = [_victim_row(board, row) for row in first.values()]
         chosen.sort(key=lambda row: (VERDICTS.index(row["verdict"] or ""), natural(row["victim"])))
     else:
-        chosen = [_victim_row(board, dict(row)) for row in _headlines(board, rows)]
+        chosen = [_victim_row(board, dict(row)) for row in headlines(rows)]
         chosen.sort(key=lambda row: (-row["empirical_privacy"], natural(row["victim"])))
-        _rank(chosen, rows, board.submitted)
+        _rank(chosen)
     tried = Counter(row["victim_options"] for row in rows)
     for row in chosen:
         row["attacks"] = tried[row["victim_options"]]
@@ -99,51 +99,11 @@ def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row]) -> View
     return View(dataset, threat, secrets, chosen, reference, undefended)
 
 
-def _headlines(board: Board, rows: Sequence[Row]) -> list[Row]:
-    """Return the row of the strongest attack on each victim of a view.
-
-    A submitted attack counts for the project's victims if it met all of them; otherwise those that it met would seem
-    less private than the others. It is the headline only if it is stronger on test than the project's choice. Of a
-    submitted victim the strongest on test is: whoever sends victim and attack may send one whose dev scores mislead.
-    """
-    of_project, sent = (
-        [row for row in rows if (row["victim_options"] in board.submitted) == is_sent] for is_sent in (False, True)
-    )
-    own = [row for row in of_project if board.mark(row) != "submission"]
-    victims, met = {row["victim_options"] for row in own}, dict[str, set[str]]()
-    for row in of_project:
-        met.setdefault(row["attack_options"], set()).add(row["victim_options"])
-    choices = {row["victim_options"]: row for row in headlines(own)}
-    everywhere = [row for row in of_project if board.mark(row) != "submission" or met[row["attack_options"]] >= victims]
-    chosen = [max(choices.get(row["victim_options"], row), row, key=_score) for row in headlines(everywhere)]
-    return [*chosen, *headlines(sent, on_dev=False)]
-
-
-def _score(row: Row) -> float:
-    return float(row["attack_score"])
-
-
-def _rank(victims: Sequence[Row], rows: Sequence[Row], submitted: Collection[str]) -> None:
-    """Rank the project's victims. Rank a submitted one only if it met each attack that all of these met.
-
-    A victim that was spared an attack could be first because of that.
-
-    Args:
-        victims: a row each, with the strongest attack; ranks are added.
-        rows: of all attacks.
-        submitted: labels of the victims that only submissions have.
-    """
-    met: dict[str, set[str]] = {}
-    for row in rows:
-        met.setdefault(row["victim_options"], set()).add(row["attack_options"])
-    own = [met[victim] for row in victims if (victim := row["victim_options"]) not in submitted]
-    expected = set.intersection(*own) if own else set()
-    ranked = [
-        row for row in victims if row["victim_options"] not in submitted or met[row["victim_options"]] >= expected
-    ]
-    for row in ranked:
-        row["rank"] = 1 + sum(_above(other, row) for other in ranked)
-        row["last_rank"] = len(ranked) - sum(_above(row, other) for other in ranked)
+def _rank(victims: Sequence[Row]) -> None:
+    """Add the ranks of victims, a row each with the strongest attack: all met the same attacks, or more."""
+    for row in victims:
+        row["rank"] = 1 + sum(_above(other, row) for other in victims)
+        row["last_rank"] = len(victims) - sum(_above(row, other) for other in victims)
 
 
 def _above(other: Row, row: Row) -> bool:

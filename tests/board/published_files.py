@@ -51,10 +51,17 @@ def raised(metric, by):
     return dataclasses.replace(metric, **{part: value + by for part, value in parts.items() if value is not None})
 
 
+def computed(folder):
+    """Return the records of a folder that the project computed: its own, and those of submissions that agree."""
+    joined = join(folder)
+    return [*joined.records, *(record for records in joined.apart.values() for record in records)]
+
+
 def states(folder):
     """Return the different states of a folder's rows: ``verified``, ``self-reported``."""
     joined = join(folder)
-    return {state for state, rows in {"verified": joined.records, "self-reported": joined.reported}.items() if rows}
+    rows = {"verified": computed(folder), "self-reported": joined.reported}
+    return {state for state, found in rows.items() if found}
 
 
 def lower_a_score(folder):

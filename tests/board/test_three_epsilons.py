@@ -7,8 +7,6 @@ from made_records import CLAIM, scored
 
 from leakboard.metrics.audits import VERDICT_ERROR, bound_metrics, verdict_error
 from leakboard.privacy.auditing.bound import bound_from_counts
-from leakboard.site.content import make_board
-from leakboard.site.views import three_epsilons
 from leakboard.threats.wording import audit_sentence
 
 
@@ -35,15 +33,6 @@ class TestThreeEpsilons:
             assert row["epsilon_audited"] == floored(expected)
             assert row["verdict"] == "violated"
 
-    def test_audits_of_submissions_do_not_lower_the_bound_of_the_boards_own(self, tmp_path):
-        own = [scored(0, 0.7, claim=CLAIM), self.audit(0, 900, 100)]
-        sent = [self.audit(0, 500, 500, attack=f"audit(budget={budget})") for budget in range(30)]
-        alone, joined = (make_board("b", "", own, tmp_path, tmp_path, more).rows for more in ([], sent))
-        assert [row for row in joined if "budget" not in row["attack"]] == list(alone)
-        shared = bound_from_counts(900, 100, (1000, 1000), 0.0, 0.05 / 31)
-        assert {row["epsilon_audited"] for row in joined if "budget" in row["attack"]} == {shared}
-        assert shared < bound_from_counts(900, 100, (1000, 1000), 0.0, 0.05) == alone[0]["epsilon_audited"]
-
     def test_of_claims_that_differ_between_seeds_the_weakest_is_shown_with_a_remark(self, rows):
         claims = [CLAIM | {"epsilon": epsilon, "proved": epsilon, "delta": 0.0} for epsilon in (0.5, 200.0, 3.0)]
         audits = [self.audit(seed, 900, 100, claim=claim) for seed, claim in enumerate(claims)]
@@ -54,17 +43,6 @@ class TestThreeEpsilons:
             assert "claims differ between seeds: epsilon 0.5 to 200" in row["status"]
         (same,) = rows([self.audit(seed, 900, 100) for seed in (0, 1)])
         assert "claims differ" not in same["status"]
-
-    def test_a_victims_bound_and_verdict_are_of_one_row(self, tmp_path):
-        """A submitted audit bounds its own rows; the board's victim has no audit of the board's."""
-        own, sent = (
-            [scored(0, 0.7, claim=CLAIM | {"proved": 0.5})],
-            [self.audit(0, 900, 100, claim=CLAIM | {"proved": 0.5})],
-        )
-        board = make_board("b", "", own, tmp_path, tmp_path, sent)
-        shown = three_epsilons(board, "texts", "encoder")
-        assert (shown["epsilon_audited"], shown["verdict"]) == (None, "holds, not audited")
-        assert {row["verdict"] for row in board.rows} == {"holds, not audited", "violated"}
 
     def test_a_bound_is_never_rounded_up(self, rows):
         written = {hits: rows([self.audit(0, hits, 100)])[0]["epsilon_audited"] for hits in range(800, 960, 10)}

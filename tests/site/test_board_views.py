@@ -6,7 +6,7 @@ import pytest
 from made_records import on_dev, record, with_metrics
 
 from leakboard.metrics.measures import Metric
-from leakboard.site.board_pages import _numbers, facts
+from leakboard.site.board_pages import facts
 from leakboard.site.build import write_page
 from leakboard.site.content import make_board, slug
 from leakboard.site.labels import number, parse, without
@@ -190,42 +190,3 @@ def test_rows_show_their_provenance(board):
     (view,) = views(made)
     assert [row["provenance"] for row in view.rows] == ["project", "submission"]
     assert dict(facts(made))["rows"] == "the project computed 1, and 1 of submissions again"
-
-
-@pytest.mark.parametrize(("privacy", "strongest"), [(0.31, "ours"), (0.29, "sent")])
-def test_a_submitted_attack_is_the_headline_only_if_it_is_stronger_on_test(board, privacy, strongest):
-    """Dev would choose the submitted attack in both cases."""
-    records = [on_dev(record("a", "ours", privacy=0.3), 0.7), on_dev(record("a", "sent", privacy=privacy), 0.8)]
-    made = dataclasses.replace(board(*records), provenance={("data", "a", "sent"): "submission"})
-    (view,) = views(made)
-    assert [row["attack"] for row in view.rows] == [strongest]
-    assert views(board(*records))[0].rows[0]["attack"] == "sent"
-
-
-@pytest.mark.parametrize(("attacked", "ranks"), [("ab", [1, 1]), ("b", [1, 1])])
-def test_a_submitted_attack_on_some_victims_moves_no_rank(board, attacked, ranks):
-    own = [record(victim, "ours", privacy=0.4) for victim in "ab"]
-    sent = [record(victim, "sent", privacy=0.1) for victim in attacked]
-    provenance = {("data", victim, "sent"): "submission" for victim in attacked}
-    (view,) = views(dataclasses.replace(board(*own, *sent), provenance=provenance))
-    assert [row["rank"] for row in view.rows] == ranks
-    assert {row["attack"] for row in view.rows} == ({"sent"} if attacked == "ab" else {"ours"})
-
-
-def test_a_submitted_victim_has_the_attack_that_is_strongest_on_test(board):
-    records = [on_dev(record("new", "weak", privacy=0.4), 0.9), on_dev(record("new", "strong", privacy=0.38), 0.6)]
-    (view,) = views(dataclasses.replace(board(*records), submitted=frozenset(["new"])))
-    assert [row["attack"] for row in view.rows] == ["strong"]
-
-
-@pytest.mark.parametrize("attacks", [["blunt"], ["blunt", "attack"]])
-def test_a_submitted_victim_is_ranked_only_if_it_met_the_boards_attacks(board, attacks):
-    own = [record("a", "attack", privacy=0.2), record("b", "attack", privacy=0.3)]
-    sent = [record("new", attack, privacy=0.4) for attack in attacks]
-    (view,) = views(dataclasses.replace(board(*own, *sent), submitted=frozenset(["new"])))
-    assert [row["victim"] for row in view.rows] == ["new", "b", "a"]
-    is_ranked = len(attacks) == 2
-    assert [row.get("rank") for row in view.rows] == ([1, 2, 3] if is_ranked else [None, 1, 2])
-    assert view.reference["victim"] != "new"
-    assert keeps_most(view).best["victim"] == ("new" if is_ranked else "b")
-    assert {bool(_numbers(row)) for row in view.rows} == ({True} if is_ranked else {True, False})
