@@ -52,6 +52,10 @@ CGROUP = Path("/sys/fs/cgroup")
 """Folder with the limits of a container (Linux)."""
 
 
+SAFE_PATH = "PYTHONSAFEPATH"
+"""With this variable, a new Python process has no current folder on its path."""
+
+
 def usable_cores() -> int:
     """Return how many cores this process may use, at least 1. On Linux, CPU affinity and a container's quota count."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -73,6 +77,8 @@ def prepare_workers() -> None:
     from multiprocessing import forkserver, resource_tracker
 
     if START_METHOD == "forkserver":
+        kept = os.environ.get(SAFE_PATH)
+        os.environ[SAFE_PATH] = "1"  # a file `random.py` in the current folder is no library of the new processes
         imported = sorted(name for name in sys.modules if name.startswith("leakboard."))
         multiprocessing.get_context(START_METHOD).set_forkserver_preload(["leakboard.pipeline.preload", *imported])
         resource_tracker.ensure_running()  # its start unblocks SIGINT, so it must start before SIGINT is blocked below
@@ -82,6 +88,7 @@ def prepare_workers() -> None:
             forkserver.ensure_running()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            os.environ.pop(SAFE_PATH) if kept is None else os.environ.update({SAFE_PATH: kept})
 
 
 class Local:

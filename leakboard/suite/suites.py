@@ -222,9 +222,17 @@ def _split_entry(entry: str | dict[str, Any], location: str) -> tuple[str, dict[
 
 
 def _all_attacks(registry: Registry, victim: Choice, path: Path) -> tuple[Choice, ...]:
-    """Return every attack that applies to a victim's publications, with default options."""
+    """Return every attack that applies to a victim's publications, with default options.
+
+    Raises:
+        RequestError: a plugin file that the user names is broken: it may hold an attack.
+    """
     publishes = victim.plugin.publishes if victim.plugin is not None else ()
-    names = [listing.name for listing in registry.listings("attacks")]
+    listings = registry.listings("attacks")
+    for listing in listings:
+        if listing.problem and Path(listing.origin) in registry.files:
+            raise RequestError(f"{path}: attacks: all: --plugin {listing.origin} is broken: {listing.problem}")
+    names = [listing.name for listing in listings]
     attacks = [_choice(registry, "attacks", name, {}, f"{path}: attacks: all") for name in names]
     return tuple(choice for choice in attacks if choice.plugin is not None and choice.plugin.threat.needs in publishes)
 

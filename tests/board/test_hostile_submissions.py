@@ -4,13 +4,14 @@ import dataclasses
 import json
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 from bench import CHECKOUT
 from published_files import change_row, computed, entries, lower_a_score, of_score, raised, states, tamper
 
 from leakboard.board.joined import _comparable, join
-from leakboard.board.submissions import verified_files
+from leakboard.board.submissions import board_of, is_submission, verified_files
 from leakboard.errors import RequestError
 from leakboard.pipeline.records import PUBLISHED, Record, pack
 from leakboard.site.build import _files
@@ -311,6 +312,16 @@ class TestHostile:
             (folder / "submission.json").write_text(content)
         with pytest.raises(RequestError, match=r"mine/submission.json: missing or damaged; `publish --submit` writes"):
             join(folder.parents[1])
+
+    def test_a_board_is_read_from_inside_its_folder(self, submitted, output_of, monkeypatch):
+        bench, folder = submitted
+        output_of(*bench.arguments("publish"))
+        home = folder.parents[1]
+        expected = join(home)
+        monkeypatch.chdir(home)
+        assert join(Path()) == expected
+        monkeypatch.chdir(folder)
+        assert (board_of(Path()), is_submission(Path())) == (home.resolve(), True)
 
     def test_a_submission_without_a_suite_is_one_line(self, submitted):
         folder = submitted[1]

@@ -44,6 +44,14 @@ def test_a_signal_is_an_interruption(started, number):
     assert error.splitlines() == ["interrupted: finished cells are kept; the same command goes on from here"]
 
 
+def test_files_of_the_current_folder_are_no_libraries_of_workers(bench):
+    (bench.folder / "random.py").write_text("raise ImportError('not the library')\n")
+    command = [sys.executable, CHECKOUT / "run_benchmark.py", *bench.arguments("run")]
+    bench.suite(attacks=["ridge"])
+    done = subprocess.run(command, cwd=bench.folder, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, "not the library" in done.stderr) == (0, False), done.stderr
+
+
 @pytest.mark.slow
 def test_a_second_signal_ends_at_once_without_a_traceback(started):
     started.send_signal(signal.SIGINT)

@@ -112,6 +112,22 @@ def test_a_corpus_without_labels_secrets_and_texts_is_not_checked(reviews, embed
     assert status == "there is no label, secret or text to compare with"
 
 
+def test_a_secret_whose_classes_differ_between_train_and_test_is_no_evidence(reviews, embedded):
+    """If the secret is the author, no class of test is in train."""
+    (gender,) = (secret for secret in reviews.secrets if secret.name == "gender")
+    splits = reviews.splits
+    feature = ClassLabel(names=["a", "b", "c", "d"])
+    for split, shift in (("train", 0), ("dev", 0), ("test", 2)):
+        codes = [code + shift for code in reviews.column(split, "gender")]
+        part = splits[split].remove_columns("gender").add_column("gender", codes).cast_column("gender", feature)
+        splits = type(splits)({**splits, split: part})
+    secret = dataclasses.replace(gender, values=("a", "b", "c", "d"))
+    corpus = dataclasses.replace(reviews, splits=splits, secrets=(secret,))
+    assert judged(without(corpus, "label"), embedded)[2].keys() == {"words"}
+    value, status, p_values = judged(without(corpus, "label", "text"), embedded)
+    assert (value, status, p_values) == (None, "there is no label, secret or text to compare with", {})
+
+
 def test_few_rows_are_not_checked_and_the_report_says_so(reviews, embedded):
     few = {split: vectors[:19] if split == "test" else vectors for split, vectors in embedded.items()}
     value, status, _ = judged(reviews, few)

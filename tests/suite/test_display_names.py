@@ -87,6 +87,14 @@ def test_all_attacks_are_those_on_what_a_victim_publishes(load):
     assert [attack.name for attack in second.attacks] == ["ridge"]
 
 
+def test_a_broken_plugin_file_is_not_left_out_of_all_attacks(bench, load):
+    path = bench.folder / "broken.py"
+    path.write_text("def f(:\n")
+    bench.files.append(path)
+    with pytest.raises(RequestError, match=r"attacks: all: --plugin .*broken.py is broken: SyntaxError"):
+        load(victims=["hashed"], attacks="all")
+
+
 def test_numbers_in_names_are_sorted_by_value():
     in_order = ["k", "k=8", "k=9", "k=80", "k=81", "k=81, noise=1e-05", "k=81, noise=0.01", "k=81, noise=0.1", "l=1"]
     by_letters = sorted(in_order)
