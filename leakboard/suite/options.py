@@ -24,6 +24,7 @@ import pydantic.dataclasses
 from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter, ValidationError, WithJsonSchema
 
 from leakboard.errors import RequestError, nearest, plain
+from leakboard.suite.keys import ENTRY_KEYS
 
 STRICT = ConfigDict(extra="forbid", strict=True)
 
@@ -45,9 +46,11 @@ def shared(cls: type[T]) -> type[T]:
     """Make a class of options that several plugins inherit.
 
     Raises:
-        TypeError: an option hides a method or another member of a base class.
+        TypeError: an option hides a method or another member of a base class, or has the name of a key of entries.
     """
     for name, annotation in _own_options(cls).items():
+        if name in ENTRY_KEYS and name != "name":  # a name is written next to the plugin, not among its options
+            raise TypeError(f"the option {name!r} is a key of every entry of a suite: rename it")
         for base in cls.__mro__[1:]:
             is_option = name in getattr(base, "__dataclass_fields__", _own_options(base))
             if name in {*vars(base), *vars(base).get("__annotations__", {})} and not is_option:
