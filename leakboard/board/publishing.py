@@ -98,6 +98,11 @@ def verify(run: Run, display: runner.Display, count: int, tolerance: float, seed
     if is_submission(run.suite.home):
         join(board_of(run.suite.home), only=run.suite.home)  # refuses what pages would refuse
         _require_asked_for(run)
+        if read := [job.cell.victim.label for job in run.jobs if not job.cell.victim.plugin.encodes_texts]:
+            raise RequestError(
+                f"{run.suite.path}: {read[0]} reads vectors that only the sender made, so no computation can verify "
+                "them; its rows stay self-reported"
+            )
     published = [(job, result) for job in run.jobs if (result := run.results.published_at_home(job))]
     if not published:
         raise RequestError(f"{run.suite.home}: no cell that {run.suite.path} asks for is published")

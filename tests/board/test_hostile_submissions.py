@@ -18,8 +18,8 @@ from leakboard.site.build import _files
 from leakboard.site.content import make_board, read_board
 
 
-def made(victim, attack, secrets=("age",), dataset="texts", threat="attributes"):
-    return Record(dataset, victim, attack, 0, "ok", secrets=secrets, threat=threat)
+def made(victim, attack, secrets=("age",), dataset="texts", threat="attributes", status="ok"):
+    return Record(dataset, victim, attack, 0, status, secrets=secrets, threat=threat)
 
 
 class TestComparable:
@@ -31,8 +31,10 @@ class TestComparable:
     @pytest.mark.parametrize(
         ("sent", "attacks"),
         [
-            ([made("new", "weak"), made("new", "strong")], {"weak", "strong"}),
-            ([made("new", "weak"), made("new", "strong"), made("new", "another")], {"weak", "strong"}),
+            ([made("new", "weak"), made("new", "strong"), made("new", "only a")], {"weak", "strong", "only a"}),
+            ([*(made("new", name) for name in ("weak", "strong", "only a", "another"))], {"weak", "strong", "only a"}),
+            ([made("new", "weak"), made("new", "strong"), made("new", "only a", status="skipped")], {"weak", "strong"}),
+            ([made("new", "weak"), made("new", "strong")], set()),
             ([made("new", "weak"), made("new", "another")], set()),
             ([made("a", "another")], set()),
             ([made("new", "weak", ("mood",)), made("new", "strong", ("mood",))], set()),

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from bench import CHECKOUT
 from published_files import entries, lower_a_score, states
@@ -84,6 +85,21 @@ def test_own_data_that_do_not_travel_are_named(bench, output_of):
     (line,) = [line for line in out.splitlines() if line.startswith("warning: the files of")]
     assert "path=a.csv" in line
     assert line.endswith(") are not in the submission: say where reviewers get them")
+
+
+def test_vectors_that_only_the_sender_made_are_not_verified(bench, output_of, refusal):
+    vectors = np.random.default_rng(0).standard_normal((450, 8)).astype(np.float32)
+    np.save(bench.folder / "vectors.npy", vectors)
+    bench.suite(victims=[{"precomputed": {"vectors": "vectors.npy"}}], attacks=["ridge"])
+    output_of(*bench.arguments("run"))
+    folder = bench.folder / "tiny" / "submissions" / "mine"
+    output_of(*bench.arguments("publish", "--submit", folder))
+    shutil.copy(bench.folder / "vectors.npy", folder)
+    plugins = [text for path in sorted((folder / "plugins").iterdir()) for text in ("--plugin", path)]
+    reason = (
+        "precomputed(vectors=vectors.npy) reads vectors that only the sender made, so no computation can verify them"
+    )
+    assert reason in refusal("verify", folder, *plugins)
 
 
 def test_a_part_of_a_run_can_be_submitted(copied, output_of):
