@@ -28,7 +28,7 @@ _card: int | None = None
 
 
 def device() -> torch.device:
-    """Return the device of the running stage; outside a stage, the processor."""
+    """Return the device that `use` chose last; at first, the processor."""
     import torch
 
     return torch.device(_in_force)

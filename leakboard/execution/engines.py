@@ -74,7 +74,7 @@ def drive(
     """Run tasks in processes, in the order of `TaskQueue`, and yield their outcomes as they end.
 
     A task whose predecessor failed is not run; its outcome carries the same failure. If a process was lost,
-    ``processes`` decides which of its tasks run again; a task that had written its result counts as done. If another
+    ``processes`` decides which of its tasks run again; a task counts as done if ``is_done`` says so. If another
     run holds the reservation of a task, the task is tried again later.
 
     Args:

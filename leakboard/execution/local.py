@@ -57,7 +57,10 @@ SAFE_PATH = "PYTHONSAFEPATH"
 
 
 def usable_cores() -> int:
-    """Return how many cores this process may use, at least 1. On Linux, CPU affinity and a container's quota count."""
+    """Return how many cores this process may use, at least 1.
+
+    On Linux, CPU affinity and a container's quota are taken into account.
+    """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with contextlib.suppress(OSError, ValueError):  # no quota, or "max"
         if (version_2 := CGROUP / "cpu.max").exists():
@@ -78,7 +81,7 @@ def prepare_workers() -> None:
 
     if START_METHOD == "forkserver":
         kept = os.environ.get(SAFE_PATH)
-        os.environ[SAFE_PATH] = "1"  # a file `random.py` in the current folder is no library of the new processes
+        os.environ[SAFE_PATH] = "1"  # a file `random.py` in the current folder must not shadow the library
         imported = sorted(name for name in sys.modules if name.startswith("leakboard."))
         multiprocessing.get_context(START_METHOD).set_forkserver_preload(["leakboard.pipeline.preload", *imported])
         resource_tracker.ensure_running()  # its start unblocks SIGINT, so it must start before SIGINT is blocked below

@@ -127,7 +127,7 @@ class TaskQueue:
     def retry(self, task: Task) -> None:
         """Take back a task whose process was lost.
 
-        It comes first among the ready tasks with a predecessor, or among those without, in a batch of its own.
+        It goes to the front of its queue (that of tasks with a predecessor, or of those without), and is taken alone.
         """
         self._retried.add(task.name)
         self._put_first(task)

@@ -23,7 +23,7 @@ MAX_TEXT = 100_000
 
 
 def _plain(text: str) -> str:
-    if plain(text, MAX_TEXT + 100) != text:  # with the remark
+    if plain(text, MAX_TEXT + 100) != text:  # a cut text has a remark of less than 100 characters
         raise ValueError(f"no control characters, no lone surrogates, at most {MAX_TEXT:,} characters")
     return text
 
@@ -166,7 +166,9 @@ class RecordForm(_Form):
                 raise ValueError(f"metrics: {wrong}")
         measured = [Metric(m.name, m.value, m.variable, m.group, m.low, m.high, m.n) for m in self.metrics]
         if wrong := contradiction(measured):
-            raise ValueError(f"metrics: {wrong}; allowed: counts of one audit")
+            raise ValueError(
+                f"metrics: {wrong}; allowed: no more right guesses than guesses, guesses than canaries, hits than rows"
+            )
         deltas = [metric.value for metric in self.metrics if metric.name == DELTA]
         if self.audited and deltas != [self.audited.delta]:
             raise ValueError(f"metrics: {DELTA} is {deltas}; allowed: {self.audited.delta}, as in audited")

@@ -201,7 +201,7 @@ class Choice:
     ties: Sequence[Row]
     """Other victims within the loss whose intervals overlap that of the best."""
     no_better: bool
-    """Whether the encoder without a defence is the best or among the ties, so that no defence keeps more."""
+    """Whether no allowed victim keeps measurably more than the encoder without a defence."""
 
 
 def keeps_most(view: View, loss: float = LOSS) -> Choice | None:
@@ -220,7 +220,8 @@ def keeps_most(view: View, loss: float = LOSS) -> Choice | None:
         return None
     best = max(allowed, key=lambda row: row["empirical_privacy"])
     ties = [row for row in allowed if row is not best and overlap(row, best)]
-    return Choice(best, ties, view.undefended and any(row is view.reference for row in (best, *ties)))
+    no_better = view.undefended and not any(_above(row, view.reference) for row in allowed)
+    return Choice(best, ties, no_better)
 
 
 def attack_rows(board: Board, dataset: str, victim: str) -> list[Row]:

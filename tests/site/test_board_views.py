@@ -88,6 +88,18 @@ class TestChoice:
         (view,) = views(dataclasses.replace(board(*own, sent), submitted=frozenset([sent.victim])))
         assert (view.reference["victim_options"], view.undefended) == ("net", True)
 
+    def test_a_wide_interval_hides_no_defence_that_is_better_than_none(self, view):
+        none = record("net", accuracy=0.8, privacy=0.33, margin=0.02)
+        better = record("defence(encoder=net, epsilon=5)", accuracy=0.8, privacy=0.39, margin=0.03)
+        wide = record("defence(encoder=net, epsilon=4)", accuracy=0.8, privacy=0.4, margin=0.1)
+        assert [
+            keeps_most(view(*records)).no_better for records in ([none, better], [none, better, wide], [none, wide])
+        ] == [
+            False,
+            False,
+            True,
+        ]
+
     @pytest.mark.parametrize(("loss", "best", "ties"), [(2, "b", ["a"]), (0, "a", []), (10, "costly", [])])
     def test_costlier_victims_are_not_chosen_and_ties_are_listed(self, loss, best, ties, view):
         records = [record("a", accuracy=0.8, privacy=0.2), record("b", accuracy=0.79, privacy=0.22)]

@@ -71,6 +71,8 @@ def read_vectors(path: Source, column: str | None = None, id: str | None = None)
     ) as error:
         has_no_array = any(part in str(error) for part in NO_ARRAY)
         reason = "no array of numbers" if has_no_array else one_line(error)
+        if "Object arrays" in str(error):
+            reason = "an array holds Python objects; allowed: numbers, and text for ids, as in ids.to_numpy(dtype=str)"
         raise RequestError(f"{path}: cannot be read ({reason})") from None
     if vectors.ndim != 2 or vectors.dtype.kind not in "fiu" or not vectors.shape[1]:
         raise RequestError(

@@ -176,7 +176,9 @@ def choose_statistic(
     count: int,
     digits: int | None = DIGITS,
 ) -> CallsStatistic:
-    """Choose the statistic and pair with the largest bound on separate calls, about ``count`` for each pair.
+    """Choose the statistic and pair with the largest bound on calls that are not tested.
+
+    About ``count`` calls are made for each pair: half learn statistics, half choose.
 
     Each input of a pair is tried as the public row. The comparison uses `one_run_bound`, the faster of the two
     theorems. With a delta of 1e-4 or more, it misses statistics that tell only few calls apart.

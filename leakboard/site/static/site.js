@@ -90,13 +90,16 @@ function keepsMost(view, loss) {
   const best = allowed.reduce((first, next) => (Number(next.privacy) > Number(first.privacy) ? next : first));
   const ties = allowed.filter((entry) => entry !== best
     && number(entry, "low") <= number(best, "high") && number(best, "low") <= number(entry, "high"));
-  return { best, ties };
+  const reference = allowed.find((entry) => entry.slug === view.querySelector(".answer").dataset.undefended);
+  const noBetter = reference !== undefined
+    && !allowed.some((entry) => number(entry, "low") > number(reference, "high"));
+  return { best, ties, noBetter };
 }
 
 function tellChoice(view, typed) {
   const loss = Number(typed);
   if (typed === "" || !(loss >= 0)) return;
-  const { best, ties } = keepsMost(view, loss);
+  const { best, ties, noBetter } = keepsMost(view, loss);
   all("tr.chosen", view).forEach((row) => row.classList.remove("chosen"));
   const [bold, isolated] = ["b", "bdi"].map((name) => (text) => {
     const element = document.createElement(name);
@@ -104,7 +107,6 @@ function tellChoice(view, typed) {
     return element;
   });
   const undefended = view.querySelector(".answer").dataset.undefended;
-  const noBetter = [best, ...ties].some((entry) => entry.slug === undefended);
   (noBetter ? view.querySelector(`tr[data-slug="${undefended}"]`) : best.row).classList.add("chosen");
   const limit = `at a loss of at most ${loss} point${loss === 1 ? "" : "s"}`;
   const parts = noBetter

@@ -153,6 +153,12 @@ def test_a_file_with_a_row_without_a_vector_is_refused_in_one_line(tmp_path, nam
     assert reason in message
 
 
+def test_ids_that_are_python_objects_are_refused_with_advice(tmp_path):
+    np.savez(tmp_path / "v.npz", vectors=np.eye(3), id=np.array(["a", "b", "c"], dtype=object))
+    message = refused(lambda: read_vectors(tmp_path / "v.npz", id="id"))
+    assert "an array holds Python objects; allowed: numbers, and text for ids" in message
+
+
 def test_a_parquet_file_without_rows_is_refused_in_one_line(tmp_path):
     pd.DataFrame({"e0": np.zeros(0), "e1": np.zeros(0)}).to_parquet(tmp_path / "none.parquet")
     assert refused(lambda: read_vectors(tmp_path / "none.parquet")) == f"{tmp_path}/none.parquet: no rows"
