@@ -220,9 +220,10 @@ def _status(records: Sequence[Record], done: Sequence[Record], row: Row) -> str:
     parts += list(dict.fromkeys(m.status for r in done for m in r.metrics if m.name == "fresh_noise" and m.value == 0))
     high, bayes = row.get("empirical_privacy_high"), row.get("privacy_bayes")
     parts += [BEYOND] if high is not None and bayes is not None and high < bayes - ROUNDING else []
-    parts += [PERFECT] if row.get("attack_score") == 1 and not threat_named(done[0].threat).bounds_epsilon else []
     if row.get("attack_score") is not None and not beats_constant(row):
         parts.append(LOST)
+    elif row.get("attack_score") == 1 and not threat_named(done[0].threat).bounds_epsilon:
+        parts.append(PERFECT)
     return "; ".join(parts) or "ok"
 
 

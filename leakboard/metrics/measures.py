@@ -143,8 +143,11 @@ def best_offset(margins: NDArray[np.floating], present: Integers) -> float:
     return -float(margins[best] + below) / 2
 
 
-def remaining_privacy(attack: Ratio, constant: Ratio) -> Metric:
-    """Return 1 - the higher score of attack and best constant guess, with an interval over the same resamples."""
+def remaining_privacy(attack: Ratio, constant: Ratio, variable: str = "") -> Metric:
+    """Return 1 - the higher score of attack and best constant guess, with an interval over the same resamples.
+
+    The variable is a secret, or empty for all secrets together.
+    """
 
     def statistic(a: Array, b: Array, c: Array, d: Array, axis: int = -1) -> Any:
         return 1 - np.maximum(Ratio._ratio(a, b, axis), Ratio._ratio(c, d, axis))
@@ -152,7 +155,7 @@ def remaining_privacy(attack: Ratio, constant: Ratio) -> Metric:
     parts = (attack.numerator, attack.denominator, constant.numerator, constant.denominator)
     low, high = bootstrap(statistic, *parts, units=attack.units)
     value = 1 - max(attack.value, constant.value)
-    return Metric("empirical_privacy", value, low=low, high=high, n=len(attack.numerator))
+    return Metric("empirical_privacy", value, variable, low=low, high=high, n=len(attack.numerator))
 
 
 def bootstrap(statistic: Callable[..., Any], *samples: Array, units: Integers | None = None) -> tuple[float, float]:

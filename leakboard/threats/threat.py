@@ -99,9 +99,9 @@ class AttackResult:
     sentences: Sequence[RecoveredSentence] = ()
     """Texts that the attack recovered, for people to look at; never published."""
     claim: PrivacyClaim | None = None
-    """The victim's claim for as many publications of a text as the attack saw; None if the victim has no such claim.
+    """The victim's claim for as many publications of a text as the attack saw: `release_claim`, for words the claim.
 
-    Each word is published once, so attacks on words return the claim unchanged.
+    None if the victim claims nothing about publications: then the row shows no claimed epsilon.
     """
     audited: Audited | None = None
     """The subject of an audit; None for other attacks."""
@@ -121,7 +121,7 @@ class Threat(ABC, Generic[A]):
     title: ClassVar[str] = ""
     """Heading of its tables; if left out, the names of the secrets are the heading."""
     headline: ClassVar[str]
-    """The metric of ``attack_score``, for example ``accuracy``."""
+    """Name of what ``attack_score`` measures, for example ``accuracy``; ``evaluate`` returns it as ``attack_score``."""
     headline_title: ClassVar[str] = ""
     """The headline in words; its name, if left out."""
     found: ClassVar[str] = "{what}: the strongest attack scores {score}; without the vectors, {constant}"
