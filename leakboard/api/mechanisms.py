@@ -11,6 +11,7 @@ assumes that they are independent of each other.
 from __future__ import annotations
 
 import html
+import inspect
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -153,7 +154,7 @@ def audit(
     from leakboard.privacy.auditing import audit as auditing
     from leakboard.privacy.auditing.events import corners
 
-    _check("release", release, callable(release), "a function of vectors and a generator")
+    _check("release", release, _takes_two(release), "a function of vectors and a generator")
     dimension, draws, budget, calls, seed = map(as_int, (dimension, draws, budget, calls, seed))
     for name, value in {"epsilon": epsilon, "delta": delta, "confidence": confidence}.items():
         _check(name, value, isinstance(value, Real) and not isinstance(value, bool), "a number")
@@ -205,6 +206,19 @@ class _Function(MechanismDefaults):
         if released.dtype.kind in "iu" and (numbers.astype(released.dtype) != released).any():
             raise ValueError("it gives whole numbers beyond 2^53, whose last digits an audit would lose")
         return numbers
+
+
+def _takes_two(release: object) -> bool:
+    """Return whether an object can be called with two arguments, as far as Python can tell without calling it."""
+    if not callable(release):
+        return False
+    try:
+        inspect.signature(release).bind(None, None)
+    except TypeError:
+        return False
+    except ValueError:  # of some functions in C
+        return True
+    return True
 
 
 def _try(mechanism: _Function, values: Array, seed: int) -> None:

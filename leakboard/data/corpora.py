@@ -198,7 +198,7 @@ def divide(frame: pd.DataFrame, dev_share: float, test_share: float, seed: int) 
     (`drop_copies`).
 
     Raises:
-        RequestError: there are fewer than three users (documents, texts or rows).
+        RequestError: there are fewer than three users (documents, texts or rows), or the shares leave no train split.
     """
     column = next(name for name in ("user", "document", "text", "row") if name in frame)
     group = frame[column]
@@ -206,6 +206,8 @@ def divide(frame: pd.DataFrame, dev_share: float, test_share: float, seed: int) 
     if len(names) < len(SPLITS):
         raise RequestError(f"{len(names)} different {column}s cannot be divided into {', '.join(SPLITS)}: 3 are needed")
     order = np.random.default_rng(seed).permutation(len(names))
+    if dev_share + test_share >= 1:
+        raise RequestError(f"dev_share={dev_share:g}, test_share={test_share:g}: allowed: below 1 together")
     n_test, n_dev = (max(1, round(share * len(names))) for share in (test_share, dev_share))
     split_of = np.full(len(names), "train", dtype=object)
     split_of[order[:n_test]] = "test"

@@ -102,6 +102,11 @@ def test_what_cannot_be_audited_is_refused(release, options, message):
         audit(release, **options)
 
 
+def test_a_function_of_one_argument_is_refused():
+    with pytest.raises(RequestError, match=r"release: .* is not allowed: a function of vectors and a generator"):
+        audit(lambda values: values)
+
+
 def test_a_pair_of_equal_vectors_is_refused():
     with pytest.raises(
         RequestError, match=r"pairs\[0\]: .* is not allowed: two vectors of 4 finite numbers that differ"

@@ -51,6 +51,10 @@ class TestChecks:
         with pytest.raises(RequestError, match="x: the text of row 1 of test is missing"):
             corpora.build_corpus("x", splits, [], ["no", "yes"])
 
+    def test_shares_that_leave_nothing_to_train_are_refused(self):
+        with pytest.raises(RequestError, match=r"dev_share=0\.6, test_share=0\.4: allowed: below 1 together"):
+            corpora.divide(frame([f"text {i}" for i in range(20)]), 0.6, 0.4, 0)
+
     def test_divide_by_distinct_text(self):
         whole = frame([f"t{i // 3}" for i in range(60)])
         parts = corpora.divide(whole, 0.1, 0.25, seed=3)
