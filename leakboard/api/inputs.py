@@ -63,7 +63,8 @@ def gather(
     Raises:
         RequestError: lengths or indexes differ, a number or a class is missing, or a secret cannot be guessed.
     """
-    matrices = [_matrix(name, given) for name, given in vectors.items()]
+    named = _secrets(secrets)
+    matrices = [_matrix(name, given, named) for name, given in vectors.items()]
     arguments = {
         "label": ("labels", labels),
         "text": ("texts", texts),
@@ -72,10 +73,6 @@ def gather(
         "document": ("documents", documents),
     }
     given = {role: _column(name, value) for role, (name, value) in arguments.items() if value is not None}
-    named = _secrets(secrets)
-    for name, frame in vectors.items():
-        if taken := [column for column in getattr(frame, "columns", ()) if isinstance(column, str) and column in named]:
-            raise RequestError(f"{name}: the column {taken[0]!r} is a secret and would be a dimension, too; drop it")
     rows = [*matrices, *named.values(), *given.values()]
     _check_lengths(rows)
     if "id" in given:
@@ -91,11 +88,11 @@ def gather(
     return finite, pd.DataFrame(columns)
 
 
-def _matrix(name: str, given: Any) -> Column:
+def _matrix(name: str, given: Any, secrets: Mapping[str, Column]) -> Column:
     plain = _plain(name, given)
     index = _index(plain)
     if isinstance(plain, pd.DataFrame):
-        _require_dimensions(name, plain)
+        _require_dimensions(name, plain, secrets)
     if isinstance(plain, pd.DataFrame) and plain.shape[1] == 1 and pd.api.types.is_object_dtype(plain.dtypes.iloc[0]):
         plain = plain.iloc[:, 0]  # a column of lists
     if isinstance(plain, pd.Series):
@@ -120,7 +117,7 @@ def _matrix(name: str, given: Any) -> Column:
     return Column(name, values, index)
 
 
-def _require_dimensions(name: str, frame: pd.DataFrame) -> None:
+def _require_dimensions(name: str, frame: pd.DataFrame, secrets: Mapping[str, Column]) -> None:
     """Refuse a frame of vectors with a column that is no dimension: a role, a date, or one beside numbered dimensions.
 
     Next to ``e0``, ``e1``, ... the columns ``index`` and ``Unnamed: 0`` are numbers of rows. They may tell a secret by
@@ -128,6 +125,8 @@ def _require_dimensions(name: str, frame: pd.DataFrame) -> None:
     """
     prefixes = [match[1] if (match := DIMENSION.fullmatch(str(column))) else None for column in frame.columns]
     (family, size), *_ = Counter(filter(lambda prefix: prefix is not None, prefixes)).most_common(1) or [(None, 0)]
+    if taken := [column for column in frame.columns if isinstance(column, str) and column in secrets]:
+        raise RequestError(f"{name}: the column {taken[0]!r} is a secret and would be a dimension, too; drop it")
     for column, prefix, dtype in zip(frame.columns, prefixes, frame.dtypes, strict=True):
         if column in RESERVED or dtype.kind in "mM" or (size > 1 and prefix != family):
             raise RequestError(

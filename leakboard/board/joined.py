@@ -63,7 +63,7 @@ class Joined:
     @property
     def submitted_victims(self) -> frozenset[str]:
         """Labels of the victims that only submissions have."""
-        return frozenset({record.victim for record in self.verified} - {record.victim for record in self.own})
+        return frozenset(record.victim for record in self.verified)
 
 
 @dataclass(frozen=True)

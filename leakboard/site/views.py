@@ -100,7 +100,7 @@ def _view(board: Board, dataset: str, secrets: str, rows: Sequence[Row]) -> View
 
 
 def _rank(victims: Sequence[Row]) -> None:
-    """Add the ranks of victims, a row each with the strongest attack: all met the same attacks, or more."""
+    """Add the ranks of victims, a row for each with the strongest attack that it met."""
     for row in victims:
         row["rank"] = 1 + sum(_above(other, row) for other in victims)
         row["last_rank"] = len(victims) - sum(_above(row, other) for other in victims)
@@ -205,7 +205,7 @@ class Choice:
 
 
 def keeps_most(view: View, loss: float = LOSS) -> Choice | None:
-    """Return the ranked victim that keeps most privacy and loses at most ``loss`` points of accuracy; None without one.
+    """Return the victim that keeps most privacy and loses at most ``loss`` points of accuracy; None without one.
 
     Args:
         view: the table.
@@ -214,8 +214,7 @@ def keeps_most(view: View, loss: float = LOSS) -> Choice | None:
     if view.reference is None or not view.is_scored:
         return None
     least = view.reference["task_accuracy"] - loss / 100 - 1e-9
-    ranked = [row for row in view.rows if "rank" in row and finite(row["task_accuracy"])]
-    allowed = [row for row in ranked if row["task_accuracy"] >= least]
+    allowed = [row for row in view.rows if finite(row["task_accuracy"]) and row["task_accuracy"] >= least]
     if not allowed:
         return None
     best = max(allowed, key=lambda row: row["empirical_privacy"])
