@@ -162,7 +162,7 @@ class Victim(Plugin):
     trainable: ClassVar[bool] = True
     """Whether attackers may train the recipe on texts of their own."""
     streams_of: ClassVar[str] = ""
-    """Name of another victim plugin of which this class is a variant: both draw the same random numbers.
+    """Name of the victim plugin whose random numbers this class draws, for example because it is a variant of it.
 
     Empty: the victim has random streams of its own.
     """

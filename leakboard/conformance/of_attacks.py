@@ -19,7 +19,7 @@ COUNTS = [("canary_right", "canary_guesses", "canaries"), ("false_positives", "t
 
 @promise("attacks", is_required=True)
 def answers_and_changes_nothing_that_it_sees(subject: Subject) -> None:
-    """The fitted attack answers its threat, changes neither view nor inputs, and answers the same question alike."""
+    """The fitted attack answers its threat, gives one question one answer, and does not change its view or inputs."""
     watched, _ = subject.attacked
     expect(watched.calls, "its threat never calls the object that fit returns", subject.cls.fit)
 

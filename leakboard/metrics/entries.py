@@ -212,7 +212,7 @@ METRICS: Mapping[str, MetricEntry] = {
         "Share of the test texts that are longer than the victim reads.", listed="page", of="victim"
     ),
     "unknown_texts": MetricEntry(
-        "Share of the test texts of which the victim knows no word.", listed="page", of="victim"
+        "Share of the test texts without a word that the victim knows.", listed="page", of="victim"
     ),
     "fresh_noise": MetricEntry(
         "0 if noise is claimed, and yet two publications of the same texts are equal; otherwise left out.",

@@ -45,7 +45,7 @@ class CanariesView:
 
 @dataclass(frozen=True)
 class Canaries:
-    """Units of text, of which a random half is planted, and a function that scores from a table which were planted."""
+    """The canaries: a random half of them is planted, and a function scores by a table which half it is."""
 
     units: Sequence[Texts]
     score: Callable[[PublishedWords], NDArray[Any]]
