@@ -19,7 +19,8 @@ from leakboard.board.joined import join, row_of
 from leakboard.board.run_files import write_files
 from leakboard.board.submissions import board_of, forget_verified, is_submission, record_verified, require_revisions
 from leakboard.errors import RequestError
-from leakboard.execution.local import Local, usable_cores
+from leakboard.execution.local import Local
+from leakboard.execution.resources import usable_cores
 from leakboard.metrics.entries import METRICS
 from leakboard.metrics.measures import Metric, overlap
 from leakboard.pipeline import runner

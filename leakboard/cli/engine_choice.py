@@ -25,8 +25,9 @@ def chosen_engine(console: Console, name: str, jobs: int | None, address: str, o
     Raises:
         RequestError: there is no such engine, or it does not have an option.
     """
-    from leakboard.execution.local import Local, usable_cores
+    from leakboard.execution.local import Local
     from leakboard.execution.ray import Ray
+    from leakboard.execution.resources import usable_cores
     from leakboard.execution.slurm import Slurm
 
     if name not in ENGINES:

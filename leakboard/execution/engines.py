@@ -19,6 +19,8 @@ from typing import Any, Protocol
 from leakboard.errors import StopRun, failure_line, plain
 from leakboard.execution.devices import cards
 from leakboard.execution.reservations import ReservedError
+from leakboard.execution.resources import usable_cores
+from leakboard.execution.side_by_side import lent
 from leakboard.execution.tasks import Interruption, Outcome, Task, TaskFailed, TaskQueue
 from leakboard.logs import PROGRESS
 
@@ -70,6 +72,7 @@ def drive(
     is_done: IsDone,
     listen: Listen,
     gpus: int = 0,
+    lends_cores: bool = False,
 ) -> Generator[Outcome, None, None]:
     """Run tasks in processes, in the order of `TaskQueue`, and yield their outcomes as they end.
 
@@ -87,6 +90,7 @@ def drive(
         listen: called if another run holds the reservation of a task.
         gpus: largest number of batches with a GPU at once. Each gets the least free number as the `Task.card` of its
             tasks. If nothing else runs, a batch with a GPU starts even if ``gpus`` is 0.
+        lends_cores: whether all processes share the cores: then a task gets a share of the free ones (`Task.cores`).
 
     Raises:
         StopRun: as for `Engine.run`.
@@ -111,6 +115,10 @@ def drive(
             if batch and batch[0].gpus:
                 card = min(set(range(len(used_cards) + 1)) - used_cards)
                 batch = [replace(task, card=card) for task in batch]
+            if batch and lends_cores:
+                others = min(jobs - len(running) - 1, queue.ready)
+                lent_cores = max(batch[0].threads, (cores - used_threads) // (1 + others))
+                batch = [replace(task, cores=lent_cores) for task in batch]
             if batch:
                 running[processes.start(batch)] = batch
         if not running:
@@ -151,7 +159,7 @@ class InProcess:
         from leakboard.execution.resources import settings_restored
 
         with settings_restored():
-            yield from drive(DirectCalls(listen), tasks, 1, 1, 0.0, is_done, listen)
+            yield from drive(DirectCalls(listen), tasks, 1, usable_cores(), 0.0, is_done, listen, lends_cores=True)
 
 
 class DirectCalls:
@@ -186,7 +194,7 @@ def run_task(task: Task, report: Callable[[str, str], None]) -> Outcome:
     PROGRESS.handlers[:] = [LogForwarder(report)]
     start = time.monotonic()
     try:
-        with task.reservation.held() if task.reservation else nullcontext():
+        with task.reservation.held() if task.reservation else nullcontext(), lent(task.cores):
             value = task.call(*task.arguments, partial(report, "warning"))
         return Outcome(task, value, seconds=time.monotonic() - start)
     except ReservedError:

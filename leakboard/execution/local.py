@@ -13,7 +13,6 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import json
-import math
 import multiprocessing
 import os
 import signal
@@ -26,7 +25,6 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from functools import cached_property
 from multiprocessing.connection import Client, Connection, Listener
-from pathlib import Path
 from typing import Any
 
 from pebble import ProcessExpired, ProcessPool
@@ -35,7 +33,7 @@ from leakboard.errors import StopRun, one_line
 from leakboard.execution import devices
 from leakboard.execution.engines import IsDone, Listen, drive, run_task
 from leakboard.execution.output import bounded_output
-from leakboard.execution.resources import NO_PROGRESS_BARS
+from leakboard.execution.resources import NO_PROGRESS_BARS, usable_cores
 from leakboard.execution.tasks import Outcome, Task, TaskFailed
 
 START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
@@ -48,28 +46,8 @@ POLL_SECONDS = 0.5
 """Polling interval for ended tasks and for broken pools."""
 MAX_DEAD_WORKERS = 3
 """A task fails after this many workers have died before they began it."""
-CGROUP = Path("/sys/fs/cgroup")
-"""Folder with the limits of a container (Linux)."""
-
-
 SAFE_PATH = "PYTHONSAFEPATH"
 """With this variable, a new Python process has no current folder on its path."""
-
-
-def usable_cores() -> int:
-    """Return how many cores this process may use, at least 1.
-
-    On Linux, CPU affinity and a container's quota are taken into account.
-    """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    with contextlib.suppress(OSError, ValueError):  # no quota, or "max"
-        if (version_2 := CGROUP / "cpu.max").exists():
-            quota, period = map(int, version_2.read_text().split())
-        else:
-            quota, period = (int((CGROUP / f"cpu/cpu.cfs_{name}_us").read_text()) for name in ("quota", "period"))
-        if quota > 0:
-            cores = min(cores, math.ceil(quota / period))
-    return max(1, cores)
 
 
 def prepare_workers() -> None:
@@ -114,7 +92,7 @@ class Local:
         """Run tasks and yield their outcomes."""
         with Workers(self.jobs, listen) as workers:
             cores = max(self.jobs, usable_cores())
-            yield from drive(workers, tasks, self.jobs, cores, 0.0, is_done, listen, self.gpus)
+            yield from drive(workers, tasks, self.jobs, cores, 0.0, is_done, listen, self.gpus, True)
 
 
 class Workers:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 import resource
 import sys
 import threading
@@ -30,6 +32,8 @@ LEAST_SPACE = 4 << 30
 """Least address space for importing torch and similar libraries, with room for small data (bytes)."""
 MANY_FILES = 4096
 """Number of open files that a run with many workers may need."""
+CGROUP = Path("/sys/fs/cgroup")
+"""Folder with the limits of a container (Linux)."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,22 @@ class Needs:
 
     threads: int = 1
     uses_gpu: bool = False
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may use, at least 1.
+
+    On Linux, CPU affinity and a container's quota are taken into account.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with suppress(OSError, ValueError):  # no quota, or "max"
+        if (version_2 := CGROUP / "cpu.max").exists():
+            quota, period = map(int, version_2.read_text().split())
+        else:
+            quota, period = (int((CGROUP / f"cpu/cpu.cfs_{name}_us").read_text()) for name in ("quota", "period"))
+        if quota > 0:
+            cores = min(cores, math.ceil(quota / period))
+    return max(1, cores)
 
 
 def provide(needs: Needs, device: devices.Kind) -> None:
@@ -81,6 +101,20 @@ def limit_threads(threads: int) -> None:
     torch.set_default_device(None)
     torch.set_grad_enabled(True)
     _controller(len(sys.modules)).limit(limits=threads)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let every library compute with one thread in a block, then restore the earlier numbers."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with _controller(len(sys.modules)).limit(limits=1):
+            yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @lru_cache(maxsize=1)

@@ -28,6 +28,10 @@ class Task:
     """Longest time that the task may take (seconds)."""
     threads: int = 1
     """Number of threads that the task uses."""
+    cores: int = 1
+    """Number of cores that the task may use for calls side by side, its own threads included. No result depends on it.
+
+    `leakboard.execution.engines.drive` sets it when the task starts."""
     gpus: int = 0
     """Number of GPUs that the task uses: 0 or 1."""
     card: int = 0
@@ -89,6 +93,11 @@ class TaskQueue:
 
     def __bool__(self) -> bool:
         return bool(self._independent or self._dependent or self._postponed)
+
+    @property
+    def ready(self) -> int:
+        """Number of tasks that could begin now."""
+        return len(self._independent) + len(self._dependent)
 
     def take(self, threads: int, batch_seconds: float = 0.0, gpus: int = 0) -> list[Task]:
         """Remove and return the first task that fits, and with it the similar small tasks that follow.

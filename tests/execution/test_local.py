@@ -14,9 +14,10 @@ import pytest
 from running import answer, die, failures, processes, run_all, wait_for, write_and_die
 
 from leakboard.errors import StopRun
-from leakboard.execution import devices, local
-from leakboard.execution.local import Local, usable_cores
+from leakboard.execution import devices, local, resources
+from leakboard.execution.local import Local
 from leakboard.execution.reservations import Reservation
+from leakboard.execution.resources import usable_cores
 from leakboard.execution.tasks import Task
 
 
@@ -195,7 +196,7 @@ def test_threads_in_use_do_not_exceed_the_cores(tmp_path):
     ],
 )
 def test_usable_cores_respect_affinity_and_cgroup(files, cores, tmp_path, monkeypatch):
-    monkeypatch.setattr(local, "CGROUP", tmp_path)
+    monkeypatch.setattr(resources, "CGROUP", tmp_path)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 2, 4, 6}, raising=False)
     for name, content in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
