@@ -1,6 +1,6 @@
 """Train discriminant analysis: on the vectors themselves, and on the functions of a Gaussian kernel."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +9,7 @@ from scipy import linalg
 from scipy.special import logsumexp
 
 from leakboard.attacks._portfolio.members import Scorer, Scores, Task, Trained, log_loss
+from leakboard.attacks._portfolio.vector_inputs import blocks
 from leakboard.interfaces import Floats, Integers, Secret
 from leakboard.threats.secrets import KnownTexts
 
@@ -28,8 +29,6 @@ MIN_LOG_PROBABILITY = -30.0
 LANDMARKS = 1_000
 """Largest number of known texts that span the kernel's functions. At most half of all texts are used: least squares
 work worst with as many functions as texts."""
-BLOCK = 4_096
-"""Number of texts that are compared with the landmarks at once."""
 
 
 def fit_discriminant(task: Task) -> Trained:
@@ -64,25 +63,24 @@ def gaussian_functions(known: Floats, seed: int) -> tuple[Features, float]:
     basis = axes[:, kept] / np.sqrt(weights[kept])
 
     def functions(vectors: Floats) -> Array:
-        parts = np.array_split(vectors - centre, 1 + len(vectors) // BLOCK)
-        return np.concatenate([np.exp(-rate * _squared_distances(part, landmarks)) @ basis for part in parts])
+        return np.asarray(np.exp(-rate * _squared_distances(vectors - centre, landmarks)) @ basis)
 
     return functions, float(rate)
 
 
 def _fit(features: Features, task: Task) -> Trained:
     """Train penalised discriminant analysis; for each secret choose the penalty of least log-loss on dev."""
-    analysis = _Analysis.of(features, task.train)
+    analysis = _Analysis.of(features, task.train, task.secrets)
     on_dev = analysis.project(task.dev.vectors)
 
     def loss(secret: Secret, penalty: int) -> float:
-        scores = analysis.discriminant(secret, penalty)(on_dev)
+        scores = analysis.discriminants[secret.name][penalty](on_dev)
         return log_loss(np.maximum(scores, MIN_LOG_PROBABILITY), task.dev.values[secret.name])
 
     best = {s.name: min(range(len(PENALTIES)), key=lambda penalty: loss(s, penalty)) for s in task.secrets}
     return Trained(
-        analysis.scorer(task.secrets, best),
-        lambda texts: Trained(_Analysis.of(features, texts).scorer(task.secrets, best)),
+        analysis.scorer(best),
+        lambda texts: Trained(_Analysis.of(features, texts, task.secrets).scorer(best)),
     )
 
 
@@ -115,7 +113,8 @@ class _Analysis:
     2. Gaussians with a common covariance, one for each value, turn the outputs into probabilities.
 
     The outputs of a known text are those of least squares without that text. Otherwise few texts would seem to be far
-    apart. One eigendecomposition serves all secrets and penalties.
+    apart. Two passes over blocks of texts serve all secrets and penalties: one for the moments of the features, one for
+    the moments of the outputs.
 
     Theorem (leaving one out; Allen 1974). Let y be the centred indicator of a text and x its centred features. Let f be
     the output of least squares with a penalty and a free mean, and H = x' (X'X + penalty)^-1 x + 1/n the text's
@@ -125,58 +124,136 @@ class _Analysis:
 
     project: Features
     """Maps vectors to features along the principal axes of the known texts."""
-    shrunken: Array
-    """float64 (f, penalties): 1 / (sum of squares along an axis + a penalty of `PENALTIES`)."""
-    known: Array
-    """float64 (n, f): the known texts along the axes."""
-    leverages: Array
-    """float64 (n, penalties): the weight of a known text's own indicator in its output."""
-    values: Mapping[str, Integers]
+    discriminants: Mapping[str, Sequence[_Discriminant]]
+    """For each secret, a discriminant for each of `PENALTIES`."""
 
     @classmethod
-    def of(cls, features: Features, texts: KnownTexts) -> "_Analysis":
-        known = features(texts.vectors)
-        centre = known.mean(0)
-        known -= centre
-        squares, axes = linalg.eigh(known.T @ known)
+    def of(cls, features: Features, texts: KnownTexts, secrets: Sequence[Secret]) -> "_Analysis":
+        rows = list(blocks(len(texts.vectors)))
+        indicators = {secret.name: _Indicators.of(texts.values[secret.name]) for secret in secrets}
+        centre, products, with_indicators = _moments(features, texts.vectors, rows, indicators)
+        squares, axes = linalg.eigh(products)
         squares = np.maximum(squares, 0)
         shrunken = 1 / (squares[:, None] + PENALTIES * max(squares.mean(), TINY))
-        known = known @ axes
-        leverages = np.minimum(known**2 @ shrunken + 1 / len(known), MAX_LEVERAGE)
+        weights = {
+            name: [shrunken[:, [penalty]] * (axes.T @ product) for penalty in range(len(PENALTIES))]
+            for name, product in with_indicators.items()
+        }
+        outputs = {name: [_Outputs(known) for _ in PENALTIES] for name, known in indicators.items()}
+        for block in rows:
+            projected = (features(texts.vectors[block]) - centre) @ axes
+            leverages = np.minimum(projected**2 @ shrunken + 1 / len(texts.vectors), MAX_LEVERAGE)
+            for name, penalised in outputs.items():
+                known = indicators[name].block(block)
+                for penalty, of_penalty in enumerate(penalised):
+                    of_penalty.add(projected @ weights[name][penalty], leverages[:, [penalty]], known)
 
         def project(vectors: Floats) -> Array:
-            return (features(vectors) - centre) @ axes
+            return np.concatenate([(features(vectors[block]) - centre) @ axes for block in blocks(len(vectors))])
 
-        return cls(project, shrunken, known, leverages, texts.values)
+        return cls(
+            project,
+            {
+                secret.name: [
+                    of_penalty.discriminant(weights[secret.name][penalty], len(secret.values))
+                    for penalty, of_penalty in enumerate(outputs[secret.name])
+                ]
+                for secret in secrets
+            },
+        )
 
-    def scorer(self, secrets: tuple[Secret, ...], penalties: Mapping[str, int]) -> Scorer:
-        """Return a function that scores vectors with one penalty for each secret; it does not hold the known texts."""
+    def scorer(self, penalties: Mapping[str, int]) -> Scorer:
+        """Return a function that scores vectors with one penalty for each secret."""
         project = self.project
-        discriminants = {secret.name: self.discriminant(secret, penalties[secret.name]) for secret in secrets}
+        chosen = {name: self.discriminants[name][penalty] for name, penalty in penalties.items()}
 
         def scorer(vectors: Floats) -> Scores:
-            projected = project(vectors)
-            return {name: function(projected).astype(np.float32) for name, function in discriminants.items()}
+            parts = []
+            for block in blocks(len(vectors)):
+                projected = project(vectors[block])
+                parts.append([function(projected).astype(np.float32) for function in chosen.values()])
+            return {name: np.concatenate(scores) for name, scores in zip(chosen, zip(*parts, strict=True), strict=True)}
 
         return scorer
 
-    def discriminant(self, secret: Secret, penalty: int) -> _Discriminant:
-        """Return the discriminant of a secret's values, with one of the penalties."""
-        seen, codes = np.unique(self.values[secret.name], return_inverse=True)
-        indicators = np.eye(len(seen))[codes]
-        texts, counts = len(codes), indicators.sum(0)
-        centred = indicators - counts / texts
-        weights = self.shrunken[:, [penalty]] * (self.known.T @ centred)
-        leverage = self.leverages[:, [penalty]]
-        outputs = (self.known @ weights - leverage * centred) / (1 - leverage) + centred / max(1, texts - 1)
-        means = indicators.T @ outputs / counts[:, None]
-        around = outputs - means[codes]
-        covariance = around.T @ around / max(1, texts - len(seen))
-        spread = np.trace(covariance) or np.trace(outputs.T @ outputs) / texts  # 0 if each text has its own value
-        covariance += max(RIDGE * spread / len(seen), TINY) * np.eye(len(seen))
+
+@dataclass(frozen=True)
+class _Indicators:
+    """The values of a secret that known texts have."""
+
+    seen: Integers
+    codes: Integers
+    """int64 (n,): the position of each text's value among those seen."""
+    counts: Array
+    """float64 (values seen,): the number of texts with each value."""
+
+    @classmethod
+    def of(cls, values: Integers) -> "_Indicators":
+        seen, codes = np.unique(values, return_inverse=True)
+        return cls(seen, codes, np.bincount(codes).astype(np.float64))
+
+    def block(self, rows: slice) -> Array:
+        """Return the indicators of some texts, float64 (texts, values seen)."""
+        return np.asarray(self.codes[rows, None] == np.arange(len(self.seen)), np.float64)
+
+
+def _moments(
+    features: Features, vectors: Floats, rows: Sequence[slice], indicators: Mapping[str, _Indicators]
+) -> tuple[Array, Array, dict[str, Array]]:
+    """Return the features' mean (f,), their centred products (f, f), and products with the indicators of each secret.
+
+    Sums of squares are taken around the mean of the first block: far from 0, differences of squares would be rounded.
+    """
+    near = features(vectors[rows[0]]).mean(0)
+    total, products = np.zeros(len(near)), np.zeros((len(near), len(near)))
+    with_indicators = {name: np.zeros((len(near), len(known.seen))) for name, known in indicators.items()}
+    for block in rows:
+        moved = features(vectors[block]) - near
+        total += moved.sum(0)
+        products += moved.T @ moved
+        for name, known in indicators.items():
+            with_indicators[name] += moved.T @ known.block(block)
+    mean = total / len(vectors)
+    products -= np.outer(total, mean)
+    for name, known in indicators.items():
+        with_indicators[name] -= np.outer(mean, known.counts)
+    return near + mean, products, with_indicators
+
+
+class _Outputs:
+    """The moments of the least-squares outputs of one secret and penalty, each output without its own text."""
+
+    def __init__(self, known: _Indicators):
+        self.known = known
+        self.sums = np.zeros((len(known.seen), len(known.seen)))
+        """Sums of the outputs over the texts of each value."""
+        self.products = np.zeros_like(self.sums)
+
+    def add(self, fitted: Array, leverages: Array, indicators: Array) -> None:
+        """Count some texts: their outputs with their own indicators, (texts, values seen), and leverages (texts, 1)."""
+        texts = len(self.known.codes)
+        centred = indicators - self.known.counts / texts
+        outputs = (fitted - leverages * centred) / (1 - leverages) + centred / max(1, texts - 1)
+        self.sums += indicators.T @ outputs
+        self.products += outputs.T @ outputs
+
+    def discriminant(self, weights: Array, values: int) -> _Discriminant:
+        """Return the discriminant, given the least-squares weights (f, values seen) and the number of all values."""
+        counts, seen = self.known.counts, self.known.seen
+        texts, means = len(self.known.codes), self.sums / self.known.counts[:, None]
+        if texts > len(seen):
+            covariance = (self.products - (means.T * counts) @ means) / (texts - len(seen))
+            covariance += _floor(np.trace(covariance), len(seen))
+        else:  # each text has its own value
+            covariance = _floor(np.trace(self.products) / texts, len(seen))
         directions = np.linalg.solve(covariance, means.T)
         constants = np.log(counts / texts) - (means * directions.T).sum(1) / 2
-        return _Discriminant(weights @ directions, constants, seen, len(secret.values))
+        return _Discriminant(weights @ directions, constants, seen, values)
+
+
+def _floor(spread: float, values: int) -> Array:
+    """Return a multiple of the unit matrix that keeps a covariance of a total variance away from singular ones."""
+    return max(RIDGE * spread / values, TINY) * np.eye(values)
 
 
 def _squared_distances(first: Array, second: Array) -> Array:

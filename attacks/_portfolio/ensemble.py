@@ -28,8 +28,20 @@ Array = NDArray[np.float64]
 
 CHEAP_FAMILIES: Sequence[Family] = ("logistic", "discriminant", "neighbours")
 """Families of classifiers that are trained on all inputs."""
-BEST_INPUTS: Mapping[Family, int] = {"svm": 1, "kernel": 1, "mlp": 3}
-"""Number of inputs that each costly family is trained on: the inputs with the least loss of the cheap families."""
+COSTLY_FAMILIES: Sequence[Family] = ("mlp", "kernel", "svm")
+"""Families that are trained on the inputs with the least loss of the cheap families."""
+NETWORKS = 3
+"""Largest number of inputs for networks."""
+SMALLEST_PART = 2_500
+"""Smallest number of texts in a part of train."""
+GROWTH = 4
+"""Each part of train has this many times the texts of the part before."""
+COUNTS = 0.05
+"""A member counts if it has this share of the pooled scores' spread for at least one secret."""
+FLAT = 0.002
+"""A member stops learning if its loss on dev, summed over secrets, fell by less than this since the last part."""
+DEV_SHARE = 0.1
+"""Members learn from dev, too, if it has at least this share of train's texts."""
 PRIOR_STRENGTH = 1.0
 """With m members, PRIOR_STRENGTH m |weights - prior|^2 / 2 is added to the summed log-loss."""
 MIN_SHARE = 0.01
@@ -66,8 +78,12 @@ class Ensemble:
     def name(self) -> str:
         """The members, in the order of their mean share over all secrets."""
         shares = np.mean([pool.shares for pool in self.pools.values()], axis=0)
-        order = np.argsort(-shares, kind="stable")
-        return "ensemble of " + ", ".join(f"{self.members[i].name} ({shares[i]:.2f})" for i in order)
+        most = max(member.texts for member in self.members)
+        parts = [
+            f"{member.name}{f' from {member.texts} texts' if member.texts < most else ''} ({share:.2f})"
+            for member, share in zip(self.members, shares, strict=True)
+        ]
+        return "ensemble of " + ", ".join(parts[i] for i in np.argsort(-shares, kind="stable"))
 
     @property
     def on_dev(self) -> Scores:
@@ -82,26 +98,104 @@ class Ensemble:
 
 
 def train_ensemble(trainer: Trainer, scalings: Sequence[Scaling]) -> Ensemble:
-    """Train the cheap families on all inputs, the others on the best inputs, and pool the members with enough weight.
+    """Let the members learn from growing parts of train, and pool those with enough weight.
 
-    One forest is trained on the vectors as they are, another on the best inputs along their principal axes.
+    After each part the members are pooled, and `_learners` chooses those that learn from the next part. A member that
+    stops learning stays in the pool with what it knows.
+    """
+    truth, sizes = trainer.task.dev.values, parts(len(trainer.task.train.vectors))
+    members = _first_members(trainer, scalings, sizes[0])
+    before: dict[str, float] = {}
+    for left, size in zip(range(len(sizes) - 1, 0, -1), sizes[1:], strict=True):
+        learners = _learners(members, truth, before, left)
+        before = {member.name: _loss(member, truth) for member in members}
+        members = [member for member in members if member not in learners]
+        members += trainer.members([(member.family, member.inputs) for member in learners], size)
+    pools = _pools(members, truth)
+    shares = np.max([pool.shares for pool in pools.values()], axis=0)
+    kept = np.flatnonzero(shares >= MIN_SHARE) if shares.any() else np.array([0])
+    kept_pools = {name: Pool(pool.weights[kept], pool.shares[kept]) for name, pool in pools.items()}
+    return Ensemble(_with_dev(trainer, [members[i] for i in kept]), kept_pools)
+
+
+def _learners(
+    members: Sequence[Member], truth: Mapping[str, Integers], before: Mapping[str, float], left: int
+) -> list[Member]:
+    """Return the members that learn from the next part of train (successive halving, with learning curves).
+
+    A member goes on if its loss on dev still falls, and if it counts in the pool or would come below the pool's loss by
+    falling as fast on each of the parts that are left. After the first part no fall is known: then the members that
+    count go on, and the best of each family.
+
+    Args:
+        members: all members.
+        truth: the secrets of dev.
+        before: losses after the part before, by the members' names; empty after the first part.
+        left: number of larger parts.
+    """
+    pools = _pools(members, truth)
+    losses = {member.name: _loss(member, truth) for member in members}
+    goal = sum(log_loss(pool([m.on_dev[name] for m in members]), truth[name]) for name, pool in pools.items())
+    learners = []
+    for position, member in enumerate(members):
+        loss, counts = losses[member.name], max(pool.shares[position] for pool in pools.values()) >= COUNTS
+        if before:
+            fall = before.get(member.name, loss) - loss
+            goes_on = fall >= FLAT and (counts or loss - left * fall < goal)
+        else:
+            goes_on = counts or loss == min(losses[m.name] for m in members if m.family == member.family)
+        if goes_on:
+            learners.append(member)
+    return learners
+
+
+def parts(texts: int) -> list[int]:
+    """Return the sizes of the growing parts of train; the last is the whole."""
+    sizes = [texts]
+    while sizes[0] >= GROWTH * SMALLEST_PART:
+        sizes.insert(0, sizes[0] // GROWTH)
+    return sizes
+
+
+def _first_members(trainer: Trainer, scalings: Sequence[Scaling], size: int) -> list[Member]:
+    """Train the cheap families on all inputs, and the others on the best inputs.
+
+    Networks see further inputs only if the first network counts. One forest is trained on the vectors as they are,
+    another on the best inputs along their principal axes.
     """
     truth = trainer.task.dev.values
-    members = trainer.members((family, scaling) for scaling in scalings for family in CHEAP_FAMILIES)
+    members = trainer.members(((family, scaling) for scaling in scalings for family in CHEAP_FAMILIES), size)
     trainer.require(members)
     losses = {scaling.name: np.inf for scaling in scalings}
     for member in members:
-        loss = sum(calibrated(member.on_dev[name], truth[name])[1] for name in truth)
-        losses[member.inputs.name] = min(loss, losses[member.inputs.name])
+        losses[member.inputs.name] = min(_loss(member, truth), losses[member.inputs.name])
     best = sorted(scalings, key=lambda scaling: losses[scaling.name])
-    members += trainer.members((family, scaling) for family, count in BEST_INPUTS.items() for scaling in best[:count])
     rotated = trainer.attempt("rotated inputs", lambda: Rotated.of(best[0], trainer.task.train.vectors))
-    members += trainer.members(("trees", inputs) for inputs in (scalings[0], *rotated))
-    pools = {name: pooled([member.on_dev[name] for member in members], truth[name]) for name in truth}
-    shares = np.max([pool.shares for pool in pools.values()], axis=0)
-    kept = np.flatnonzero(shares >= MIN_SHARE) if shares.any() else [0]
-    kept_pools = {name: Pool(pool.weights[kept], pool.shares[kept]) for name, pool in pools.items()}
-    return Ensemble(trainer.retrain_with_dev(members[i] for i in kept), kept_pools)
+    forests = [("trees", inputs) for inputs in (scalings[0], *rotated)]
+    members += trainer.members([*((family, best[0]) for family in COSTLY_FAMILIES), *forests], size)
+    pools = _pools(members, truth)
+    if any(pool.shares[i] >= COUNTS for pool in pools.values() for i, m in enumerate(members) if m.family == "mlp"):
+        members += trainer.members([("mlp", scaling) for scaling in best[1:NETWORKS]], size)
+    return members
+
+
+def _with_dev(trainer: Trainer, members: Sequence[Member]) -> list[Member]:
+    """Train the members that learned from all of train on train and dev, unless dev is too small to matter."""
+    known = len(trainer.task.train.vectors)
+    if len(trainer.task.dev.vectors) < DEV_SHARE * known:
+        return list(members)
+    whole = [member for member in members if member.texts == known]
+    retrained = iter(trainer.retrain_with_dev(whole))
+    return [next(retrained) if member.texts == known else member for member in members]
+
+
+def _pools(members: Sequence[Member], truth: Mapping[str, Integers]) -> dict[str, Pool]:
+    return {name: pooled([member.on_dev[name] for member in members], codes) for name, codes in truth.items()}
+
+
+def _loss(member: Member, truth: Mapping[str, Integers]) -> float:
+    """Return the calibrated log-loss on dev, summed over secrets."""
+    return sum(calibrated(member.on_dev[name], codes)[1] for name, codes in truth.items())
 
 
 def calibrated(scores: Floats, truth: Integers) -> tuple[float, float]:

@@ -1,12 +1,10 @@
 """Train the linear classifiers of the portfolio: logistic regression and support vector machines."""
 
-import warnings
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, optimize
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from leakboard.attacks._portfolio.members import Scores, Task, Trained
@@ -18,6 +16,8 @@ Array = NDArray[np.float64]
 
 MIN_LOG_PROBABILITY = -30.0
 """Least log-probability of a value in logistic regression; also that of a value that no known text has."""
+ITERATIONS = 200
+"""Largest number of iterations of logistic regression."""
 COST = 1.0
 """Cost of a text on the wrong side of its margin, times the square of its distance: scikit-learn's default."""
 STEPS = 50
@@ -33,11 +33,10 @@ def fit_logistic(task: Task) -> Trained:
 
 def _logistic(texts: KnownTexts, secrets: tuple[Secret, ...]) -> Trained:
     models: dict[str, LogisticRegression] = {}
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ConvergenceWarning)
-        for secret in secrets:
-            if len(np.unique(texts.values[secret.name])) > 1:
-                models[secret.name] = LogisticRegression(max_iter=200).fit(texts.vectors, texts.values[secret.name])
+    for secret in secrets:
+        if len(np.unique(texts.values[secret.name])) > 1:
+            model = LogisticRegression(max_iter=ITERATIONS)
+            models[secret.name] = model.fit(texts.vectors, texts.values[secret.name])
 
     def scorer(vectors: Floats) -> Scores:
         result = {}
@@ -52,8 +51,8 @@ def _logistic(texts: KnownTexts, secrets: tuple[Secret, ...]) -> Trained:
             result[secret.name] = scores
         return result
 
-    stopped = any(issubclass(entry.category, ConvergenceWarning) for entry in caught)
-    return Trained(scorer, remark=" (stopped at 200 iterations)" if stopped else "")
+    stopped = any(model.n_iter_.max() >= ITERATIONS for model in models.values())
+    return Trained(scorer, remark=f" (stopped at {ITERATIONS} iterations)" if stopped else "")
 
 
 def fit_svm(task: Task) -> Trained:
@@ -67,6 +66,7 @@ def fit_svm(task: Task) -> Trained:
 def _svm(texts: KnownTexts, secrets: tuple[Secret, ...]) -> Trained:
     scaling = standardised(texts.vectors)
     known = _with_constant(scaling(texts.vectors))
+    products = known.T @ known
     weights: dict[str, Array] = {}
     remarks: list[str] = []
     for secret in secrets:
@@ -77,7 +77,7 @@ def _svm(texts: KnownTexts, secrets: tuple[Secret, ...]) -> Trained:
             continue
         first = 1 if values == 2 else 0  # with two values, one machine is the other with the opposite sign
         for value in range(first, values):
-            columns[:, value], is_minimum = svm_weights(known, np.where(codes == value, 1.0, -1.0))
+            columns[:, value], is_minimum = svm_weights(known, np.where(codes == value, 1.0, -1.0), products)
             if not is_minimum:
                 remarks.append(f"stopped at {STEPS} steps")
         if first:
@@ -95,7 +95,7 @@ def _with_constant(vectors: Floats) -> Array:
     return np.hstack([vectors, np.ones((len(vectors), 1))], dtype=np.float64)
 
 
-def svm_weights(known: Array, signs: Array) -> tuple[Array, bool]:
+def svm_weights(known: Array, signs: Array, products: Array | None = None) -> tuple[Array, bool]:
     """Return the weights w, float64 (d,), that minimise |w|^2 / 2 + `COST` sum max(0, 1 - sign <w, x>)^2.
 
     Newton's method with an exact line search up to the full step (Keerthi and DeCoste 2005, algorithm L2-SVM-MFN;
@@ -106,20 +106,27 @@ def svm_weights(known: Array, signs: Array) -> tuple[Array, bool]:
     the minimum a full step ends at the minimum, and the step after it is 0. Until then each line search makes the
     objective fall.
 
+    Each step needs the products of the texts inside the margin. Only the texts that changed their side since the last
+    step are added or subtracted.
+
     Args:
         known: float64 (n, d), with a constant coordinate for the intercept.
         signs: float64 (n,): 1 or -1.
+        products: known' known, which machines of several values share.
 
     Returns:
         The weights, and whether they are the minimum; False if `STEPS` were too few.
     """
     weights, outputs = np.zeros(known.shape[1]), np.zeros(len(known))
+    counted = np.ones(len(known), np.bool_)
+    curvature = known.T @ known if products is None else products.copy()
+    curvature[np.diag_indices_from(curvature)] += 1 / (2 * COST)
     for _ in range(STEPS):
         inside = signs * outputs < 1
-        counting = known[inside]
-        curvature = counting.T @ counting
-        curvature[np.diag_indices_from(curvature)] += 1 / (2 * COST)
-        step = linalg.solve(curvature, counting.T @ signs[inside], assume_a="pos") - weights
+        for sign, moved in ((1.0, known[inside & ~counted]), (-1.0, known[counted & ~inside])):
+            curvature += sign * (moved.T @ moved)
+        counted = inside
+        step = linalg.solve(curvature, known.T @ np.where(inside, signs, 0.0), assume_a="pos") - weights
         changes = known @ step
         away = np.array([weights @ step, step @ step])
         slope = partial(_slope, away, signs * outputs, signs * changes)

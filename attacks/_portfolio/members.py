@@ -13,6 +13,7 @@ from leakboard.interfaces import Floats, Integers, Secret
 from leakboard.threats.secrets import KnownTexts
 
 Family = Literal["mlp", "logistic", "discriminant", "neighbours", "svm", "kernel", "trees"]
+Inputs = Scaling | Rotated
 Scores = dict[str, Floats]
 """For each secret float32 (n, values): log-probabilities, up to a scale and a shift of each row."""
 Scorer = Callable[[Floats], Scores]
@@ -45,8 +46,11 @@ class Member:
     """A trained classifier of the portfolio, with the scaling of its inputs."""
 
     name: str
-    inputs: Scaling | Rotated
+    family: Family
+    inputs: Inputs
     trained: Trained
+    texts: int
+    """Number of texts that it learned from, without those of dev."""
     on_dev: Scores
     """Scores of the dev texts, computed before the classifier learned from these texts."""
 

@@ -1,6 +1,7 @@
 """Train an MLP with one head for each secret, as in Coavoux et al. (2018) and DPNR (Lyu, He and Li 2020)."""
 
 from collections.abc import Sequence
+from threading import Lock
 
 import numpy as np
 import torch
@@ -10,7 +11,10 @@ from leakboard.attacks._portfolio.members import Scores, Task, Trained
 from leakboard.execution import devices
 from leakboard.interfaces import Floats, Secret
 from leakboard.models.training import shuffled, train
+from leakboard.randomness import seeded
 from leakboard.threats.secrets import KnownTexts
+
+_INITIALISING = Lock()
 
 
 class _Heads(torch.nn.Module):
@@ -37,7 +41,9 @@ def fit_mlp(task: Task) -> Trained:
     generator = torch.Generator().manual_seed(task.seed)
     inputs, targets = _tensors(task.train, secrets)
     dev_inputs, dev_targets = _tensors(task.dev, secrets)
-    network = _Heads(inputs.shape[1], options.hidden, [len(secret.values) for secret in secrets]).to(inputs.device)
+    with _INITIALISING, seeded(task.seed):  # layers draw their weights from torch's global generator
+        network = _Heads(inputs.shape[1], options.hidden, [len(secret.values) for secret in secrets])
+    network.to(inputs.device)
 
     def loss(vectors: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
         return cross_entropy(network(vectors).flatten(0, 1), values.flatten())

@@ -1,10 +1,8 @@
 """Train neighbours and forests. Both also recognise copies, and near copies, of the attacker's own texts."""
 
-import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import torch
 
 from leakboard.attacks._portfolio.members import Scorer, Scores, Task, Trained, log_loss
 from leakboard.interfaces import Floats, Integers, Secret
@@ -104,11 +102,8 @@ def _forest(texts: KnownTexts, secrets: tuple[Secret, ...], seed: int) -> Scorer
     leaves = MAX_LEAF_NUMBERS // (2 * TREES * values)
     max_leaves = max(2, leaves) if leaves < len(texts.vectors) else None  # None: until every leaf is pure
     targets = np.stack([texts.values[secret.name] for secret in secrets], axis=1)
-    forest = ExtraTreesClassifier(TREES, max_leaf_nodes=max_leaves, random_state=seed, n_jobs=torch.get_num_threads())
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The number of unique classes")  # many values, few texts
-        forest.fit(texts.vectors, targets if len(secrets) > 1 else targets[:, 0])
-    forest.set_params(n_jobs=1)  # threads would add votes in the order in which they end
+    forest = ExtraTreesClassifier(TREES, max_leaf_nodes=max_leaves, random_state=seed)
+    forest.fit(texts.vectors, targets if len(secrets) > 1 else targets[:, 0])
     classes = forest.classes_ if len(secrets) > 1 else [forest.classes_]
 
     def votes(vectors: Floats) -> Scores:

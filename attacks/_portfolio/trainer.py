@@ -1,24 +1,40 @@
-"""Train the members of the portfolio, and note the reason for each member that cannot be trained."""
+"""Train the members of the portfolio side by side, and note the reason for each member that cannot be trained."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
-from leakboard.attacks._portfolio.members import Family, Member, Scores, Task, Trained
-from leakboard.attacks._portfolio.vector_inputs import Rotated, Scaling
+from leakboard.attacks._portfolio.members import Family, Inputs, Member, Scores, Task, Trained
 from leakboard.errors import RequestError, failure_line
+from leakboard.execution.side_by_side import side_by_side
+from leakboard.interfaces import Texts
 from leakboard.logs import log_progress
-from leakboard.randomness import seeded
 from leakboard.threats.secrets import KnownTexts
 
 Made = TypeVar("Made")
 BAD_NUMBERS = (ValueError, ArithmeticError)
 """Errors of a classifier that refuses its inputs. Other errors, such as a lack of memory, end the attack: a result
 must not depend on the machine."""
+
+
+@dataclass(frozen=True)
+class Attempt(Generic[Made]):
+    """The result of training, or the error of a classifier that refused its numbers."""
+
+    made: Made | None
+    error: Exception | None = None
+
+    @classmethod
+    def of(cls, make: Callable[[], Made]) -> "Attempt[Made]":
+        """Call ``make``, and keep its result or its error."""
+        try:
+            return cls(make())
+        except BAD_NUMBERS as error:
+            return cls(None, error)
 
 
 class Trainer:
@@ -30,31 +46,38 @@ class Trainer:
         """Members that were left out or not retrained, with the reasons."""
         self._last_error: Exception | None = None
 
-    def members(self, choices: Iterable[tuple[Family, Scaling | Rotated]]) -> list[Member]:
-        """Train a member for each family and scaling; leave out those that refuse their numbers."""
-        members: list[Member] = []
-        for family, scaling in choices:
-            name = f"{family} on {scaling.name} inputs"
-            log_progress(name)
-            members += self.attempt(name, partial(self._member, name, family, scaling))
-        return members
+    def members(self, choices: Iterable[tuple[Family, Inputs]], rows: int | None = None) -> list[Member]:
+        """Train a member for each family and scaling; leave out those that refuse their numbers.
+
+        Args:
+            choices: families and the scalings of their inputs.
+            rows: number of train texts to learn from, drawn at random; more rows contain the fewer ones. None: all.
+        """
+        task = self._part(rows)
+        named = {f"{family} on {inputs.name} inputs": (family, inputs) for family, inputs in choices}
+        attempts = _all_attempts([partial(_train, task, name, *choice) for name, choice in named.items()])
+        return [made for name, attempt in zip(named, attempts, strict=True) for made in self._keep(name, attempt)]
 
     def attempt(self, name: str, make: Callable[[], Made]) -> list[Made]:
         """Return the result of ``make`` in a list; if it refuses its numbers, an empty list, and note the reason."""
-        try:
-            return [make()]
-        except BAD_NUMBERS as error:
-            self.remarks.append(f"{name} left out ({failure_line(error)})")
-            self._last_error = error
-            return []
+        return self._keep(name, Attempt.of(make))
 
-    def retrain_with_dev(self, members: Iterable[Member]) -> list[Member]:
+    def retrain_with_dev(self, members: Sequence[Member]) -> list[Member]:
         """Return the members trained on train and dev; ``on_dev`` keeps the scores from before.
 
         A member that refuses the numbers stays as it was.
         """
         both = KnownTexts.joined([self.task.train, self.task.dev])
-        return [self._retrained(member, both) for member in members]
+        attempts = _all_attempts([partial(_retrain, member, both, self.task.dev) for member in members])
+        retrained = []
+        for member, attempt in zip(members, attempts, strict=True):
+            after = attempt.made or member
+            if attempt.error:
+                self.remarks.append(f"{member.name} learned from train alone ({failure_line(attempt.error)})")
+            elif after.trained.remark != member.trained.remark:
+                self.remarks.append(f"{member.name}, with dev{after.trained.remark or ' converged'}")
+            retrained.append(after)
+        return retrained
 
     def require(self, members: Sequence[Member]) -> None:
         """Refuse to go on without members.
@@ -66,38 +89,44 @@ class Trainer:
             reasons = "; ".join(self.remarks)
             raise RequestError(f"no classifier can be trained on these vectors: {reasons}") from self._last_error
 
-    def _member(self, name: str, family: Family, scaling: Scaling | Rotated) -> Member:
-        train, dev = (replace(part, vectors=scaling(part.vectors)) for part in (self.task.train, self.task.dev))
-        with self._fitting():
-            trained = _fit(family)(replace(self.task, train=train, dev=dev))
-        return Member(name + trained.remark, scaling, trained, _finite(trained.scorer(dev.vectors)))
+    def _keep(self, name: str, attempt: Attempt[Made]) -> list[Made]:
+        if attempt.error:
+            self.remarks.append(f"{name} left out ({failure_line(attempt.error)})")
+            self._last_error = attempt.error
+        return [] if attempt.made is None else [attempt.made]
 
-    def _retrained(self, member: Member, texts: KnownTexts) -> Member:
-        if member.trained.retrain is None:
-            return member
-        log_progress(f"{member.name}, with dev")
-        try:
-            with self._fitting():
-                trained = member.trained.retrain(replace(texts, vectors=member.inputs(texts.vectors)))
-            _finite(trained.scorer(member.inputs(self.task.dev.vectors)))
-        except BAD_NUMBERS as error:
-            self.remarks.append(f"{member.name} learned from train alone ({failure_line(error)})")
-            return member
-        if trained.remark != member.trained.remark:
-            self.remarks.append(f"{member.name}, with dev{trained.remark or ' converged'}")
-        return replace(member, trained=trained)
+    def _part(self, rows: int | None) -> Task:
+        """Return the task with a random part of its train texts."""
+        train, known = self.task.train, len(self.task.train.vectors)
+        if rows is None or rows >= known:
+            return self.task
+        chosen = np.sort(np.random.default_rng(self.task.seed).permutation(known)[:rows])
+        texts = Texts([train.texts[row] for row in chosen])
+        codes = {name: values[chosen] for name, values in train.values.items()}
+        return replace(self.task, train=KnownTexts(texts, train.vectors[chosen], codes))
 
-    @contextmanager
-    def _fitting(self) -> Iterator[None]:
-        """Seed random draws, and give BLAS one thread.
 
-        A second thread made logistic regression ten times slower on 11,657 vectors of 384 coordinates. Networks and
-        forests keep the threads of the stage.
-        """
-        from threadpoolctl import threadpool_limits
+def _all_attempts(calls: Sequence[Callable[[], Made]]) -> list[Attempt[Made]]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # remarks say what did not converge
+        return side_by_side([partial(Attempt.of, call) for call in calls])
 
-        with seeded(self.task.seed), threadpool_limits(1, "blas"):
-            yield
+
+def _train(task: Task, name: str, family: Family, inputs: Inputs) -> Member:
+    log_progress(name)
+    train, dev = (replace(part, vectors=inputs(part.vectors)) for part in (task.train, task.dev))
+    trained = _fit(family)(replace(task, train=train, dev=dev))
+    on_dev = _finite(trained.scorer(dev.vectors))
+    return Member(name + trained.remark, family, inputs, trained, len(train.vectors), on_dev)
+
+
+def _retrain(member: Member, texts: KnownTexts, dev: KnownTexts) -> Member:
+    if member.trained.retrain is None:
+        return member
+    log_progress(f"{member.name}, with dev")
+    trained = member.trained.retrain(replace(texts, vectors=member.inputs(texts.vectors)))
+    _finite(trained.scorer(member.inputs(dev.vectors)))
+    return replace(member, trained=trained)
 
 
 def _finite(scores: Scores) -> Scores:

@@ -6,6 +6,7 @@ without noise (Wiener 1949). Let S be the covariance of the clean vectors, N the
 mean. The estimate is x -> m + S (S + N)^-1 (x - m).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,7 +15,14 @@ from numpy.typing import NDArray
 
 from leakboard.interfaces import Floats
 
+BLOCK = 4_096
+"""Number of vectors that are computed at once in float64."""
 Inputs = Literal["raw", "standardised", "per vector", "centred", "above minimum", "shrunken"]
+
+
+def blocks(rows: int) -> Iterator[slice]:
+    """Yield the slices of consecutive blocks."""
+    return (slice(start, start + BLOCK) for start in range(0, rows, BLOCK))
 
 
 @dataclass(frozen=True)
@@ -27,14 +35,23 @@ class Scaling:
     """Factors of the coordinates (d,), or a matrix (d, d) that is multiplied from the right."""
 
     def __call__(self, vectors: Floats) -> Floats:
+        """Scale vectors, float32 (n, d), block by block; sums and products are computed in float64."""
+        if self.name == "raw":
+            return vectors
+        if self.name == "above minimum":
+            return vectors - vectors.min(1, keepdims=True)
+        scaled = np.empty(vectors.shape, np.float32)
+        for rows in blocks(len(vectors)):
+            scaled[rows] = self._block(vectors[rows])
+        return scaled
+
+    def _block(self, vectors: Floats) -> Floats:
         if self.name == "per vector":
             vectors = vectors - vectors.mean(1, keepdims=True, dtype=np.float64)  # squares leave the range of float32
             deviation = vectors.std(1, keepdims=True)
             return (vectors / np.where(deviation > 0, deviation, 1)).astype(np.float32)
         if self.name == "centred":
             return (vectors - vectors.mean(1, keepdims=True, dtype=np.float64)).astype(np.float32)
-        if self.name == "above minimum":
-            return vectors - vectors.min(1, keepdims=True)
         moved = vectors - self.shift
         return (moved @ self.scale if np.ndim(self.scale) == 2 else moved * self.scale).astype(np.float32)
 
@@ -55,9 +72,13 @@ class Rotated:
     @classmethod
     def of(cls, scaling: Scaling, vectors: Floats) -> "Rotated":
         """Compute the axes of vectors, float32 (n, d), after scaling."""
-        scaled = scaling(vectors).astype(np.float64)
-        scaled -= scaled.mean(0)
-        return cls(scaling, np.linalg.eigh(scaled.T @ scaled)[1].astype(np.float32))
+        scaled = scaling(vectors)
+        mean = scaled.mean(0, dtype=np.float64)
+        products = np.zeros((scaled.shape[1], scaled.shape[1]))
+        for rows in blocks(len(scaled)):
+            centred = scaled[rows] - mean
+            products += centred.T @ centred
+        return cls(scaling, np.linalg.eigh(products)[1].astype(np.float32))
 
     @property
     def name(self) -> str:
@@ -75,8 +96,12 @@ def plain_scalings(vectors: Floats) -> list[Scaling]:
 
 def standardised(vectors: Floats) -> Scaling:
     """Return the scaling that gives every coordinate of ``vectors`` mean 0 and, unless it is constant, deviation 1."""
-    deviation = vectors.std(0, dtype=np.float64)
-    return Scaling("standardised", vectors.mean(0, dtype=np.float64), 1 / np.where(deviation > 0, deviation, 1))
+    mean = vectors.mean(0, dtype=np.float64)
+    squares = np.zeros(vectors.shape[1])
+    for rows in blocks(len(vectors)):
+        squares += ((vectors[rows] - mean) ** 2).sum(0)
+    deviation = np.sqrt(squares / len(vectors))
+    return Scaling("standardised", mean, 1 / np.where(deviation > 0, deviation, 1))
 
 
 def shrinkage(vectors: Floats, again: Floats) -> Scaling:

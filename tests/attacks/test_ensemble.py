@@ -104,8 +104,8 @@ def test_a_costly_family_is_trained_on_the_inputs_where_the_cheap_ones_do_best()
         return vectors * np.exp(4 * rng.normal(size=(len(vectors), 1)))
 
     class Recording(Trainer):
-        def members(self, choices):
-            members = super().members(choices)
+        def members(self, choices, rows=None):
+            members = super().members(choices, rows)
             names.extend(member.name for member in members)
             return members
 

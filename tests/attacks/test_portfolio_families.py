@@ -101,7 +101,7 @@ class TestDiscriminant:
         vectors[:, 0] += codes
         targets = np.eye(2)[codes]
         texts = KnownTexts(Texts([""] * 30), vectors.astype(np.float32), {"gender": codes})
-        analysis = discriminant._Analysis.of(lambda given: given.astype(np.float64), texts)
+        analysis = discriminant._Analysis.of(lambda given: given.astype(np.float64), texts, [GENDER])
         ridge = discriminant.PENALTIES[penalty] * np.var(vectors, axis=0).mean() * 30
 
         def less_its_mean(rows, at):
@@ -111,7 +111,7 @@ class TestDiscriminant:
         means = np.stack([alone[codes == value].mean(0) for value in (0, 1)])
         around = alone - means[codes]
         slope = (means[1] - means[0]) @ np.linalg.pinv(around.T @ around / 28)
-        odds = np.diff(analysis.discriminant(GENDER, penalty)(analysis.project(texts.vectors)))[:, 0]
+        odds = np.diff(analysis.discriminants["gender"][penalty](analysis.project(texts.vectors)))[:, 0]
         fitted, intercept = np.polyfit(less_its_mean(np.arange(30), vectors) @ slope, odds, 1)
         assert fitted == pytest.approx(1, abs=0.02)
         assert intercept == pytest.approx(-(means.mean(0) @ slope), abs=0.02)
