@@ -117,7 +117,8 @@ def drive(
                 batch = [replace(task, card=card) for task in batch]
             if batch and lends_cores:
                 others = min(jobs - len(running) - 1, queue.ready)
-                lent_cores = max(batch[0].threads, (cores - used_threads) // (1 + others))
+                unused = cores - sum(max(tasks[0].threads, tasks[0].cores) for tasks in running.values())
+                lent_cores = max(batch[0].threads, unused // (1 + others))
                 batch = [replace(task, cores=lent_cores) for task in batch]
             if batch:
                 running[processes.start(batch)] = batch

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from planted import GENDER, SMALL, linear, noise, task_of, trained, world
+from planted import GENDER, SMALL, exclusive_or, linear, noise, task_of, trained, world
 from scipy import optimize
 from scipy.special import log_softmax, softmax
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -12,11 +12,12 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from leakboard.attacks._portfolio import ensemble, neighbours_and_trees, trainer
 from leakboard.attacks._portfolio import linear as linear_families
 from leakboard.attacks._portfolio.ensemble import pooled
-from leakboard.attacks._portfolio.members import log_loss
+from leakboard.attacks._portfolio.members import Member, Trained, log_loss
 from leakboard.attacks._portfolio.trainer import Trainer
-from leakboard.attacks._portfolio.vector_inputs import plain_scalings
+from leakboard.attacks._portfolio.vector_inputs import Scaling, plain_scalings
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.errors import RequestError
+from leakboard.execution.side_by_side import lent
 
 
 class TestPool:
@@ -199,3 +200,77 @@ class TestFailures:
         expected = f"no classifier can be trained on these vectors: {first} inputs left out"
         with pytest.raises(RequestError, match=expected):
             AttributeInference(portfolio=portfolio, **SMALL).fit(view, 0)
+
+
+class TestGrowingParts:
+    """Members learn from growing parts of train as long as that helps."""
+
+    @pytest.mark.parametrize(
+        ("texts", "sizes"),
+        [(50, [50]), (9_999, [9_999]), (10_000, [2_500, 10_000]), (700_000, [2_734, 10_937, 43_750, 175_000, 700_000])],
+    )
+    def test_each_part_has_four_times_the_texts_of_the_part_before(self, texts, sizes):
+        assert ensemble.parts(texts) == sizes
+
+    def members(self, *signals, families=None):
+        """Return members whose dev scores have signals of these sizes, and the truth of dev."""
+        rng = np.random.default_rng(0)
+        codes = rng.integers(0, 2, 400)
+        noise_of = rng.normal(size=(len(signals), 400, 2))
+        scores = [signal * np.eye(2)[codes] + noise_of[i] for i, signal in enumerate(signals)]
+        families = families or ["logistic"] * len(signals)
+        return [
+            Member(f"{family} {i}", family, Scaling("raw"), Trained(dict), 100, {"gender": array.astype(np.float32)})
+            for i, (family, array) in enumerate(zip(families, scores, strict=True))
+        ], {"gender": codes}
+
+    def learners(self, members, truth, before, left=1):
+        return [member.name for member in ensemble._learners(members, truth, before, left)]
+
+    def test_after_the_first_part_the_best_of_each_family_goes_on(self):
+        """Their losses may fall fast on larger parts, even if they do not count yet."""
+        members, truth = self.members(6.0, 0.3, 0.0, families=["logistic", "trees", "trees"])
+        assert self.learners(members, truth, {}) == ["logistic 0", "trees 1"]
+
+    def test_a_member_with_a_flat_curve_stops(self):
+        members, truth = self.members(2.0, 2.0)
+        losses = [ensemble._loss(member, truth) for member in members]
+        before = {"logistic 0": losses[0] + ensemble.FLAT / 2, "logistic 1": losses[1] + 2 * ensemble.FLAT}
+        assert self.learners(members, truth, before) == ["logistic 1"]
+
+    @pytest.mark.parametrize(("fall", "left", "goes_on"), [(0.2, 1, False), (0.2, 4, True), (0.7, 1, True)])
+    def test_a_member_that_does_not_count_goes_on_if_it_can_catch_up(self, fall, left, goes_on):
+        members, truth = self.members(6.0, 0.1)
+        before = {member.name: ensemble._loss(member, truth) + fall for member in members}
+        assert ("logistic 1" in self.learners(members, truth, before, left)) == goes_on
+
+    @pytest.mark.parametrize("grows", [True, False])
+    def test_members_that_learn_late_win_in_the_end(self, grows, monkeypatch):
+        """Fifty texts do not teach this exclusive or to any member; larger parts do."""
+        monkeypatch.setattr(ensemble, "SMALLEST_PART", 50)
+        if not grows:
+            monkeypatch.setattr(ensemble, "_learners", lambda *given: [])
+
+        def faint(codes, rng):
+            return exclusive_or(codes, rng) / 2 + rng.normal(size=(len(codes["gender"]), 8))
+
+        view, vectors, truth = world(faint, [GENDER], sizes=(3_200, 400, 1_000))
+        attacker = ensemble.train_ensemble(Trainer(task_of(view)), plain_scalings(view.vectors))
+        assert (np.mean(attacker(vectors)["gender"].argmax(1) == truth["gender"]) > 0.93) == grows
+
+    def test_the_name_says_who_learned_from_a_part(self, monkeypatch):
+        monkeypatch.setattr(ensemble, "SMALLEST_PART", 50)
+        view, *_ = world(linear, [GENDER], sizes=(3_200, 400, 1_000))
+        attacker = ensemble.train_ensemble(Trainer(task_of(view)), plain_scalings(view.vectors))
+        stopped = [member for member in attacker.members if member.texts < max(m.texts for m in attacker.members)]
+        assert stopped
+        assert all(f"{member.name} from {member.texts} texts" in attacker.name for member in stopped)
+
+    def test_cores_change_nothing(self):
+        view, vectors, _ = world(linear, [GENDER])
+        answers = []
+        for cores in (1, 4):
+            with lent(cores):
+                answers.append(AttributeInference(**SMALL).fit(view, 0)(vectors))
+        assert answers[0].details == answers[1].details
+        assert np.array_equal(answers[0].scores["gender"], answers[1].scores["gender"])
