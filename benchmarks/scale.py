@@ -23,7 +23,7 @@ from leakboard.pipeline.records import Record, write_costs, write_record
 
 CORES = (8, 64, 512, 4096)
 BATCH_SECONDS = 0.5
-"""Small tasks are sent together until they may last this long, as the Ray engine does."""
+"""Longest duration of several attacks that are sent together, as in the Ray engine."""
 
 Victim = tuple[float, list[float]]
 """Seconds of fit and publication, and of each attack."""
@@ -60,10 +60,10 @@ def batches(attacks: list[float]) -> Iterator[float]:
     """Yield the seconds of attacks that are sent together."""
     total = 0.0
     for cost in attacks:
-        total += cost
-        if total >= BATCH_SECONDS:
+        if total and total + cost > BATCH_SECONDS:
             yield total
             total = 0.0
+        total += cost
     if total:
         yield total
 

@@ -85,7 +85,7 @@ def drive(
         tasks: to run, each with the name of its predecessor.
         jobs: largest number of batches at once.
         cores: largest number of threads at once. A task that needs more threads runs alone.
-        batch_seconds: expected duration up to which small tasks are sent together.
+        batch_seconds: longest expected duration of several tasks that are sent together.
         is_done: returns whether the result of a task exists. A lost process or another run may have written it.
         listen: called if another run holds the reservation of a task.
         gpus: largest number of batches with a GPU at once. Each gets the least free number as the `Task.card` of its

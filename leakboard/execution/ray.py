@@ -20,7 +20,7 @@ class Ray:
     """
 
     BATCH_SECONDS = 0.5
-    """Small tasks are sent together up to this expected duration (seconds). Sending a batch takes milliseconds."""
+    """Longest expected duration of several tasks that are sent together (seconds). Sending a batch takes milliseconds."""
 
     def __init__(self, address: str = ""):
         self.address = address

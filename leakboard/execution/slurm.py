@@ -23,7 +23,7 @@ class Slurm:
     """Runs tasks as jobs of Slurm. Without Slurm, submitit runs the jobs on this machine."""
 
     BATCH_SECONDS = 60.0
-    """Small tasks are sent together up to this expected duration (seconds). Starting a job takes seconds."""
+    """Longest expected duration of several tasks that are sent together (seconds). Starting a job takes seconds."""
     gpus = None
     """Always None: LeakBoard does not know how many GPUs the cluster has. Slurm alone decides when a
     job that asks for one starts.

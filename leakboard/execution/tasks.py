@@ -100,14 +100,14 @@ class TaskQueue:
         return len(self._independent) + len(self._dependent)
 
     def take(self, threads: int, batch_seconds: float = 0.0, gpus: int = 0) -> list[Task]:
-        """Remove and return the first task that fits, and with it the similar small tasks that follow.
+        """Remove and return the first task that fits, and the tasks after it that may share its process.
 
         A task with a timeout is taken alone, since it may be killed. A task whose process was lost is taken alone, too.
         The list is empty if no task fits.
 
         Args:
             threads: number of free threads.
-            batch_seconds: expected duration up to which small tasks are taken together.
+            batch_seconds: longest expected duration of several tasks together. A longer task is taken alone.
             gpus: number of free GPUs.
         """
         for name, (due, task) in list(self._postponed.items()):
@@ -122,11 +122,11 @@ class TaskQueue:
         return []
 
     def _similar(self, task: Task, ready: deque[Task], position: int, seconds_left: float) -> Iterator[Task]:
-        """Remove and yield tasks that may share the process of ``task``, from a position on, until time is used up."""
-        while seconds_left > 1e-9 and position < len(ready) and _may_share_process(task, ready[position]):
-            if self._retried & {task.name, ready[position].name}:
-                return
+        """Remove and yield tasks that may share the process of ``task``, from a position on, while time is left."""
+        while position < len(ready) and _may_share_process(task, ready[position]):
             seconds_left -= self.expected(ready[position])
+            if seconds_left < -1e-9 or self._retried & {task.name, ready[position].name}:
+                return
             yield ready[position]
             del ready[position]
 

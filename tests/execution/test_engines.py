@@ -126,3 +126,16 @@ def test_small_tasks_of_a_kind_are_sent_together():
     list(queue.end(Outcome(first[0], seconds=0.1)))
     assert [task.name for task in queue.take(1, 0.5)] == ["1", "2", "3", "4", "5"]
     assert [task.name for task in queue.take(1)] == ["6"]
+
+
+@pytest.mark.parametrize("seconds", [0.0, 3600.0])
+def test_a_task_that_is_not_known_to_be_small_is_sent_alone(seconds):
+    kinds = ["small", "other", "small", "other", "small"]
+    queue = TaskQueue([Task(str(i), answer, (i,), kind=kind) for i, kind in enumerate(kinds)])
+    list(queue.end(Outcome(*queue.take(1), seconds=0.1)))
+    if seconds:
+        list(queue.end(Outcome(*queue.take(1), seconds=seconds)))
+    batches = []
+    while queue:
+        batches.append([task.kind for task in queue.take(1, 0.5)])
+    assert batches == [[kind] for kind in kinds[-len(batches) :]]
