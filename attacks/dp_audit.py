@@ -6,7 +6,7 @@ The audit runs the mechanism, and returns one or two numbers:
   fresh set tests it (`leakboard.privacy.auditing.bound`). A fair coin decides the input of each row. If delta is 0, the
   bound holds even if the rows of a call depend on each other. If delta is above 0, it assumes independent rows.
 - The *sanity check* of Habernal (2022, section 3) is a point estimate without confidence
-  (`leakboard.privacy.auditing.sanity`).
+  (`leakboard.privacy.auditing.point_estimate`).
 
 The claim's unit decides the neighbours. They are corners of the cube that contains the mechanism's input, and sentences
 of the corpus with one word replaced. The audit uses the pairs of sentences whose vectors are farthest apart.
@@ -33,7 +33,7 @@ from leakboard.privacy.auditing.audit import BUDGET, rounds
 from leakboard.privacy.auditing.calls import CALLS, ROWS, choose_statistic, run_statistic
 from leakboard.privacy.auditing.choosing import MIN_DRAWS, ChosenEvent, choose_event, confirm
 from leakboard.privacy.auditing.events import Pair, corners, normalised_corners
-from leakboard.privacy.auditing.sanity import published_repeats
+from leakboard.privacy.auditing.point_estimate import published_repeats
 from leakboard.suite.options import ALWAYS_NAMED, Count, attack
 from leakboard.threats.releases import CallsDistinguisher, Distinguisher, ReleaseAudit, ReleasesView
 

@@ -16,7 +16,7 @@ from leakboard.privacy.auditing.bound import bound_from_counts
 from leakboard.privacy.auditing.curve import TradeOff
 from leakboard.privacy.auditing.guesses import SHARES, audit_scores
 from leakboard.privacy.auditing.one_run_curve import best_one_run_bound
-from leakboard.privacy.auditing.sanity import plug_in
+from leakboard.privacy.auditing.point_estimate import plug_in
 
 BOUND, DELTA, TOSSES = "attack_score", "audit_delta", "audit_tosses"
 TRUE_POSITIVES, FALSE_POSITIVES = "true_positives", "false_positives"

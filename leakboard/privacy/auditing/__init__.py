@@ -12,5 +12,5 @@ Other audits guess coins. ``guesses`` counts right guesses; ``one_run`` and ``on
 ``calls`` uses these theorems to test whether a row reveals another row, of the same call or of another call. Audits of
 training use these theorems for texts that were planted in the training data (canaries).
 
-``sanity`` has the point estimate of an earlier paper, without confidence.
+``point_estimate`` has the sanity check of an earlier paper, which states no confidence.
 """

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from majority_vote import exact_loss, laplace_chances, sampling_error
 
-from leakboard.privacy.auditing.sanity import (
+from leakboard.privacy.auditing.point_estimate import (
     PlugIn,
     majority_vote,
     plug_in,
