@@ -84,11 +84,14 @@ def audit(
         budget: largest number of coordinates drawn to choose and test, if ``draws_per_input`` is None. A release of a
             text counts as one coordinate.
         calls: number of calls that test one row among others (see `leakboard.privacy.auditing.calls.CALLS`), if
-            single rows do not refute the claim; 0 for none.
+            single rows do not refute the claim; 0 for none. Pairs of texts allow only 0.
 
     Raises:
-        ValueError: fewer than 100 releases of each input for each pair, no pair, or releases that are not finite.
+        ValueError: fewer than 100 releases of each input for each pair, no pair, calls with pairs of texts, or releases
+            that are not finite.
     """
+    if calls and any(pair.first.dtype == object for pair in pairs):
+        raise ValueError(f"calls={calls} is not allowed with pairs of texts (allowed: 0)")
     error = 1 - confidence
     calls_error = CALLS_ERROR * error if calls else 0.0
     sizes = rounds(draws_per_input, budget, len(pairs[0].first) if pairs else 1)

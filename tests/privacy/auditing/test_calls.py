@@ -6,7 +6,7 @@ from scipy import stats
 
 from leakboard.privacy.auditing.audit import audit
 from leakboard.privacy.auditing.calls import ROWS, CallsStatistic, audit_calls, run_calls
-from leakboard.privacy.auditing.events import corners
+from leakboard.privacy.auditing.events import Pair, corners
 from leakboard.privacy.mechanisms.broken import HalvedOutput, RandomBits
 from leakboard.privacy.mechanisms.broken_calls import BROKEN_CALLS, SOUND_CALLS, SeedUsedTwice, SharedByRows
 from leakboard.privacy.mechanisms.textbook import Gaussian, Laplace
@@ -96,3 +96,14 @@ def test_a_thousand_audits_are_wrong_no_more_often_than_stated(mechanism):
     generator, audits = rng(7), 1000
     bounds = [audit(mechanism, PAIRS, generator, 400, calls=60).epsilon for _ in range(audits)]
     assert sum(bound > mechanism.epsilon for bound in bounds) <= stats.binom(audits, 0.05).ppf(0.999)
+
+
+def test_pairs_of_texts_are_refused():
+    class Noise(SharedByRows):
+        def release(self, values, generator):
+            return generator.laplace(size=(len(values), 1))
+
+    pair = Pair("texts", np.array(["a b"], object), np.array(["a c"], object))
+    assert audit(Noise(1.0), [pair], rng(), 200).epsilon <= 1.0
+    with pytest.raises(ValueError, match="calls=20 is not allowed with pairs of texts"):
+        audit(Noise(1.0), [pair], rng(), 200, calls=20)
