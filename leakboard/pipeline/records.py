@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import json
+import re
 import sys
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -232,7 +233,7 @@ def read_published(folder: Path, wanted: Collection[str]) -> dict[str, Entry]:
 
     Altered records and records of a wrong form are left out.
     """
-    entries = [_unpack(line) for line in _lines(folder / PUBLISHED) if _key(line) in wanted]
+    entries = [_unpack(line) for line in _lines(folder / PUBLISHED) if not _keys(line).isdisjoint(wanted)]
     return {entry[0].key: entry for entry in entries if entry and entry[0].key in wanted}
 
 
@@ -288,13 +289,12 @@ def _lines(path: Path) -> list[bytes]:
     return content.splitlines() if reader.eof and not reader.unused_data else []
 
 
-def _key(line: bytes) -> str:
-    """Return the identity in a line without parsing the line, since most lines are not wanted."""
-    start = line.find(_KEY) + len(_KEY)
-    return line[start : start + 64].decode(errors="replace")
+def _keys(line: bytes) -> set[str]:
+    """Return every text in a line that may be the identity, without parsing the line: most lines are not wanted."""
+    return {key.decode() for key in _KEY.findall(line)}
 
 
-_KEY = b'"key":"'
+_KEY = re.compile(rb'"key":\s*"([0-9a-f]{64})"')
 
 
 def _unpack(line: bytes, place: str = "") -> Entry | None:

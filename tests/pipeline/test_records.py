@@ -63,6 +63,14 @@ def test_an_altered_record_is_not_read(text, folder):
     assert read_published(folder, {FIRST}) == {}
 
 
+def test_a_field_named_key_hides_no_record(tmp_path):
+    noted = dataclasses.replace(record(FIRST), code={"key": SECOND})
+    costs = [{"stage": "fit", "environment": {"machine": {"key": "of the door"}}}]
+    (tmp_path / PUBLISHED).write_bytes(pack([(noted, costs)]))
+    assert read_published(tmp_path, {FIRST}) == {FIRST: (noted, costs)}
+    assert read_published(tmp_path, {SECOND}) == {}
+
+
 def test_a_leaderboard_without_records_has_none(tmp_path):
     assert published_records(tmp_path) == []
     (tmp_path / PUBLISHED).write_bytes(b"no archive")
