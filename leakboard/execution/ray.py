@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterable, Sequence
 from functools import cached_property
 from typing import Any
@@ -20,7 +21,7 @@ class Ray:
     """
 
     BATCH_SECONDS = 0.5
-    """Longest expected duration of several tasks that are sent together (seconds). Sending a batch takes milliseconds."""
+    """Longest expected duration of several tasks that are sent together (seconds). Sending them takes milliseconds."""
 
     def __init__(self, address: str = ""):
         self.address = address
@@ -39,7 +40,10 @@ class Ray:
         try:
             ray.init(self.address or None, ignore_reinit_error=True, log_to_driver=False, **options)
         except (ConnectionError, ValueError) as error:
-            raise RequestError(f"--address {self.address}: no Ray cluster answers there ({error})") from None
+            variable = os.environ.get("RAY_ADDRESS")
+            default = f"RAY_ADDRESS={variable}" if variable else "--engine ray without --address"
+            place = f"--address {self.address}" if self.address else default
+            raise RequestError(f"{place}: no Ray cluster answers ({error})") from None
         return ray
 
     @cached_property

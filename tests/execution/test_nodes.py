@@ -6,6 +6,7 @@ import re
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from running import answer, die, fail, failures, run_all, stop, wait_for, write_and_die
@@ -209,3 +210,22 @@ def test_an_engine_that_is_not_installed_says_what_to_install(monkeypatch):
     monkeypatch.setattr(importlib, "import_module", missing)
     with pytest.raises(RequestError, match="needs `pip install 'leakboard\\[ray\\]'`"):
         run_all(Ray(), [])
+
+
+@pytest.mark.parametrize(
+    ("address", "variable", "place"),
+    [
+        ("a:1", "b:2", "--address a:1"),
+        ("", "b:2", "RAY_ADDRESS=b:2"),
+        ("", "", "--engine ray without --address"),
+    ],
+)
+def test_a_missing_cluster_is_reported_by_its_address(address, variable, place, monkeypatch):
+    def refuse(*_, **__):
+        raise ConnectionError("refused")
+
+    library = SimpleNamespace(is_initialized=lambda: False, init=refuse)
+    monkeypatch.setattr("leakboard.execution.ray.import_engine", lambda *_: library)
+    monkeypatch.setenv("RAY_ADDRESS", variable)
+    with pytest.raises(RequestError, match=f"^{place}: no Ray cluster answers \\(refused\\)$"):
+        _ = Ray(address).cores
