@@ -98,7 +98,7 @@ class TestTraining:
 
     def test_a_constant_vector_is_one_clear_error(self, corpus, monkeypatch):
         monkeypatch.setattr(torch.nn.init, "uniform_", lambda tensor, *_: tensor.data.fill_(1.0))
-        with pytest.raises(ValueError, match="min-max normalisation: vector 0 is constant"):
+        with pytest.raises(ValueError, match="min-max normalisation: vector 0 has the range 0;"):
             dpnr().fit(corpus, 0)
 
     def test_it_needs_a_task(self, make_corpus):

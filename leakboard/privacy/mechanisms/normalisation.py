@@ -25,7 +25,7 @@ def min_max(vectors: Vectors) -> Vectors:
         vectors: float (n, d), an array or a tensor. Gradients pass through a tensor.
 
     Raises:
-        ValueError: a row is constant, or contains NaN or infinity.
+        ValueError: the range of a row (maximum less minimum) is 0, infinite or NaN.
     """
     if isinstance(vectors, np.ndarray):
         low, high = vectors.min(-1, keepdims=True), vectors.max(-1, keepdims=True)
@@ -35,6 +35,6 @@ def min_max(vectors: Vectors) -> Vectors:
     valid = (spread > 0) & (spread < float("inf"))
     if not bool(valid.all()):
         row = int((~valid).reshape(-1).nonzero()[0][0])
-        problem = "constant" if bool(spread.reshape(-1)[row] == 0) else "not finite"
-        raise ValueError(f"min-max normalisation: vector {row} is {problem}; every vector needs two different numbers")
+        shown = f"vector {row} has the range {float(spread.reshape(-1)[row]):g}"
+        raise ValueError(f"min-max normalisation: {shown}; allowed: above 0 and finite")
     return (vectors - low) / spread
