@@ -55,7 +55,7 @@ ALLOWED: dict[Family, tuple[Calibration, ...]] = {
 
 
 def check_release(family: Family, calibration: Calibration, sampling: Sampling) -> None:
-    """Refuse combinations without a meaning.
+    """Refuse combinations without a meaning. `CubeRelease` also checks delta.
 
     Raises:
         RequestError: the options do not go together.
@@ -80,10 +80,15 @@ class CubeRelease(MechanismDefaults):
     calibration: Calibration = "per_coordinate"
     sampling: Sampling = "independent"
     delta: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    """Claimed delta; 0 for the Laplace families."""
+    """Claimed delta: 0 for the Laplace families, above 0 for Gaussian noise."""
 
     def __post_init__(self) -> None:
         check_release(self.family, self.calibration, self.sampling)
+        if (self.family == "gaussian") != (self.delta > 0):
+            allowed = "above 0" if self.family == "gaussian" else "0"
+            raise RequestError(
+                f"delta: {self.delta:g} is not allowed with mechanism {self.family!r} (allowed: {allowed})"
+            )
 
     @property
     def assumed_sensitivity(self) -> float:

@@ -230,6 +230,12 @@ def test_impossible_options_are_refused():
         CubeRelease(8, 0.5, calibration="l2")
     with pytest.raises(ValidationError, match="sampling: 'shared' is not allowed for 'discrete_laplace'"):
         CubeRelease(8, 0.5, "discrete_laplace", "l1", "shared")
+    with pytest.raises(ValidationError, match=r"delta: 0.1 is not allowed with mechanism 'laplace' \(allowed: 0\)"):
+        CubeRelease(8, 0.5, delta=0.1)
+    with pytest.raises(
+        ValidationError, match=r"delta: 0 is not allowed with mechanism 'gaussian' \(allowed: above 0\)"
+    ):
+        CubeRelease(8, 0.5, "gaussian", "l2")
     for epsilon in (0.0, -1.0, math.nan, math.inf):
         with pytest.raises(ValidationError):
             CubeRelease(8, epsilon)
