@@ -123,12 +123,12 @@ class TrainingBudget:
         return low
 
     def check(self, epsilon: float) -> None:
-        """Refuse a target epsilon that is used up by counting the vocabulary.
+        """Refuse a target epsilon that is used up by counting a private vocabulary.
 
         Raises:
-            RequestError: counting the vocabulary costs at least ``epsilon``.
+            RequestError: the vocabulary is private, and counting it costs at least ``epsilon``.
         """
-        if (counting := self.epsilon(0)) >= epsilon:
+        if self.vocabulary_noise is not None and (counting := self.epsilon(0)) >= epsilon:
             raise RequestError(
                 f"epsilon {epsilon:g} cannot be reached: counting the vocabulary with vocabulary_noise "
                 f"{self.vocabulary_noise:g} alone costs {counting:.4g} at delta {self.delta:g}; "
@@ -139,7 +139,7 @@ class TrainingBudget:
         """Return the budget with the least noise at which ``steps`` steps cost at most ``epsilon`` by RDP.
 
         Raises:
-            RequestError: counting the vocabulary costs at least ``epsilon``, or no noise up to
+            RequestError: `check` refuses ``epsilon``, or no noise up to
                 `leakboard.privacy.accounting.accountant.LARGEST_NOISE` reaches ``epsilon``.
         """
         self.check(epsilon)

@@ -119,6 +119,9 @@ class TestCalibration:
         assert "\n" not in str(caught.value)
         assert budget.calibrated(1.05 * cost, 10).epsilon(10) <= 1.05 * cost
 
+    def test_a_public_vocabulary_uses_up_no_target(self):
+        TrainingBudget(1.0, 1.0, 1e-4).check(0.0)
+
     def test_a_target_below_the_reach_of_noise_is_refused(self):
         """At order 1024, the largest, the conversion alone leaves (ln 1e9 - ln 1024) / 1023 - 1 / 1024 = 0.0125."""
         budget = TrainingBudget(1.0, 1.0, 1e-9)
