@@ -18,8 +18,8 @@ VALUES_AT_ONCE = 1 << 18
 """Number of released values in memory at once; a single row may have more. This many fit in a processor's cache."""
 TEXTS_AT_ONCE = 8_192
 """Number of releases of a text in memory at once."""
-LARGEST_NUMBER = 1e150
-"""Largest allowed number in a release. Its square is finite."""
+LARGEST_NUMBER = 1e140
+"""Largest allowed number in a release. Sums of the squares of sums of coordinates are finite."""
 
 MIN_CALLS, WANTED_CALLS = 16, 4_000
 """Vectors are spread over about 16 to 4,000 calls of `Release`, and texts over 16; over more if a call is too large.

@@ -10,6 +10,7 @@ from leakboard.privacy.auditing import choosing
 from leakboard.privacy.auditing.choosing import best_threshold
 from leakboard.privacy.auditing.events import corners
 from leakboard.privacy.auditing.scores import fisher, learned_scores, scores_of
+from leakboard.privacy.auditing.trials import LARGEST_NUMBER
 
 N = 20_000
 
@@ -149,3 +150,12 @@ class TestThresholds:
         rng = np.random.default_rng(5)
         promises = [best_threshold(*rng.normal(size=(2, 2000)), 10**6, 0.0, 0.05).promise for _ in range(50)]
         assert np.mean(np.array(promises) > 0.3) < 0.2
+
+
+@pytest.mark.filterwarnings("error")
+def test_scores_of_the_largest_numbers_are_finite():
+    first, second = (
+        LARGEST_NUMBER * np.random.default_rng(i).choice([-1.0, 1.0], (400, 1)).repeat(1000, axis=1) for i in (0, 1)
+    )
+    scores = scores_of(mechanism(None), corners(1000)[0], first, second)
+    assert all(np.isfinite(score(first)).all() for score in scores.values())
