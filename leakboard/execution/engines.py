@@ -88,8 +88,8 @@ def drive(
         batch_seconds: longest expected duration of several tasks that are sent together.
         is_done: returns whether the result of a task exists. A lost process or another run may have written it.
         listen: called if another run holds the reservation of a task.
-        gpus: largest number of batches with a GPU at once. Each gets the least free number as the `Task.card` of its
-            tasks. If nothing else runs, a batch with a GPU starts even if ``gpus`` is 0.
+        gpus: largest number of batches with a GPU at once. All tasks of such a batch get the same `Task.card`: the
+            least number of a free card. If nothing else runs, a batch with a GPU starts even if ``gpus`` is 0.
         lends_cores: whether all processes share the cores: then a task gets a share of the free ones (`Task.cores`).
 
     Raises:

@@ -41,7 +41,10 @@ START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 STOP_SECONDS = 10.0
 """Longest time that the end of a run waits for the workers to end."""
 REPORT_SECONDS = 1.0
-"""Time within which a pool reports the end of a worker, if it reports the end at all."""
+"""A pool reports the end of a worker within this time (seconds).
+
+If a worker ends with status 0, the pool reports nothing.
+"""
 POLL_SECONDS = 0.5
 """Polling interval for ended tasks and for broken pools."""
 MAX_DEAD_WORKERS = 3

@@ -1,9 +1,10 @@
 """Run batches of tasks on other machines: the base of the Ray and Slurm engines.
 
 The machines (nodes) share a folder, and have the same code, plugins and data at the same paths. A node runs the same
-stages on the same store as a local process. All its results go into this folder: artefacts are written whole or not at
-all, and the record of a cell as soon as its attack ends. So a lost node loses only tasks that have not ended. Such a
-task is tried again (`MAX_LOST_NODES`). Only the process that started the run starts tasks and writes tables.
+stages on the same store as a local process. It writes all its results into the shared folder. Artefacts are written
+whole or not at all. The record of a cell is written as soon as the cell's attack ends. So a lost node loses only tasks
+that have not ended. Such a task is tried again (`MAX_LOST_NODES`). Only the process that started the run starts tasks
+and writes tables.
 """
 
 from __future__ import annotations

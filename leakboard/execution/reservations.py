@@ -186,10 +186,10 @@ def _lock(file: int, kind: int) -> bool:
 
 
 def _observers(file: int) -> str:
-    """Return a key of this kernel and of the file's mount; empty if unknown, as on systems other than Linux.
+    """Name the running kernel and the file's mount; return an empty text if unknown, as outside Linux.
 
-    Processes with the same key see each other's locks. A host's name would not do: two hosts may have the same name,
-    and a folder that is mounted twice on one machine may have separate locks.
+    Processes that get the same text see each other's locks on the file. A host's name would not do: two hosts may have
+    the same name, and a folder that is mounted twice on one machine may have separate locks.
     """
     try:
         return f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {os.fstat(file).st_dev}"

@@ -166,9 +166,7 @@ class RecordForm(_Form):
                 raise ValueError(f"metrics: {wrong}")
         measured = [Metric(m.name, m.value, m.variable, m.group, m.low, m.high, m.n) for m in self.metrics]
         if wrong := contradiction(measured):
-            raise ValueError(
-                f"metrics: {wrong}; allowed: no more right guesses than guesses, guesses than canaries, hits than rows"
-            )
+            raise ValueError(f"metrics: {wrong}; allowed: right guesses <= guesses <= canaries; hits <= rows")
         deltas = [metric.value for metric in self.metrics if metric.name == DELTA]
         if self.audited and deltas != [self.audited.delta]:
             raise ValueError(f"metrics: {DELTA} is {deltas}; allowed: {self.audited.delta}, as in audited")

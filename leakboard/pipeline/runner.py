@@ -74,7 +74,7 @@ class Run:
         return Results(self.cells, self.suite.home, [*self.jobs, *self.others], others, take_published)
 
     def record(self, job: Job) -> Record | None:
-        """Return a cell's record, of this suite or another source of `results`; None if there is none."""
+        """Return a cell's record: of this suite, of another suite, or of a leaderboard; None if there is none."""
         result = self.results.find(job)
         return result.record if result else None
 

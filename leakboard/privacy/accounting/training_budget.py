@@ -14,11 +14,11 @@ Sampling helps only while the sample is secret. If batches come in a known order
 Gaussian releases (`TrainingBudget.visited`).
 
 The vocabulary may be counted in the private texts, with Gaussian noise. Words whose noisy count exceeds a threshold are
-released. So counting is one more Gaussian release, without sampling. But a released word that only one unit has reveals
-this unit, whatever its noisy count.
+released. So counting is one more Gaussian release, without sampling. But if only one unit has a word, releasing the
+word reveals this unit, however large the word's noisy count is.
 
 Theorem (noisy vocabulary; the argument of Korolova et al. 2009 and Gopi et al. 2020). Let two neighbours differ in one
-unit. Let p bound the probability that any word is released that only this unit has. Let counting and training be
+unit. Let p bound the probability that a word of this unit alone is released. Let counting and training be
 (epsilon, delta - p)-private if such words are never released. Then they are (epsilon - ln(1 - p), delta)-private.
 
 Proof. Let M be the result with the unit, M' the result without it, and G the result with the unit if words that only it

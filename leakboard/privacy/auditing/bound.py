@@ -71,9 +71,9 @@ def log_ratios_from_counts(
     """Return the lower bound for each pair of counts, float64; below 0 for events that prove nothing yet.
 
     With delta = 0, the theorem for coins is used: rows may depend on each other. With delta above 0, the theorem for
-    independent rows is used. Its assumption matters. For example, let a call show all of its rows with probability
-    delta, and otherwise none. Each row is (0, delta)-private, but the rows of a call enter the event together. So the
-    bound exceeds 0 more often than the error allows.
+    independent rows is used. Its assumption matters. For example, let a call publish all its inputs without noise with
+    probability delta, and otherwise nothing. Each row is (0, delta)-private. But the rows of a call are in the event
+    all together or not at all, so the counts are not binomial. The bound exceeds 0 more often than the error allows.
 
     Args:
         true_positives: number of rows of x in the event; a fraction if it is an expected number, to choose an event.

@@ -6,8 +6,8 @@ this file only `confirm` proves a bound.
 Each threshold has two events: scores above and scores below it. The rates of both inputs in an event are estimated,
 then shifted by `CAUTION` standard errors towards a smaller bound. Otherwise, among thousands of thresholds, a merely
 lucky one would win. The more fresh releases there are, the rarer the best event may be. It may never occur among the
-releases that are drawn for the choice. So the rate of the second input is extrapolated. From its `TAIL_SCORES`-th most
-extreme score outwards, it is assumed to fall exponentially; the decay is that of these most extreme scores (`_tail`).
+releases that are drawn for the choice. So the rate of the second input is extrapolated. Beyond its `TAIL_SCORES`-th
+most extreme score, this rate is assumed to fall exponentially. These `TAIL_SCORES` scores set the speed (`_tail`).
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def audit_scores(
 def largest_bound(
     scores: Array, included: Array, bound: BoundFunction, error: float = ERROR, shares: Sequence[float] = SHARES
 ) -> OneRunBound:
-    """Return the largest bound over several numbers of guesses, as `audit_scores`, but by any theorem ``bound``.
+    """Return the same as `audit_scores`, with the function ``bound`` in place of `best_one_run_bound`.
 
     Raises:
         ValueError: an array has a wrong shape or is not finite, a number is out of range, or no share makes a guess.

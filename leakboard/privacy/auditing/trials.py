@@ -22,14 +22,19 @@ LARGEST_NUMBER = 1e140
 """Largest allowed number in a release. Sums of the squares of sums of coordinates are finite."""
 
 MIN_CALLS, WANTED_CALLS = 16, 4_000
-"""Vectors are spread over about 16 to 4,000 calls of `Release`, and texts over 16; over more if a call is too large.
+"""Vectors are spread over about 16 to 4,000 calls of `Release`, and texts over 16.
+
+There are more calls if one would have too many rows for the memory (`VALUES_AT_ONCE`, `TEXTS_AT_ONCE`).
 
 If there were few calls, noise that all rows of a call share could decide which event is chosen. Texts have few calls,
 because encoders take many texts at once. So for texts, one unusual draw of shared noise can decide which event is
 chosen.
 """
 MIN_ROWS = 16
-"""A call has at least this many rows, if the draws suffice for `MIN_CALLS` such calls and the rows are not too wide."""
+"""Every call but the last has at least this many rows, if draws suffice for `MIN_CALLS` such calls.
+
+If so many rows are too wide for the memory, a call has fewer.
+"""
 
 
 def count_event(

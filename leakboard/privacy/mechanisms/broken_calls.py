@@ -1,8 +1,8 @@
 """Define controls for audits of whole calls. A call runs the mechanism's `release` on several rows at once.
 
-In the broken controls, other rows of the same or of another call reveal a row's noise or its largest coordinate. As in
-`leakboard.privacy.mechanisms.broken`, the claimed epsilon is for changing one whole vector of the unit cube. Here the
-other vectors of all calls are public. No epsilon holds for the broken controls.
+In the broken controls, a row's noise or largest coordinate can be learned from other rows, of the same call or of
+another. As in `leakboard.privacy.mechanisms.broken`, the claimed epsilon is for changing one whole vector of the unit
+cube. Here the other vectors of all calls are public. No epsilon holds for the broken controls.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def hide_words(
         mask: text in place of a hidden word.
         dropout: the probability of hiding a word.
         sensitive: words in lower case. A word is always hidden if it or a part of it (as in ``x-ray``) is one of them.
-        generator: draws one number for each word, sensitive or not; with ``exact``, an order of each text's words, too.
+        generator: draws the words to hide.
         exact: hide exactly the share ``dropout.rate`` of each text's words (rounded to whole words), instead of each
             word with this probability.
     """
