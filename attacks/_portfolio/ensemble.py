@@ -115,7 +115,7 @@ def train_ensemble(trainer: Trainer, scalings: Sequence[Scaling]) -> Ensemble:
     shares = np.max([pool.shares for pool in pools.values()], axis=0)
     kept = np.flatnonzero(shares >= MIN_SHARE) if shares.any() else np.array([0])
     kept_pools = {name: Pool(pool.weights[kept], pool.shares[kept]) for name, pool in pools.items()}
-    return Ensemble(_with_dev(trainer, [members[i] for i in kept]), kept_pools)
+    return Ensemble(_with_dev(trainer, [members[i] for i in kept], shares[kept]), kept_pools)
 
 
 def _learners(
@@ -179,14 +179,18 @@ def _first_members(trainer: Trainer, scalings: Sequence[Scaling], size: int) -> 
     return members
 
 
-def _with_dev(trainer: Trainer, members: Sequence[Member]) -> list[Member]:
-    """Train the members that learned from all of train on train and dev, unless dev is too small to matter."""
+def _with_dev(trainer: Trainer, members: Sequence[Member], shares: Array) -> list[Member]:
+    """Train members on train and dev: all if train is small, else those that count and learned from all of train.
+
+    No member is trained again if dev is too small to matter.
+    """
     known = len(trainer.task.train.vectors)
     if len(trainer.task.dev.vectors) < DEV_SHARE * known:
         return list(members)
-    whole = [member for member in members if member.texts == known]
-    retrained = iter(trainer.retrain_with_dev(whole))
-    return [next(retrained) if member.texts == known else member for member in members]
+    least = COUNTS if len(parts(known)) > 1 else 0.0
+    chosen = [i for i, member in enumerate(members) if member.texts == known and shares[i] >= least]
+    retrained = dict(zip(chosen, trainer.retrain_with_dev([members[i] for i in chosen]), strict=True))
+    return [retrained.get(i, member) for i, member in enumerate(members)]
 
 
 def _pools(members: Sequence[Member], truth: Mapping[str, Integers]) -> dict[str, Pool]:

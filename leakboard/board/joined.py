@@ -112,8 +112,8 @@ def _comparable(own: Sequence[Record], sent: Sequence[Record]) -> set[RowKey]:
 
     They are of victims that the leaderboard lacks. On the same secrets, the victim met each attack that any victim of
     the leaderboard met, or that does not apply to it, and the rows are of these attacks. So no victim, of the sender or
-    of the leaderboard, looks better or worse because of the attacks that the sender chose. Where the leaderboard audits
-    no victim of a dataset, the audits of a submitted victim count: they are about this victim alone.
+    of the leaderboard, looks better or worse because of the attacks that the sender chose. The same holds for audits:
+    one that the sender weakened would confirm any claim.
     """
 
     def by_victim(records: Sequence[Record]) -> dict[_Table, dict[str, set[str]]]:
@@ -125,14 +125,13 @@ def _comparable(own: Sequence[Record], sent: Sequence[Record]) -> set[RowKey]:
         return met
 
     expected = {table: set.union(*met.values()) for table, met in by_victim(own).items()}
-    known, datasets = {record.victim for record in own}, {record.dataset for record in own}
+    known = {record.victim for record in own}
     skipped = {row_of(record) for record in sent if record.status == "skipped"}
     rows: set[RowKey] = set()
     for table, victims in by_victim(sent).items():
-        dataset, threat, _ = table
-        is_free = threat_named(threat).bounds_epsilon and dataset in datasets and table not in expected
+        dataset = table[0]
         for victim, attacks in victims.items():
-            common = attacks if is_free else expected.get(table, set())
+            common = expected.get(table, set())
             left = {attack for attack in common - attacks if (dataset, victim, attack) not in skipped}
             if victim not in known and common and not left:
                 rows |= {(dataset, victim, attack) for attack in common & attacks}

@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 
@@ -47,7 +48,7 @@ def package_digest(plugin: type) -> str:
     The package of a plugin in LeakBoard is its folder, without the engine. A plugin in a script or a single file has
     the modules in the file's folder, and all others that are neither installed nor Python's own. A class in a notebook
     or in a function can use values that no file has: its digest is new at each call, so that no old result is taken
-    over.
+    over. Values that a script's functions and classes name, such as a loop's variable, are part of the digest.
 
     Raises:
         SyntaxError, ValueError, OSError: a module cannot be read.
@@ -55,6 +56,7 @@ def package_digest(plugin: type) -> str:
     first = file_of(plugin)
     if first is None or "<locals>" in plugin.__qualname__:
         return uuid.uuid4().hex
+    values = _values_of_names(first) if plugin.__module__ == "__main__" else []
     names = plugin.__module__.split(".")
     package = ".".join(names[: 2 if names[0] == "leakboard" else 1])
     is_single = not hasattr(sys.modules.get(package), "__path__")
@@ -66,7 +68,7 @@ def package_digest(plugin: type) -> str:
             code[path], tree = _parsed(path)
             waiting += _relative(tree, path)
             waiting += _own_modules(tree, first.parent) if is_single else _absolute(tree, package)
-    return hashlib.sha256("\n".join(sorted(code.values())).encode()).hexdigest()
+    return hashlib.sha256("\n".join([*sorted(code.values()), *values]).encode()).hexdigest()
 
 
 def file_of(plugin: type) -> Path | None:
@@ -77,6 +79,30 @@ def file_of(plugin: type) -> Path | None:
         if any(Path(f.__code__.co_filename).resolve() != Path(name).resolve() for f in functions):
             return None
     return Path(name) if name else None
+
+
+def _values_of_names(script: Path) -> list[str]:
+    """Return the values of the variables of ``__main__`` that functions and classes of the script name.
+
+    A value other than a number, a text or a tuple of these is new at each call.
+    """
+    main = vars(sys.modules["__main__"])
+    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+    inner = (node for node in ast.walk(_parsed(script)[1]) if isinstance(node, definitions))
+    names = {name.id for node in inner for name in ast.walk(node) if isinstance(name, ast.Name)} & main.keys()
+    given = {name: main[name] for name in sorted(names)}
+    is_code = (ModuleType, type, FunctionType, BuiltinFunctionType)
+    return [
+        f"{name} = {value!r}" if _is_plain(value) else f"{name} = {uuid.uuid4().hex}"
+        for name, value in given.items()
+        if not isinstance(value, is_code) and getattr(value, "__module__", "") not in ("typing", "collections.abc")
+    ]
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, bool | int | float | str)
 
 
 def _relative(tree: ast.Module, path: Path) -> Iterable[Path]:

@@ -1,6 +1,7 @@
 """An identity changes with everything that determines a result, and with nothing else."""
 
 import importlib
+import importlib.util
 import sys
 
 import pytest
@@ -358,3 +359,37 @@ class TestCode:
                 package_digest(importlib.import_module("elsewhere").Mine)
         finally:
             del sys.modules["elsewhere"]
+
+
+class TestScripts:
+    """A class of a script is identified by the values that the script's functions and classes name, too."""
+
+    SCRIPT = "import math\nNOISE = 0.0\nother = 1\n\nclass Mine:\n    def fit(self):\n        return math.pi * NOISE\n"
+
+    @pytest.fixture
+    def digest_with(self, tmp_path, monkeypatch):
+        """Return the digest of the class, given values of variables."""
+        script = tmp_path / "script.py"
+        script.write_text(self.SCRIPT)
+        spec = importlib.util.spec_from_file_location("__main__", script)
+        main = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, "__main__", main)
+        spec.loader.exec_module(main)
+
+        def digest_of(**values):
+            vars(main).update(values)
+            return package_digest(main.Mine)
+
+        return digest_of
+
+    @pytest.mark.parametrize("value", [0.0, "text", (1, ("a", None)), True])
+    def test_a_named_value_counts(self, digest_with, value):
+        first = digest_with(NOISE=value)
+        assert digest_with(NOISE=100.0) != first
+        assert digest_with(NOISE=value) == first
+
+    def test_a_variable_that_no_function_names_does_not(self, digest_with):
+        assert digest_with(other=1) == digest_with(other=2)
+
+    def test_an_object_gives_a_new_digest_at_each_call(self, digest_with):
+        assert digest_with(NOISE=[1]) != digest_with(NOISE=[1])
