@@ -21,7 +21,7 @@ class Column:
     title: str = ""
     """Heading on pages; if left out, the name with spaces."""
     kind: str = "text"
-    """Form of a value in tables: a key of `leakboard.site.rendering.RENDERERS`."""
+    """Form of a value in tables: one of `KINDS`."""
     group: str = ""
     """Heading above neighbouring columns of a page's table."""
     better: str = ""
@@ -59,3 +59,13 @@ class Column:
 
 
 TEXT_KINDS = frozenset(("text", "name", "verdict", "mark", "metric"))
+KINDS = TEXT_KINDS | {
+    *("number", "score", "delta", "baseline", "interval", "epsilon", "claim", "bound", "rank", "gap", "seconds"),
+    *("share", "whole", "count", "signed", "errors"),
+}
+"""The forms of values; `leakboard.site.rendering.RENDERERS` writes each of them."""
+LEADERBOARD_TABLES = (
+    *("leaderboard.csv", "best_known.csv", "report", "console: victims", "console: attacks"),
+    *("page: victims", "page: attacks", "page: everywhere"),
+)
+"""The file `leaderboard.csv` and the tables that show its rows: a threat's columns can be in these."""

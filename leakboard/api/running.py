@@ -83,10 +83,12 @@ def compute(
     from leakboard.api.report import Report
     from leakboard.board.published_numbers import read_reference
     from leakboard.board.run_files import write_files
+    from leakboard.board.schema import require_new_names
     from leakboard.execution.engines import InProcess
     from leakboard.execution.local import Local
     from leakboard.pipeline.runner import execute, open_run
 
+    require_new_names(suite.cells())
     opened = open_run(suite, cells, out, registry, reuse=not force)
     display = _Bar(progress)
     execute(opened, display, Local(jobs) if jobs else InProcess(), force)

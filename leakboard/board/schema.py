@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leakboard.column import HIGHER, LOWER, Column
-from leakboard.errors import RequestError, nearest
+from leakboard.errors import RequestError
 from leakboard.metrics.audits import VERDICT_CONFIDENCE
 from leakboard.metrics.entries import METRICS
 from leakboard.threats.threat import threat_named
+
+if TYPE_CHECKING:
+    from leakboard.suite.cells import Cell
 
 Row = dict[str, Any]
 """A row of a table: values by the names of columns."""
@@ -104,11 +107,6 @@ _FILES = (
     *("leaderboard.csv", "best_known.csv", "skipped.csv", "fairness.csv", "comparison.csv", "costs.csv", "cells.csv"),
     *("sentences.csv", "projections.csv"),
 )
-LEADERBOARD_TABLES = (
-    *("leaderboard.csv", "best_known.csv", "report", "console: victims", "console: attacks"),
-    *("page: victims", "page: attacks", "page: everywhere"),
-)
-"""The file `leaderboard.csv` and the tables that show its rows: a threat's columns can be in these."""
 _OF_CELLS = ("cells.csv", "costs.csv", "sentences.csv")
 _SCORES = ("leaderboard.csv", "best_known.csv", "report")
 _ATTACK_PAGES = ("page: attacks", "page: everywhere")
@@ -759,18 +757,23 @@ def _columns_of_threat(name: str) -> tuple[Column, ...]:
     """Return the columns that a threat adds.
 
     Raises:
-        RequestError: the schema has a column of the same name, or a table does not show the threat's rows.
+        RequestError: the schema has a column of the same name.
     """
-    for column in threat_named(name).columns:
-        place = f"threat {name!r}: column {column.name!r}"
-        if any(known.name == column.name for known in COLUMNS):
-            raise RequestError(f"{place}: LeakBoard has a column of this name; choose another")
-        if unknown := sorted(set(column.tables) - set(TABLES)):
-            raise RequestError(f"{place}: no table is named {unknown[0]!r}{nearest(unknown[0], TABLES)}")
-        if "leaderboard.csv" not in column.tables or set(column.tables) - set(LEADERBOARD_TABLES):
-            allowed = f"leaderboard.csv, alone or with {', '.join(LEADERBOARD_TABLES[1:])}"
-            raise RequestError(f"{place}: its tables are {', '.join(column.tables) or 'none'}; allowed: {allowed}")
-    return threat_named(name).columns
+    added = threat_named(name).columns
+    if taken := [column.name for column in added if any(known.name == column.name for known in COLUMNS)]:
+        raise RequestError(f"threat {name!r}: column {taken[0]!r}: LeakBoard has a column of this name; choose another")
+    return added
+
+
+def require_new_names(cells: Iterable[Cell]) -> None:
+    """Refuse, before cells are computed, a threat whose column has the name of one of LeakBoard's columns.
+
+    Raises:
+        RequestError: the schema has a column of the same name.
+    """
+    attacks = (cell.attack.plugin for cell in cells)
+    for name in {attack.threat.name for attack in attacks if attack is not None}:
+        _columns_of_threat(name)
 
 
 def mean_columns(table: str, threats: Iterable[str] = (), secret: bool = False) -> list[Column]:

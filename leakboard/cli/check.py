@@ -42,6 +42,7 @@ def check_plugins(console: Console, registry: Registry, listings: Sequence[Listi
 
     A plugin that cannot be loaded, since a library is missing, has not passed.
     """
+    from leakboard.board.schema import COLUMNS
     from leakboard.conformance.subjects import Group
     from leakboard.conformance.suite import outcomes
     from leakboard.execution.resources import silence_libraries
@@ -49,7 +50,8 @@ def check_plugins(console: Console, registry: Registry, listings: Sequence[Listi
     silence_libraries()
     good = True
     with tempfile.TemporaryDirectory() as folder:
-        for subject in Group(registry, listings, Path(folder)).subjects.values():
+        group = Group(registry, listings, Path(folder), taken={column.name for column in COLUMNS})
+        for subject in group.subjects.values():
             table = Table("promise", "", "why, and where", box=None, pad_edge=False)
             table.title, table.title_justify = Text(f"{subject.name} ({subject.listing.origin})"), "left"
             counts = dict.fromkeys(("passed", "failed", "skipped"), 0)

@@ -319,6 +319,7 @@ def new(
 
 
 def _open(suite, out, only, seeds, plugin, reuse=True, device=None):  # type: ignore[no-untyped-def]
+    from leakboard.board.schema import require_new_names
     from leakboard.pipeline.runner import open_run
     from leakboard.suite.registry import Registry
     from leakboard.suite.suites import load_suite
@@ -329,4 +330,5 @@ def _open(suite, out, only, seeds, plugin, reuse=True, device=None):  # type: ig
         raise RequestError(f"--out {out}: not a folder that can be reached ({error})") from None
     registry = Registry(plugin or ())
     loaded = load_suite(suite, registry).on(device)
+    require_new_names(loaded.cells())
     return open_run(loaded, loaded.cells(read_seeds(seeds), read_only(only)), out, registry, reuse)

@@ -15,11 +15,15 @@ from leakboard.suite.registry import FOLDERS
 
 @promise(*FOLDERS, is_required=True)
 def is_complete(subject: Subject) -> None:
-    """It can be imported, is of its kind, and declares its publications or its threat."""
+    """It can be imported, is of its kind, and declares its publications or its threat. No column is LeakBoard's."""
     if "not installed" in subject.listing.problem:
         raise NotChecked(subject.listing.problem)
     reason = complaint(subject.cls, subject.listing.kind)
     expect(not reason, reason)
+    if subject.listing.kind == "attacks":
+        threat = type(subject.cls.threat)
+        taken = [column.name for column in threat.columns if column.name in subject.group.taken]
+        expect(not taken, f"its threat adds the column {''.join(taken[:1])!r}, which LeakBoard has", threat)
 
 
 @promise(*FOLDERS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -94,14 +94,28 @@ class Subject:
 
 
 class Group:
-    """Plugins that are checked together; ``environment`` has variables for the other process.
+    """Plugins that are checked together.
+
+    Args:
+        registry: finds the plugins.
+        listings: the plugins.
+        folder: for files of examples.
+        taken: names of LeakBoard's columns, which no threat's column may have.
+        environment: variables for the other process.
 
     Raises:
         RuntimeError: the other process ended early (only from ``subprocess_answers`` and ``subprocess_imports``).
     """
 
-    def __init__(self, registry: Registry, listings: Sequence[Listing], folder: Path, **environment: str):
-        self.registry, self.folder, self.environment = registry, folder, environment
+    def __init__(
+        self,
+        registry: Registry,
+        listings: Sequence[Listing],
+        folder: Path,
+        taken: Collection[str] = (),
+        **environment: str,
+    ):
+        self.registry, self.folder, self.taken, self.environment = registry, folder, taken, environment
         self.subjects = {subject.name: subject for subject in (Subject(listing, self) for listing in listings)}
 
     @cached_property

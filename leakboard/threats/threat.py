@@ -18,9 +18,9 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from leakboard.claims import PrivacyClaim, ReleaseClaim
-from leakboard.column import Column
+from leakboard.column import KINDS, LEADERBOARD_TABLES, Column
 from leakboard.data.corpora import detached
-from leakboard.errors import RequestError
+from leakboard.errors import RequestError, nearest
 from leakboard.interfaces import Attack, Corpus, FittedVictim, Floats, Integers, Publication, SecretKind, Victim
 from leakboard.metrics.measures import Metric
 from leakboard.metrics.word_scores import RecoveredSentence
@@ -148,8 +148,8 @@ class Threat(ABC, Generic[A]):
         """Make the threat known by its name.
 
         Raises:
-            RequestError: a member is missing, a sentence has an unknown placeholder, or a threat of LeakBoard has the
-                same name.
+            RequestError: a member is missing, the revision is no whole number from 1, a sentence has an unknown
+                placeholder, no table can show a column, or a threat of LeakBoard has the same name.
         """
         super().__init_subclass__(**options)
         if "name" in vars(cls):
@@ -199,6 +199,10 @@ def _check(threat: type[Threat[Any]]) -> None:
     place, own = threat.__qualname__, f"{__package__}."
     if missing := [member for member in ("headline", "needs", "revision") if not hasattr(threat, member)]:
         raise RequestError(f"{place}: {', '.join(missing)} missing; a threat has name, headline, needs and revision")
+    if type(threat.revision) is not int or threat.revision < 1:
+        raise RequestError(f"{place}: revision = {threat.revision!r} is not allowed: a whole number from 1 on")
+    for column in threat.columns:
+        _check_column(column, f"{place}: column {column.name!r}")
     for member in ("found", "nothing_found"):
         try:
             getattr(threat, member).format(what="", score="", constant="")
@@ -210,6 +214,18 @@ def _check(threat: type[Threat[Any]]) -> None:
         known = _THREATS.get(threat.name)
         if known and known.__module__.startswith(own):
             raise RequestError(f"{place}: name = {threat.name!r} is the name of {known.__qualname__}; choose another")
+
+
+def _check_column(column: Column, place: str) -> None:
+    """Refuse a column whose form or tables cannot show the threat's rows."""
+    if column.kind not in KINDS:
+        kinds = ", ".join(sorted(KINDS))
+        raise RequestError(f"{place}: kind {column.kind!r} is not one of {kinds}{nearest(column.kind, KINDS)}")
+    wrong = sorted(set(column.tables) - set(LEADERBOARD_TABLES))
+    if wrong or LEADERBOARD_TABLES[0] not in column.tables:
+        allowed = f"{LEADERBOARD_TABLES[0]}, alone or with {', '.join(LEADERBOARD_TABLES[1:])}"
+        hint = nearest(wrong[0], LEADERBOARD_TABLES) if wrong else ""
+        raise RequestError(f"{place}: its tables are {', '.join(column.tables) or 'none'}; allowed: {allowed}{hint}")
 
 
 class UnknownThreat(Threat[Attack]):

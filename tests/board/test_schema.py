@@ -16,7 +16,7 @@ from leakboard.board.gates import broken_limits, read_limits
 from leakboard.board.leaderboard import leaderboard
 from leakboard.board.schema import COLUMNS, TABLES, columns
 from leakboard.cli.console import print_leaderboard
-from leakboard.column import Column
+from leakboard.column import KINDS, Column
 from leakboard.metrics import entries
 from leakboard.metrics.entries import METRICS, MetricEntry
 from leakboard.metrics.measures import Metric
@@ -47,6 +47,10 @@ def test_every_column_has_a_sentence_and_a_renderer():
         assert column.kind in RENDERERS, column
         assert set(column.tables) <= set(TABLES), column
         assert not column.metric or column.metric in METRICS, column
+
+
+def test_every_kind_of_value_has_a_renderer():
+    assert set(RENDERERS) == KINDS
 
 
 def test_column_names_are_unique_in_a_table():

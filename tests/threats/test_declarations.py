@@ -2,6 +2,7 @@
 
 import pytest
 
+from leakboard.column import Column
 from leakboard.errors import RequestError
 from leakboard.threats import threat as threat_module
 from leakboard.threats.canaries import CanariesThreat
@@ -51,6 +52,11 @@ def test_subclasses_of_an_attack_that_names_its_threat_keep_it():
     assert OnEntities.threat is OnRarer.threat
 
 
+def with_column(tables, kind="number"):
+    """Return the members of a threat with one column."""
+    return {"columns": (Column("miles", "Miles.", tables, kind=kind),)}
+
+
 @pytest.mark.parametrize(
     ("members", "reason"),
     [
@@ -58,6 +64,12 @@ def test_subclasses_of_an_attack_that_names_its_threat_keep_it():
         ({"headline": None}, "Odd: headline missing; a threat has name, headline, needs and revision"),
         ({"found": "{who} is found"}, "Odd.found: KeyError('who') in its placeholders; allowed: {what}, {score}, {con"),
         ({"nothing_found": "{score"}, "Odd.nothing_found: ValueError"),
+        ({"revision": "one"}, "Odd: revision = 'one' is not allowed: a whole number from 1 on"),
+        ({"revision": -1}, "Odd: revision = -1 is not allowed: a whole number from 1 on"),
+        (with_column(("report",)), "Odd: column 'miles': its tables are report; allowed: leaderboard.csv, alone or"),
+        (with_column(()), "Odd: column 'miles': its tables are none; allowed: leaderboard.csv, alone or with"),
+        (with_column(("leaderboard.csv", "page: costs")), "Odd: column 'miles': its tables are leaderboard.csv, page"),
+        (with_column(("leaderboard.csv",), kind="numbr"), "Odd: column 'miles': kind 'numbr' is not one of baseline"),
     ],
 )
 def test_a_threat_that_could_not_be_shown_is_refused(members, reason, monkeypatch):

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 import leakboard
+from leakboard.errors import RequestError
 from leakboard.threats import threat
 
 TOY = '''"""Infer the length of a text: the attacker knows the lengths of some texts and guesses a number of words."""
@@ -134,38 +135,26 @@ def test_a_threat_gives_the_reason_why_it_does_not_apply(lengths, output_of):
     assert pd.read_csv(lengths.run / "skipped.csv")["reason"].tolist() == ["no"]
 
 
-@pytest.mark.parametrize(
-    ("right", "wrong", "reason"),
-    [
-        (
-            '"words_off",\n            "Mean',
-            '"delta",\n            "Mean',
-            "column 'delta': LeakBoard has a column of this name",
-        ),
-        (
-            '"console: attacks"',
-            '"console: attack"',
-            "no table is named 'console: attack'; did you mean 'console: attacks'",
-        ),
-        (
-            '"page: victims")',
-            '"page: costs")',
-            "'words_off': its tables are leaderboard.csv, console: attacks, report, page: ",
-        ),
-        (
-            '"leaderboard.csv", ',
-            "",
-            "its tables are console: attacks, report, page: attacks, page: victims; allowed: lea",
-        ),
-        ('kind="number"', 'kind="numbr"', "column 'words_off': kind 'numbr' is not one of baseline, bound"),
-    ],
-)
-def test_columns_that_cannot_be_shown_are_refused_in_one_line(lengths, command_line, right, wrong, reason):
-    (lengths.folder / "nearest_length.py").write_text(TOY.replace(right, wrong))
-    command_line(*lengths.arguments("run"))
-    code, _, err = command_line(*lengths.arguments("report", "--html", str(lengths.folder / "page.html")))
+def test_a_column_that_no_table_can_show_fails_its_attack_and_no_other(lengths, command_line):
+    (lengths.folder / "nearest_length.py").write_text(TOY.replace('kind="number"', 'kind="numbr"'))
+    code, out, _ = command_line(*lengths.arguments("run"))
+    assert code == 1
+    assert "LengthsThreat: column 'words_off': kind 'numbr' is not one of baseline, bound" in out
+    assert pd.read_csv(lengths.run / "leaderboard.csv").set_index("attack").loc["ridge", "status"] == "ok"
+
+
+def test_a_column_with_the_name_of_one_of_leakboards_is_refused_before_a_cell_is_computed(lengths, command_line):
+    path = lengths.folder / "nearest_length.py"
+    path.write_text(TOY.replace('"words_off",\n            "Mean', '"delta",\n            "Mean'))
+    code, _, err = command_line(*lengths.arguments("run"))
     assert (code, err.count("\n")) == (2, 1)
-    assert reason in err
+    assert "column 'delta': LeakBoard has a column of this name" in err
+    assert not lengths.results()
+    with pytest.raises(RequestError, match="column 'delta': LeakBoard has a column of this name"):
+        leakboard.run(lengths.folder / "tiny.yaml", out=lengths.out, plugins=lengths.files)
+    code, out, _ = command_line("check", "--plugin", path)
+    assert code == 1
+    assert "its threat adds the column 'delta', which LeakBoard has (nearest_length.py:" in out
 
 
 @pytest.mark.parametrize(
