@@ -6,12 +6,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from leakboard.column import Column
+from leakboard.conformance.of_attacks import _expect_all_metrics
 from leakboard.conformance.promises import Broken
 from leakboard.conformance.subjects import Group
 from leakboard.conformance.suite import examine, outcomes, promises_of
 from leakboard.conformance.watched import VictimSides, run_watched
+from leakboard.metrics.measures import Metric
 from leakboard.suite.registry import Registry
-from leakboard.threats.secrets import SecretsAttack
+from leakboard.threats.secrets import AttributesThreat, SecretsAttack
+from leakboard.threats.threat import AttackResult
 
 
 @pytest.fixture(scope="module")
@@ -361,3 +365,43 @@ def test_an_attack_that_knows_what_is_not_published_is_found(tmp_path, code, nam
     outcome = examine(promise, group.subjects["attacks/mine"])
     assert outcome.status == ("failed" if reason else "passed"), outcome
     assert outcome.reason.startswith(reason)
+
+
+REQUIRED = ("attack_score", "empirical_privacy", "privacy_best_constant")
+
+
+def result_with(variables, names=REQUIRED):
+    """Return a result on two secrets with metrics of the variables."""
+    return AttackResult(("age", "gender"), 9, [Metric(name, 0.5, variable) for name in names for variable in variables])
+
+
+def test_several_secrets_need_metrics_each():
+    _expect_all_metrics(AttributesThreat(), result_with(["", "age", "gender"]))
+    for variables in ([""], ["", "age"]):
+        with pytest.raises(Broken, match=r"several secrets, but no metric 'attack_score' with variable='(age|gender)'"):
+            _expect_all_metrics(AttributesThreat(), result_with(variables))
+
+
+def threat_with_column(metric):
+    """Return a threat with a column that shows the metric."""
+
+    class Counting(AttributesThreat):
+        columns = (Column("m", "M.", ("leaderboard.csv",), metric=metric),)
+
+    return Counting()
+
+
+def test_the_metric_of_a_threats_column_must_be_returned():
+    result = result_with(["", "age", "gender"], (*REQUIRED, "misses"))
+    for metric in ("misses", "task_accuracy"):
+        _expect_all_metrics(threat_with_column(metric), result)
+    with pytest.raises(Broken, match="the metric 'mises', which evaluate does not return; did you mean 'misses'"):
+        _expect_all_metrics(threat_with_column("mises"), result)
+
+
+def test_a_check_of_secrets_is_skipped_for_an_answer_about_none_of_them(tmp_path):
+    registry = Registry()
+    group = Group(registry, [registry.find("attacks", "bag_of_words", "test")], tmp_path)
+    (promise,) = [promise for promise in promises_of("attacks") if promise.name == KNOWS]
+    outcome = examine(promise, group.subjects["attacks/bag_of_words"])
+    assert (outcome.status, outcome.reason) == ("skipped", "the answer is about none of the corpus's secrets")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from typing import Any
 
 import numpy as np
 
@@ -10,8 +11,11 @@ from leakboard.conformance.promises import NotChecked, expect, promise
 from leakboard.conformance.subjects import Subject
 from leakboard.conformance.values import arrays, digest, mappings
 from leakboard.conformance.watched import answers, run_watched, with_other_secrets, with_shuffled_dev
+from leakboard.errors import nearest
+from leakboard.metrics.entries import METRICS
 from leakboard.metrics.measures import Metric, overlap
-from leakboard.threats.threat import AttackResult
+from leakboard.pipeline.attacking import EXPECTED_METRICS
+from leakboard.threats.threat import AttackResult, Threat
 
 COUNTS = [("canary_right", "canary_guesses", "canaries"), ("false_positives", "true_positives")]
 """Counts of audits, in ascending order."""
@@ -63,6 +67,8 @@ def does_not_know_the_secrets(subject: Subject) -> None:
     side = subject.group.sides(subject.plugin)
     if not side.corpus.secrets:
         raise NotChecked("the texts have no secrets")
+    if not {secret.name for secret in side.corpus.secrets} & set(subject.attacked[1].secrets):
+        raise NotChecked("the answer is about none of the corpus's secrets")
     first, second = (run_watched(subject.example(), s)[0] for s in (side, with_other_secrets(side)))
     same = digest([call for _, call in first.calls]) == digest([call for _, call in second.calls])
     expect(same, "if the secrets of the test texts are changed, it answers differently", subject.cls.fit)
@@ -98,11 +104,15 @@ def _score(result: AttackResult) -> Metric:
 
 @promise("attacks")
 def is_scored(subject: Subject) -> None:
-    """Its threat scores it: the headline is from 0 to 1; for an audit it is a bound, with counts in order."""
+    """Its threat scores it, and each of several secrets; it fills its columns. The headline is from 0 to 1.
+
+    The headline of an audit is a bound, with counts in order.
+    """
     _, result = subject.attacked
     fit = subject.cls.fit
     expect(result.secrets and result.test_size > 0, "nothing is scored", fit)
     values = {metric.name: metric.value or 0.0 for metric in result.metrics if not metric.variable}
+    _expect_all_metrics(subject.cls.threat, result)
     score = values["attack_score"]
     if result.audited is None:
         expect(0 <= score <= 1, f"attack_score = {score}, not from 0 to 1", fit)
@@ -113,3 +123,18 @@ def is_scored(subject: Subject) -> None:
     (names,) = [names for names in COUNTS if values.keys() >= set(names)]
     counts = [values[name] for name in names]
     expect(sorted(counts) == counts and counts[0] >= 0, f"{', '.join(names)} = {counts}, not in ascending order", fit)
+
+
+def _expect_all_metrics(threat: Threat[Any], result: AttackResult) -> None:
+    """Report a secret without metrics of its own, and a column whose metric the threat does not return."""
+    returned = {(metric.name, metric.variable) for metric in result.metrics}
+    required = EXPECTED_METRICS[:1] if threat.bounds_epsilon else EXPECTED_METRICS
+    for secret in result.secrets if len(result.secrets) > 1 else ():
+        for name in required:
+            message = f"there are several secrets, but no metric {name!r} with variable={secret!r}"
+            expect((name, secret) in returned, message, type(threat).evaluate)
+    of_victims = {name for name, entry in METRICS.items() if entry.of == "victim"}
+    names = {name for name, _ in returned} | of_victims
+    for column in threat.columns:
+        message = f"its column {column.name!r} shows the metric {column.metric!r}, which evaluate does not return"
+        expect(column.metric in names, f"{message}{nearest(column.metric, names - of_victims)}", type(threat))
