@@ -21,7 +21,7 @@ CORPUS_CHECKS = {
 }
 """Checks of a corpus that a reader must know, as shares of its test texts."""
 KEEP_TOGETHER = (
-    "keep rows that belong together in one split with --document, --user or --text "
+    "use --document, --user or --text, so that rows that belong together stay in one split "
     "(in Python documents=, users= or texts=, in a suite document:, user: or text:)"
 )
 """Advice against near copies. Rows with the same text are never in two splits, if the texts are given."""
@@ -50,7 +50,7 @@ def corpus_warnings(records: Sequence[Record], names: Names) -> list[str]:
             victim_on_dataset = f"{names.name('victim', victim)} on {names.name('dataset', dataset)}: "
             warnings.append(
                 f"{victim_on_dataset if several else ''}{100 * share:.1f} % of the test vectors have a near copy among "
-                f"the training vectors, which gives their secrets away; {KEEP_TOGETHER}"
+                f"the training vectors, which may give their secrets away; {KEEP_TOGETHER}"
             )
     return warnings
 
