@@ -99,8 +99,9 @@ class AttackResult:
     sentences: Sequence[RecoveredSentence] = ()
     """Texts that the attack recovered, for people to look at; never published."""
     claim: PrivacyClaim | None = None
-    """The victim's claim for as many publications of a text as the attack saw: `release_claim`, for words the claim.
+    """The victim's claim, for as many publications of a text as the attack saw: use `release_claim`.
 
+    A threat on words gives the victim's claim itself.
     None if the victim claims nothing about publications: then the row shows no claimed epsilon.
     """
     audited: Audited | None = None
