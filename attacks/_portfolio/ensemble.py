@@ -6,7 +6,8 @@ Stacking in the log-odds with weights of at least 0 (Wolpert 1992; Breiman 1996)
 2. The weights of the calibrated members minimise the log-loss on dev. A prior draws the weights towards each member's
    own likelihood on dev (as in Bayesian model averaging). If dev is small and cannot tell members apart, they get
    similar weights.
-3. Members with enough weight are trained again on train and dev. Networks are not: dev decides when their training
+3. Members learn from growing parts of a large train. Members that cannot improve the pool stop early.
+4. Members with enough weight are trained again on train and dev. Networks are not: dev decides when their training
    stops.
 
 No member's scores are shifted. The members know from train how frequent each value is; a dev of a few authors would
@@ -105,12 +106,13 @@ def train_ensemble(trainer: Trainer, scalings: Sequence[Scaling]) -> Ensemble:
     """
     truth, sizes = trainer.task.dev.values, parts(len(trainer.task.train.vectors))
     members = _first_members(trainer, scalings, sizes[0])
-    before: dict[str, float] = {}
+    before: dict[tuple[Family, str], float] = {}
     for left, size in zip(range(len(sizes) - 1, 0, -1), sizes[1:], strict=True):
         learners = _learners(members, truth, before, left)
-        before = {member.name: _loss(member, truth) for member in members}
-        members = [member for member in members if member not in learners]
-        members += trainer.members([(member.family, member.inputs) for member in learners], size)
+        before = {member.key: _loss(member, truth) for member in members}
+        taught = trainer.members([(member.family, member.inputs) for member in learners], size)
+        by_key = {member.key: member for member in taught}
+        members = [by_key.get(member.key, member) for member in members]
     pools = _pools(members, truth)
     shares = np.max([pool.shares for pool in pools.values()], axis=0)
     kept = np.flatnonzero(shares >= MIN_SHARE) if shares.any() else np.array([0])
@@ -119,7 +121,7 @@ def train_ensemble(trainer: Trainer, scalings: Sequence[Scaling]) -> Ensemble:
 
 
 def _learners(
-    members: Sequence[Member], truth: Mapping[str, Integers], before: Mapping[str, float], left: int
+    members: Sequence[Member], truth: Mapping[str, Integers], before: Mapping[tuple[Family, str], float], left: int
 ) -> list[Member]:
     """Return the members that learn from the next part of train (successive halving, with learning curves).
 
@@ -130,20 +132,20 @@ def _learners(
     Args:
         members: all members.
         truth: the secrets of dev.
-        before: losses after the part before, by the members' names; empty after the first part.
+        before: losses after the part before, by the members' keys; empty after the first part.
         left: number of larger parts.
     """
     pools = _pools(members, truth)
-    losses = {member.name: _loss(member, truth) for member in members}
+    losses = {member.key: _loss(member, truth) for member in members}
     goal = sum(log_loss(pool([m.on_dev[name] for m in members]), truth[name]) for name, pool in pools.items())
     learners = []
     for position, member in enumerate(members):
-        loss, counts = losses[member.name], max(pool.shares[position] for pool in pools.values()) >= COUNTS
+        loss, counts = losses[member.key], max(pool.shares[position] for pool in pools.values()) >= COUNTS
         if before:
-            fall = before.get(member.name, loss) - loss
+            fall = before.get(member.key, loss) - loss
             goes_on = fall >= FLAT and (counts or loss - left * fall < goal)
         else:
-            goes_on = counts or loss == min(losses[m.name] for m in members if m.family == member.family)
+            goes_on = counts or loss == min(losses[m.key] for m in members if m.family == member.family)
         if goes_on:
             learners.append(member)
     return learners

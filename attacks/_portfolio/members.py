@@ -54,6 +54,11 @@ class Member:
     on_dev: Scores
     """Scores of the dev texts, computed before the classifier learned from these texts."""
 
+    @property
+    def key(self) -> tuple[Family, str]:
+        """Family and inputs; ``name`` may have a remark, too."""
+        return self.family, self.inputs.name
+
     def __call__(self, vectors: Floats) -> Scores:
         return self.trained.scorer(self.inputs(vectors))
 

@@ -1,6 +1,7 @@
 """The ensemble of classifiers: pooling weighs members by what helps on dev, and failures are reported."""
 
 import dataclasses
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from leakboard.attacks._portfolio import linear as linear_families
 from leakboard.attacks._portfolio.ensemble import pooled
 from leakboard.attacks._portfolio.members import Member, Trained, log_loss
 from leakboard.attacks._portfolio.trainer import Trainer
-from leakboard.attacks._portfolio.vector_inputs import Scaling, plain_scalings
+from leakboard.attacks._portfolio.vector_inputs import Inputs, Scaling, plain_scalings
 from leakboard.attacks.attribute_inference import AttributeInference
 from leakboard.errors import RequestError
 from leakboard.execution.side_by_side import lent
@@ -220,8 +221,8 @@ class TestGrowingParts:
         scores = [signal * np.eye(2)[codes] + noise_of[i] for i, signal in enumerate(signals)]
         families = families or ["logistic"] * len(signals)
         return [
-            Member(f"{family} {i}", family, Scaling("raw"), Trained(dict), 100, {"gender": array.astype(np.float32)})
-            for i, (family, array) in enumerate(zip(families, scores, strict=True))
+            Member(f"{family} {i}", family, Scaling(inputs), Trained(dict), 100, {"gender": array.astype(np.float32)})
+            for i, (family, inputs, array) in enumerate(zip(families, get_args(Inputs), scores, strict=False))
         ], {"gender": codes}
 
     def learners(self, members, truth, before, left=1):
@@ -235,13 +236,13 @@ class TestGrowingParts:
     def test_a_member_with_a_flat_curve_stops(self):
         members, truth = self.members(2.0, 2.0)
         losses = [ensemble._loss(member, truth) for member in members]
-        before = {"logistic 0": losses[0] + ensemble.FLAT / 2, "logistic 1": losses[1] + 2 * ensemble.FLAT}
+        before = {members[0].key: losses[0] + ensemble.FLAT / 2, members[1].key: losses[1] + 2 * ensemble.FLAT}
         assert self.learners(members, truth, before) == ["logistic 1"]
 
     @pytest.mark.parametrize(("fall", "left", "goes_on"), [(0.2, 1, False), (0.2, 4, True), (0.7, 1, True)])
     def test_a_member_that_does_not_count_goes_on_if_it_can_catch_up(self, fall, left, goes_on):
         members, truth = self.members(6.0, 0.1)
-        before = {member.name: ensemble._loss(member, truth) + fall for member in members}
+        before = {member.key: ensemble._loss(member, truth) + fall for member in members}
         assert ("logistic 1" in self.learners(members, truth, before, left)) == goes_on
 
     @pytest.mark.parametrize("grows", [True, False])
@@ -257,6 +258,23 @@ class TestGrowingParts:
         view, vectors, truth = world(faint, [GENDER], sizes=(3_200, 400, 1_000))
         attacker = ensemble.train_ensemble(Trainer(task_of(view)), plain_scalings(view.vectors))
         assert (np.mean(attacker(vectors)["gender"].argmax(1) == truth["gender"]) > 0.93) == grows
+
+    def test_a_member_that_refuses_a_larger_part_keeps_what_it_knows(self, monkeypatch):
+        monkeypatch.setattr(ensemble, "SMALLEST_PART", 50)
+        monkeypatch.setattr(ensemble, "MIN_SHARE", 0.0)
+        fit = linear_families.fit_logistic
+
+        def refuses(task):
+            if len(task.train.vectors) > 50:
+                raise ValueError("too many")
+            return fit(task)
+
+        monkeypatch.setattr(linear_families, "fit_logistic", refuses)
+        view, *_ = world(linear, [GENDER], sizes=(200, 100, 10))
+        trainer = Trainer(task_of(view))
+        attacker = ensemble.train_ensemble(trainer, plain_scalings(view.vectors))
+        assert {m.texts for m in attacker.members if m.family == "logistic"} == {50}
+        assert any("too many" in remark for remark in trainer.remarks)
 
     def test_the_name_says_who_learned_from_a_part(self, monkeypatch):
         monkeypatch.setattr(ensemble, "SMALLEST_PART", 50)
