@@ -37,7 +37,7 @@ def environment() -> dict[str, Any]:
 
 def _commit() -> str:
     """Return the checkout's commit, followed by ``+`` if files differ from the commit; empty outside a checkout."""
-    root = Path(leakboard.__file__).parent.parent
+    root = Path(leakboard.__file__).resolve().parent.parent  # as Git names it
 
     def git(*arguments: str) -> str:
         command = ["git", "--no-optional-locks", "-C", str(root), *arguments]

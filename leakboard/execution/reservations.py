@@ -5,8 +5,8 @@ one of them succeeds (O_EXCL works on local file systems, NFS and Lustre). The h
 working, and removes it at the end. Another process may take over an abandoned reservation. A reservation counts as
 abandoned in three cases:
 
-- It has the same `Reservation.run` as the process that asks. A run asks again only after it lost the worker that held
-  it.
+- The process that asks belongs to the same run (`Reservation.run`). A run asks for a reservation twice only after it
+  lost the worker that held the reservation.
 - On Linux, the process that asks is on the holder's machine, and the lock is free: the system releases a dead
   process's locks.
 - The reservation was not touched for `ABANDONED_SECONDS`.

@@ -119,7 +119,10 @@ def one_thread() -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _controller(modules: int) -> ThreadpoolController:
-    """Return the controller of all loaded libraries. A changed number of modules starts a new search for libraries."""
+    """Return the controller of all loaded libraries.
+
+    The number of modules is only the cache's key: after an import it differs, and libraries are searched again.
+    """
     import threadpoolctl
 
     return threadpoolctl.ThreadpoolController()

@@ -21,10 +21,10 @@ Theorem (noisy vocabulary; the argument of Korolova et al. 2009 and Gopi et al. 
 unit. Let p bound the probability that a word of this unit alone is released. Let counting and training be
 (epsilon, delta - p)-private if such words are never released. Then they are (epsilon - ln(1 - p), delta)-private.
 
-Proof. Let M be the result with the unit, M' the result without it, and G the result with the unit if words that only it
-has are never released. Let A be the event that no such word is released. P(A) >= 1 - p, and M = G under A. A depends
-only on the noise on the counts of these words. G does not use this noise, so A is independent of G. So for any set S,
-P(M in S) <= P(G in S) + p, and (1 - p) P(G in S) <= P(M in S). Therefore
+Proof. Let M be the result with the unit, and M' the result without it. Let G be the result, with the unit, of a changed
+algorithm that never releases words that only this unit has. Let A be the event that no such word is released.
+P(A) >= 1 - p, and M = G under A. A depends only on the noise on the counts of these words. G does not use this noise,
+so A is independent of G. So for any set S, P(M in S) <= P(G in S) + p, and (1 - p) P(G in S) <= P(M in S). Therefore
 
     P(M in S) <= e**epsilon P(M' in S) + (delta - p) + p
     P(M' in S) <= e**epsilon P(M in S) / (1 - p) + (delta - p).

@@ -53,7 +53,8 @@ class Calls:
     positions: Array
     """Position of the decided row in each call, int (n,): 1 and 2 in turn.
 
-    So the row at this position is public in the next call, and shows the noise there.
+    So the row at this position of the next call is public. If calls repeat their noise, it shows the noise of the
+    decided row.
     """
 
     @property

@@ -13,8 +13,9 @@ has two values). Let training be f-private for each coin. Then for every set T o
 
 Proof. Let E be the event that coin j is guessed right and W is in T. After flipping coin j, the same outputs give a
 wrong guess of coin j, and W is one less. So P(E) <= 1 - f(P[coin j is guessed wrong and W + 1 is in T]). Take the mean
-over the values of the coins and over j. The left side counts right guesses: i / m of the coins where W = i. The right
-side counts wrong guesses: at most r - W. The mean may be taken inside, because 1 - f is concave and increasing.
+over the values of the coins and over j. Left: if W = i, the share of coins guessed right is i / m. Right: if W = i - 1,
+the share of coins guessed wrong is at most (r - i + 1) / m. The mean may be taken inside, because 1 - f is concave and
+increasing.
 
 From the theorem follows a bound on P[W >= v] (their algorithm, in other words). Let g be the inverse of 1 - f, let
 P_i = P[W >= i], and T = {i + 1, ..., r}. Write E[X; A] for the mean of X times the indicator of A. Then
@@ -85,8 +86,7 @@ def best_one_run_bound(
     Both theorems bound P[W >= v] for every epsilon. If either of them refutes an epsilon, this epsilon is refuted. So
     the larger result may be returned, and the error is not split.
 
-    This theorem is tighter unless canaries times delta is small compared with the error. At delta = 0 and group 1, only
-    the other theorem is used: randomised response attains it.
+    At delta = 0 and group 1, only the other theorem is used: randomised response attains it.
 
     The result of this theorem is at most a relative `TOLERANCE` below the largest refuted epsilon. The result of
     `one_run_bound` is at most an absolute `TOLERANCE` below.

@@ -79,7 +79,7 @@ def scores_of(
 def rounding_step(scores: Array, digits: int) -> float:
     """Return the step for rounding: 10**-digits times the spread of the scores.
 
-    The spread is rounded up to a power of two, so that small integers stay whole. For an event of single rows,
+    The spread is rounded up to a power of two, so that most small integers stay whole. For an event of single rows,
     ``scores`` come from releases that the test does not count. For calls (`leakboard.privacy.auditing.calls`), they are
     the tested scores themselves. The theorem for calls allows this, because scores may depend on the whole output. Keep
     it so: a step from separate calls would be valid, too, but round differently, and published numbers would change.

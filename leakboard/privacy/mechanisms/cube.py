@@ -171,8 +171,8 @@ class HiddenWordRelease(MechanismDefaults):
     """A release of two texts that differ in one word, under word dropout, for audits.
 
     With probability ``rate`` that word is hidden, and both texts give the same vector, here the corner 1, 0, 1, 0, ...
-    of the cube. Otherwise each text gives its own vector. In the worst case, one text's own vector is this corner,
-    too, and the other's is 0, 1, 0, 1, ... Then independent Laplace noise attains the epsilon of `WordDropout`.
+    of the cube. Otherwise each text gives its own vector. Independent Laplace noise attains the epsilon of
+    `WordDropout` in the worst case: one text's own vector is the same corner, and the other's is the opposite one.
     """
 
     inner: CubeRelease
