@@ -13,7 +13,6 @@ from leakboard.interfaces import Floats, Integers, Secret
 from leakboard.threats.secrets import KnownTexts
 
 Family = Literal["mlp", "logistic", "discriminant", "neighbours", "svm", "kernel", "trees"]
-Inputs = Scaling | Rotated
 Scores = dict[str, Floats]
 """For each secret float32 (n, values): log-probabilities, up to a scale and a shift of each row."""
 Scorer = Callable[[Floats], Scores]
@@ -47,7 +46,7 @@ class Member:
 
     name: str
     family: Family
-    inputs: Inputs
+    inputs: Scaling | Rotated
     trained: Trained
     texts: int
     """Number of texts that it learned from, without those of dev."""
