@@ -103,6 +103,9 @@ def test_pairs_of_texts_are_refused():
         def release(self, values, generator):
             return generator.laplace(size=(len(values), 1))
 
+        def vector_of(self, values):
+            return None
+
     pair = Pair("texts", np.array(["a b"], object), np.array(["a c"], object))
     assert audit(Noise(1.0), [pair], rng(), 200).epsilon <= 1.0
     with pytest.raises(ValueError, match="calls=20 is not allowed with pairs of texts"):
