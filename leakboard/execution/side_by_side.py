@@ -5,7 +5,6 @@ Each call computes with one thread. So results do not depend on the number of co
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -38,14 +37,14 @@ def side_by_side(calls: Sequence[Callable[[], Result]]) -> list[Result]:
         Exception: the first call that failed, in order; calls that have not begun are left out.
     """
     with one_thread():
-        if _cores == 1 or len(calls) == 1:
+        if _cores == 1 or len(calls) <= 1:
             return [call() for call in calls]
         pool = ThreadPoolExecutor(min(_cores, len(calls)), "side by side")
         try:
             futures = [pool.submit(_alone, call) for call in calls]
             return [future.result() for future in futures]
-        finally:
-            pool.shutdown(wait=sys.exc_info()[0] is None, cancel_futures=True)
+        finally:  # calls that run are waited for: at their end they restore numbers of threads
+            pool.shutdown(cancel_futures=True)
 
 
 def _alone(call: Callable[[], Result]) -> Result:

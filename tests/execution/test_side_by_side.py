@@ -22,6 +22,23 @@ def test_results_come_in_the_order_of_the_calls(cores):
         assert side_by_side([lambda i=i: slow_first(i) for i in range(5)]) == list(range(5))
 
 
+@pytest.mark.parametrize("cores", [1, 2])
+def test_no_calls_give_no_results(cores):
+    with lent(cores):
+        assert side_by_side([]) == []
+
+
+def test_after_a_failure_no_call_goes_on():
+    ended = []
+
+    def fails():
+        raise ValueError("no luck")
+
+    with lent(2), pytest.raises(ValueError, match="no luck"):
+        side_by_side([fails, lambda: (time.sleep(0.2), ended.append(True))])
+    assert ended == [True]
+
+
 def test_as_many_calls_run_at_once_as_cores_are_lent():
     """Each call waits for the other one, which a single thread could not do."""
     both = threading.Barrier(2, timeout=10)
