@@ -71,7 +71,7 @@ def gaussian_functions(known: Floats, seed: int) -> tuple[Features, float]:
 def _fit(features: Features, task: Task) -> Trained:
     """Train penalised discriminant analysis; for each secret choose the penalty of least log-loss on dev."""
     analysis = _Analysis.of(features, task.train, task.secrets)
-    on_dev = analysis.project(task.dev.vectors)
+    on_dev = np.concatenate([analysis.project(task.dev.vectors[block]) for block in blocks(len(task.dev.vectors))])
 
     def loss(secret: Secret, penalty: int) -> float:
         scores = analysis.discriminants[secret.name][penalty](on_dev)
@@ -140,16 +140,17 @@ class _Analysis:
             for name, product in with_indicators.items()
         }
         outputs = {name: [_Outputs(known) for _ in PENALTIES] for name, known in indicators.items()}
+
+        def project(vectors: Floats) -> Array:
+            return (features(vectors) - centre) @ axes
+
         for block in rows:
-            projected = (features(texts.vectors[block]) - centre) @ axes
+            projected = project(texts.vectors[block])
             leverages = np.minimum(projected**2 @ shrunken + 1 / len(texts.vectors), MAX_LEVERAGE)
             for name, penalised in outputs.items():
                 known = indicators[name].block(block)
                 for penalty, of_penalty in enumerate(penalised):
                     of_penalty.add(projected @ weights[name][penalty], leverages[:, [penalty]], known)
-
-        def project(vectors: Floats) -> Array:
-            return np.concatenate([(features(vectors[block]) - centre) @ axes for block in blocks(len(vectors))])
 
         return cls(
             project,

@@ -26,6 +26,8 @@ from leakboard.attacks._portfolio.vector_inputs import Rotated, Scaling
 from leakboard.interfaces import Floats, Integers
 
 Array = NDArray[np.float64]
+Losses = Mapping[tuple[Family, str], float]
+"""Calibrated log-losses on dev, summed over secrets, by the members' keys."""
 
 CHEAP_FAMILIES: Sequence[Family] = ("logistic", "discriminant", "neighbours")
 """Families of classifiers that are trained on all inputs."""
@@ -106,10 +108,11 @@ def train_ensemble(trainer: Trainer, scalings: Sequence[Scaling]) -> Ensemble:
     """
     truth, sizes = trainer.task.dev.values, parts(len(trainer.task.train.vectors))
     members = _first_members(trainer, scalings, sizes[0])
-    before: dict[tuple[Family, str], float] = {}
+    before: Losses = {}
     for left, size in zip(range(len(sizes) - 1, 0, -1), sizes[1:], strict=True):
-        learners = _learners(members, truth, before, left)
-        before = {member.key: _loss(member, truth) for member in members}
+        losses = {member.key: _loss(member, truth) for member in members}
+        learners = _learners(members, truth, losses, before, left)
+        before = losses
         taught = trainer.members([(member.family, member.inputs) for member in learners], size)
         by_key = {member.key: member for member in taught}
         members = [by_key.get(member.key, member) for member in members]
@@ -121,7 +124,7 @@ def train_ensemble(trainer: Trainer, scalings: Sequence[Scaling]) -> Ensemble:
 
 
 def _learners(
-    members: Sequence[Member], truth: Mapping[str, Integers], before: Mapping[tuple[Family, str], float], left: int
+    members: Sequence[Member], truth: Mapping[str, Integers], losses: Losses, before: Losses, left: int
 ) -> list[Member]:
     """Return the members that learn from the next part of train (successive halving, with learning curves).
 
@@ -132,11 +135,11 @@ def _learners(
     Args:
         members: all members.
         truth: the secrets of dev.
-        before: losses after the part before, by the members' keys; empty after the first part.
+        losses: of the members on dev.
+        before: losses after the part before; empty after the first part.
         left: number of larger parts.
     """
     pools = _pools(members, truth)
-    losses = {member.key: _loss(member, truth) for member in members}
     goal = sum(log_loss(pool([m.on_dev[name] for m in members]), truth[name]) for name, pool in pools.items())
     learners = []
     for position, member in enumerate(members):

@@ -95,7 +95,7 @@ class Local:
         """Run tasks and yield their outcomes."""
         with Workers(self.jobs, listen) as workers:
             cores = max(self.jobs, usable_cores())
-            yield from drive(workers, tasks, self.jobs, cores, 0.0, is_done, listen, self.gpus, True)
+            yield from drive(workers, tasks, self.jobs, cores, 0.0, is_done, listen, self.gpus, lends_cores=True)
 
 
 class Workers:

@@ -226,7 +226,8 @@ class TestGrowingParts:
         ], {"gender": codes}
 
     def learners(self, members, truth, before, left=1):
-        return [member.name for member in ensemble._learners(members, truth, before, left)]
+        losses = {member.key: ensemble._loss(member, truth) for member in members}
+        return [member.name for member in ensemble._learners(members, truth, losses, before, left)]
 
     def test_after_the_first_part_the_best_of_each_family_goes_on(self):
         """Their losses may fall fast on larger parts, even if they do not count yet."""
