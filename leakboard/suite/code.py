@@ -16,8 +16,7 @@ import uuid
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from types import BuiltinFunctionType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, get_origin
 
 
 def revision(plugin: type) -> int | None:
@@ -82,27 +81,24 @@ def file_of(plugin: type) -> Path | None:
 
 
 def _values_of_names(script: Path) -> list[str]:
-    """Return the values of the variables of ``__main__`` that functions and classes of the script name.
+    """Return the values of the variables that the script assigns, and that its functions and classes name.
 
-    A value other than a number, a text or a tuple of these is new at each call.
+    A value other than a number, a text, a type or a tuple of these is new at each call.
     """
-    main = vars(sys.modules["__main__"])
+    main, tree = vars(sys.modules["__main__"]), _parsed(script)[1]
     definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-    inner = (node for node in ast.walk(_parsed(script)[1]) if isinstance(node, definitions))
-    names = {name.id for node in inner for name in ast.walk(node) if isinstance(name, ast.Name)} & main.keys()
-    given = {name: main[name] for name in sorted(names)}
-    is_code = (ModuleType, type, FunctionType, BuiltinFunctionType)
-    return [
-        f"{name} = {value!r}" if _is_plain(value) else f"{name} = {uuid.uuid4().hex}"
-        for name, value in given.items()
-        if not isinstance(value, is_code) and getattr(value, "__module__", "") not in ("typing", "collections.abc")
-    ]
+    inner = (node for node in ast.walk(tree) if isinstance(node, definitions))
+    named = {name.id for node in inner for name in ast.walk(node) if isinstance(name, ast.Name)}
+    assigned = {name.id for name in ast.walk(tree) if isinstance(name, ast.Name) and not isinstance(name.ctx, ast.Load)}
+    values = {name: main[name] for name in sorted(named & assigned & main.keys())}
+    return [f"{name} = {value!r}" if _is_plain(value) else uuid.uuid4().hex for name, value in values.items()]
 
 
 def _is_plain(value: Any) -> bool:
     if isinstance(value, tuple):
         return all(map(_is_plain, value))
-    return value is None or isinstance(value, bool | int | float | str)
+    is_type = isinstance(value, type) or get_origin(value) is not None
+    return is_type or value is None or isinstance(value, bool | int | float | str)
 
 
 def _relative(tree: ast.Module, path: Path) -> Iterable[Path]:

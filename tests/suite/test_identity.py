@@ -364,7 +364,16 @@ class TestCode:
 class TestScripts:
     """A class of a script is identified by the values that the script's functions and classes name, too."""
 
-    SCRIPT = "import math\nNOISE = 0.0\nother = 1\n\nclass Mine:\n    def fit(self):\n        return math.pi * NOISE\n"
+    SCRIPT = """from numpy import exp
+from leakboard.interfaces import Floats
+NOISE = 0.0
+other = 1
+Pair = tuple[Floats, Floats]
+
+class Mine:
+    def fit(self, given: Floats) -> Pair:
+        return exp(given), NOISE * given
+"""
 
     @pytest.fixture
     def digest_with(self, tmp_path, monkeypatch):
