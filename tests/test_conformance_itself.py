@@ -367,7 +367,7 @@ def test_an_attack_that_knows_what_is_not_published_is_found(tmp_path, code, nam
     assert outcome.reason.startswith(reason)
 
 
-REQUIRED = ("empirical_privacy", "privacy_best_constant")
+REQUIRED = ("attack_score", "empirical_privacy", "privacy_best_constant")
 
 
 def result_with(variables, names=REQUIRED):
@@ -377,9 +377,12 @@ def result_with(variables, names=REQUIRED):
 
 def test_several_secrets_need_metrics_each():
     _expect_all_metrics(AttributesThreat(), result_with(["", "age", "gender"]))
+    _expect_all_metrics(AttributesThreat(), result_with(["", "age", "gender"], ("attack_accuracy", *REQUIRED[1:])))
     for variables in ([""], ["", "age"]):
-        with pytest.raises(Broken, match=r"no metric 'empirical_privacy' with variable='(age|gender)'"):
+        with pytest.raises(Broken, match=r"several secrets, but no metric 'attack_score' with variable='(age|gender)'"):
             _expect_all_metrics(AttributesThreat(), result_with(variables))
+    with pytest.raises(Broken, match="no metric 'attack_score' with variable='age'"):
+        _expect_all_metrics(AttributesThreat(), result_with(["", "age", "gender"], ("attack_f1", *REQUIRED[1:])))
 
 
 def threat_with_column(metric):

@@ -128,11 +128,12 @@ def is_scored(subject: Subject) -> None:
 def _expect_all_metrics(threat: Threat[Any], result: AttackResult) -> None:
     """Report a secret without metrics of its own, and a column whose metric the threat does not return."""
     returned = {(metric.name, metric.variable) for metric in result.metrics}
-    required = () if threat.bounds_epsilon else EXPECTED_METRICS[1:]  # threats name scores of single secrets
+    score, *others = EXPECTED_METRICS
+    alternatives = [(score, f"attack_{threat.headline}"), *((name,) for name in others if not threat.bounds_epsilon)]
     for secret in result.secrets if len(result.secrets) > 1 else ():
-        for name in required:
-            message = f"there are several secrets, but no metric {name!r} with variable={secret!r}"
-            expect((name, secret) in returned, message, type(threat).evaluate)
+        for accepted in alternatives:
+            message = f"there are several secrets, but no metric {accepted[0]!r} with variable={secret!r}"
+            expect(any((name, secret) in returned for name in accepted), message, type(threat).evaluate)
     of_victims = {name for name, entry in METRICS.items() if entry.of == "victim"}
     names = {name for name, _ in returned} | of_victims
     for column in threat.columns:
