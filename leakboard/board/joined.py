@@ -13,6 +13,7 @@ from leakboard.errors import RequestError
 from leakboard.pipeline.records import PUBLISHED, Record, published_records
 from leakboard.store import file_checksum
 from leakboard.suite.names import KINDS, Names
+from leakboard.suite.plan import GOLD
 from leakboard.suite.registry import FOLDERS, Registry
 from leakboard.suite.yaml_files import read_yaml
 from leakboard.threats.threat import threat_named
@@ -29,6 +30,8 @@ _Threats = dict[tuple[str, frozenset[str]], set[tuple[str, tuple[str, ...]]]]
 """Threats to the secrets of a dataset, each with the order of the secrets."""
 _Table = tuple[str, str, frozenset[str]]
 """Dataset, threat and secrets: rows that are compared."""
+_Attack = tuple[str, frozenset[tuple[str, int]]]
+"""Label of an attack, and the revisions of its cells (`shared_revisions`)."""
 RowKey = tuple[str, str, str]
 """Labels of dataset, victim and attack."""
 
@@ -113,15 +116,17 @@ def _comparable(own: Sequence[Record], sent: Sequence[Record]) -> set[RowKey]:
     They are of victims that the leaderboard lacks. On the same secrets, the victim met each attack that any victim of
     the leaderboard met, or that does not apply to it, and the rows are of these attacks. So no victim, of the sender or
     of the leaderboard, looks better or worse because of the attacks that the sender chose. The same holds for audits:
-    one that the sender weakened would confirm any claim.
+    one that the sender weakened would confirm any claim. If the revisions of two cells differ (`shared_revisions`),
+    they are of two attacks.
     """
 
-    def by_victim(records: Sequence[Record]) -> dict[_Table, dict[str, set[str]]]:
-        met: dict[_Table, dict[str, set[str]]] = {}
+    def by_victim(records: Sequence[Record]) -> dict[_Table, dict[str, set[_Attack]]]:
+        met: dict[_Table, dict[str, set[_Attack]]] = {}
         for record in records:
             if record.status == "ok":
                 table = record.dataset, record.threat, frozenset(record.secrets)
-                met.setdefault(table, {}).setdefault(record.victim, set()).add(record.attack)
+                attack = record.attack, shared_revisions(record)
+                met.setdefault(table, {}).setdefault(record.victim, set()).add(attack)
         return met
 
     expected = {table: set.union(*met.values()) for table, met in by_victim(own).items()}
@@ -132,10 +137,15 @@ def _comparable(own: Sequence[Record], sent: Sequence[Record]) -> set[RowKey]:
         dataset = table[0]
         for victim, attacks in victims.items():
             common = expected.get(table, set())
-            left = {attack for attack in common - attacks if (dataset, victim, attack) not in skipped}
+            left = {attack for attack, _ in common - attacks if (dataset, victim, attack) not in skipped}
             if victim not in known and common and not left:
-                rows |= {(dataset, victim, attack) for attack in common & attacks}
+                rows |= {(dataset, victim, attack) for attack, _ in common & attacks}
     return rows
+
+
+def shared_revisions(record: Record) -> frozenset[tuple[str, int]]:
+    """Return the revisions that cells of all victims have: those of stages, threat, dataset and attack."""
+    return frozenset(entry for entry in record.revisions.items() if not entry[0].startswith(("victims/", GOLD)))
 
 
 def _not_refused(home: Path, own: Sequence[Record], only: Path | None) -> list[_Sent]:

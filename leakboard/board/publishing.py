@@ -236,14 +236,15 @@ def _other_fields(record: Record, published: Record, newer: set[str]) -> list[st
     """Return the names of the fields, besides the values of metrics, in which two records of a cell differ.
 
     Numbers count with six digits, and the details by their words alone: on another processor the last bits differ, and
-    with them the order in which details name things. Digests of code are no result.
+    with them the order in which details name things. Digests of code are no result. The identity has the revisions.
     """
     one, two = (_comparable(entry, newer) for entry in (record, published))
     return [name for name in one if one[name] != two[name]]
 
 
 def _comparable(record: Record, newer: set[str]) -> dict[str, Any]:
-    names = [field.name for field in dataclasses.fields(Record) if field.name not in ("metrics", "code", "sentences")]
+    apart = ("metrics", "code", "revisions", "sentences")
+    names = [field.name for field in dataclasses.fields(Record) if field.name not in apart]
     fields = {name: _rounded(getattr(record, name)) for name in names}
     fields["details"] = sorted({*re.findall(r"[^\W\d_]+", record.details)})
     of_metrics = {(m.name, m.variable, m.group): (m.n, m.status) for m in record.metrics if m.name not in newer}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, combinations, product
 from pathlib import Path
 from typing import Any
 
+from leakboard.board.joined import shared_revisions
+from leakboard.board.submissions import submissions, verified_records
 from leakboard.errors import RequestError
 from leakboard.pipeline.records import Record, published_records
 from leakboard.suite import options, revisions
@@ -32,7 +34,7 @@ class Freshness:
     """How many published cells of a suite the working tree would compute anew, and why."""
 
     suite: str
-    """Its file, relative to ``leaderboards/``."""
+    """Its file, or the folder of a submission, relative to ``leaderboards/``."""
     published: int = 0
     stale: int = 0
     causes: Mapping[str, int] = field(default_factory=dict)
@@ -42,7 +44,7 @@ class Freshness:
 
 
 def freshness(folder: Path | None = None) -> Iterator[Freshness]:
-    """Yield the state of every suite that has published cells; nothing is computed.
+    """Yield the state of every suite that has published cells, then of outdated submissions; nothing is computed.
 
     A suite's cells are among the records of its home. For a suite beside ``suite.yaml``, the records of the folder are
     read too.
@@ -58,6 +60,24 @@ def freshness(folder: Path | None = None) -> Iterator[Freshness]:
             state = _examined(path, path.relative_to(root).as_posix(), records, shared)
             if state.published:
                 yield state
+    for home in sorted({home_of(path) for path in root.glob("*/*.yaml")}):
+        yield from _of_submissions(home, root)
+
+
+def _of_submissions(home: Path, root: Path) -> Iterator[Freshness]:
+    """Yield the submissions to a board whose verified cells have other revisions than the board's own of the attack."""
+    own: dict[tuple[str, ...], frozenset[tuple[str, int]]] = {}
+    for record in published_records(home):
+        own[record.dataset, record.threat, record.attack] = shared_revisions(record)
+    for folder in submissions(home):
+        verified, causes = verified_records(folder).values(), Counter[str]()
+        for record in verified:
+            given = shared_revisions(record)
+            if differing := own.get((record.dataset, record.threat, record.attack), given) ^ given:
+                causes[_named(sorted({name for name, _ in differing}))] += 1
+        if causes:
+            path = folder.relative_to(root).as_posix()
+            yield Freshness(path, len(verified), causes.total(), dict(causes))
 
 
 def _examined(
@@ -111,10 +131,13 @@ def _cause(suite: Suite, job: Job, record: Record) -> str:
                     stack.enter_context(_replaced(owner, attribute, value))
                 key = make_job(job.cell, suite.conditions, Identities()).key
             if key == record.key:
-                names = " and ".join(name for name, _, _ in raised)
-                return f"revision{'s' if len(raised) > 1 else ''} of {names}"
+                return _named([name for name, _, _ in raised])
     changed = [name for name, made in job.code.items() if made != record.code.get(name, made)]
     return f"code of {', '.join(sorted(changed))}" if changed else UNKNOWN
+
+
+def _named(revisions_of: Sequence[str]) -> str:
+    return f"revision{'s' if len(revisions_of) > 1 else ''} of {' and '.join(revisions_of)}"
 
 
 def _revisions(cell: Cell) -> Iterator[tuple[str, Any, str]]:

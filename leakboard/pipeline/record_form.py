@@ -144,6 +144,7 @@ class RecordForm(_Form):
     costs: list[CostForm]
     reason: Text = ""
     code: dict[Text, Text] = Field(default_factory=dict)
+    revisions: dict[Text, Size] = Field(default_factory=dict)
     secrets: list[Label] = Field(default_factory=list)
     threat: Text = ""
     attack_metric: Text = ""

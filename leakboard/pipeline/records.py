@@ -47,6 +47,8 @@ class Record:
     key: str = ""
     code: Mapping[str, str] = field(default_factory=dict)
     """Digest of the file of each plugin that computed the record, by kind and name."""
+    revisions: Mapping[str, int] = field(default_factory=dict)
+    """Revision of each stage, threat and plugin that computed the record; empty before version 0.2."""
     secrets: Sequence[str] = ()
     threat: str = ""
     """Name of the threat."""

@@ -145,7 +145,8 @@ def published_homes() -> list[Path]:
 
 def record_of(job: Job, status: str, reason: str = "", **fields: Any) -> Record:
     """Return the record of a cell. If its attack ran, ``fields`` has the results."""
-    return Record(*_labels(job), status, reason, job.key, **fields)
+    revisions = {name: revision for name, revision in job.revisions.items() if revision is not None}
+    return Record(*_labels(job), status, reason, job.key, revisions=revisions, **fields)
 
 
 def _labels(job: Job) -> tuple[str, str, str, int]:

@@ -7,7 +7,7 @@ Only a plugin without a revision is identified by its code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +18,8 @@ from leakboard.store import digest, folder_name
 from leakboard.suite import code, options, revisions
 from leakboard.suite.cells import Cell, Choice, Conditions
 from leakboard.suite.suites import Suite
+
+GOLD = "gold "
 
 
 @dataclass(frozen=True)
@@ -46,14 +48,22 @@ class Job:
     """Fingerprint of the attacker's dataset."""
     code: Mapping[str, str] = field(default_factory=dict)
     """Digest of each plugin's file, as in ``{"victims/lsa": "0f3a..."}``: provenance, no identity."""
-    undeclared: tuple[str, ...] = ()
-    """Plugins of the cell that declare no revision."""
+    revisions: Mapping[str, int | None] = field(default_factory=dict)
+    """Revision of each stage, threat and plugin that determines the result; None of a plugin that declares none.
+
+    Those of the gold victim begin with ``gold``.
+    """
     gold: Job | None = None
     """Job of the reference victim, whose nearest neighbours of words count as right; None: they are not compared."""
     problem: str = ""
     """Why the cell fails without being tried: a plugin that cannot be loaded."""
     skip: str = ""
     """Why victim and attack do not go together."""
+
+    @property
+    def undeclared(self) -> tuple[str, ...]:
+        """Plugins of the cell that declare no revision."""
+        return tuple(name.removeprefix(GOLD) for name, revision in self.revisions.items() if revision is None)
 
     @property
     def folder(self) -> str:
@@ -113,8 +123,8 @@ class Identified:
     """Digest of ``content``."""
     code: Mapping[str, str]
     """Digest of its file, by kind and name."""
-    undeclared: tuple[str, ...]
-    """Kind and name of the plugin and of its parts, where they declare no revision."""
+    revisions: Mapping[str, int | None]
+    """Revisions of the plugin and of its parts, by kind and name; None where none is declared."""
 
 
 class Identities:
@@ -144,9 +154,11 @@ class Identities:
         publishes, threat = self.of_plugin(cell.victim).plugin.publishes, attack.plugin.threat
         needs = threat.needs
         identity: dict[str, Any] = {"publications": job.victim_key, "attack": attack.key, "other": job.other_key}
-        identity |= {"threat": threat.identity or threat.name, "scoring": threat.revision, "utility": revisions.UTILITY}
+        of_threat = threat.identity or threat.name
+        identity |= {"threat": of_threat, "scoring": threat.revision, "utility": revisions.UTILITY}
+        given = {f"threat {of_threat}": threat.revision, "stage UTILITY": revisions.UTILITY}
         if conditions.text_classifier and threat.beside_text_classifiers:
-            identity["text_classifiers"] = revisions.TEXT_CLASSIFIERS
+            identity["text_classifiers"] = given["stage TEXT_CLASSIFIERS"] = revisions.TEXT_CLASSIFIERS
         declares_gpu = _declared(attack.plugin, lambda plugin: plugin.uses_gpu)
         uses_gpu = job.needs.uses_gpu if declares_gpu is None else bool(declares_gpu)
         needs_of_attack = Needs(_declared(attack.plugin, lambda plugin: plugin.threads) or conditions.threads, uses_gpu)
@@ -162,7 +174,7 @@ class Identities:
             key=digest(identity),
             attack_needs=needs_of_attack,
             code={**(gold.code if gold else {}), **job.code, **attack.code},
-            undeclared=(*job.undeclared, *attack.undeclared, *(gold.undeclared if gold else ())),
+            revisions={**job.revisions, **attack.revisions, **given, **_of_gold(gold)},
             gold=gold,
             skip="" if needs in publishes else f"{cell.attack.name} attacks {needs}, {cell.victim.name} publishes none",
         )
@@ -205,8 +217,15 @@ class Identities:
             fingerprint=corpus.content["fingerprint"],
             other_fingerprint=other.content["fingerprint"] if other else "",
             code={name: value for plugin in plugins for name, value in plugin.code.items()},
-            undeclared=tuple(name for plugin in plugins for name in plugin.undeclared),
+            revisions={
+                **{f"stage {stage}": getattr(revisions, stage) for stage in ("CORPUS", "FIT", "PUBLISH")},
+                **{name: revision for plugin in plugins for name, revision in plugin.revisions.items()},
+            },
         )
+
+
+def _of_gold(gold: Job | None) -> dict[str, int | None]:
+    return {f"{GOLD}{name}": revision for name, revision in gold.revisions.items()} if gold else {}
 
 
 def corpus_key(dataset: Identified) -> str:
@@ -222,7 +241,7 @@ def _identified(choice: Choice) -> Identified:
         raise RequestError(f"{choice.kind}: {choice.name}: {error}") from None
     content = identity_of(choice.name, plugin, fingerprint)
     named = {f"{choice.kind}/{choice.name}": code.file_digest(type(plugin))}
-    return Identified(plugin, content, digest(content), named, tuple(_undeclared(choice.name, plugin)))
+    return Identified(plugin, content, digest(content), named, dict(_revisions(choice.name, plugin)))
 
 
 def identity_of(name: str, plugin: Any, fingerprint: str = "") -> dict[str, Any]:
@@ -242,7 +261,7 @@ def _declared(plugin: Plugin, need: Callable[[Plugin], int | None]) -> int | Non
     return max((value for value in of_parts if value is not None), default=None)
 
 
-def _undeclared(name: str, plugin: Any) -> list[str]:
-    nested = [entry for inner, part in options.parts(plugin).values() for entry in _undeclared(inner, part)]
-    itself = [] if code.revision(type(plugin)) else [f"{plugin.__leakboard_kind__}/{name}"]
-    return [*itself, *nested]
+def _revisions(name: str, plugin: Any) -> Iterator[tuple[str, int | None]]:
+    yield f"{plugin.__leakboard_kind__}/{name}", code.revision(type(plugin))
+    for inner, part in options.parts(plugin).values():
+        yield from _revisions(inner, part)

@@ -18,8 +18,8 @@ from leakboard.site.build import _files
 from leakboard.site.content import make_board, read_board
 
 
-def made(victim, attack, secrets=("age",), dataset="texts", threat="attributes", status="ok"):
-    return Record(dataset, victim, attack, 0, status, secrets=secrets, threat=threat)
+def made(victim, attack, secrets=("age",), dataset="texts", threat="attributes", status="ok", revisions=()):
+    return Record(dataset, victim, attack, 0, status, secrets=secrets, threat=threat, revisions=dict(revisions))
 
 
 class TestComparable:
@@ -55,6 +55,21 @@ class TestComparable:
         assert _comparable(own, [made("new", "short audit", **self.AUDIT)]) == set()
         both = [made("new", name, **self.AUDIT) for name in ("short audit", "long audit")]
         assert _comparable(own, both) == {("texts", "new", "long audit")}
+
+    @pytest.mark.parametrize(
+        ("name", "is_compared"),
+        [
+            ("attacks/weak", False),
+            ("stage FIT", False),
+            ("threat secrets", False),
+            ("victims/new", True),
+            ("gold victims/bert", True),
+        ],
+    )
+    def test_a_verified_row_stands_apart_once_the_board_is_of_another_revision(self, name, is_compared):
+        own, new = ([made(victim, "weak", revisions={name: r})] for victim, r in (("a", 2), ("new", 1)))
+        assert bool(_comparable(own, new)) is is_compared
+        assert _comparable(own, [made("new", "weak", revisions={name: 2})])
 
 
 class TestHostile:

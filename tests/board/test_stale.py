@@ -137,3 +137,26 @@ def test_a_wrong_suite_is_reported_as_a_problem(boards, rewritten, records):
     state = demo(boards)
     assert (state.published, state.stale) == (len(records), 0)
     assert "no victim is named 'lsttm'" in state.problem
+
+
+def test_submissions_of_other_revisions_than_the_boards_are_listed(submitted, verify):
+    _, folder = submitted
+    home = folder.parents[1]
+    shutil.copy(folder / "suite.yaml", home)
+    verify(folder, "--cells", 8)
+    sent = published_entries(folder)
+    attack = sent[0][0].attack
+    assert {record.revisions["stage FIT"] for record, _ in sent} == {revisions.FIT}
+
+    def listed(**raised):
+        own = [dataclasses.replace(r, victim="another", revisions={**r.revisions, **raised}) for r, _ in sent]
+        (home / "records.jsonl.gz").write_bytes(pack((record, []) for record in own))
+        return [state for state in freshness(home.parent) if "submissions" in state.suite]
+
+    assert listed() == []
+    (state,) = listed(**{f"attacks/{attack}": 9})
+    assert (state.suite, state.published, state.causes) == (
+        "tiny/submissions/mine",
+        len(sent),
+        {f"revision of attacks/{attack}": len(sent)},
+    )
