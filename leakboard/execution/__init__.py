@@ -1,1 +1,1 @@
-"""Run tasks: engines, reservations, threads and devices. This package knows no plugin and no metric."""
+"""Run tasks: engines, reservations, threads and devices."""

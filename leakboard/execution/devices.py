@@ -1,15 +1,4 @@
-"""Choose the device for all training and encoding with torch.
-
-Encoders, their heads and adversaries, and attackers' networks are placed on `device()`. These stay on the processor:
-
-- noise and the order of batches, so that a seed gives the same noise and order on every device;
-- LEACE, nearest neighbours and logistic regression;
-- skip-gram, differentially private or not.
-
-Transformers compute in bfloat16 (autocast) on any device that has it in hardware (`has_bfloat16`). Their option
-``precision`` may force bfloat16 or float32. All other networks compute in float32. TF32 is off, so that numbers on a
-GPU stay close to the processor's.
-"""
+"""Choose the device of torch (`docs/scale.md` has a table of what computes on a GPU)."""
 
 from __future__ import annotations
 
@@ -51,15 +40,16 @@ def use(kind: Kind) -> None:
 
         if not torch.cuda.is_available():
             raise StopRun("device: cuda: torch sees no CUDA device where a stage needs one")
+        # keeps numbers close to those of a processor
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
         if _card is not None:
             torch.cuda.set_device(_card)
-        torch.cuda.init()  # before seeds are set: a seed reaches only an initialised card
+        torch.cuda.init()  # a seed set earlier would not reach the card
     _in_force = kind
 
 
 def choose_card(number: int) -> None:
-    """Choose the CUDA device of this process, in case a stage uses a GPU."""
+    """Choose the CUDA device of this process by its number, from 0."""
     global _card
     _card = number
 

@@ -1,8 +1,4 @@
-"""Define engines: they run tasks in order and report how each task ended.
-
-This file has the code that all engines share, and the engine of the current process. `leakboard.execution.local` runs
-processes of this machine; `leakboard.execution.ray` and `leakboard.execution.slurm` use other machines.
-"""
+"""Define the interface of engines, and the engine of the current process."""
 
 from __future__ import annotations
 
@@ -31,7 +27,7 @@ Listen = Callable[[str, str, str], None]
 
 
 class Engine(Protocol):
-    """Runs tasks: in this process, on this machine, or on others."""
+    """Runs tasks and reports how each one ended."""
 
     @property
     def jobs(self) -> int:
@@ -39,28 +35,27 @@ class Engine(Protocol):
 
     @property
     def gpus(self) -> int | None:
-        """Number of tasks that may use a GPU at once; None if the engine does not know (Slurm)."""
+        """Number of tasks that may use a GPU at once; None: unknown."""
 
     def run(self, tasks: Iterable[Task], is_done: IsDone, listen: Listen) -> Generator[Outcome, None, None]:
         """Run tasks and yield their outcomes as they end.
 
         Raises:
-            StopRun: a task could not write, a dataset cannot be read as the suite asks, a stage needs a GPU and sees
-                none, or processes cannot be started. No further task starts.
+            StopRun: a file cannot be written, a dataset cannot be read, a GPU is missing, or no process can start.
         """
 
 
 class Processes(Protocol):
-    """Runs the batches of tasks that `drive` gives it."""
+    """Runs batches of tasks."""
 
     def start(self, batch: Sequence[Task]) -> Any:
-        """Let one process run the tasks of a batch one after another, and return a handle of the batch."""
+        """Start a process that runs the tasks of a batch in order, and return a handle of the batch."""
 
     def wait(self, running: Sequence[Any]) -> Iterable[Any]:
-        """Return the handles of ended batches. Wait for the first end, but at most about a second."""
+        """Return the handles of ended batches; wait up to about a second for the first."""
 
     def collect(self, batch: Sequence[Task], started: Any) -> Sequence[Outcome | None]:
-        """Return the outcome of each task; None for a task that was lost with its process and may be tried again."""
+        """Return the outcome of each task; None: the task was lost and may run again."""
 
 
 def drive(
@@ -76,21 +71,19 @@ def drive(
 ) -> Generator[Outcome, None, None]:
     """Run tasks in processes, in the order of `TaskQueue`, and yield their outcomes as they end.
 
-    A task whose predecessor failed is not run; its outcome carries the same failure. If a process was lost,
-    ``processes`` decides which of its tasks run again; a task counts as done if ``is_done`` says so. If another
-    run holds the reservation of a task, the task is tried again later.
+    If a task fails, the tasks after it fail with the same reason, without running. If another run has reserved a task,
+    the task waits.
 
     Args:
         processes: runs the batches.
-        tasks: to run, each with the name of its predecessor.
+        tasks: to run.
         jobs: largest number of batches at once.
         cores: largest number of threads at once. A task that needs more threads runs alone.
-        batch_seconds: longest expected duration of several tasks that are sent together.
-        is_done: returns whether the result of a task exists. A lost process or another run may have written it.
-        listen: called if another run holds the reservation of a task.
-        gpus: largest number of batches with a GPU at once. All tasks of such a batch get the same `Task.card`: the
-            least number of a free card. If nothing else runs, a batch with a GPU starts even if ``gpus`` is 0.
-        lends_cores: whether all processes share the cores: then a task gets a share of the free ones (`Task.cores`).
+        batch_seconds: longest expected duration of a batch of several tasks (seconds).
+        is_done: returns whether the result of a task exists.
+        listen: called if another run has reserved a task.
+        gpus: largest number of batches with a GPU at once.
+        lends_cores: whether tasks also get free cores (`Task.cores`).
 
     Raises:
         StopRun: as for `Engine.run`.
@@ -101,6 +94,7 @@ def drive(
         while len(running) < jobs:
             used_threads = sum(batch[0].threads for batch in running.values())
             used_cards = {batch[0].card for batch in running.values() if batch[0].gpus}
+            # a task runs alone if it needs more than the machine has
             free = (cores - used_threads, gpus - len(used_cards)) if running else (sys.maxsize, sys.maxsize)
             if not (batch := queue.take(free[0], batch_seconds, free[1])):
                 break
@@ -143,16 +137,14 @@ def drive(
 class InProcess:
     """Runs tasks one after another in the current process, as the Python API does by default.
 
-    Notebooks need this for plugins that they define: other processes cannot import such classes. Timeouts are not
-    enforced. A task that ends its process (``os._exit``) ends the notebook, too. If a plugin changes a library,
-    later tasks have the change. At the end, global settings are restored (`resources.settings_restored`).
+    Notebooks need this engine: other processes cannot import the classes of a notebook. Timeouts are not enforced.
     """
 
     jobs = 1
 
     @property
     def gpus(self) -> int:
-        """At most 1, since tasks run one after another."""
+        """1 if this machine has a GPU, else 0."""
         return min(1, cards())
 
     def run(self, tasks: Iterable[Task], is_done: IsDone, listen: Listen) -> Generator[Outcome, None, None]:
@@ -164,7 +156,7 @@ class InProcess:
 
 
 class DirectCalls:
-    """Runs each task in the current process as soon as `drive` starts it."""
+    """Runs each task in the current process."""
 
     def __init__(self, listen: Listen):
         self.listen = listen
@@ -187,10 +179,8 @@ class DirectCalls:
 def run_task(task: Task, report: Callable[[str, str], None]) -> Outcome:
     """Run a task, report its log lines as events, and return its outcome.
 
-    An error is kept as text, since not every exception can be pickled.
-
     Raises:
-        StopRun: the task could not write, a dataset cannot be read as the suite asks, or the task sees no GPU.
+        StopRun: as for `Engine.run`.
     """
     PROGRESS.handlers[:] = [LogForwarder(report)]
     start = time.monotonic()
@@ -204,7 +194,8 @@ def run_task(task: Task, report: Callable[[str, str], None]) -> Outcome:
         raise
     except (KeyboardInterrupt, Interruption):
         raise
-    except BaseException as error:  # a plugin may raise SystemExit, or an exception of its own
+    except BaseException as error:  # a plugin may raise SystemExit
+        # kept as text: not every exception can be pickled
         return Outcome(task, failure=TaskFailed(failure_line(error), traceback.format_exc()))
 
 

@@ -36,8 +36,8 @@ def environment() -> dict[str, Any]:
 
 
 def _commit() -> str:
-    """Return the checkout's commit, followed by ``+`` if files differ from the commit; empty outside a checkout."""
-    root = Path(leakboard.__file__).resolve().parent.parent  # as Git names it
+    """Return the checkout's commit, with ``+`` if files were changed since; empty outside a checkout."""
+    root = Path(leakboard.__file__).resolve().parent.parent  # Git resolves links, too
 
     def git(*arguments: str) -> str:
         command = ["git", "--no-optional-locks", "-C", str(root), *arguments]

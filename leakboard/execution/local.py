@@ -1,12 +1,4 @@
-"""Run tasks in worker processes of this machine.
-
-Importing torch and similar libraries takes seconds. On Linux, workers are forked in hundredths of a second from a
-process that has imported these libraries. On other systems, every worker imports them itself.
-
-Each worker reports over its own socket. So a worker that dies in the middle of a report disturbs no other worker. Its
-end is noticed even if it exits with status 0. Foreign plugins (not part of LeakBoard) may change libraries, so each
-task with foreign plugins has a process of its own.
-"""
+"""Run tasks in worker processes of this machine."""
 
 from __future__ import annotations
 
@@ -37,36 +29,29 @@ from leakboard.execution.resources import NO_PROGRESS_BARS, usable_cores
 from leakboard.execution.tasks import Outcome, Task, TaskFailed
 
 START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
-"""Way to start workers. Outside Linux, some libraries do not survive a fork."""
+"""Outside Linux, some libraries do not survive a fork."""
 STOP_SECONDS = 10.0
-"""Longest time that the end of a run waits for the workers to end."""
+"""Longest wait for the workers at the end of a run."""
 REPORT_SECONDS = 1.0
-"""A pool reports the end of a worker within this time (seconds).
-
-If a worker ends with status 0, the pool reports nothing.
-"""
+"""A pool reports a dead worker within this time."""
 POLL_SECONDS = 0.5
-"""Polling interval for ended tasks and for broken pools."""
 MAX_DEAD_WORKERS = 3
-"""A task fails after this many workers have died before they began it."""
+"""A task fails if this many workers die before they begin the task."""
 SAFE_PATH = "PYTHONSAFEPATH"
-"""With this variable, a new Python process has no current folder on its path."""
+"""Environment variable that keeps the current folder off the path of Python."""
 
 
 def prepare_workers() -> None:
-    """On Linux, start the process from which workers are forked; do nothing on other systems.
-
-    The new process imports the libraries of workers; this process does not wait for that.
-    """
+    """Start the process from which workers are forked, without waiting; do nothing outside Linux."""
     from multiprocessing import forkserver, resource_tracker
 
     if START_METHOD == "forkserver":
         kept = os.environ.get(SAFE_PATH)
-        os.environ[SAFE_PATH] = "1"  # a file `random.py` in the current folder must not shadow the library
+        os.environ[SAFE_PATH] = "1"  # a file `random.py` must not shadow the library
         imported = sorted(name for name in sys.modules if name.startswith("leakboard."))
         multiprocessing.get_context(START_METHOD).set_forkserver_preload(["leakboard.pipeline.preload", *imported])
-        resource_tracker.ensure_running()  # its start unblocks SIGINT, so it must start before SIGINT is blocked below
-        # The new process inherits the block: Ctrl-C reaches this process alone.
+        resource_tracker.ensure_running()  # unblocks SIGINT, so it starts before the block below
+        # the new process inherits the block, so Ctrl-C does not reach workers
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             forkserver.ensure_running()
@@ -78,9 +63,7 @@ def prepare_workers() -> None:
 class Local:
     """Runs up to ``jobs`` processes of this machine at once.
 
-    All tasks together use at most as many threads as the larger of cores and jobs; a task with more threads runs alone.
-    A task that exceeds its timeout is killed. If a process ends during a task, this task fails. In both cases the tasks
-    that wait for it fail, too, and no others. If a process ends before its task began, another process gets the task.
+    A task fails if it takes longer than its timeout, or if its process dies.
     """
 
     def __init__(self, jobs: int):
@@ -88,7 +71,7 @@ class Local:
 
     @cached_property
     def gpus(self) -> int:
-        """Number of GPUs of this machine. Each task of the run has its GPU for itself."""
+        """Number of GPUs of this machine."""
         return devices.cards()
 
     def run(self, tasks: Iterable[Task], is_done: IsDone, listen: Listen) -> Generator[Outcome, None, None]:
@@ -99,13 +82,14 @@ class Local:
 
 
 class Workers:
-    """Two pools of processes, for tasks with and without foreign plugins, and the connections to the workers."""
+    """Two pools of worker processes: one for tasks with foreign plugins, one for all others."""
 
     def __init__(self, jobs: int, listen: Listen):
         self.jobs, self.listen = jobs, listen
         self._key = os.urandom(32)
         with _stop_if_no_room():
             prepare_workers()
+            # each worker has a socket: a death in mid-report disturbs no other worker
             self._listener = Listener(authkey=self._key)
         self._pools: dict[bool, ProcessPool] = {}
         self._given: dict[str, tuple[Task, Any]] = {}
@@ -125,7 +109,7 @@ class Workers:
         for thread in ending:
             thread.start()
         end = time.monotonic() + STOP_SECONDS
-        for thread in ending:  # a pool that does not end is left alone: its workers end with this process
+        for thread in ending:  # workers that do not end in time end with this process
             thread.join(max(0.0, end - time.monotonic()))
         self._ended = True
         with contextlib.suppress(OSError, EOFError):
@@ -146,7 +130,7 @@ class Workers:
         return future
 
     def wait(self, running: Sequence[Any]) -> Iterable[Any]:
-        """Return the futures that are done. Wait for the first, but at most one polling interval."""
+        """Return the futures that are done; wait up to `POLL_SECONDS` for the first."""
         if not (
             done := concurrent.futures.wait(running, POLL_SECONDS, return_when=concurrent.futures.FIRST_COMPLETED).done
         ):
@@ -158,7 +142,7 @@ class Workers:
         return done
 
     def collect(self, batch: Sequence[Task], started: Any) -> Sequence[Outcome | None]:
-        """Return the outcome of a task; None if its process died before the task began and another process may try."""
+        """Return the outcome of a task; None if its worker died before the task began."""
         (task,), future = batch, started
         self._given.pop(task.name)
         if not future.cancelled() and isinstance(future.exception(), BrokenProcessPool):
@@ -169,11 +153,11 @@ class Workers:
         return [_outcome(task, future, task.name in self._begun)]
 
     def _pool(self, foreign: bool) -> ProcessPool:
-        """Return the pool for tasks with or without foreign plugins. With them, a process ends after one task."""
         if foreign not in self._pools:
             settings = (self._listener.address, self._key, dict(os.environ), os.getcwd())
             context = multiprocessing.get_context(START_METHOD)
             with _stop_if_no_room():
+                # foreign plugins may change libraries: their workers end after one task
                 self._pools[foreign] = ProcessPool(self.jobs, int(foreign), _enter, settings, context)
         return self._pools[foreign]
 
@@ -189,7 +173,7 @@ class Workers:
                 threading.Thread(target=self._receive, args=(connection,), daemon=True).start()
 
     def _receive(self, connection: Connection) -> None:
-        """Pass on a worker's events. After the worker has ended, make sure that the future of its task ends."""
+        """Pass on the events of a worker, and end its task if the worker ends."""
         name = ""
         while True:
             try:
@@ -213,10 +197,10 @@ class Workers:
 
 @contextlib.contextmanager
 def _stop_if_no_room() -> Iterator[None]:
-    """Stop the run if processes cannot start, for instance because a full disk has no room for sockets and locks."""
     try:
         yield
     except OSError as error:
+        # a full disk, for example, has no room for sockets and locks
         raise StopRun(f"processes cannot be started ({one_line(error)}); finished work is kept") from error
 
 
@@ -237,7 +221,7 @@ def _outcome(task: Task, future: Any, has_begun: bool) -> Outcome:
         return Outcome(task, failure=failure)
     except StopRun:
         raise
-    except Exception as error:  # for instance, the task's value cannot be sent
+    except Exception as error:  # for example, the task's value cannot be pickled
         return Outcome(task, failure=TaskFailed(one_line(error), traceback.format_exc()))
 
 
@@ -246,7 +230,6 @@ _folder: str
 
 
 def _enter(address: str, key: bytes, environment: Mapping[str, str], folder: str) -> None:
-    """Prepare a worker: take over the environment and the folder of its parent, and end with its parent."""
     global _events, _folder
     os.environ.clear()
     os.environ.update(environment)
@@ -263,8 +246,6 @@ def _end_with_parent() -> None:
 
 
 def _call(task: Task) -> dict[str, Any]:
-    """Run a task in a worker and return the fields of its outcome."""
-
     def report(event: str, text: str = "") -> None:
         _events.send_bytes(json.dumps([task.name, event, text]).encode())
 
@@ -275,7 +256,7 @@ def _call(task: Task) -> dict[str, Any]:
     try:
         with bounded_output():
             outcome = run_task(task, report)
-    except KeyboardInterrupt as error:  # raised by a plugin: workers never see Ctrl-C
+    except KeyboardInterrupt as error:  # from a plugin: Ctrl-C does not reach workers
         raise TaskFailed(one_line(error), traceback.format_exc()) from None
     finally:
         report("end")

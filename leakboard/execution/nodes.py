@@ -1,11 +1,4 @@
-"""Run batches of tasks on other machines: the base of the Ray and Slurm engines.
-
-The machines (nodes) share a folder, and have the same code, plugins and data at the same paths. A node runs the same
-stages on the same store as a local process. It writes all its results into the shared folder. Artefacts are written
-whole or not at all. The record of a cell is written as soon as the cell's attack ends. So a lost node loses only tasks
-that have not ended. Such a task is tried again (`MAX_LOST_NODES`). Only the process that started the run starts tasks
-and writes tables.
-"""
+"""Run batches of tasks on other machines: the common part of Ray and Slurm (`docs/scale.md`)."""
 
 from __future__ import annotations
 
@@ -23,20 +16,19 @@ from leakboard.execution.engines import Listen, run_task
 from leakboard.execution.tasks import Interruption, Outcome, Task, TaskFailed
 
 POLL_SECONDS = 0.5
-"""Polling interval for ended batches."""
 MAX_LOST_NODES = 3
-"""A task fails after this many nodes were lost while they ran it alone, outside a batch of several tasks."""
+"""A task fails if this many nodes are lost while each runs the task alone."""
 
 
 @dataclass(frozen=True)
 class BatchResult:
-    """The answer of a node: the outcomes of a batch's tasks, and their warnings."""
+    """The outcomes of a batch of tasks, and their warnings."""
 
     outcomes: Sequence[Outcome]
     events: Sequence[tuple[str, str, str]]
     """Warnings, with the arguments of `Listen`."""
     stop: StopRun | None = None
-    """Why the whole run must stop, if a task raised `StopRun`; the tasks after it were not run."""
+    """Error of a task that stops the whole run; later tasks were not run."""
     node: str = ""
     """Ray's ID of the node; empty with Slurm."""
 
@@ -47,9 +39,9 @@ class _TimeIsUp(Interruption):
 
 @contextlib.contextmanager
 def _time_limit(seconds: float | None) -> Iterator[None]:
-    """Stop the code of a block after a time; without effect outside the main thread.
+    """Limit the time of a block (seconds); no limit outside the main thread.
 
-    A running call of a C library is stopped only when the call returns.
+    A call of a C library is interrupted only when the call returns.
 
     Raises:
         TaskFailed: the block took longer.
@@ -58,6 +50,7 @@ def _time_limit(seconds: float | None) -> Iterator[None]:
     def stop(*_: object) -> None:
         raise _TimeIsUp
 
+    # only the main thread receives signals
     if seconds is None or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -73,7 +66,7 @@ def _time_limit(seconds: float | None) -> Iterator[None]:
 
 
 def run_batch(batch: Sequence[Task], node: str = "") -> BatchResult:
-    """Run tasks one after another on a node. A `StopRun` is returned in the result, not raised."""
+    """Run tasks one after another on a node. A `StopRun` becomes a field of the result."""
     from leakboard.execution.resources import silence_libraries
 
     silence_libraries()
@@ -96,16 +89,13 @@ def run_batch(batch: Sequence[Task], node: str = "") -> BatchResult:
 
 
 class Nodes:
-    """Handles ended and lost batches, for Ray and Slurm."""
+    """Handles ended and lost batches."""
 
     def __init__(self, listen: Listen):
         self.listen = listen
         self._losses: Counter[str] = Counter()
         self.node_of: dict[str, str] = {}
-        """Maps the name of an ended task to its node.
-
-        Ray sends the task's followers to this node if it can: the files that they read are likely still cached there.
-        """
+        """Node of each ended task, by name. The node likely caches the files that the task's followers read."""
 
     def report_start(self, batch: Sequence[Task]) -> None:
         """Report that tasks were sent."""
@@ -126,7 +116,7 @@ class Nodes:
         return result.outcomes
 
     def lose(self, batch: Sequence[Task], reason: str) -> Sequence[Outcome | None]:
-        """Return for each task of a lost batch its failure, or None if the task may be tried again, alone."""
+        """Return the failure of each task of a lost batch; None: the task may run again."""
         if len(batch) == 1:
             self._losses.update(task.name for task in batch)
         failure = TaskFailed(f"{MAX_LOST_NODES} nodes lost that ran it alone: {reason}")

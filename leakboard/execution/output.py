@@ -9,12 +9,12 @@ import threading
 from collections.abc import Iterator
 
 LIMIT = 10_000
-"""Largest number of bytes of a task's output that are shown."""
+"""Largest output of a task (bytes)."""
 
 
 @contextlib.contextmanager
 def bounded_output() -> Iterator[None]:
-    """Show on standard error the first `LIMIT` bytes that a block prints, output of C libraries included."""
+    """Show the first `LIMIT` bytes that a block prints, also from C libraries, on standard error."""
     try:
         before = os.dup(1), os.dup(2)
     except OSError:  # this process has no standard output or error
@@ -34,7 +34,7 @@ def bounded_output() -> Iterator[None]:
         for number, kept in enumerate(before, 1):
             os.dup2(kept, number)
             os.close(kept)
-        thread.join(1.0)  # a process that the block has started may still keep the output open
+        thread.join(1.0)  # a child process may keep the output open
 
 
 def _flush() -> None:

@@ -21,7 +21,7 @@ class Ray:
     """
 
     BATCH_SECONDS = 0.5
-    """Longest expected duration of several tasks that are sent together (seconds). Sending them takes milliseconds."""
+    """Longest expected duration of a batch of several tasks (seconds)."""
 
     def __init__(self, address: str = ""):
         self.address = address
@@ -29,11 +29,6 @@ class Ray:
 
     @cached_property
     def _ray(self) -> Any:
-        """The library Ray, connected to the cluster.
-
-        Raises:
-            RequestError: Ray is not installed, or no cluster answers.
-        """
         ray = import_engine("ray", "ray")
         self._was_open = ray.is_initialized()
         options = {} if self.address else {"include_dashboard": False}
@@ -53,12 +48,12 @@ class Ray:
 
     @cached_property
     def gpus(self) -> int:
-        """Number of GPUs of all nodes when the run began. Ray gives each to one task at a time."""
+        """Number of GPUs of all nodes when the run began."""
         return int(self._ray.cluster_resources().get("GPU", 0))
 
     @property
     def jobs(self) -> int:
-        """Number of single-threaded tasks that run at once: one for each core."""
+        """Number of single-threaded tasks that run at once."""
         return self.cores
 
     def run(self, tasks: Iterable[Task], is_done: IsDone, listen: Listen) -> Generator[Outcome, None, None]:
@@ -74,7 +69,7 @@ class Ray:
             if too_wide := [task.threads for task in tasks if task.threads > most]:
                 raise RequestError(f"threads: {too_wide[0]} is not allowed: no node has more than {most} cores")
             nodes = _RayNodes(ray, listen)
-            sent = 2 * self.cores  # half of them wait, so that a free core finds its next batch
+            sent = 2 * self.cores  # a batch waits for each core, so that no core is idle
             yield from drive(nodes, tasks, sent, sent, self.BATCH_SECONDS, is_done, listen, 2 * self.gpus)
         finally:
             if not self._was_open:
@@ -87,8 +82,8 @@ class _RayNodes(Nodes):
         super().__init__(listen)
         self.ray = ray
         self.run_batch = ray.remote(max_retries=0)(_run_on_ray)
+        # the end of the process undoes changes to libraries and frees the GPU
         self.run_batch_and_exit = ray.remote(max_retries=0, max_calls=1)(_run_on_ray)
-        """Like ``run_batch``, but its process ends afterwards: changes to libraries are undone, and the GPU is free."""
 
     def start(self, batch: Sequence[Task]) -> Any:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy

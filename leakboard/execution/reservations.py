@@ -1,23 +1,4 @@
-"""Decide which of several runs in one folder does a piece of work.
-
-A reservation is a small file, named by the identity of the work's result. If several processes try to create the file,
-one of them succeeds (O_EXCL works on local file systems, NFS and Lustre). The holder locks the file, touches it while
-working, and removes it at the end. Another process may take over an abandoned reservation. A reservation counts as
-abandoned in three cases:
-
-- The process that asks belongs to the same run (`Reservation.run`). A run asks for a reservation twice only after it
-  lost the worker that held the reservation.
-- On Linux, the process that asks is on the holder's machine, and the lock is free: the system releases a dead
-  process's locks.
-- The reservation was not touched for `ABANDONED_SECONDS`.
-
-The lock does not show every death: the file system may have no locks, or a child of the dead process may still hold the
-lock.
-
-Reservations only save time. Every process writes artefacts and records whole or not at all. Two processes may still do
-the same work, for instance if one of them only hung. Then both results are complete, and it does not matter which of
-them stays.
-"""
+"""Decide which of several runs in one folder does a piece of work (`docs/scale.md`)."""
 
 from __future__ import annotations
 
@@ -38,13 +19,13 @@ from typing import Any
 from leakboard.errors import StorageError
 
 TOUCH_SECONDS = 5.0
-"""Interval between two touches of a reservation by its holder."""
+"""Interval at which a holder touches its reservation."""
 ABANDONED_SECONDS = 60.0
-"""A reservation that was not touched for this long is abandoned."""
+"""Age from which an untouched reservation counts as abandoned."""
 
 
 class ReservedError(Exception):
-    """Another run, or another process of this run, is doing this work."""
+    """Another process holds the reservation."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +34,10 @@ class Reservation:
 
     path: Path
     run: str
-    """Identity of the run that asks for the reservation or holds it.
+    """Identity of the run, or a new random text for each request.
 
-    A run starts the same task again only after it lost the worker that had the task. So a reservation with the asker's
-    own ``run`` was left by a lost worker, and counts as abandoned. For an artefact of `leakboard.pipeline.shared`,
-    ``run`` is a random text, new for each request: several processes of one run may need the same artefact, and must
-    not take each other for lost workers.
+    A run reserves a task again only after the task's worker was lost. So a reservation of the same run counts as
+    abandoned.
     """
 
     @contextmanager
@@ -80,7 +59,7 @@ class Reservation:
                 yield
         finally:
             with suppress(OSError):
-                if os.path.samestat(os.fstat(file), os.stat(self.path)):  # else another process has taken over
+                if os.path.samestat(os.fstat(file), os.stat(self.path)):  # false after another process took over
                     os.unlink(self.path)
             os.close(file)
 
@@ -100,7 +79,7 @@ class Reservation:
                 self.path.unlink()
 
     def _create(self) -> int | None:
-        """Create the reservation and return its open file; None if a reservation exists already."""
+        """Return the open file of a new reservation; None if the reservation exists."""
         with _storage(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             try:
@@ -112,7 +91,7 @@ class Reservation:
                 "process": os.getpid(),
                 "seen_by": _observers(file),
                 "run": self.run,
-                # Locked before it is written, so that a process that can read the whole file finds it locked.
+                # The lock comes first: a reader of the whole file finds the file locked.
                 "is_locked": _lock(file, fcntl.LOCK_EX),
             }
             try:
@@ -124,19 +103,15 @@ class Reservation:
         return file
 
     def _remove_abandoned(self) -> None:
-        """Remove the reservation if it is abandoned.
-
-        A second reservation gives the right to remove the first. Without it, two processes could see the same abandoned
-        reservation, and the slower process would remove the new reservation of the faster.
-        """
         if self._read()[1]:
+            # Without this second reservation, a slow process might remove the new reservation of a fast one.
             removal = Reservation(self.path.with_name(f"{self.path.name}.cleared"), self.run)
             with suppress(ReservedError), removal.held():
                 if self._read()[1]:
                     self.path.unlink(missing_ok=True)
 
     def _read(self) -> tuple[str, bool]:
-        """Return the holder (empty if there is none), and whether the reservation is abandoned."""
+        """Return the holder, empty if there is none, and whether the reservation is abandoned."""
         with _storage(self.path, "read"):
             try:
                 with self.path.open("rb") as file:  # opening makes NFS fetch the modification time
@@ -144,6 +119,7 @@ class Reservation:
                     try:
                         fields: dict[str, Any] = json.loads(content)
                         holder = f"{fields['host']}, process {fields['process']}"
+                        # the system releases the locks of dead processes
                         sees_lock = fields["is_locked"] and fields["seen_by"] == _observers(file.fileno()) != ""
                         if fields["run"] == self.run or (sees_lock and _lock(file.fileno(), fcntl.LOCK_SH)):
                             return holder, True
@@ -157,7 +133,7 @@ class Reservation:
 
 
 def file_clock(folder: Path) -> float:
-    """Return the current time by the clock of a folder's file system (seconds), since clocks of machines may differ.
+    """Return the time of a folder's file system (seconds): clocks of machines may differ.
 
     Raises:
         StorageError: the folder cannot be written.
@@ -177,7 +153,6 @@ def _storage(path: Path, done: str = "written") -> Iterator[None]:
 
 
 def _lock(file: int, kind: int) -> bool:
-    """Lock an open file without waiting; return False if another process has the lock or files cannot be locked."""
     try:
         fcntl.flock(file, kind | fcntl.LOCK_NB)
     except OSError:
@@ -186,11 +161,7 @@ def _lock(file: int, kind: int) -> bool:
 
 
 def _observers(file: int) -> str:
-    """Name the running kernel and the file's mount; return an empty text if unknown, as outside Linux.
-
-    Processes that get the same text see each other's locks on the file. A host's name would not do: two hosts may have
-    the same name, and a folder that is mounted twice on one machine may have separate locks.
-    """
+    """Name the kernel and the mount of a file; processes with the same name see each other's locks."""
     try:
         return f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {os.fstat(file).st_dev}"
     except OSError:
@@ -199,15 +170,12 @@ def _observers(file: int) -> str:
 
 @contextmanager
 def _touched(file: int) -> Iterator[None]:
-    """Touch an open file (update its time of change) while a block runs.
-
-    One thread touches all files, since a thread for each file would be slow.
-    """
     global _toucher
     try:
         with _files_lock:
             _files.add(file)
-            if not (_toucher and _toucher.is_alive()):  # a forked process lacks its parent's threads
+            # one thread for all files; a forked process lacks its parent's threads
+            if not (_toucher and _toucher.is_alive()):
                 _toucher = threading.Thread(target=_touch, daemon=True)
                 _toucher.start()
         yield

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 NO_PROGRESS_BARS = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
-"""Variables that turn off the progress bars of ``huggingface_hub`` and ``datasets``, read when these are imported."""
+"""Environment variables that turn off progress bars; libraries read them when imported."""
 LEAST_SPACE = 4 << 30
-"""Least address space for importing torch and similar libraries, with room for small data (bytes)."""
+"""Least address space for importing torch (bytes)."""
 MANY_FILES = 4096
-"""Number of open files that a run with many workers may need."""
+"""Number of open files that a run may need."""
 CGROUP = Path("/sys/fs/cgroup")
 """Folder with the limits of a container (Linux)."""
 
@@ -45,10 +45,7 @@ class Needs:
 
 
 def usable_cores() -> int:
-    """Return how many cores this process may use, at least 1.
-
-    On Linux, CPU affinity and a container's quota are taken into account.
-    """
+    """Return how many cores this process may use, at least 1: CPU affinity and a container's quota count."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with suppress(OSError, ValueError):  # no quota, or "max"
         if (version_2 := CGROUP / "cpu.max").exists():
@@ -92,7 +89,7 @@ def provided(needs: Needs, device: devices.Kind = "cpu") -> Iterator[None]:
 
 
 def limit_threads(threads: int) -> None:
-    """Limit every library to a number of threads, and undo changes of torch's defaults by an earlier stage."""
+    """Limit every library to a number of threads, and reset torch's defaults."""
     import torch
 
     _import_threaded_libraries()
@@ -105,7 +102,7 @@ def limit_threads(threads: int) -> None:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let every library compute with one thread in a block, then restore the earlier numbers."""
+    """Limit every library to one thread inside a block."""
     import torch
 
     before = torch.get_num_threads()
@@ -119,24 +116,21 @@ def one_thread() -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _controller(modules: int) -> ThreadpoolController:
-    """Return the controller of all loaded libraries.
-
-    The number of modules is only the cache's key: after an import it differs, and libraries are searched again.
-    """
+    # the number of modules is a cache key: after an import, libraries are searched again
     import threadpoolctl
 
     return threadpoolctl.ThreadpoolController()
 
 
 def _import_threaded_libraries() -> None:
-    """Import the libraries with threads now, since a limit does not apply to libraries that are loaded later."""
+    # a limit misses libraries that are loaded later
     import faiss  # noqa: F401
     import scipy.linalg  # noqa: F401
     import sklearn.linear_model  # noqa: F401
 
 
 def silence_libraries() -> None:
-    """Turn off the progress bars of libraries, since LeakBoard shows its own progress."""
+    """Turn off the progress bars of libraries."""
     import datasets
     import huggingface_hub.utils
 
@@ -150,12 +144,7 @@ def silence_libraries() -> None:
 
 @contextmanager
 def settings_restored() -> Iterator[None]:
-    """At the end of a block, restore the global settings of the process that stages change.
-
-    - Computing: numbers of threads, device, TF32, and torch's default dtype, default device and gradients.
-    - Random numbers: the global states of Python, NumPy and torch.
-    - Messages: progress bars of libraries, filters of warnings, and handlers of progress.
-    """
+    """Restore the global settings of libraries after a block: threads, device, random numbers, messages."""
     import random
 
     import datasets
@@ -193,10 +182,9 @@ def settings_restored() -> Iterator[None]:
 
 @contextmanager
 def measured(stage: str, needs: Needs, device: devices.Kind = "cpu") -> Iterator[dict[str, Any]]:
-    """Set threads and device for a stage, and measure its seconds and the process's peak memory (MiB).
+    """Set threads and device for a stage, and measure its time (seconds) and peak memory (MiB).
 
-    If the system cannot reset the peak, the peak includes earlier stages. The reported device is the GPU if the stage
-    used GPU memory. At the end, unused GPU memory is released.
+    The device is reported as a GPU if the stage used GPU memory. Outside Linux, the peak includes earlier stages.
 
     Raises:
         StopRun: torch sees no such device.
@@ -213,11 +201,11 @@ def measured(stage: str, needs: Needs, device: devices.Kind = "cpu") -> Iterator
             yield cost
         finally:
             if used_gpu := _gpu_allocations() > before:
-                torch.cuda.empty_cache()  # the next task on this card may be in another process
+                torch.cuda.empty_cache()  # another process may need the memory
         cost |= {
             "stage": stage,
             "seconds": round(time.perf_counter() - start, 3),
-            "peak_memory_mib": _peak_memory(),
+            "peak_memory_mib": _peak_memory_mib(),
             "device": torch.cuda.get_device_name() if used_gpu else "cpu",
             "threads": needs.threads,
             "auto_precision": "bfloat16"
@@ -228,14 +216,12 @@ def measured(stage: str, needs: Needs, device: devices.Kind = "cpu") -> Iterator
 
 
 def _gpu_allocations() -> int:
-    """Return how often this process has allocated GPU memory."""
     import torch
 
     return torch.cuda.memory_stats().get("allocation.all.allocated", 0) if torch.cuda.is_initialized() else 0
 
 
-def _peak_memory() -> int:
-    """Return the process's peak memory (MiB)."""
+def _peak_memory_mib() -> int:
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
         return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) // 1024
@@ -245,10 +231,10 @@ def _peak_memory() -> int:
 
 
 def require_room() -> None:
-    """Check the limit of the address space, and raise the limit of open files, to at most `MANY_FILES`.
+    """Check the limit of the address space, and raise the limit of open files.
 
     Raises:
-        RequestError: the address space is limited to less than `LEAST_SPACE`, so no cell could import torch.
+        RequestError: the limit of the address space is below `LEAST_SPACE`.
     """
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY and limit < LEAST_SPACE:

@@ -1,7 +1,4 @@
-"""Run independent calls of one task side by side, on the cores that no other task uses.
-
-Each call computes with one thread. So results do not depend on the number of cores.
-"""
+"""Run independent calls of one task side by side; the number of cores changes no result."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ _cores = 1
 
 @contextmanager
 def lent(cores: int) -> Iterator[None]:
-    """Let the calls of `side_by_side` use a number of cores inside the block."""
+    """Let `side_by_side` use a number of cores inside a block."""
     global _cores
     before, _cores = _cores, cores
     try:
@@ -29,12 +26,12 @@ def lent(cores: int) -> Iterator[None]:
 
 
 def side_by_side(calls: Sequence[Callable[[], Result]]) -> list[Result]:
-    """Return the results of the calls, in order. Each call has one thread; as many run at once as cores are lent.
+    """Return the results of calls, in order. Each call computes with one thread.
 
-    Global random generators belong to all calls, and so do filters of warnings: a call must not use them.
+    All calls share global random generators and filters of warnings. So calls must not use them.
 
     Raises:
-        Exception: the first call that failed, in order; calls that have not begun are left out.
+        Exception: the error of the first failed call.
     """
     with one_thread():
         if _cores == 1 or len(calls) <= 1:
@@ -43,11 +40,10 @@ def side_by_side(calls: Sequence[Callable[[], Result]]) -> list[Result]:
         try:
             futures = [pool.submit(_alone, call) for call in calls]
             return [future.result() for future in futures]
-        finally:  # calls that run are waited for: at their end they restore numbers of threads
+        finally:  # waits for running calls: they restore numbers of threads
             pool.shutdown(cancel_futures=True)
 
 
 def _alone(call: Callable[[], Result]) -> Result:
-    """Run a call in a thread of its own; OpenMP counts threads for each thread anew."""
-    with one_thread():
+    with one_thread():  # OpenMP counts per thread
         return call()

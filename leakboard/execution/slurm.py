@@ -16,20 +16,16 @@ from leakboard.execution.tasks import Outcome, Task
 DEFAULT_MINUTES = 24 * 60
 """Time limit of a Slurm job if the suite has no timeout (minutes)."""
 STARTUP_MINUTES = 15
-"""Extra time of a Slurm job beyond its task's timeout (minutes). The node itself stops a task at its timeout."""
+"""Extra time of a Slurm job beyond its task's timeout (minutes)."""
 
 
 class Slurm:
     """Runs tasks as jobs of Slurm. Without Slurm, submitit runs the jobs on this machine."""
 
     BATCH_SECONDS = 60.0
-    """Longest expected duration of several tasks that are sent together (seconds). Starting a job takes seconds."""
+    """Longest expected duration of a batch of several tasks (seconds)."""
     gpus = None
-    """Always None: LeakBoard does not know how many GPUs the cluster has. Slurm alone decides when a
-    job that asks for one starts.
-
-    A job asks for a GPU if the suite has ``device: cuda`` and a stage of its task uses a GPU.
-    """
+    """Unknown: Slurm alone decides when a job with a GPU starts."""
 
     def __init__(self, folder: Path, jobs: int = 100, cluster: str | None = None, **parameters: Any):
         self.folder, self.jobs, self.cluster, self.parameters = folder, jobs, cluster, parameters

@@ -11,12 +11,12 @@ from typing import Any
 from leakboard.execution.reservations import Reservation
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 5.0
-"""Shortest and longest pause before a task is tried again, if another run holds its reservation (seconds)."""
+"""Shortest and longest pause before a reserved task is tried again (seconds)."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """A function call, to be made in a worker process; with the engine `InProcess`, in the current process."""
+    """A function call that an engine makes."""
 
     name: str
     call: Callable[..., Any]
@@ -29,26 +29,21 @@ class Task:
     threads: int = 1
     """Number of threads that the task uses."""
     cores: int = 1
-    """Number of cores that the task may use for calls side by side, its own threads included. No result depends on it.
-
-    `leakboard.execution.engines.drive` sets it when the task starts."""
+    """Number of cores for calls side by side, set by `drive`. Results do not depend on this number."""
     gpus: int = 0
     """Number of GPUs that the task uses: 0 or 1."""
     card: int = 0
-    """Number of the task's GPU on the machine, from 0. Only the engine `Local` uses it; Ray and Slurm assign GPUs."""
+    """Number of the task's GPU on this machine, from 0; only the engine `Local` uses the number."""
     plugins: tuple[str, ...] = ()
-    """Foreign plugins: those that are not part of LeakBoard.
-
-    Tasks with different foreign plugins share no process, except with the engine `InProcess`.
-    """
+    """Plugins from outside LeakBoard. Tasks with different ones share no process, except with `InProcess`."""
     kind: str = ""
     """Tasks of the same kind are expected to take equally long."""
     reservation: Reservation | None = None
-    """Reservation to hold while the task runs, if several runs may have the same task."""
+    """Reservation to hold while the task runs."""
 
 
 class Interruption(BaseException):
-    """Ends a task from outside. It is no `Exception`, because a plugin might catch an `Exception`."""
+    """Ends a task from outside, past any ``except Exception`` of a plugin."""
 
 
 class TaskFailed(Exception):
@@ -68,16 +63,15 @@ class Outcome:
     failure: TaskFailed | None = None
     seconds: float = 0.0
     is_lost: bool = False
-    """Whether the process ended before it reported the task's end. The task may have written its result."""
+    """Whether the process was lost; the task may still have written its result."""
     is_reserved: bool = False
-    """Whether the task was not run because another run does it."""
+    """Whether another run is doing the task."""
 
 
 class TaskQueue:
-    """The tasks that have not begun, in the order in which they are taken.
+    """The tasks that have not begun, in the order of `take`.
 
-    Tasks without a predecessor come first. Then come the followers of ended tasks; those of the task that ended last
-    are at the front.
+    Tasks without a predecessor come first, then the followers of ended tasks, newest first.
     """
 
     def __init__(self, tasks: Iterable[Task]):
@@ -100,14 +94,11 @@ class TaskQueue:
         return len(self._independent) + len(self._dependent)
 
     def take(self, threads: int, batch_seconds: float = 0.0, gpus: int = 0) -> list[Task]:
-        """Remove and return the first task that fits, and the tasks after it that may share its process.
-
-        A task with a timeout is taken alone, since it may be killed. A task whose process was lost is taken alone, too.
-        The list is empty if no task fits.
+        """Remove and return the first task that fits, with tasks that may share its process; empty if none fits.
 
         Args:
             threads: number of free threads.
-            batch_seconds: longest expected duration of several tasks together. A longer task is taken alone.
+            batch_seconds: longest expected duration of several tasks together (seconds).
             gpus: number of free GPUs.
         """
         for name, (due, task) in list(self._postponed.items()):
@@ -118,11 +109,10 @@ class TaskQueue:
             for i, task in enumerate(ready):
                 if task.threads <= threads and task.gpus <= gpus:
                     del ready[i]
-                    return [task, *self._similar(task, ready, i, batch_seconds - self.expected(task))]
+                    return [task, *self._take_similar(task, ready, i, batch_seconds - self.expected(task))]
         return []
 
-    def _similar(self, task: Task, ready: deque[Task], position: int, seconds_left: float) -> Iterator[Task]:
-        """Remove and yield tasks that may share the process of ``task``, from a position on, while time is left."""
+    def _take_similar(self, task: Task, ready: deque[Task], position: int, seconds_left: float) -> Iterator[Task]:
         while position < len(ready) and _may_share_process(task, ready[position]):
             seconds_left -= self.expected(ready[position])
             if seconds_left < -1e-9 or self._retried & {task.name, ready[position].name}:
@@ -134,18 +124,12 @@ class TaskQueue:
         (self._dependent if task.after else self._independent).appendleft(task)
 
     def retry(self, task: Task) -> None:
-        """Take back a task whose process was lost.
-
-        It goes to the front of its queue (that of tasks with a predecessor, or of those without), and is taken alone.
-        """
+        """Put back a task after its process was lost; `take` returns the task first and alone."""
         self._retried.add(task.name)
         self._put_first(task)
 
     def postpone(self, task: Task) -> None:
-        """Take back a task that another run does, and offer it again after a pause.
-
-        The pause of a task grows by half each time, up to `LONGEST_PAUSE`.
-        """
+        """Put back a task that another run does; `take` returns the task after a pause."""
         pause = self._pauses[task.name] = min(LONGEST_PAUSE, 1.5 * self._pauses.get(task.name, FIRST_PAUSE / 1.5))
         self._postponed[task.name] = time.monotonic() + pause, task
 
@@ -160,7 +144,7 @@ class TaskQueue:
         return seconds / count
 
     def end(self, outcome: Outcome) -> Iterator[Outcome]:
-        """Yield a task's outcome. After a success its followers become ready; after a failure they fail, too."""
+        """Yield the outcome of a task; if the task failed, also the failures of its followers."""
         yield outcome
         followers = self._followers.pop(outcome.task.name, [])
         if outcome.failure:
@@ -174,6 +158,6 @@ class TaskQueue:
 
 
 def _may_share_process(first: Task, second: Task) -> bool:
-    """Return whether one process may run two tasks one after another."""
     same = all(getattr(first, name) == getattr(second, name) for name in ("after", "plugins", "threads", "gpus"))
+    # a task with a timeout may be killed
     return same and first.timeout is None and second.timeout is None
