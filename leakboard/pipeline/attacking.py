@@ -1,4 +1,4 @@
-"""Run one attack and return the metrics: those of the victim come first, then those of the threat."""
+"""Run one attack and return its metrics."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from leakboard.threats.threat import AttackResult, VictimSide, why_no_attack
 
 @dataclass(frozen=True)
 class Gold:
-    """Gold words: a reference word table, usually of another victim. A word's neighbours in it count as right."""
+    """A reference word table, usually of another victim. Neighbours of words are right if this table has them, too."""
 
     words: PublishedWords
     queries: tuple[str, ...]
-    """Words whose neighbours are compared; empty for `QUERIES`."""
+    """Words whose neighbours are compared; empty: `QUERIES`."""
 
 
 EXPECTED_METRICS = ("attack_score", "empirical_privacy", "privacy_best_constant")
-"""Metrics that each threat must return; of a threat that bounds an epsilon, only the first is required."""
+"""Metrics that each threat must return; a threat that bounds an epsilon, only the first."""
 
 
 def evaluate_attack(attack: Attack, side: VictimSide, of_victim: Sequence[Metric] = ()) -> AttackResult:
@@ -37,7 +37,7 @@ def evaluate_attack(attack: Attack, side: VictimSide, of_victim: Sequence[Metric
     Args:
         attack: the attacker.
         side: the victim with its corpus and publications, and the attacker's texts.
-        of_victim: the result of `victim_metrics`, to put before the metrics of the threat.
+        of_victim: metrics of the victim, which come first in the result.
 
     Raises:
         NotApplicable: the attack does not apply to the corpus or the publications.
@@ -60,11 +60,7 @@ def require_expected(attack: Attack, result: AttackResult) -> None:
 
 
 def victim_metrics(side: VictimSide, gold: Gold | None) -> list[Metric]:
-    """Return the utility of the published vectors: task, fairness, regressions, neighbours of words, and coverage.
-
-    For vectors from the user's own file, also measure whether vectors and rows belong together, and count near copies.
-    If noise is claimed and two publications of the same texts are equal, report this, too.
-    """
+    """Return the utility of the published vectors: task, fairness, regressions, neighbours of words, and coverage."""
     published = side.published
     metrics = task_metrics(side.corpus, published.predicted)
     metrics += regression_metrics(side.corpus, published.documents)
@@ -80,11 +76,6 @@ def victim_metrics(side: VictimSide, gold: Gold | None) -> list[Metric]:
 
 
 def _coverage_metrics(coverage: Coverage, n: int) -> list[Metric]:
-    """Return the metrics ``cut_texts`` and ``unknown_texts``, as far as the victim reports them.
-
-    Raises:
-        ValueError: a share is not in [0, 1].
-    """
     shares = {f"{name}_texts": share for name, share in dataclasses.asdict(coverage).items() if share is not None}
     for name, share in shares.items():
         if not 0 <= share <= 1:

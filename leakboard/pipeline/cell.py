@@ -26,10 +26,7 @@ from leakboard.threats.threat import VictimSide, why_no_attack
 
 
 def attack_cell(stages: Stages) -> tuple[Record, list[dict[str, Any]]]:
-    """Run a cell's attack; return the record, and the costs of the stages fit, publish and attack.
-
-    There are no costs if the cell is skipped.
-    """
+    """Run a cell's attack; return the record and the costs of the stages, none if the cell is skipped."""
     job = stages.job
     attack = job.cell.attack.build(stages.registry)
     corpus, auxiliary = stages.sides()
@@ -89,11 +86,6 @@ def _victim_side(stages: Stages, corpus: Corpus, auxiliary: Corpus, published: P
 
 
 def _gold(stages: Stages) -> Gold | None:
-    """Return the gold words; None if neighbours of words are not compared.
-
-    Raises:
-        RequestError: the gold victim publishes no words.
-    """
     job, folders = stages.job.gold, stages.folders
     if job is None:
         return None
@@ -105,7 +97,7 @@ def _gold(stages: Stages) -> Gold | None:
 
 
 def _victim_metrics(stages: Stages, publications: Path, side: VictimSide, gold: Gold | None) -> Sequence[Metric]:
-    """Return the metrics of the published vectors. No attack changes them, so a process caches them."""
+    # no attack changes these metrics, so a process caches them
     job = stages.job
     written = (publications / "about.json").stat()
     gold_key = job.gold.victim_key if job.gold else ""
@@ -118,5 +110,5 @@ def _victim_metrics(stages: Stages, publications: Path, side: VictimSide, gold: 
 
 @lru_cache(maxsize=4)
 def _cache_of(*publication: object) -> dict[str, Sequence[Metric]]:
-    """Return this process's cache for a publication. Caches of the last four publications are kept."""
+    """Return the cache of a publication, at first empty."""
     return {}

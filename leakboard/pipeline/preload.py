@@ -1,8 +1,4 @@
-"""Import the libraries that nearly every stage needs.
-
-On Linux, the workers of the engine `Local` are forked from a process that has imported this module.
-No import here may start threads or use a GPU: neither survives a fork.
-"""
+"""Import libraries before workers are forked. No import may start threads or use a GPU: neither survives a fork."""
 
 import sys
 from types import TracebackType
@@ -21,7 +17,7 @@ silence_libraries()
 
 
 def _show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Show an error, unless its cause is that the main process ended while it started this process."""
+    # the main process may end while it starts this process
     if not issubclass(kind, EOFError | ConnectionError):
         sys.__excepthook__(kind, error, trace)
 

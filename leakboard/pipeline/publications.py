@@ -32,17 +32,14 @@ from leakboard.randomness import Streams, seed_libraries, stream
 from leakboard.threats.published import Publications
 
 REPEATED = 100
-"""If noise is claimed, at most this number of test texts is published twice more, to test whether noise is fresh."""
+"""Largest number of test texts that are published twice more, to test whether claimed noise is fresh."""
 
 
 @lru_cache(maxsize=4)
 def victim_and_attacker_corpus(
     corpus: Corpus, regime: AuxiliaryRegime | None, seed: int
 ) -> tuple[Corpus, Corpus | None]:
-    """Return the victim's corpus, and the attacker's texts; the texts are None if the attacker has another dataset.
-
-    A process caches the last four results, since every cell asks for them.
-    """
+    """Return the victim's corpus and the attacker's; None for an attacker with another dataset."""
     if regime is None:
         return corpus, None
     return divide(corpus, regime, stream(seed, corpus.name, "auxiliary"))
@@ -56,11 +53,7 @@ def fit(victim: Victim, corpus: Corpus, streams: Streams) -> FittedVictim:
 
 
 def publish(victim: Victim, load: Callable[[], FittedVictim], corpus: Corpus, streams: Streams) -> Publications:
-    """Publish the vectors of the documents of every split, of the words, or both (`Victim.publishes`).
-
-    If the victim has its own classifier (``predict``), a freshly loaded copy of the victim predicts the labels. This
-    copy gets the vectors of the test texts in a random order, and no texts. So a victim that remembers the texts that
-    it published gains nothing.
+    """Publish vectors of the documents, of the words, or of both (`Victim.publishes`).
 
     Args:
         victim: the victim's recipe.
@@ -80,6 +73,7 @@ def publish(victim: Victim, load: Callable[[], FittedVictim], corpus: Corpus, st
             vectors = fitted.publish_documents(corpus.texts(split), streams.stream(f"publish {split}"))
             documents[split] = _checked(vectors, len(corpus.splits[split]), f"document vectors of {split}")
         if corpus.has_labels:
+            # a fresh copy and a random order: a victim that remembers its texts gains nothing
             has_head = type(fitted).predict is not FittedVictim.predict
             order = streams.stream("predict").permutation(len(documents["test"]))
             predicted = _predicted(load() if has_head else fitted, documents, corpus, order)
@@ -95,12 +89,7 @@ def publish(victim: Victim, load: Callable[[], FittedVictim], corpus: Corpus, st
 
 
 def _repeats(victim: Victim, load: Callable[[], FittedVictim], texts: Texts, streams: Streams) -> bool:
-    """Return whether two publications of the same texts are equal; False if all texts have the same vector.
-
-    A claim about a release rests on fresh noise. If the victim restarts its generator from a fixed seed, every
-    publication has the same noise. An attacker who knows one clean vector can then compute the noise and subtract it
-    everywhere. The victim is loaded anew for each publication, as for an attacker's queries.
-    """
+    """Return whether two publications of the same texts are equal: then an attacker can subtract the noise."""
     rows, ids = texts.rows, texts.ids
     few = Texts(
         texts[:REPEATED], None if rows is None else rows[:REPEATED], None if ids is None else list(ids[:REPEATED])
@@ -117,7 +106,6 @@ def _repeats(victim: Victim, load: Callable[[], FittedVictim], texts: Texts, str
 
 
 def _predicted(fitted: FittedVictim, documents: dict[str, Floats], corpus: Corpus, order: Integers) -> Integers:
-    """Predict the task labels of test by the victim's classifier, or else by logistic regression on the vectors."""
     labels = fitted.predict(documents["test"][order])
     if labels is None:
         classifier = LinearClassifier.fit(documents["train"], corpus.column("train", "label"))

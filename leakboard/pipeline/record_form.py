@@ -1,4 +1,4 @@
-"""Check the form of published records, those of LeakBoard and of other people, as strictly as the form of suites."""
+"""Check the form of published records."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from leakboard.store import numbers
 from leakboard.suite.options import explain
 
 MAX_TEXT = 100_000
-"""Number of characters that a record keeps of a text; a longer text ends with a remark that it was cut."""
+"""Largest length of a text in a record (characters)."""
 
 
 def _plain(text: str) -> str:
-    if plain(text, MAX_TEXT + 100) != text:  # a cut text has a remark of less than 100 characters
+    if plain(text, MAX_TEXT + 100) != text:  # a cut text ends with a remark of less than 100 characters
         raise ValueError(f"no control characters, no lone surrogates, at most {MAX_TEXT:,} characters")
     return text
 
@@ -49,7 +49,6 @@ _CHECKED_CLAIMS = {
 
 
 def _claim(value: dict[str, Any]) -> dict[str, Any]:
-    """Check a claim by its dataclass in `leakboard.claims`, with strict types and without further fields."""
     about = value.get("about")
     if not isinstance(about, str) or about not in CLAIM_TYPES:
         raise ValueError(f"about: one of {', '.join(CLAIM_TYPES)}")
@@ -73,7 +72,7 @@ def _legible(value: str) -> str:
 
 
 PluginLabel = Annotated[Text, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\(.*\))?$"), AfterValidator(_legible)]
-"""A plugin's name, followed by its options in brackets, if it has any."""
+"""A plugin's name, with its options in brackets if there are any."""
 Number = Annotated[float, AfterValidator(_number)]
 Size = Annotated[int, Field(ge=0, lt=2**63)]
 Scalar = Text | int | float | bool | None
@@ -125,7 +124,7 @@ class CostForm(_Form):
 
 
 class AuditedForm(_Form):
-    """The form of `Record.audited`: the unit and the delta of an audit's bound."""
+    """The form of `Record.audited`."""
 
     unit: Label
     delta: Annotated[Number, Field(ge=0, lt=1)]
@@ -175,10 +174,7 @@ class RecordForm(_Form):
 
 
 def _out_of_range(metric: MetricForm, is_audit: bool) -> str:
-    """Return in one line which value of a metric is not allowed.
-
-    Empty if all values are allowed, or if the metric is not one of LeakBoard's own (`METRICS`).
-    """
+    """Return in one line which value of a metric is not allowed; else empty."""
     if (entry := METRICS.get(metric.name)) is None:
         return ""
     values = SHARES if metric.name == BOUND and not is_audit else entry.values
@@ -198,7 +194,7 @@ def _is_finite(text: str) -> bool:
 
 
 def complaint(content: dict[str, Any], location: str) -> str:
-    """Return the first fault in the form of a published record, in one line; empty if the form is right."""
+    """Return the first fault in the form of a published record, in one line; empty if there is none."""
     metrics = content.get("metrics")
     if isinstance(metrics, list) and all(isinstance(metric, dict) for metric in metrics):
         content = content | {"metrics": [numbers(metric, Metric) for metric in metrics]}

@@ -1,9 +1,4 @@
-"""Write and read the records of cells.
-
-A cell is done once its ``result.json`` exists. The record of a failed cell is in ``failure.json``, and a later run
-tries the cell again. Costs are the time, memory and environment of the stages fit, publish and attack; loading is not
-measured.
-"""
+"""Write and read the records of cells; a cell is done once its ``result.json`` exists."""
 
 from __future__ import annotations
 
@@ -35,7 +30,7 @@ SUBMISSIONS = "submissions"
 
 @dataclass(frozen=True)
 class Record:
-    """What became of a cell: its scores, or the reason why it was skipped or failed."""
+    """The scores of a cell, or the reason why the cell was skipped or failed."""
 
     dataset: str
     victim: str
@@ -46,9 +41,9 @@ class Record:
     reason: str = ""
     key: str = ""
     code: Mapping[str, str] = field(default_factory=dict)
-    """Digest of the file of each plugin that computed the record, by kind and name."""
+    """Digest of each plugin's file, by kind and name."""
     revisions: Mapping[str, int] = field(default_factory=dict)
-    """Revision of each stage, threat and plugin that computed the record; empty before version 0.2."""
+    """Of the stages, the threat and the plugins; empty before version 0.2."""
     secrets: Sequence[str] = ()
     threat: str = ""
     """Name of the threat."""
@@ -77,7 +72,7 @@ Entry = tuple[Record, list[dict[str, Any]]]
 
 
 def in_natural_order(records: Iterable[Record]) -> list[Record]:
-    """Sort records by dataset, victim, attack and seed. Numbers in names are sorted by value."""
+    """Sort records by dataset, victim, attack and seed; numbers in names by value."""
     return sorted(records, key=lambda r: (natural(r.dataset), natural(r.victim), natural(r.attack), r.seed))
 
 
@@ -87,10 +82,7 @@ def write_record(folder: Path, record: Record) -> None:
 
 
 def read_record(folder: Path, key: str) -> Record | None:
-    """Return the record of a finished or failed cell.
-
-    None if there is no record, or if it has another identity or altered bytes (`is_altered`).
-    """
+    """Return the record of a finished or failed cell; None if it is missing, altered, or of another identity."""
     for name in (RESULT, FAILURE):
         record = _read(folder / name)
         if record and record.key == key:
@@ -129,34 +121,36 @@ def _record(content: Mapping[str, Any]) -> Record:
         Metric(**{key: _interned(value) for key, value in numbers(m, Metric).items()}) for m in content["metrics"]
     ]
     claim = content.get("claim") and numbers(content["claim"], CLAIM_TYPES[content["claim"]["about"]])
-    threat = content["threat"] if "threat" in content else _threat_before(content.get("attack_metric", ""), claim)
+    threat = (
+        content["threat"] if "threat" in content else _threat_of_old_record(content.get("attack_metric", ""), claim)
+    )
     return Record(**{**content, "metrics": metrics, "claim": claim, "threat": threat})
 
 
-_THREATS_BEFORE = {
+_THREAT_OF_HEADLINE = {
     "accuracy": "attributes",
     "f1": "entities",
     "recall@5": "words",
     "token_f1": "texts",
     "auc": "membership",
 }
-"""Threat by the name of the headline. Records of version 0.1 do not name their threat."""
+"""Records of version 0.1 name their headline, but not their threat."""
 
 
-def _threat_before(headline: str, claim: Mapping[str, Any] | None) -> str:
-    """Return the threat of a record of version 0.1. The claim distinguishes the two kinds of audits."""
-    if headline in _THREATS_BEFORE or not headline:
-        return _THREATS_BEFORE.get(headline, "")
+def _threat_of_old_record(headline: str, claim: Mapping[str, Any] | None) -> str:
+    if headline in _THREAT_OF_HEADLINE or not headline:
+        return _THREAT_OF_HEADLINE.get(headline, "")
+    # audits of both kinds have the same headline
     return "releases" if claim and claim["about"] == "release" else "canaries"
 
 
 def _interned(value: Any) -> Any:
-    """Return a value, with one object for equal texts. This saves memory: records share the names of metrics."""
+    # saves memory: records share the names of metrics
     return sys.intern(value) if type(value) is str else value
 
 
 def write_costs(folder: Path, costs: Sequence[Mapping[str, Any]]) -> None:
-    """Write ``costs.json``, the costs of stages. Costs differ from run to run, so they are not in the result."""
+    """Write the costs of stages to ``costs.json``: time, memory and environment."""
     content: dict[str, Any] = {"costs": [dict(cost) for cost in costs]}
     content["checksum"] = digest(content)
     write_file(folder / COSTS, json.dumps(content, indent=1, sort_keys=True) + "\n")
@@ -168,13 +162,10 @@ def read_costs(folder: Path) -> list[dict[str, Any]]:
 
 
 def checked_costs(folder: Path) -> list[dict[str, Any]] | None:
-    """Return the costs in the folder of a cell or an artefact; empty if not written, None if altered.
-
-    In earlier versions, the file was a list without a checksum.
-    """
+    """Return the costs in the folder of a cell or an artefact; empty if not written, None if altered."""
     try:
         content = json.loads((folder / COSTS).read_text("utf-8"))
-        if isinstance(content, dict):
+        if isinstance(content, dict):  # earlier versions wrote a list without a checksum
             if content.pop("checksum") != digest(content):
                 return None
             content = content["costs"]
@@ -186,7 +177,7 @@ def checked_costs(folder: Path) -> list[dict[str, Any]] | None:
 
 
 def write_failure(folder: Path, record: Record, traceback: str) -> None:
-    """Write ``failure.json``, the reason and traceback of a failed cell, and remove an earlier result."""
+    """Write the reason and traceback of a failed cell to ``failure.json``, and remove an earlier result."""
     _write(folder, FAILURE, RESULT, finite(asdict(record)) | {"traceback": traceback})
 
 
@@ -198,7 +189,6 @@ def _write(folder: Path, name: str, other: str, content: dict[str, Any]) -> None
 
 
 def _cleaned(value: Any) -> Any:
-    """Return a value with all its texts cleaned for files and terminals."""
     if isinstance(value, str):
         return plain(value, MAX_TEXT)
     if isinstance(value, Mapping):
@@ -214,8 +204,7 @@ def pack(entries: Iterable[tuple[Record, Sequence[Mapping[str, Any]]]], place: s
         place: location of the records for error messages; if empty, forms are not checked.
 
     Raises:
-        RequestError: ``place`` is given, and a record has a wrong form, for example a wrong label. (`read_published`
-            would leave such a record out.)
+        RequestError: a record has a wrong form, and ``place`` is given.
     """
     lines = sorted(_packed(record, costs) for record, costs in entries)
     for line in lines if place else ():
@@ -224,7 +213,7 @@ def pack(entries: Iterable[tuple[Record, Sequence[Mapping[str, Any]]]], place: s
 
 
 def _packed(record: Record, costs: Sequence[Mapping[str, Any]]) -> str:
-    """Return a record and its costs as one line, without recovered sentences, which are texts of other people."""
+    # recovered sentences are texts of other people
     content = finite(asdict(dataclasses.replace(record, sentences=())))
     content |= {"costs": [dict(cost) for cost in costs]}
     return json.dumps({**content, "checksum": digest(content)}, sort_keys=True, separators=(",", ":"))
@@ -235,7 +224,7 @@ def read_published(folder: Path, wanted: Collection[str]) -> dict[str, Entry]:
 
     Altered records and records of a wrong form are left out.
     """
-    entries = [_unpack(line) for line in _lines(folder / PUBLISHED) if not _keys(line).isdisjoint(wanted)]
+    entries = [_unpack(line) for line in _lines(folder / PUBLISHED) if not _possible_keys(line).isdisjoint(wanted)]
     return {entry[0].key: entry for entry in entries if entry and entry[0].key in wanted}
 
 
@@ -253,8 +242,8 @@ def read_entries(path: Path, is_foreign: bool = False) -> list[Entry]:
     """Return the packed records of a file, each with its costs. Altered records are left out.
 
     Args:
-        path: of the file.
-        is_foreign: whether other people computed the records; altered records are then refused.
+        path: the file.
+        is_foreign: whether other people computed the records. Then altered records are refused.
 
     Raises:
         RequestError: a record has a wrong form, a cell has two records, or the file is too large. With ``is_foreign``,
@@ -276,23 +265,18 @@ def read_entries(path: Path, is_foreign: bool = False) -> list[Entry]:
 
 
 def _lines(path: Path) -> list[bytes]:
-    """Return the lines of packed records; none if the file is missing or its compression is damaged.
-
-    Raises:
-        RequestError: the lines have more than `MAX_BYTES`. A small compressed file might fill the memory.
-    """
     reader = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)  # the format of gzip
     try:
         content = reader.decompress(path.read_bytes(), MAX_BYTES + 1)
     except (OSError, zlib.error):
         return []
-    if len(content) > MAX_BYTES:
+    if len(content) > MAX_BYTES:  # a small compressed file might fill the memory
         raise RequestError(f"{path}: more than {MAX_BYTES >> 20} MiB uncompressed")
     return content.splitlines() if reader.eof and not reader.unused_data else []
 
 
-def _keys(line: bytes) -> set[str]:
-    """Return every text in a line that may be the identity, without parsing the line: most lines are not wanted."""
+def _possible_keys(line: bytes) -> set[str]:
+    # without parsing: most lines are not wanted
     return {key.decode() for key in _KEY.findall(line)}
 
 
@@ -300,11 +284,7 @@ _KEY = re.compile(rb'"key":\s*"([0-9a-f]{64})"')
 
 
 def _unpack(line: bytes, place: str = "") -> Entry | None:
-    """Return the record and costs of a line of `pack`; None if they were altered, or if their form is wrong.
-
-    Raises:
-        RequestError: the form is wrong, and a place is given for the message.
-    """
+    """Return the record and costs of a line of `pack`; None if altered or malformed."""
     try:
         content = json.loads(line, parse_constant=_refuse)
         if content.pop("checksum") != digest(content):

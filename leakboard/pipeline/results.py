@@ -1,7 +1,4 @@
-"""Find the result of a cell: in its own suite, in another suite of the run's folder, or on a leaderboard.
-
-Results are found by identity alone. Results of other suites and of leaderboards are only read.
-"""
+"""Find the result of a cell by its identity: in its suite, in another suite, or on a leaderboard."""
 
 from __future__ import annotations
 
@@ -41,22 +38,18 @@ class Result:
 
     @property
     def costs(self) -> Sequence[Mapping[str, Any]]:
-        """Costs of the stages fit, publish and attack; empty if altered or not written. Read on each access."""
+        """Costs of the stages fit, publish and attack; empty if altered or not written."""
         return self.read_costs() or ()
 
     @property
     def is_done(self) -> bool:
-        """Whether the cell need not be run: it did not fail."""
+        """Whether the cell did not fail."""
         return self.record.status != "failed"
 
 
 @dataclass(frozen=True)
 class Results:
-    """Looks up results of a suite's cells: in its own folder, in those of other suites, and on leaderboards.
-
-    The records of leaderboards are read when first needed, and cached. `outdated` reads the records of the suite's own
-    leaderboard once more.
-    """
+    """Looks up results of a suite's cells."""
 
     cells: Path
     """Folder of the suite's own cells."""
@@ -71,11 +64,11 @@ class Results:
     _read: dict[str, tuple[int, Result | None]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def find(self, job: Job) -> Result | None:
-        """Return a cell's result; without one, the failure in the cell's own suite; None if there is neither."""
+        """Return a cell's result, else its failure in the suite's own folder, else None."""
         local = self._in_folder(self.cells, job, "own")
         if local and local.is_done:
             return local
-        for folder in self._folders.get(job.folder, ()):
+        for folder in self._others_with_cell.get(job.folder, ()):
             if (result := self._in_folder(folder, job, "other suites")) and result.is_done:
                 return result
         return (self.published(job) if self.take_published else None) or local
@@ -86,22 +79,21 @@ class Results:
 
     def published(self, job: Job) -> Result | None:
         """Return a cell's published result, on the suite's own leaderboard or another."""
-        return self.published_at_home(job) or _published(self._boards, job)
+        return self.published_at_home(job) or _published(self._other_boards, job)
 
     def outdated(self, jobs: Sequence[Job]) -> int:
-        """Return how many of these cells have a published result with their labels, but none with their identity."""
+        """Return how many cells have a published result of the same labels but not of the same identity."""
         missing = {_labels(job) for job in jobs if job.key not in self._home_board}
         records = published_records(self.home) if missing else ()
         return len(missing & {(r.dataset, r.victim, r.attack, r.seed) for r in records})
 
     def _in_folder(self, cells: Path, job: Job, origin: Origin) -> Result | None:
-        """Return the result in a cell's folder. The result is cached until the folder changes."""
         folder = os.path.join(cells, job.folder)
         try:
             changed = os.stat(folder).st_mtime_ns
         except OSError:
             return None
-        known = self._read.get(folder)
+        known = self._read.get(folder)  # cached until the folder changes
         if known is None or known[0] != changed:
             record = read_record(Path(folder), job.key)
             known = changed, Result(record, partial(checked_costs, Path(folder)), origin) if record else None
@@ -109,8 +101,7 @@ class Results:
         return known[1]
 
     @cached_property
-    def _folders(self) -> dict[str, list[Path]]:
-        """By the name of a cell's folder: the folders ``cells`` of other suites that contain it."""
+    def _others_with_cell(self) -> dict[str, list[Path]]:
         folders: dict[str, list[Path]] = {}
         for cells in self.others:
             with suppress(OSError):
@@ -123,8 +114,7 @@ class Results:
         return read_published(self.home, {job.key for job in self.jobs})
 
     @cached_property
-    def _boards(self) -> Published:
-        """Records of other leaderboards, for cells without a record on the suite's own leaderboard."""
+    def _other_boards(self) -> Published:
         wanted = {job.key for job in self.jobs} - set(self._home_board)
         homes = [home for home in published_homes() if home.resolve() != self.home.resolve()]
         return {key: entry for home in homes for key, entry in read_published(home, wanted).items()}
@@ -144,7 +134,7 @@ def published_homes() -> list[Path]:
 
 
 def record_of(job: Job, status: str, reason: str = "", **fields: Any) -> Record:
-    """Return the record of a cell. If its attack ran, ``fields`` has the results."""
+    """Return the record of a cell with these fields."""
     revisions = {name: revision for name, revision in job.revisions.items() if revision is not None}
     return Record(*_labels(job), status, reason, job.key, revisions=revisions, **fields)
 

@@ -23,18 +23,16 @@ from leakboard.suite.registry import Registry
 from leakboard.suite.suites import Suite
 
 AGAIN = "published, computed again"
-"""Label of a cell whose published result is not taken over, because the suite sets ``reuse: false``."""
+"""Label of a cell with a published result, in a suite with ``reuse: false``."""
 
 NO_COSTS = "its costs do not match their checksum and are left out; `run --force` measures them again"
-"""Message about a cell with altered costs. Its result is kept."""
 
 
 @dataclass(frozen=True)
 class Run:
     """A suite with its planned cells and its folders.
 
-    The records are in ``out/SUITE/cells``. Artefacts that suites share (corpora, fitted victims, publications) are in
-    ``out/.cache``.
+    Records are in ``out/SUITE/cells``. Corpora, fitted victims and publications are in ``out/.cache``.
     """
 
     suite: Suite
@@ -45,9 +43,9 @@ class Run:
     out: Path
     plugin_files: tuple[Path, ...] = ()
     reuse: bool = True
-    """Whether cells may take over results of other suites, and published results if the suite does not forbid it."""
+    """Whether cells may take over results of other suites, and published results."""
     salt: str = ""
-    """Salt of the random streams that plugins must not foresee (`leakboard.randomness.Streams`); usually empty."""
+    """Salt of random streams that plugins must not foresee; usually empty."""
 
     @property
     def folder(self) -> Path:
@@ -99,12 +97,12 @@ class Run:
 
     @property
     def without_costs(self) -> list[Job]:
-        """All cells with a result whose costs do not match their checksum."""
+        """All cells whose costs do not match their checksum."""
         jobs = (*self.jobs, *self.others)
         return [job for job in jobs if (result := self.results.find(job)) and result.read_costs() is None]
 
     def cached(self, job: Job) -> list[str]:
-        """Return the names of a cell's existing parts: result and its origin, publications, victim, corpus."""
+        """Return which parts of a cell exist: result and its origin, publications, victim, corpus."""
         result = self.results.find(job)
         is_done = result is not None and result.is_done
         parts = {
@@ -119,7 +117,7 @@ class Run:
 
 
 def open_run(suite: Suite, chosen: Sequence[Cell], out: Path, registry: Registry, reuse: bool) -> Run:
-    """Plan the selected cells of a suite, and also the others, because the suite's tables show their records, too.
+    """Plan the selected cells of a suite, and the other cells for the tables.
 
     Raises:
         RequestError: a file that a selected cell reads is missing.
@@ -169,8 +167,7 @@ def execute(run: Run, display: Display, engine: Engine, force: bool) -> None:
 
     Raises:
         RequestError: the suite asks for a GPU and the engine has none, or the address space is too small.
-        StopRun: the output folder cannot be written, the disk is full, or a dataset cannot be read as the suite asks.
-            See also `leakboard.execution.engines.Engine.run`.
+        StopRun: as for `leakboard.execution.engines.Engine.run`.
     """
     results = [] if force else [(job, run.results.find(job)) for job in run.jobs]
     done = {job.key: result for job, result in results if result and result.is_done}
@@ -203,7 +200,6 @@ def execute(run: Run, display: Display, engine: Engine, force: bool) -> None:
 
 
 def _report_other_code(run: Run, done: Mapping[str, Result], display: Display) -> None:
-    """Report plugins whose stored results or artefacts were computed by other code of the same revision."""
     counts: Counter[str] = Counter()
     for job in run.jobs:
         if job.key in done:
@@ -234,12 +230,11 @@ def _run_tasks(run: Run, jobs: Sequence[Job], display: Display, engine: Engine, 
     cells, kinds = schedule.cells, {task.name: task.kind for task in schedule.tasks}
 
     def is_done(task: Task) -> bool:
-        """Return whether a task's cell has its result. A lost process or another run may have written it."""
         job = cells.get(task.name)
         return job is not None and is_finished(folders.cells / job.folder, job.key, folders.since)
 
     def failure_of(outcome: Outcome) -> str:
-        """Return the failure of a task in one line, empty for a success. The failure of a cell is recorded."""
+        """Record and return the failure of a task; empty for a success."""
         name, failure = outcome.task.name, outcome.failure
         if failure is None:
             return str(outcome.value or "") if name in cells else ""

@@ -1,4 +1,4 @@
-"""Make the tasks of a run: load, fit, publish, attack. Cells that need the same artefact share its task."""
+"""Make the tasks of a run; cells that need the same artefact share a task."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from leakboard.suite.suites import Suite
 
 @dataclass
 class Schedule:
-    """The tasks of the cells that were added, each with a name, a kind, and its predecessor."""
+    """The tasks of a run's cells."""
 
     suite: Suite
     folders: RunFolders
@@ -35,12 +35,12 @@ class Schedule:
     _loading: list[Task] = field(default_factory=list)
     _later: list[Task] = field(default_factory=list)
     _names: dict[str, str] = field(default_factory=dict)
-    """Names of tasks, by the identities of their artefacts."""
+    """Name of the task that makes an artefact, by the artefact's identity."""
     _run: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @property
     def tasks(self) -> list[Task]:
-        """All tasks; those that load datasets come first."""
+        """All tasks; tasks that load datasets come first."""
         return [*self._loading, *self._later]
 
     def add(self, job: Job) -> None:
@@ -68,13 +68,7 @@ class Schedule:
         return self._names[key]
 
     def _publish(self, job: Job) -> str:
-        """Return the name of the task that publishes for a job. This task waits for the task that fits the victim.
-
-        The attack may also need gold words, the word table of a reference victim (`attacking.Gold`). But a task waits
-        for one other task only. So the tasks of the gold victim come first in the chain, and this victim's fit waits
-        for the gold publication. If both victims share one fit, the order is: fit, gold publication, this victim's
-        publication.
-        """
+        """Return the name of the task that publishes for a job."""
         cell, gold, names = job.cell, job.gold, self.suite.names
         dataset, victim = names.name("dataset", cell.source.label), names.name("victim", cell.victim.label)
         stages = [
@@ -82,10 +76,11 @@ class Schedule:
             (job.victim_key, "publish", f"{dataset} / {victim} / seed {cell.seed}", publish_victim, cell.victim.label),
         ]
         after = self._load(job, cell.source.corpus, job.corpus_key)
+        # a task waits for one task only, so the gold publication comes before this victim's fit
         if gold and gold.victim_key != job.victim_key:
             after = self._publish(gold)
             if gold.fit_key == job.fit_key:
-                stages = stages[1:]
+                stages = stages[1:]  # both victims share the fit
         for key, verb, name, call, label in stages:
             if key not in self._names:
                 self._names[key] = name
@@ -100,9 +95,8 @@ class Schedule:
         return Reservation(self.folders.store / "reservations" / folder_name(readable, key), self._run)
 
     def _uses(self, plugins: Sequence[Choice], needs: Sequence[Needs]) -> dict[str, Any]:
-        """Return fields of a task from its plugins and the needs of its stages: the largest need counts."""
         return {
-            "plugins": _foreign(*plugins),
+            "plugins": _foreign_plugins(*plugins),
             "timeout": self.suite.file.timeout,
             "threads": max(need.threads for need in needs),
             "gpus": int(self.folders.device == "cuda" and any(need.uses_gpu for need in needs)),
@@ -126,8 +120,7 @@ def _uses_gpu(job: Job) -> bool:
     return job.needs.uses_gpu or job.attack_needs.uses_gpu or bool(job.gold and job.gold.needs.uses_gpu)
 
 
-def _foreign(*choices: Choice) -> tuple[str, ...]:
-    """Return the foreign plugins (not part of LeakBoard) among these plugins and their parts."""
+def _foreign_plugins(*choices: Choice) -> tuple[str, ...]:
     names: set[str] = set()
     waiting = [(choice.name, choice.plugin) for choice in choices]
     while waiting:

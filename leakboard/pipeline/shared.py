@@ -1,11 +1,4 @@
-"""Compute only once what several cells on one corpus need, and share it between processes, attacks and suites.
-
-`leakboard.pipeline.stages` handles corpora, victims and publications. This file handles the rest:
-
-- the guesses of classifiers on the text;
-- arrays of whole splits: the outputs of frozen layers, and the inputs of a mechanism;
-- models that attackers train on their own texts.
-"""
+"""Share guesses of text classifiers, arrays of whole splits, and attackers' models between cells."""
 
 from __future__ import annotations
 
@@ -43,14 +36,14 @@ class Shared:
     whole: Callable[[], Corpus]
     """Returns the dataset of the cell."""
     sides: Callable[[], Sequence[Corpus | None]]
-    """Returns the victim's and the attacker's part of the dataset (`leakboard.pipeline.stages.Stages.sides`)."""
+    """Returns the victim's and the attacker's part of the dataset."""
     since: float = 0.0
-    """Artefacts from before this time are made again (`leakboard.pipeline.stages.RunFolders.since`)."""
+    """Artefacts from before this time are made again (seconds)."""
     waited: float = field(default=0.0, init=False)
     """Time that this job has waited for other processes (seconds)."""
 
     def text_guesses(self, kind: SecretKind) -> Integers:
-        """Return guesses for the n test texts by classifiers of the text, int64 (n, number of secrets of this kind)."""
+        """Return guesses of text classifiers for the n test texts, int64 (n, number of secrets of this kind)."""
         import numpy as np
 
         from leakboard.metrics import baselines
@@ -70,10 +63,7 @@ class Shared:
         return guesses
 
     def arrays(self) -> AbstractContextManager[None]:
-        """Let a stage share the arrays that it computes for whole splits of the victim's texts.
-
-        Those of the attacker's texts are shared, too, if they come from the same dataset.
-        """
+        """Let a stage share its arrays of whole splits with other stages."""
         return sharing(Sharing(self._array, lru_cache(self._texts)))
 
     def _array(self, kind: str, identity: Mapping[str, Any], make: Callable[[], Any]) -> Any:
@@ -94,9 +84,7 @@ class Shared:
     def shadow(self, recipe: Victim, corpus: Corpus, seed: int) -> FittedVictim:
         """Return a model that a victim's recipe trains on the attacker's own texts.
 
-        Attacks with the same recipe, texts and seed share the model. It is saved and loaded like a fitted victim. The
-        content of the texts is in the model's identity, since an attack's options may change which texts the attacker
-        has.
+        Attacks with the same recipe, texts and seed share the model.
         """
         job, trained, name = self.job, recipe.training_config(), self.job.cell.victim.name
         identity = {
@@ -115,7 +103,7 @@ class Shared:
         return recipe.load(self._obtain("shadows", job.victim_slug, digest(identity), make))
 
     def _obtain(self, kind: str, readable: str, key: str, make: Callable[[Path], None]) -> Path:
-        """Return the folder of an artefact. If another process is making it, wait for that process."""
+        """Return the folder of an artefact; wait if another process is making the artefact."""
         work = Reservation(self.store.root / "reservations" / folder_name(f"{kind} {readable}", key), uuid.uuid4().hex)
         code = {name: made for name, made in self.job.code.items() if not name.startswith("attacks/")}
         while not self.store.has(kind, readable, key, self.since):

@@ -1,7 +1,4 @@
-"""Load, fit and publish for one cell. If the store has the artefact of a stage, the stage does not run.
-
-A cell is one attack on one victim and dataset, with one seed; a `Job` is a cell with its identities.
-"""
+"""Load, fit and publish for one cell; a stage is left out if the store has its artefact."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ from leakboard.workspace import resumable
 
 @dataclass(frozen=True)
 class RunFolders:
-    """The folders that a run reads and writes, the files of the user's plugins, and settings of the whole run."""
+    """Folders and settings of a run."""
 
     store: Path
     cells: Path
@@ -39,12 +36,9 @@ class RunFolders:
     device: devices.Kind = "cpu"
     """Device of the stages that may use a GPU."""
     since: float = 0.0
-    """Artefacts and results from before this time are made again.
-
-    Time of the file system in seconds (`leakboard.execution.reservations.file_clock`).
-    """
+    """Artefacts and results from before this time are made again (seconds, by `file_clock`)."""
     salt: str = ""
-    """Salt of the random streams that plugins must not foresee (`leakboard.randomness.Streams`)."""
+    """Salt of random streams that plugins must not foresee."""
 
 
 class Stages:
@@ -57,9 +51,9 @@ class Stages:
         self.store = Store(folders.store)
         self.registry = registry_of(folders.plugin_files)
         self.stored_code: dict[str, str] = {}
-        """Digests of plugin files that made artefacts in the store, if they differ from those of the current files."""
+        """Digests of plugin files that made stored artefacts and were changed since."""
         self._obtained: dict[tuple[str, str], Path] = {}
-        """Folders of checked artefacts, by kind and key. So an artefact that several stages need is checked once."""
+        """Folders of artefacts with checked checksums, by kind and key."""
 
     def dataset(self, choice: Choice, key: str) -> Corpus:
         """Load a dataset."""
@@ -80,10 +74,7 @@ class Stages:
         return self.dataset(self.job.cell.source.corpus, self.job.corpus_key)
 
     def sides(self) -> tuple[Corpus, Corpus | None]:
-        """Return the victim's and the attacker's part of the dataset.
-
-        The attacker's part is None if the attacker has another dataset.
-        """
+        """Return the victim's and the attacker's part of the dataset; None for an attacker with another dataset."""
         from leakboard.pipeline.publications import victim_and_attacker_corpus
 
         regime: Any = self.job.cell.source.regime
@@ -91,7 +82,7 @@ class Stages:
 
     @cached_property
     def victim(self) -> Victim:
-        """The victim with its options. The first access imports the victim's module."""
+        """The victim with its options."""
         built: Victim = self.job.cell.victim.build(self.registry)
         return built
 
@@ -101,19 +92,19 @@ class Stages:
 
     @property
     def unfinished(self) -> Path:
-        """Folder for the state of an unfinished fit. Its name depends on the code, so other code cannot continue it."""
+        """Folder for the state of an unfinished fit; other code has another folder."""
         code = {name: value for name, value in self.job.code.items() if not name.startswith("attacks/")}
         return self.store.unfinished(self.job.victim_slug, digest({"fit": self.job.fit_key, "code": code}))
 
     def fitted_folder(self) -> Path:
-        """Return the folder of the fitted victim. Fit the victim if the store lacks it."""
+        """Return the folder of the fitted victim; fit the victim if the folder is missing."""
         from leakboard.pipeline.publications import fit
 
         job, unfinished = self.job, self.unfinished
 
         def make(folder: Path) -> None:
             log_progress("fitting the victim")
-            with self.in_stage("fit", job.needs) as cost, resumable(unfinished), self._data_errors():
+            with self.in_stage("fit", job.needs) as cost, resumable(unfinished), self._stop_on_data_errors():
                 fit(self.victim.training_config(), self.sides()[0], self.streams()).save(folder)
             write_costs(folder, [cost])
 
@@ -126,7 +117,7 @@ class Stages:
         return self.victim.load(self.fitted_folder())
 
     def publications(self) -> Path:
-        """Return the folder of the publications. Publish if the store lacks them."""
+        """Return the folder of the publications; publish if the folder is missing."""
         from leakboard.pipeline.publications import publish, save_publications
 
         job = self.job
@@ -134,7 +125,7 @@ class Stages:
         def make(folder: Path) -> None:
             saved = self.fitted_folder()
             log_progress("publishing")
-            with self.in_stage("publish", job.needs) as cost, self._data_errors():
+            with self.in_stage("publish", job.needs) as cost, self._stop_on_data_errors():
                 published = publish(self.victim, lambda: self.victim.load(saved), self.sides()[0], self.streams())
                 save_publications(published, folder)
             write_costs(folder, [cost])
@@ -143,27 +134,24 @@ class Stages:
 
     @property
     def publications_key(self) -> str:
-        """Identity of the publications. It depends on the salt, so runs with and without salt share no publications."""
+        """Identity of the publications, with the salt."""
         key, salt = self.job.victim_key, self.folders.salt
         return digest({"publications": key, "salt": salt}) if salt else key
 
     def streams(self, attack: str = "") -> Streams:
-        """Return the random streams of an attack on the cell; without an attack, the streams of the victim."""
+        """Return the random streams of an attack; without an attack, those of the victim."""
         cell = self.job.cell
         victim = self.victim.streams_of or cell.victim.name
         return Streams(cell.seed, cell.source.corpus.name, victim, attack, cell.label, self.folders.salt)
 
     @cached_property
     def shared(self) -> Shared:
-        """Artefacts that cells on the same dataset share, besides corpora, victims and publications."""
+        """Artefacts that cells on the same dataset share."""
         return Shared(self.job, self.store, self.warn, self.whole, self.sides, self.folders.since)
 
     @contextmanager
     def in_stage(self, name: str, needs: Needs) -> Iterator[dict[str, Any]]:
-        """Set threads and device for a stage, and measure its cost without the time that it waits for other processes.
-
-        The stage shares its arrays with other stages (`Shared.arrays`).
-        """
+        """Set threads and device for a stage, and measure its cost, without waiting times."""
         before = self.shared.waited
         with measured(name, needs, self.folders.device) as cost, self.shared.arrays():
             yield cost
@@ -177,7 +165,6 @@ class Stages:
                     self.store.discard(path)
 
     def _obtain(self, kind: str, readable: str, key: str, make: Callable[[Path], None], plugin: Choice) -> Path:
-        """Return the folder of a plugin's artefact. Make the artefact if the store lacks it."""
         if (folder := self._obtained.get((kind, key))) is not None:
             return folder
         name = f"{plugin.kind}/{plugin.name}"
@@ -187,8 +174,7 @@ class Stages:
         return self._obtained.setdefault((kind, key), folder)
 
     @contextmanager
-    def _data_errors(self) -> Iterator[None]:
-        """Stop the run if the user's own vectors cannot be read, as for a dataset that cannot be read."""
+    def _stop_on_data_errors(self) -> Iterator[None]:
         try:
             yield
         except StopRun:
@@ -196,10 +182,11 @@ class Stages:
         except RequestError as error:
             if self.victim.encodes_texts:
                 raise
+            # the victim's vectors are data of the user, like a dataset
             raise DataError(f"victims: {self.job.cell.victim.name}: {error}") from None
 
 
 @lru_cache
 def registry_of(files: tuple[Path, ...]) -> Registry:
-    """Return a registry of the user's plugin files, cached in this process."""
+    """Return the registry of the user's plugin files."""
     return Registry(files)

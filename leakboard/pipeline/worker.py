@@ -15,7 +15,7 @@ from leakboard.suite.plan import Job
 
 
 def load_dataset(job: Job, folders: RunFolders, choice: Choice, key: str, warn: Callable[[str], None]) -> None:
-    """Load a dataset of a job into the store, so that an error in the dataset is reported early.
+    """Load a dataset of a job into the store.
 
     Raises:
         StopRun: the dataset cannot be read as the suite asks, or the store cannot be written.
@@ -26,7 +26,7 @@ def load_dataset(job: Job, folders: RunFolders, choice: Choice, key: str, warn: 
 
 
 def fit_victim(job: Job, folders: RunFolders, warn: Callable[[str], None]) -> None:
-    """Fit a job's victim if it applies to the dataset and the store has no intact fitted victim."""
+    """Fit a job's victim, if the victim applies to the dataset and is not in the store."""
     stages = Stages(job, folders, warn, job.needs)
     if not stages.why_not_applicable():
         stages.discard_old(stages.store.path("victims", job.victim_slug, job.fit_key), stages.unfinished)
@@ -34,7 +34,7 @@ def fit_victim(job: Job, folders: RunFolders, warn: Callable[[str], None]) -> No
 
 
 def publish_victim(job: Job, folders: RunFolders, warn: Callable[[str], None]) -> None:
-    """Publish with a job's fitted victim if it applies to the dataset and the store lacks its publications."""
+    """Publish with a job's victim, if the victim applies to the dataset and the store lacks its publications."""
     stages = Stages(job, folders, warn, job.needs)
     if not stages.why_not_applicable():
         stages.discard_old(stages.store.path("publications", job.victim_slug, stages.publications_key))
@@ -42,10 +42,7 @@ def publish_victim(job: Job, folders: RunFolders, warn: Callable[[str], None]) -
 
 
 def run_cell(job: Job, folders: RunFolders, warn: Callable[[str], None]) -> str:
-    """Run a job's attack and write its record, unless its result exists.
-
-    Return the failure in one line; empty if the cell did not fail.
-    """
+    """Run a job's attack, write the record, and return the failure in one line; empty for a success."""
     from leakboard.pipeline.cell import attack_cell
 
     folder = folders.cells / job.folder
@@ -63,9 +60,9 @@ def run_cell(job: Job, folders: RunFolders, warn: Callable[[str], None]) -> str:
 
 
 def record_failure(job: Job, folders: RunFolders, reason: str, lines: str) -> str:
-    """Record that a cell failed and return the reason. If another run has written a result, keep it and return "".
+    """Record the failure of a cell and return the reason; empty if another run has written a result.
 
-    The caller holds the cell's reservation, so that no result of another run is overwritten.
+    The caller must hold the cell's reservation.
     """
     if is_finished(folders.cells / job.folder, job.key, folders.since):
         return ""
