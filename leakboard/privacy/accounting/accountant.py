@@ -1,15 +1,12 @@
-"""Bound the privacy loss of many releases together, with and without sampling, by the library ``dp-accounting``.
+"""Bound the privacy loss of many releases together, by the library ``dp-accounting``.
 
 Two methods give upper bounds on epsilon:
 
-- Privacy loss distributions (``pld``; Koskela, Jälkö and Honkela 2020, in the pessimistic discretisation of the
-  library) usually give the tighter bound.
-- Renyi differential privacy (``rdp``; Mironov 2017, with Poisson sampling Mironov, Talwar and Zhang 2019) is cheap for
-  many steps.
+- ``pld``: privacy loss distributions (Koskela, Jälkö and Honkela 2020), usually the tighter bound;
+- ``rdp``: Renyi differential privacy (Mironov 2017; sampling: Mironov, Talwar and Zhang 2019), cheap for many steps.
 
-With sampling, neighbours differ by one record: added, removed, or with its contribution replaced by zero. In all three
-cases the sums of the neighbours differ by this contribution, so the same bound holds. Each step must draw its own
-Poisson sample. Batches that pass over the data in order are not covered.
+With sampling, neighbours differ by one record, which is added, removed, or contributes zero. Each step must draw its
+own Poisson sample. Batches in the order of the data are not covered.
 """
 
 from __future__ import annotations
@@ -28,7 +25,7 @@ LARGEST_NOISE = 1e6
 
 
 def gaussian_releases(noise_multiplier: float, times: int = 1, sampling_probability: float = 1.0) -> Any:
-    """Return the accounting event of Gaussian releases: their description, an object of ``dp-accounting``.
+    """Return the accounting event of Gaussian releases, an object of ``dp-accounting``.
 
     Args:
         noise_multiplier: standard deviation of the noise divided by the sensitivity, above 0.
@@ -68,8 +65,7 @@ def least_noise(make_event: Callable[[float], Any], epsilon: float, delta: float
         delta: target.
 
     Raises:
-        ValueError: even `LARGEST_NOISE` does not reach the target. If delta is tiny, the step from RDP to epsilon alone
-            may cost more than the target.
+        ValueError: even `LARGEST_NOISE` does not reach the target.
     """
     import dp_accounting
     from dp_accounting import rdp
@@ -89,7 +85,7 @@ def epsilon_at(event: Any, delta: float, method: Method = "pld") -> float:
     """Return an upper bound on the epsilon of an accounting event at this delta.
 
     Raises:
-        ValueError: delta is not between 0 and 1. At delta 0, add up the epsilons of the releases instead.
+        ValueError: delta is not between 0 and 1.
     """
     if not 0 < delta < 1:
         raise ValueError(
@@ -101,12 +97,12 @@ def epsilon_at(event: Any, delta: float, method: Method = "pld") -> float:
 
 
 def renyi_divergences(event: Any) -> NDArray[np.float64]:
-    """Return the Renyi divergence of an event at each order of the RDP accountant, to be summed over releases."""
+    """Return the Renyi divergence of an event at each order of the RDP accountant, float64 (orders,)."""
     return np.asarray(_accountant(event, "rdp").rdp)
 
 
 def epsilon_of(divergences: NDArray[np.float64], delta: float) -> float:
-    """Return an upper bound on epsilon at ``delta`` from `renyi_divergences`, or from their sum over releases."""
+    """Return an upper bound on epsilon from `renyi_divergences`, or from their sum over releases."""
     from dp_accounting import rdp
 
     with _quiet_library():
@@ -123,7 +119,7 @@ def _accountant(event: Any, method: Method) -> Any:
 
 @contextmanager
 def _quiet_library() -> Iterator[None]:
-    """Silence warnings about RDP orders without convergence. The accountant leaves these orders out, which is sound."""
+    # the warnings are about orders that the accountant leaves out, which is sound
     logger = logging.getLogger("absl")
     level = logger.level
     logger.setLevel(logging.ERROR)

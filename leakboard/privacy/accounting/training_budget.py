@@ -1,8 +1,8 @@
 """Bound the epsilon of private training for one unit, and the number of steps within a target epsilon.
 
-A unit is what the claim protects, for instance a document. Two neighbours differ in one unit: in one of them, the unit
-contributes nothing (zero-out adjacency; Kairouz et al. 2021, definition 1.1). The number of units is the same in both.
-It is therefore public.
+A unit is what the claim protects, for instance a document. Two neighbours differ in one unit, which contributes nothing
+in one of them (zero-out adjacency; Kairouz et al. 2021, definition 1.1). Neighbours have the same number of units, so
+this number is public.
 
 Theorem (Abadi et al. 2016; Mironov, Talwar and Zhang 2019). Let every unit take part in a step with probability q,
 independently of everything else, and let its contribution have 2-norm at most C. Let a step add N(0, (s C)**2 I) to the
@@ -13,18 +13,17 @@ even if the gradients of a step depend on the results of earlier steps. RDP and 
 Sampling helps only while the sample is secret. If batches come in a known order, a unit in k batches pays for k full
 Gaussian releases (`TrainingBudget.visited`).
 
-The vocabulary may be counted in the private texts, with Gaussian noise. Words whose noisy count exceeds a threshold are
-released. So counting is one more Gaussian release, without sampling. But if only one unit has a word, releasing the
-word reveals this unit, however large the word's noisy count is.
+A private vocabulary has the words whose count with Gaussian noise exceeds a threshold. Counting is one more Gaussian
+release, without sampling. But a released word reveals a unit if no other unit has the word.
 
 Theorem (noisy vocabulary; the argument of Korolova et al. 2009 and Gopi et al. 2020). Let two neighbours differ in one
 unit. Let p bound the probability that a word of this unit alone is released. Let counting and training be
 (epsilon, delta - p)-private if such words are never released. Then they are (epsilon - ln(1 - p), delta)-private.
 
-Proof. Let M be the result with the unit, and M' the result without it. Let G be the result, with the unit, of a changed
-algorithm that never releases words that only this unit has. Let A be the event that no such word is released.
-P(A) >= 1 - p, and M = G under A. A depends only on the noise on the counts of these words. G does not use this noise,
-so A is independent of G. So for any set S, P(M in S) <= P(G in S) + p, and (1 - p) P(G in S) <= P(M in S). Therefore
+Proof. Let M be the result with the unit, and M' the result without the unit. Let A be the event that no word of this
+unit alone is released. Let G be the result with the unit if such words are never released. P(A) >= 1 - p, and M = G
+under A. A depends only on the noise on the counts of these words. G does not use this noise, so A is independent of G.
+So for any set S, P(M in S) <= P(G in S) + p, and (1 - p) P(G in S) <= P(M in S). Therefore
 
     P(M in S) <= e**epsilon P(M' in S) + (delta - p) + p
     P(M' in S) <= e**epsilon P(M in S) / (1 - p) + (delta - p).
@@ -49,9 +48,9 @@ from leakboard.privacy.accounting.accountant import Method
 from leakboard.privacy.mechanisms.textbook import gaussian_epsilon
 
 TIGHT_BELOW = 100.0
-"""PLD is computed if epsilon by RDP is below this. Above, PLD takes minutes, and the epsilon protects nothing."""
+"""PLD is computed only if the epsilon by RDP is below this. Above, PLD takes minutes."""
 FAILURE_SHARE = 0.1
-"""Share of delta reserved for the vocabulary, which may release a word that only one unit has."""
+"""Share of delta for the event that the vocabulary releases a word of one unit alone."""
 
 
 @dataclass(frozen=True)
@@ -68,20 +67,20 @@ class TrainingBudget:
 
     @property
     def failure(self) -> float:
-        """Largest probability p that the vocabulary releases a word that only one unit has; 0 if it is public."""
+        """Largest probability p that the vocabulary releases a word of one unit alone; 0 for a public vocabulary."""
         return 0.0 if self.vocabulary_noise is None else FAILURE_SHARE * self.delta
 
     def epsilon(self, steps: int, method: Method = "rdp") -> float:
         """Return an upper bound on epsilon at ``delta`` after sampled steps.
 
-        With ``pld``, it is the smaller of the bounds by both methods if the bound by RDP is below `TIGHT_BELOW`.
+        With ``pld``, the smaller bound of both methods is returned, unless the bound by RDP is `TIGHT_BELOW` or more.
         """
         if not steps and self.vocabulary_noise is None:
             return 0.0
         delta = self.delta - self.failure
         epsilon = accountant.epsilon_of(np.add(self._counting, steps * self._step if steps else 0.0), delta)
         if method == "pld" and epsilon < TIGHT_BELOW:
-            # Both methods give upper bounds. For a tiny epsilon, the grid of PLD is so coarse that RDP is tighter.
+            # for a tiny epsilon, RDP is tighter than the coarse grid of PLD
             epsilon = min(epsilon, accountant.epsilon_at(self._releases(self.noise_multiplier, steps), delta, "pld"))
         return epsilon - math.log1p(-self.failure)
 
@@ -112,7 +111,7 @@ class TrainingBudget:
     def steps_within(self, epsilon: float, limit: int) -> int:
         """Return the largest number of steps, up to ``limit``, that cost at most ``epsilon`` by RDP.
 
-        -1 if even 0 steps cost more, because counting the vocabulary does.
+        -1 if counting the vocabulary alone costs more.
         """
         if self.epsilon(0) > epsilon:
             return -1
@@ -123,10 +122,10 @@ class TrainingBudget:
         return low
 
     def check(self, epsilon: float) -> None:
-        """Refuse a target epsilon that is used up by counting a private vocabulary.
+        """Refuse an epsilon that counting a private vocabulary uses up.
 
         Raises:
-            RequestError: the vocabulary is private, and counting it costs at least ``epsilon``.
+            RequestError: counting the vocabulary costs at least ``epsilon``.
         """
         if self.vocabulary_noise is not None and (counting := self.epsilon(0)) >= epsilon:
             raise RequestError(
@@ -151,7 +150,6 @@ class TrainingBudget:
         return dataclasses.replace(self, noise_multiplier=least)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=256)  # sampled steps take long to compute
 def _divergences(noise_multiplier: float, sampling_probability: float) -> NDArray[np.float64]:
-    """Return the Renyi divergences of one step, cached because they take long to compute for sampled steps."""
     return accountant.renyi_divergences(accountant.gaussian_releases(noise_multiplier, 1, sampling_probability))

@@ -1,16 +1,13 @@
-"""Prove a lower bound on a mechanism's epsilon, at a stated confidence, by attacking the running mechanism.
+"""Prove a lower bound on a mechanism's epsilon by attacking the running mechanism.
 
-Single rows are audited first; neighbours are two inputs of one row. Draws come in two or more rounds, each at least as
-large as all earlier rounds together. The draws of earlier rounds choose an event
-(`leakboard.privacy.auditing.choosing`); the fresh draws of a round test it. The theorems are in
-`leakboard.privacy.auditing.bound`.
+The draws of earlier rounds choose an event. The fresh draws of a round test this event
+(`leakboard.privacy.auditing.bound`).
 
-Theorem (union bound). The bound of a round is wrong with probability at most its share of the error. The number of
-thresholds, scores and pairs that were compared to choose the event does not matter. The probability that any round is
-wrong is at most the whole error. So the audit may stop after any round. It stops as soon as the claim is refuted.
+Theorem (union bound). The bound of a round is wrong with probability at most the round's share of the error, however
+many events were compared. The probability that any round is wrong is at most the whole error. So the audit may stop
+after any round.
 
-A call runs the mechanism's `release` on several rows. If single rows do not refute the claim, whole calls may be
-audited, too (`leakboard.privacy.auditing.calls`). Their share of the error is set aside before anything is drawn.
+The audit of whole calls (`leakboard.privacy.auditing.calls`) has a share of the error, set aside before any draw.
 
 With delta = 0, rows of a call may depend on each other. With delta above 0, the bound of single rows assumes
 independent rows. The trade-off curve always assumes independent rows.
@@ -35,14 +32,11 @@ from leakboard.privacy.auditing.trials import answers_by_input
 BUDGET = 100_000_000
 """Largest number of coordinates drawn to choose and test an event; draws that train scores are extra."""
 MAX_DRAWS = 5_000_000
-"""Largest number of releases of each input, if the number of draws is not given.
-
-Short vectors reach it; long ones reach `BUDGET` first.
-"""
+"""Largest number of releases of each input, if the number of draws is not given."""
 FIRST_DRAWS = 50_000
-"""Largest number of releases of each input that choose the first event, if the number of draws is not given."""
+"""Largest number of releases of each input in the first round, if the number of draws is not given."""
 GROWTH = 3
-"""A round draws this many times as much as all earlier rounds together; the last round draws the rest."""
+"""Releases of a round, divided by those of all earlier rounds together."""
 CALLS_ERROR = 0.2
 """Share of the error for the audit of whole calls."""
 
@@ -54,10 +48,9 @@ class AuditResult(Finding):
     confidence: float
     """Probability that the bound on epsilon holds."""
     trade_off: TradeOff | None = None
-    """Trade-off curve of the score of the last round, with mu and Renyi divergences.
+    """Trade-off curve, with mu and Renyi divergences; None if calls refuted the claim and single rows did not.
 
-    The curve alone holds with the same confidence; curve and epsilon together do not. The curve assumes independent
-    rows, whatever delta is. None if calls refuted the claim and single rows did not.
+    The curve alone holds with this confidence; curve and epsilon together do not. The curve assumes independent rows.
     """
 
 
@@ -76,15 +69,13 @@ def audit(
 
     Args:
         mechanism: to audit.
-        pairs: pairs of neighbours. They share the first half of the first round; the best pair has the rest.
+        pairs: pairs of neighbours.
         generator: of coins and noise.
-        draws_per_input: releases of each input, half to choose and half to test; None: rounds within ``budget``.
+        draws_per_input: releases of each input, half to choose and half to test; None: as ``budget`` allows.
         confidence: probability that the bound holds.
         digits: digits to which scores are rounded; None: no rounding.
-        budget: largest number of coordinates drawn to choose and test, if ``draws_per_input`` is None. A release of a
-            text counts as one coordinate.
-        calls: number of calls that test one row among others (see `leakboard.privacy.auditing.calls.CALLS`), if
-            single rows do not refute the claim; 0 for none. Pairs of texts allow only 0.
+        budget: largest number of coordinates drawn, if ``draws_per_input`` is None. A text counts as one coordinate.
+        calls: number of tested calls, if single rows do not refute the claim; 0 for none. Pairs of texts allow only 0.
 
     Raises:
         ValueError: fewer than 100 releases of each input for each pair, no pair, calls with pairs of texts, or releases
@@ -131,12 +122,9 @@ def _audit_rows(
     curve_error: float,
     digits: int | None,
 ) -> tuple[Finding, TradeOff]:
-    """Return the largest bound of all rounds, and the trade-off curve of the last round that ran.
-
-    The draws decide which round is the last, so each round's curve has a share of ``curve_error``. The returned curve
-    is wrong with probability at most ``curve_error``.
-    """
+    """Return the largest bound of all rounds, and the trade-off curve of the last round that ran."""
     errors, delta = _errors(len(sizes) - 1, error), mechanism.delta
+    # the draws decide which round is the last, so the curve of each round has a share of the error
     curve_errors = _errors(len(sizes) - 1, curve_error)
     candidates = choose_candidates(mechanism, pairs, generator, sizes[0], sizes[-1], errors[-1], digits)
     findings: list[Finding] = []
@@ -151,7 +139,7 @@ def _audit_rows(
         if is_last or findings[-1].epsilon > mechanism.epsilon:
             break
         candidates = [c.with_scores(*fresh[c.score_name]) for c in candidates]
-    # The draws of the last round bound the curve. Its candidate, threshold and scores are left from the loop.
+    # candidate, threshold and scores are those of the last round
     first_scores, second_scores = (threshold.sign * side for side in fresh[candidate.score_name])
     curve = candidate.curve(threshold).bound(first_scores, second_scores, curve_errors[number - 1])
     return max(findings, key=lambda finding: finding.epsilon), curve
@@ -160,7 +148,6 @@ def _audit_rows(
 def _bound_of_event(
     candidate: Candidate, threshold: Threshold, scores: tuple[Array, Array], delta: float, error: float
 ) -> Finding:
-    """Return the bound that the counts of an event in fresh scores prove."""
     true_positives, false_positives = (int(np.count_nonzero(threshold.holds(side))) for side in scores)
     rows = len(scores[0]), len(scores[1])
     event = candidate.event(threshold)

@@ -3,8 +3,8 @@
 Theorem for independent rows. If releases of neighbours x and x' are (epsilon, delta)-private, then
 P(E | x) <= e**epsilon P(E | x') + delta for every event E. So epsilon >= ln((p - delta) / q) for any event with
 P(E | x) >= p and P(E | x') <= q. Let p and q be Clopper-Pearson bounds (Clopper and Pearson 1934), each at half of the
-error, from draws that were not used to choose the event. Then the bound on epsilon holds with the stated confidence. It
-is never infinite, because q is never 0. The draws must be independent of each other.
+error. Let the draws be independent of each other and of the choice of the event. Then the bound on epsilon holds with
+the stated confidence.
 
 Theorem for coins (Steinke, Nasr and Jagielski 2023, theorem 5.2 with delta = 0). Let each row have its own fair coin,
 which decides whether the row is x or x'. Let the whole output be epsilon-private for changing one row. An auditor
@@ -14,9 +14,9 @@ most Binomial(r, e**epsilon / (1 + e**epsilon)).
 Proof. Given the output and the other coins, the odds of a coin are at most e**epsilon. Reveal the coins one by one:
 each guess is right with a probability of at most e**epsilon / (1 + e**epsilon), whatever came out before.
 
-Here the auditor guesses x for the r rows in the event. If v of them are releases of x, epsilon >= ln(s / (1 - s)) with
-the stated confidence. The number s is the Clopper-Pearson lower bound of the share v / r. The releases may depend on
-each other, since the theorem is about the whole output.
+Here the auditor guesses x for the r rows in the event, and v guesses are right. Let s be the Clopper-Pearson lower
+bound of the share v / r. Then epsilon >= ln(s / (1 - s)) with the stated confidence. The releases may depend on each
+other, since the theorem is about the whole output.
 """
 
 from __future__ import annotations
@@ -33,31 +33,22 @@ class Finding:
     """The event that tells the inputs apart best, and the bound that it proves."""
 
     epsilon: float
-    """Lower bound; 0 if the event proves nothing.
-
-    With delta above 0, the bound of an event of single rows assumes independent rows.
-    """
+    """Lower bound; 0 if the event proves nothing."""
     pair: str
     score_name: str
     event: str
     first_rate: float
-    """Share of the first input's releases that are in the event.
-
-    For calls: share of the calls with the first input for which the guess was the first input.
-    """
+    """Share of the first input's releases in the event; for calls, the share guessed to be the first input."""
     second_rate: float
-    """Share of the second input's releases that are in the event.
-
-    For calls: share of the calls with the second input for which the guess was the first input.
-    """
+    """Share of the second input's releases in the event; for calls, the share guessed to be the first input."""
     draws: int
-    """Approximate number of tested releases (or calls) of each input; coins decide the exact numbers."""
+    """Approximate number of tested releases (or calls) of each input."""
 
 
 def bound_from_counts(
     true_positives: float, false_positives: float, rows: tuple[float, float], delta: float, error: float
 ) -> float:
-    """Return the lower bound on epsilon that counts of an event prove, at least 0 (`log_ratios_from_counts`)."""
+    """Return the lower bound on epsilon that counts of an event prove, at least 0."""
     return float(np.maximum(log_ratios_from_counts(true_positives, false_positives, rows, delta, error), 0.0))
 
 
@@ -68,16 +59,13 @@ def log_ratios_from_counts(
     delta: float,
     error: float,
 ) -> Array:
-    """Return the lower bound for each pair of counts, float64; below 0 for events that prove nothing yet.
+    """Return the lower bound for each pair of counts, float64; below 0 if the counts prove nothing.
 
-    With delta = 0, the theorem for coins is used: rows may depend on each other. With delta above 0, the theorem for
-    independent rows is used. Its assumption matters. For example, let a call publish all its inputs without noise with
-    probability delta, and otherwise nothing. Each row is (0, delta)-private. But the rows of a call are in the event
-    all together or not at all, so the counts are not binomial. The bound exceeds 0 more often than the error allows.
+    With delta = 0, rows may depend on each other (theorem for coins). With delta above 0, rows must be independent.
 
     Args:
-        true_positives: number of rows of x in the event; a fraction if it is an expected number, to choose an event.
-        false_positives: number of rows of x' in the event, likewise.
+        true_positives: number of rows of x in the event, or its expectation.
+        false_positives: number of rows of x' in the event, or its expectation.
         rows: numbers of all rows of x and of x'.
         delta: of the claim.
         error: probability that a bound may be wrong.

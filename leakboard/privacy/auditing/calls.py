@@ -1,23 +1,17 @@
 """Audit whole calls: does the release of one row reveal another row, of the same call or of another call?
 
-A call runs the mechanism's `release` on several rows. Rows that are private one by one may reveal each other. Examples
-are one noise for all rows of a call, a seed used in two calls, and a noise scale computed from other rows. Here
-neighbours are two sequences of calls that differ in one row; all other rows are public. In every call a fair coin
-decides whether one row is x or x'; the other rows are x. The attacker guesses the coins from the whole output.
+A call runs the mechanism's `release` on several rows. Rows that are private one by one may reveal each other, for
+example if they share noise. Neighbours are two sequences of calls that differ in one row; all other rows are public. In
+every call a fair coin decides whether one row is x or x'; the other rows are x. The attacker guesses the coins from the
+whole output.
 
 Theorem. The calls of a mechanism, one after the other, are one mechanism on all their rows. Let every row be released
-once. If the claim holds, this mechanism is (epsilon, delta)-private for changing one row while the others are fixed.
-The theorems of `leakboard.privacy.auditing.one_run` and `leakboard.privacy.auditing.one_run_curve` bound the number of
-right guesses, with rows in place of canaries. They hold for guesses from the whole output. So a guess may use several
-rows and calls.
+once. If the claim holds, this mechanism is (epsilon, delta)-private for changing one row while the others are fixed. So
+the theorems of `leakboard.privacy.auditing.one_run` and `leakboard.privacy.auditing.one_run_curve` bound the number of
+right guesses, with rows in place of canaries.
 
-These theorems need independent coins, but no independent releases: calls may share seeds or state. Clopper-Pearson
-bounds over calls would need independent calls, an assumption that broken mechanisms may violate.
-
-The bound is about the whole sequence of calls, with any state that they share, not about one call. For example, if all
-calls share one secret seed, the audit may refute the claim, even if a single call would be private. With probability
-delta, a sound mechanism may reveal all of its rows. So no number of right guesses refutes a claim with a delta near the
-error or above it.
+These theorems need independent coins, but no independent releases: calls may share seeds or state. The bound is about
+the whole sequence of calls, not about one call.
 """
 
 from __future__ import annotations
@@ -38,24 +32,20 @@ from leakboard.privacy.auditing.trials import finite
 ROWS = 4
 """Number of rows of a call."""
 CALLS = 4_000
-"""Number of tested calls. Each pair uses as many more: half to learn statistics, half to choose a statistic."""
+"""Number of tested calls. About as many more choose the statistic, for each pair."""
 MAX_FEATURES = 600
-"""A classifier is learned only if the `ROWS` rows of a call have at most this many coordinates together."""
+"""A classifier is learned only if the rows of a call have at most this many coordinates together."""
 
 
 @dataclass(frozen=True)
 class Calls:
-    """The releases of successive calls. In each call, a coin decided which input one row is (the decided row)."""
+    """The releases of successive calls. In each call, a coin decided the input of one row (the decided row)."""
 
     pair: Pair
     released: Array
     """Releases of n calls, float (n, `ROWS`, d)."""
     positions: Array
-    """Position of the decided row in each call, int (n,): 1 and 2 in turn.
-
-    So the row at this position of the next call is public. If calls repeat their noise, it shows the noise of the
-    decided row.
-    """
+    """Position of the decided row in each call, int (n,): 1 and 2 in turn."""
 
     @property
     def decided(self) -> Array:
@@ -64,7 +54,7 @@ class Calls:
 
     @property
     def public_noise(self) -> Array:
-        """The noise of the public rows, float (n, `ROWS` - 1, d), if the mechanism adds noise."""
+        """The noise of the public rows, float (n, `ROWS` - 1, d)."""
         rows = [self._rows(step) for step in range(1, ROWS)]
         noise: Array = np.stack(rows, axis=1) - self.pair.first
         return noise
@@ -76,24 +66,20 @@ class Calls:
     def possible_noises(self) -> Iterator[Array]:
         """Yield guesses of the noise in the decided rows, float (n, d).
 
-        - The noise of each public row of the same call.
-        - The noise at the decided position in the previous and in the next call. For the first call, the next call
-          counts twice; for the last call, the previous call.
-        - The noise at the decided position in the call of `_nearest_calls`.
+        Each guess is the noise of a public row: of the same call, or at the decided position of a neighbouring or
+        similar call.
         """
         last, residuals, public = len(self.released) - 1, self.released - self.pair.first, self.public_noise
         indices = np.arange(last + 1)
         yield from (public[:, i] for i in range(ROWS - 1))
+        # the only neighbour of the first and of the last call counts twice
         before, after = np.abs(indices - 1), last - np.abs(last - indices - 1)
         for neighbour_calls in (before, after, self._nearest_calls()):
             yield residuals[neighbour_calls, self.positions]
 
     def _nearest_calls(self) -> Array:
-        """Return for each call the most similar call in which the row at the decided position is public, int (n,).
-
-        Calls are compared by the first coordinate of their first row.
-        """
-        keys = self.released[:, 0, 0]
+        """Return for each call the most similar call in which the row at the decided position is public, int (n,)."""
+        keys = self.released[:, 0, 0]  # compares calls by the first coordinate of the first row
         nearest = np.empty(len(keys), int)
         for position in (1, 2):
             indices, others = np.flatnonzero(self.positions == position), np.flatnonzero(self.positions != position)
@@ -121,6 +107,7 @@ class CallsStatistic:
     def score(self, calls: Calls) -> Array:
         """Return one number for each call, float64 (n,). Higher numbers mean that the first input is likelier."""
         scores = self.function(calls)
+        # tested scores may set the step: the theorem allows scores to depend on the whole output
         return scores if self.digits is None else round_to(scores, rounding_step(scores, self.digits))
 
 
@@ -180,12 +167,10 @@ def choose_statistic(
     """Choose the statistic and pair with the largest bound on calls that are not tested.
 
     About ``count`` calls are made for each pair: half learn statistics, half choose.
-
-    Each input of a pair is tried as the public row. The comparison uses `one_run_bound`, the faster of the two
-    theorems. With a delta of 1e-4 or more, it misses statistics that tell only few calls apart.
     """
 
     def bound(canaries: int, guesses: int, right: int, error: float) -> float:
+        # the faster of the two theorems
         return one_run_bound(canaries, guesses, right, mechanism.delta, error)
 
     candidates = []
@@ -213,10 +198,7 @@ def run_calls(mechanism: Mechanism, pair: Pair, count: int, generator: np.random
 
 
 def _statistics(calls: Calls, coins: Array) -> Mapping[str, StatisticFunction]:
-    """Return statistics by name; higher means the first input. These calls train a classifier.
-
-    If it is unknown which input makes a statistic larger, the statistic is returned with both signs.
-    """
+    """Return statistics by name; higher values mean the first input."""
     first, second = calls.pair.first, calls.pair.second
     direction = first - second
     statistics: dict[str, StatisticFunction] = {
@@ -224,6 +206,7 @@ def _statistics(calls: Calls, coins: Array) -> Mapping[str, StatisticFunction]:
             calls.decided, calls.possible_noises(), first, second
         ),
         "row less the mean noise": lambda calls: (calls.decided - calls.public_noise.mean(1)) @ direction,
+        # unknown which input makes these larger, so both signs
         "size of the other rows' noise": lambda calls: np.abs(calls.public_noise).sum((1, 2)),
         "size of the other rows' noise, negative": lambda calls: -np.abs(calls.public_noise).sum((1, 2)),
         "other rows along the difference": lambda calls: calls.public_noise.sum(1) @ direction,

@@ -1,13 +1,6 @@
 """Choose the event to test: the pair, score and threshold that promise the largest bound on fresh releases.
 
-The choice costs no error probability, because fresh releases test the event; a bad choice only weakens the bound. In
-this file only `confirm` proves a bound.
-
-Each threshold has two events: scores above and scores below it. The rates of both inputs in an event are estimated,
-then shifted by `CAUTION` standard errors towards a smaller bound. Otherwise, among thousands of thresholds, a merely
-lucky one would win. The more fresh releases there are, the rarer the best event may be. It may never occur among the
-releases that are drawn for the choice. So the rate of the second input is extrapolated. Beyond its `TAIL_SCORES`-th
-most extreme score, this rate is assumed to fall exponentially. These `TAIL_SCORES` scores set the speed (`_tail`).
+Fresh releases test the event. So the choice costs no error probability, and a bad choice only weakens the bound.
 """
 
 from __future__ import annotations
@@ -30,16 +23,13 @@ MIN_DRAWS = 50
 MAX_LEARNED = 50_000
 """Largest number of releases of each input for learning scores."""
 MAX_LEARNED_NUMBERS = 4_000_000
-"""Largest number of coordinates of each input for learning scores; it limits the releases of wide vectors.
-
-If `MIN_DRAWS` releases have more coordinates, they are drawn anyway. For pairs of texts, only `MAX_LEARNED` counts.
-"""
+"""Largest number of coordinates of each input for learning scores, unless `MIN_DRAWS` releases have more."""
 MAX_COMPARED, MAX_KEPT = 8, 2
-"""`MAX_COMPARED` scores of the best pair are compared once more; the best `MAX_KEPT` of them are kept."""
+"""Number of the best pair's scores that are compared once more, and number of scores that are kept."""
 SPREAD_THRESHOLDS = 256
-"""Number of thresholds at equally spaced ranks. Each tail has up to as many more, at geometrically spaced ranks."""
+"""Number of thresholds at equally spaced ranks. Each tail has up to as many more."""
 MAX_ATOMS = 32
-"""Number of the most frequent scores that become thresholds, each with the next score above it."""
+"""Number of the most frequent scores that become thresholds."""
 CAUTION = 2.0
 """Number of standard errors by which a rate is shifted towards a smaller bound."""
 TAIL_SCORES = 30
@@ -48,7 +38,7 @@ TAIL_SCORES = 30
 
 @dataclass(frozen=True)
 class Candidate:
-    """A score of a pair, with its values for releases of the first input, (n,), and of the second, (m,), so far."""
+    """A score of a pair, with its values so far: (n,) of the first input, and (m,) of the second."""
 
     pair: Pair
     score_name: str
@@ -65,7 +55,7 @@ class Candidate:
         return Event(self.pair, self.score_name, self.score, threshold)
 
     def curve(self, threshold: Threshold) -> ScoreCurve:
-        """Return the tests for a trade-off curve of this score, with the direction of a threshold."""
+        """Return the tests of a trade-off curve with this score, in the direction of a threshold."""
         sign = threshold.sign
         thresholds = curve_thresholds(sign * self.first_scores, sign * self.second_scores)
         return ScoreCurve(lambda outputs: sign * self.score(outputs), thresholds)
@@ -92,11 +82,14 @@ class ChosenEvent(NamedTuple):
 def choose_event(
     mechanism: Mechanism, pairs: Sequence[Pair], generator: np.random.Generator, sizes: Sequence[int], error: float
 ) -> ChosenEvent:
-    """Choose the event that promises the largest bound on ``sizes[-1]`` fresh releases of each input.
+    """Choose the event that promises the largest bound on fresh releases.
 
-    ``sizes`` are the numbers of releases of each input in each round. The first round alone chooses the pair and
-    `MAX_KEPT` of its scores. Then the draws of all rounds but the last, taken together, choose one of these scores and
-    its threshold. The last round is the test; it comes later, and may be wrong with probability ``error``.
+    Args:
+        mechanism: to audit.
+        pairs: pairs of neighbours.
+        generator: of coins and noise.
+        sizes: number of releases of each input in each round. The last round will test the event, and is not drawn.
+        error: probability that this test may be wrong.
 
     Raises:
         ValueError: fewer than `MIN_DRAWS` draws for each pair, no pair, or releases that are not finite.
@@ -118,10 +111,7 @@ def choose_candidates(
     error: float,
     digits: int | None,
 ) -> list[Candidate]:
-    """Choose the pair, and the order of its inputs, with the most promising event. Return its `MAX_KEPT` best scores.
-
-    The best score comes first. Half of the draws, shared among the pairs, choose the pair. Together with the other half
-    they compare its `MAX_COMPARED` best scores once more.
+    """Choose the most promising pair and order of its inputs; return its `MAX_KEPT` best scores, the best first.
 
     Args:
         mechanism: to audit.
@@ -151,12 +141,7 @@ def choose_candidates(
 def confirm(
     mechanism: Mechanism, event: Event, draws_per_input: int, generator: np.random.Generator, error: float
 ) -> float:
-    """Return the bound that an event proves on ``draws_per_input`` fresh releases of each input.
-
-    `leakboard.privacy.auditing.bound` has the theorems. These draws must not have been used to choose the event. If
-    rows depend on each other, an event may promise more than it proves. For example, noise that all rows of a call
-    share may separate the inputs in one call, and lift both above the threshold in another.
-    """
+    """Return the bound that an event proves on ``draws_per_input`` fresh releases of each input."""
     counts, rows = count_event(mechanism.release, event.pair.inputs, event.holds, 2 * draws_per_input, generator)
     return bound_from_counts(*counts, rows, mechanism.delta, error)
 
@@ -164,8 +149,8 @@ def confirm(
 def _candidates_of_pair(
     mechanism: Mechanism, pair: Pair, generator: np.random.Generator, draws_per_input: int, digits: int | None
 ) -> list[Candidate]:
-    """Return every score of a pair, for both orders of its inputs. Separate draws train the scores."""
     size = min(MAX_LEARNED, draws_per_input, max(MIN_DRAWS, MAX_LEARNED_NUMBERS // len(pair.first)))
+    # these draws only train the scores
     chunks = list(coin_flip_releases(mechanism.release, pair.inputs, 2 * size, generator))
     first_releases, second_releases = (
         np.concatenate([outputs[coins == is_first] for outputs, coins in chunks]) for is_first in (True, False)
@@ -191,7 +176,6 @@ def _sorted(candidates: list[Candidate], delta: float, fresh: int, error: float)
 def _with_more_draws(
     candidates: Sequence[Candidate], mechanism: Mechanism, draws_per_input: int, generator: np.random.Generator
 ) -> list[Candidate]:
-    """Return candidates of one pair with values of further draws added."""
     scores = {candidate.score_name: candidate.score for candidate in candidates}
     values = answers_by_input(mechanism.release, candidates[0].pair.inputs, scores, 2 * draws_per_input, generator)
     return [candidate.with_scores(*values[candidate.score_name]) for candidate in candidates]
@@ -212,7 +196,9 @@ def best_threshold(first_scores: Array, second_scores: Array, fresh: int, delta:
     best = []
     for above in (True, False):
         p = _counts(first_scores, values, above) / len(first_scores)
+        # the best event may be too rare to occur among these draws, so its rate is extrapolated
         q = np.maximum(_counts(second_scores, values, above) / len(second_scores), _tail(second_scores, values, above))
+        # without caution, a lucky one of thousands of thresholds would win
         low_p = np.maximum(p - CAUTION * np.sqrt(p / len(first_scores)), 0.0)
         high_q = np.minimum(q + CAUTION * np.sqrt(q / len(second_scores)), 1.0)
         promises = log_ratios_from_counts(low_p * fresh, high_q * fresh, (fresh, fresh), delta, error)
@@ -240,14 +226,11 @@ def _threshold_values(scores: Array) -> Array:
 
 
 def _tail(scores: Array, values: Array, above: bool) -> Array:
-    """Return the share of an exponential tail beyond each value, float64 (k,); 0 for values before the tail.
-
-    The tail starts at the least extreme of the `TAIL_SCORES` most extreme scores. The mean distance of these scores
-    from the start sets the decay.
-    """
+    """Return the share of an exponential tail beyond each value, float64 (k,); 0 before the tail."""
     ordered, beyond = (scores, values) if above else (-scores[::-1], -values)
     n, k = len(ordered), min(TAIL_SCORES, len(ordered) // 4)
     last = ordered[n - k :]
+    # the mean distance of the extreme scores sets the decay
     excess = float((last - last[0]).mean()) if k else 0.0
     if excess <= 0:
         return np.zeros(len(values))

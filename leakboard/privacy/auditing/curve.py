@@ -1,12 +1,12 @@
 """Bound the trade-off curve of a mechanism, its mu of Gaussian privacy, and its Renyi divergences.
 
-A test decides whether a release is of the first input. It has a false positive rate a and a false negative rate b. The
+A test with false positive rate a and false negative rate b decides whether a release is of the first input. The
 trade-off function f(a) of a mechanism is the least b of any test with this a (Dong, Roth and Su 2022, definition 2.1).
-It is convex and decreasing.
+The function f is convex and decreasing.
 
-Thresholds of one score, fixed before the draws, give tests. All their rates are bounded from above by Clopper-Pearson,
-with equal shares of the error. Then, with the stated confidence, all points (a, b) and their lower convex hull h are on
-or above f. From h follow, with the same confidence:
+Each threshold of a score is a test, if it was fixed before the draws. Clopper-Pearson bounds all rates from above, with
+equal shares of the error. Then, with the stated confidence, all points (a, b) and their lower convex hull h are on or
+above f. From h follow, with the same confidence:
 
 - mu >= ndtri(1 - a) - ndtri(b) at every point: a mu-Gaussian mechanism has f(a) >= ndtr(ndtri(1 - a) - mu) (ibid.,
   definition 2.6).
@@ -28,7 +28,7 @@ from leakboard.privacy.auditing.bound import clopper_pearson_high
 from leakboard.privacy.auditing.events import Array
 
 POINTS = 24
-"""Largest number of thresholds: half at equally spaced ranks, half in the tail with few false positives."""
+"""Largest number of thresholds."""
 ORDERS = (2.0, 4.0, 8.0, 16.0, 32.0)
 """Orders of the Renyi divergences."""
 
@@ -40,9 +40,9 @@ class TradeOff:
     joint_confidence: float
     """Probability that all of these bounds hold."""
     false_positives: tuple[float, ...]
-    """False positive rates of the corners of the curve (where its straight pieces meet), increasing from 0 to 1."""
+    """False positive rates of the curve's corners, increasing from 0 to 1."""
     false_negatives: tuple[float, ...]
-    """False negative rates of the corners, decreasing from 1 to 0; the curve is convex."""
+    """False negative rates of the corners, decreasing from 1 to 0."""
     mu: float
     """Lower bound on mu of Gaussian differential privacy; 0 if nothing is proved."""
     renyi: tuple[tuple[float, float], ...]
@@ -73,7 +73,7 @@ def curve_thresholds(first_scores: Array, second_scores: Array) -> Array:
 
 
 def trade_off_bound(first_scores: Array, second_scores: Array, thresholds: Array, error: float) -> TradeOff:
-    """Return the curve of a score with higher values where the first input is likelier.
+    """Bound the trade-off curve by a score that is higher where the first input is likelier.
 
     Args:
         first_scores: fresh scores of the first input, (n,).
@@ -88,7 +88,7 @@ def trade_off_bound(first_scores: Array, second_scores: Array, thresholds: Array
     positives = len(second_scores) - np.searchsorted(np.sort(second_scores), thresholds, "left")
     a = clopper_pearson_high(positives, len(second_scores), share)
     b = clopper_pearson_high(negatives, len(first_scores), share)
-    corners = _hull(np.concatenate([[0.0], a, [1.0]]), np.concatenate([[1.0], b, [0.0]]))
+    corners = _lower_convex_hull(np.concatenate([[0.0], a, [1.0]]), np.concatenate([[1.0], b, [0.0]]))
     widths, heights = np.diff(corners[:, 0]), -np.diff(corners[:, 1])
     mu = max(0.0, float(np.max(special.ndtri(1 - a) - special.ndtri(b))))
     with np.errstate(divide="ignore"):
@@ -100,8 +100,7 @@ def trade_off_bound(first_scores: Array, second_scores: Array, thresholds: Array
     return TradeOff(1 - error, tuple(corners[:, 0].tolist()), tuple(corners[:, 1].tolist()), mu, tuple(renyi))
 
 
-def _hull(x: Array, y: Array) -> Array:
-    """Return the corners of the lower convex hull of points, float64 (k, 2), by increasing x."""
+def _lower_convex_hull(x: Array, y: Array) -> Array:
     hull: list[tuple[float, float]] = []
     for point in sorted(zip(x.tolist(), y.tolist(), strict=True)):
         while len(hull) > 1 and _is_redundant(hull[-2], hull[-1], point):

@@ -1,7 +1,4 @@
-"""Define the subject of an audit: two neighbouring inputs, and an event of a release that is likelier for the first.
-
-An event is a score (`leakboard.privacy.auditing.scores`) on one side of a threshold.
-"""
+"""Define pairs of neighbouring inputs, and events of a release that are likelier for the first input."""
 
 from __future__ import annotations
 
@@ -37,17 +34,17 @@ class Pair:
 
 @dataclass(frozen=True)
 class Threshold:
-    """A value, the side of it that is the event, and the bound that the event promises on fresh releases."""
+    """A threshold on scores, and the bound that its event promises."""
 
     value: float
     above: bool
     """True: scores at or above the value; False: scores below it."""
     promise: float
-    """Bound that fresh releases would prove at the cautiously estimated rates; if below 0, none."""
+    """Bound that fresh releases would prove at cautiously estimated rates; none if below 0."""
 
     @property
     def sign(self) -> int:
-        """Factor for the scores, 1 or -1, that makes the scores in the event the highest."""
+        """1 if the event has the high scores, -1 if the event has the low scores."""
         return 1 if self.above else -1
 
     def holds(self, scores: Array) -> Array:
@@ -75,10 +72,7 @@ class Event:
 
 
 def corners(dimensions: int, dtype: Any = np.float64) -> list[Pair]:
-    """Return pairs of corners of the unit cube (vectors of zeros and ones): one pair for one dimension, else three.
-
-    Two of the three pairs differ in all coordinates, and one in a single coordinate.
-    """
+    """Return pairs of corners of the unit cube, (dimensions,): one pair in one dimension, else three."""
     zeros, ones = np.zeros(dimensions, dtype), np.ones(dimensions, dtype)
     pairs = [Pair("zeros and ones", zeros, ones)]
     if dimensions > 1:

@@ -1,8 +1,7 @@
 """Turn scores of canaries into guesses of coins, and right guesses into a lower bound on epsilon.
 
-A canary is a text that a coin includes in the training data or leaves out. The theorems are in
-`leakboard.privacy.auditing.one_run` and `leakboard.privacy.auditing.one_run_curve`. Several numbers of guesses are
-tried, each with an equal share of the error (Bonferroni). So the largest bound may be taken.
+A canary is a text that a coin includes in the training data or leaves out. Several numbers of guesses are tried, each
+with an equal share of the error (Bonferroni). So the largest bound may be taken.
 """
 
 from __future__ import annotations
@@ -18,17 +17,10 @@ from leakboard.privacy.auditing.one_run import ERROR, check_error
 from leakboard.privacy.auditing.one_run_curve import best_one_run_bound
 
 BoundFunction = Callable[[int, int, int, float], float]
-"""Maps the numbers of canaries, guesses and right guesses, and an error, to a lower bound on epsilon.
-
-The bound is wrong with probability at most the error.
-"""
+"""Maps the numbers of canaries, guesses and right guesses, and an error, to a lower bound on epsilon."""
 
 SHARES = (0.9, 0.5, 0.25, 0.1, 0.05, 0.02)
-"""Shares of the canaries to guess.
-
-At most 90 % are guessed. Half of the guesses are "included", but the number of included canaries has a standard
-deviation of sqrt(m) / 2. So if all m canaries were guessed, some guesses would usually be wrong.
-"""
+"""Shares of the canaries to guess. Not all are guessed: coins rarely include exactly half of the canaries."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +42,9 @@ class OneRunBound:
 
 
 def guess(scores: Array, count: int) -> NDArray[np.int8]:
-    """Guess coins from scores, int8 (m,): 1 included, -1 excluded, 0 no guess.
+    """Guess coins from scores, int8 (m,): 1 included (high scores), -1 excluded (low scores), 0 no guess.
 
-    The ``count / 2`` highest scores (rounded up) are guessed as included, and the ``count / 2`` lowest (rounded down)
-    as excluded. Of equal scores, the first counts as higher. Therefore the order of the canaries must not depend on the
-    coins: if the included canaries came first, equal scores would reveal them.
+    Of equal scores, the first counts as higher. So the order of the canaries must not depend on the coins.
 
     Args:
         scores: float (m,). Higher scores mean that a canary is likelier included.

@@ -11,13 +11,12 @@ f(k) = P[Binomial(r, q) >= k]. Then the number W of right guesses has
     P[W >= v] <= f(v) + 2 m delta max over i = 1, ..., m of (f(v - i) - f(v)) / i.
 
 The right side is `p_value`. If the p-value of an epsilon is below an error, the epsilon is refuted at that error. The
-paper calls f(v) beta; its alpha is twice the maximum. All canaries count in m, also those without a guess.
+paper calls f(v) beta; its alpha is twice the maximum. Canaries without a guess count in m, too.
 
 Assumptions:
 
-- The coins are independent and fair. (The coins of a draw of exactly m/2 canaries are not independent.)
-- Two training sets that differ in one coin are neighbours in the sense of the claim. Depending on the claim, a text is
-  added or removed, or a text is replaced.
+- The coins are independent and fair. So the number of included canaries is random.
+- Two training sets that differ in one coin are neighbours in the sense of the claim.
 - The computation of scores, the order of the canaries and the number of guesses do not use the coins.
 
 Groups. If one canary is g privacy units, flipping its coin changes g units. For the coin, the training is then private
@@ -26,11 +25,10 @@ at epsilon_g = g epsilon and
     delta_g = delta (1 + e**epsilon + ... + e**((g - 1) epsilon)) = delta (e**(g epsilon) - 1) / (e**epsilon - 1)
 
 (Vadhan 2017, lemma 2.2, by a chain of g neighbours: P(E | x_0) <= e**epsilon P(E | x_1) + delta, and so on). With
-``group=g``, arguments and results are of one unit, and epsilon_g and delta_g enter the theorem. With delta = 0, the
-bound for one unit is the bound for the canary divided by g.
+``group=g``, arguments and results are of one unit.
 
 Limits. A low bound proves nothing: only this attack failed. If all r guesses are right, they prove no more than about
-ln(r / ln(1 / error)). So refuting a large epsilon takes many canaries.
+ln(r / ln(1 / error)).
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ import numpy as np
 ERROR = 0.05
 """Default probability that a bound may be wrong."""
 TOLERANCE = 1e-6
-"""How far a bound may be below the largest refuted epsilon: absolute here, relative in `one_run_curve`."""
+"""Precision of a bound: absolute here, relative in `one_run_curve`."""
 
 
 def p_value(canaries: int, guesses: int, right: int, epsilon: float, delta: float, *, group: int = 1) -> float:
@@ -87,9 +85,10 @@ def one_run_bound(
 ) -> float:
     """Return the largest epsilon that is refuted at ``error``, to `TOLERANCE`, or 0.
 
-    The bound exceeds the true epsilon with probability at most ``error``. The reason: if a number of right guesses
-    refutes an epsilon, it refutes every smaller epsilon, too. So the bound exceeds the true epsilon only if W reaches
-    the least number that refutes the true epsilon. That has probability at most ``error``.
+    The bound exceeds the true epsilon with probability at most ``error``.
+
+    Proof. If a number of right guesses refutes an epsilon, the number refutes every smaller epsilon, too. So the bound
+    exceeds the true epsilon only if W refutes the true epsilon. The probability of this is at most ``error``.
 
     Args:
         canaries: m, each included by a fair coin of its own.

@@ -1,10 +1,10 @@
-"""Bound epsilon by right guesses, with a second theorem, which tests a whole trade-off curve.
+"""Bound epsilon by right guesses, with a theorem about whole trade-off curves.
 
-The setting and the first theorem are those of `leakboard.privacy.auditing.one_run`: m canaries with fair coins, at most
-r guesses, W of them right. A trade-off function f limits how well two neighbours can be told apart: a test with false
-positive rate a has a false negative rate of at least f(a) (Dong, Roth and Su 2022, definition 2.1). Let x and x' be any
-two inputs that differ in one coin. Training is f-private for this coin if P(E | x) <= 1 - f(P(E | x')) for every event
-E and all such x and x'.
+The setting is that of `leakboard.privacy.auditing.one_run`: m canaries with fair coins, at most r guesses, W of them
+right. A trade-off function f limits how well two neighbours can be told apart: a test with false positive rate a has a
+false negative rate of at least f(a) (Dong, Roth and Su 2022, definition 2.1). Let x and x' be any two inputs that
+differ in one coin. Training is f-private for this coin if P(E | x) <= 1 - f(P(E | x')) for every event E and all such
+x and x'.
 
 Theorem (Mahloujifar, Melis and Chaudhuri 2024, arXiv 2410.22235, for adversaries of at most r guesses; here each coin
 has two values). Let training be f-private for each coin. Then for every set T of numbers from 1 to r
@@ -25,8 +25,8 @@ So the theorem says
     (r - i) P_i >= m g((i P_{i + 1} + P_{i + 1} + ... + P_r) / m) + P_{i + 1} + ... + P_r.
 
 The right side increases with every P. Start from P_v = p and P_i = 0 for i > v. If P[W >= v] >= p, this recursion gives
-lower bounds on P_{v - 1}, ..., P_0. If the bound on P_0 exceeds 1, this is impossible, so P[W >= v] < p. Then v right
-guesses refute the curve at the error p (`refuted`).
+lower bounds on P_{v - 1}, ..., P_0. If the bound on P_0 exceeds 1, P[W >= v] < p. Then v right guesses refute the
+curve at the error p (`refuted`).
 """
 
 from __future__ import annotations
@@ -83,13 +83,7 @@ def best_one_run_bound(
 ) -> float:
     """Return the largest epsilon that this theorem or `one_run_bound` refutes at ``error``, or 0.
 
-    Both theorems bound P[W >= v] for every epsilon. If either of them refutes an epsilon, this epsilon is refuted. So
-    the larger result may be returned, and the error is not split.
-
-    At delta = 0 and group 1, only the other theorem is used: randomised response attains it.
-
-    The result of this theorem is at most a relative `TOLERANCE` below the largest refuted epsilon. The result of
-    `one_run_bound` is at most an absolute `TOLERANCE` below.
+    Both theorems bound the same probability from above, so the error is not split between them.
 
     Args:
         canaries: m, each included by a fair coin of its own.
@@ -103,7 +97,7 @@ def best_one_run_bound(
         ValueError: a number is out of range.
     """
     simple = one_run_bound(canaries, guesses, right, delta, error, group=group)
-    if delta == 0 and group == 1:
+    if delta == 0 and group == 1:  # randomised response attains this bound
         return simple
 
     def excluded(epsilon: float) -> bool:

@@ -4,8 +4,8 @@ The attacker guesses from one release whether the input was all zeros or all one
 if it is one half or more. The guess Y is the majority of the bits; a tie gives 0. The loss is
 max over Y of |ln P(D | Y) - ln P(D' | Y)|, estimated by counts (his equation in section 3 and experiment.py).
 
-This point estimate has no confidence, and is infinite if one kind of error was never seen. It is only a hint about the
-mechanism; `leakboard.privacy.auditing.audit` gives a bound.
+This point estimate has no confidence, and is infinite if one kind of error was never seen.
+`leakboard.privacy.auditing.audit` gives a bound.
 """
 
 from __future__ import annotations
@@ -62,24 +62,18 @@ def _log_ratio(first: int, second: int) -> float:
 
 
 def published_repeats(dimensions: int) -> int:
-    """Return the number of releases of each input behind the published estimates.
-
-    The number is ten million up to 16 dimensions. With more dimensions, the released code runs ten rounds of one
-    million, but keeps only the last round.
-    """
+    """Return the number of releases of each input behind the published estimates."""
+    # above 16 dimensions, the released code keeps only the last of ten rounds
     return 10_000_000 if dimensions <= 16 else 1_000_000
 
 
 def majority_vote(outputs: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return whether most values of a release are one half or more. Then the guess is an input of ones."""
+    """Return whether most values of each release are one half or more, bool (n,)."""
     return 2 * np.count_nonzero(outputs >= 0.5, axis=1) > outputs.shape[1]
 
 
 def plug_in(mechanism: Mechanism, dimensions: int, repeats: int, generator: np.random.Generator) -> PlugIn:
-    """Release zeros and ones ``repeats`` times each, and count the guesses.
-
-    Zeros and ones have one thread and one random stream each, so the counts do not depend on the number of cores.
-    """
+    """Release zeros and ones ``repeats`` times each, and count the guesses."""
 
     def guessed_ones(value: float, stream: np.random.Generator) -> int:
         values = np.full(dimensions, value, np.float32)

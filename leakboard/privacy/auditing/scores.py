@@ -1,20 +1,10 @@
 """Map a release to scores that tell two inputs apart: simple statistics, known density ratios, and learned ratios.
 
-The best score is the ratio of the two densities (Neyman and Pearson 1933). Ratios are also learned from releases,
-whether or not the mechanism knows its ratio:
+The best score is the ratio of the two densities (Neyman and Pearson 1933). A badly learned score proves less, but never
+makes a bound wrong.
 
-- If noise is drawn coordinate by coordinate, the log ratio is a sum over coordinates. A table maps the value of a
-  coordinate to its log ratio. One score has a table for each coordinate. Another has one table for all coordinates, for
-  noise with the same law everywhere.
-- Boosted trees over a few summaries also see joint effects of several coordinates, which such a sum cannot see. An
-  example is a scale of the noise that all coordinates of a row share.
-
-A badly learned score proves less, but never makes a bound wrong.
-
-Scores are rounded to `DIGITS` digits of their spread, so that an audit measures the mechanism and not its floating
-point. With all bits, the likelihood ratios of a textbook Laplace release of 0 and of 1 have different patterns of
-rounding errors. So an audit might refute the claim of a correct mechanism, too (Mironov 2012). ``digits=None`` keeps
-all bits.
+Scores are rounded to `DIGITS` digits of their spread. With all bits, rounding errors of floating point might refute the
+claim of a correct mechanism (Mironov 2012).
 """
 
 from __future__ import annotations
@@ -27,19 +17,15 @@ from leakboard.privacy.auditing.events import Array, Pair, Score
 DIGITS = 9
 """Number of digits to which scores are rounded."""
 CERTAIN = 1e6
-"""Value in place of an infinite log ratio, which occurs if one of the inputs cannot produce an output."""
+"""Value in place of an infinite log ratio."""
 CELLS = 1024
-"""Number of cells of a table, all of equal width. A cell holds the log ratio at its centre.
-
-The cells span the values from which the table is learned. With more than 10,000 values, they span those between the
-0.01 % and the 99.99 % quantile.
-"""
+"""Number of cells of a table, all of equal width. A cell has the log ratio at its centre."""
 MAX_BINS = 64
-"""Largest number of bins of a table. Bins hold about equally many values, of both inputs together."""
+"""Largest number of bins from which a table is learned."""
 RELEASES_PER_BIN = 100
-"""A table from n values of each input has n / `RELEASES_PER_BIN` bins: 2 to `MAX_BINS`, or fewer if values repeat."""
+"""Number of releases of each input for one bin."""
 MIN_RELEASES_FOR_TREES = 2_000
-"""Trees are trained only if there are this many releases of each input to learn from. Half of them train the trees."""
+"""Trees are trained only if there are this many releases of each input."""
 
 
 def scores_of(
@@ -77,13 +63,7 @@ def scores_of(
 
 
 def rounding_step(scores: Array, digits: int) -> float:
-    """Return the step for rounding: 10**-digits times the spread of the scores.
-
-    The spread is rounded up to a power of two, so that most small integers stay whole. For an event of single rows,
-    ``scores`` come from releases that the test does not count. For calls (`leakboard.privacy.auditing.calls`), they are
-    the tested scores themselves. The theorem for calls allows this, because scores may depend on the whole output. Keep
-    it so: a step from separate calls would be valid, too, but round differently, and published numbers would change.
-    """
+    """Return the step for rounding: the spread of the scores, up to a power of two, times 10**-digits."""
     spread = float(np.std(scores)) or 1.0
     return float(2.0 ** np.ceil(np.log2(spread)) * 10.0**-digits)
 
@@ -135,8 +115,7 @@ def learned_scores(first_releases: Array, second_releases: Array, direction: Arr
     Args:
         first_releases: releases of the first input, float (n, d).
         second_releases: releases of the second input, float (n, d).
-        direction: second input minus first, float (d,); None if unknown. The table for all coordinates leaves out
-            coordinates where ``direction`` is 0.
+        direction: second input minus first, float (d,); None if unknown.
     """
     if direction is None or len(direction) != first_releases.shape[1] or not direction.any():
         direction = second_releases.mean(0) - first_releases.mean(0)
@@ -157,7 +136,7 @@ def learned_scores(first_releases: Array, second_releases: Array, direction: Arr
 
 
 def _table_each(first_releases: Array, second_releases: Array, monotone: bool) -> Score:
-    """Learn the sum of the log density ratios of the coordinates, with a table for each coordinate."""
+    """Learn a table of log density ratios for each coordinate; the score is the sum over coordinates."""
     learned = [_table(*sides, monotone) for sides in zip(first_releases.T, second_releases.T, strict=True)]
     low, steps, tables = (np.stack(part) for part in zip(*learned, strict=True))
     offsets = np.arange(first_releases.shape[1]) * CELLS
@@ -165,12 +144,9 @@ def _table_each(first_releases: Array, second_releases: Array, monotone: bool) -
 
 
 def _shared_table(first_releases: Array, second_releases: Array, direction: Array, monotone: bool) -> Score:
-    """Learn the sum of the log density ratios of the coordinates that differ, with one table for all coordinates.
-
-    Signs are changed so that all coordinates differ in the same direction.
-    """
+    """Learn one table of log density ratios for all coordinates; the score is the sum over coordinates."""
     differing = np.flatnonzero(direction)
-    signs = np.sign(direction[differing])
+    signs = np.sign(direction[differing])  # makes all coordinates differ in the same direction
 
     def turned(outputs: Array) -> Array:
         turned: Array = outputs[:, differing] * signs
@@ -189,16 +165,7 @@ def _cells(outputs: Array, low: Array, steps: Array) -> Array:
 
 
 def _table(first_values: Array, second_values: Array, monotone: bool) -> tuple[Array, Array, Array]:
-    """Learn a table from values (n,) of each input: start of the first cell, width of a cell, and log density ratios.
-
-    The first cell starts at the least value; with more than 10,000 values, at the 0.01 % quantile.
-
-    The log ratio of a bin is placed at the mean of its values; between bins it is interpolated. A value that many
-    releases share, as in a discrete release, starts a bin.
-
-    A monotone table is the likeliest table that only rises or only falls (isotonic regression). It has less variance,
-    and fits if the ratio is monotone, as it is for log-concave noise.
-    """
+    """Learn a table: start of the first cell, width of a cell, and log density ratios, float64 (`CELLS`,)."""
     from sklearn.isotonic import isotonic_regression
 
     both = np.sort(np.concatenate([first_values, second_values]))
@@ -212,7 +179,7 @@ def _table(first_values: Array, second_values: Array, monotone: bool) -> tuple[A
     counts = counts[:, filled] + 1
     total = counts.sum(0)
     share = counts[0] / total
-    if monotone:
+    if monotone:  # as for log-concave noise
         rising = bool(first_values.mean() > second_values.mean())
         share = isotonic_regression(share, sample_weight=total, increasing=rising)
     inner = np.quantile(both, [1e-4, 1 - 1e-4]) if len(both) > 1e4 else both[[0, -1]]
@@ -223,10 +190,7 @@ def _table(first_values: Array, second_values: Array, monotone: bool) -> tuple[A
 
 
 def _trees(first_releases: Array, second_releases: Array, direction: Array, scores: list[Score]) -> Score:
-    """Train boosted trees on other scores, the projection on ``direction``, and distances of coordinates from medians.
-
-    Of the distances they see the sum, the largest and the smallest. They see single coordinates if there are at most 8.
-    """
+    """Train boosted trees on scores and summaries. Trees see joint effects that a sum over coordinates misses."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     centre = np.median(np.concatenate([first_releases, second_releases]), axis=0)

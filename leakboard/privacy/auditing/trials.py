@@ -1,7 +1,4 @@
-"""Draw releases of a mechanism in chunks. A fair coin for each row decides which of two inputs is released.
-
-`leakboard.privacy.auditing.bound` has the theorems for such draws.
-"""
+"""Draw releases of a mechanism; a fair coin for each row decides which of two inputs is released."""
 
 from __future__ import annotations
 
@@ -15,26 +12,19 @@ Release = Callable[[Array, np.random.Generator], Array]
 """Releases rows of inputs, (n, d), with noise from the generator."""
 
 VALUES_AT_ONCE = 1 << 18
-"""Number of released values in memory at once; a single row may have more. This many fit in a processor's cache."""
+"""Number of released values in memory at once, unless a single row has more."""
 TEXTS_AT_ONCE = 8_192
 """Number of releases of a text in memory at once."""
 LARGEST_NUMBER = 1e140
-"""Largest allowed number in a release. Sums of the squares of sums of coordinates are finite."""
+"""Largest allowed number in a release, so that squares of sums are finite."""
 
 MIN_CALLS, WANTED_CALLS = 16, 4_000
-"""Vectors are spread over about 16 to 4,000 calls of `Release`, and texts over 16.
+"""Vectors are spread over about 16 to 4,000 calls of `Release`, and texts over 16, or more if memory is short.
 
-There are more calls if one would have too many rows for the memory (`VALUES_AT_ONCE`, `TEXTS_AT_ONCE`).
-
-If there were few calls, noise that all rows of a call share could decide which event is chosen. Texts have few calls,
-because encoders take many texts at once. So for texts, one unusual draw of shared noise can decide which event is
-chosen.
+With few calls, noise that all rows of a call share could decide which event is chosen.
 """
 MIN_ROWS = 16
-"""Every call but the last has at least this many rows, if draws suffice for `MIN_CALLS` such calls.
-
-If so many rows are too wide for the memory, a call has fewer.
-"""
+"""Least number of rows of a call, if draws and memory allow."""
 
 
 def count_event(
@@ -56,10 +46,7 @@ def count_event(
 
 
 def one_answer_each(score: Score, kind: type[bool | float]) -> Score:
-    """Return a score that also checks the answers: one bool, or one finite number, for each release.
-
-    The returned score raises ValueError on other answers.
-    """
+    """Return a score that raises ValueError unless it gives one bool, or one finite number, for each release."""
     kinds, rule = "fiub", "a score is one finite number for each release"
     if kind is bool:
         kinds, rule = "b", "an event is one bool for each release"
@@ -109,9 +96,6 @@ def coin_flip_releases(
     release: Release, inputs: tuple[Array, Array], total_draws: int, generator: np.random.Generator
 ) -> Iterator[tuple[Array, Array]]:
     """Yield ``total_draws`` releases in chunks, float (n, d), and whether each is of the first input, bool (n,).
-
-    `MIN_CALLS` says how many calls there are. A fair coin decides for each row which input is released, so noise that
-    all rows of a call share reveals no coin.
 
     Raises:
         ValueError: a release is not finite.

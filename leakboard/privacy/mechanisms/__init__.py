@@ -1,4 +1,1 @@
-"""Release vectors with noise: mechanisms and their theorems, broken controls, and normalisation of the input.
-
-`leakboard.mechanism` defines what a mechanism must do.
-"""
+"""Release vectors with noise (`leakboard.mechanism`): mechanisms, broken controls, and normalisation."""

@@ -1,11 +1,10 @@
 """Define controls for audits: mechanisms that break their claimed epsilon, and sound mechanisms that look broken.
 
-In two dimensions and at a claimed epsilon near 1, an audit with its default number of draws should refute the claim of
-every broken control. In many dimensions it misses some of them, for example `HalfScale` in 64. In no dimension should
-it refute the claim of a sound control more often than its error allows.
-
 Inputs are vectors of d coordinates in [0, 1]. The claimed epsilon is for changing the whole vector, so the L1
 sensitivity is d.
+
+An audit should refute the claim of every broken control in two dimensions, at a claimed epsilon near 1. In many
+dimensions an audit may miss some.
 """
 
 from __future__ import annotations
@@ -46,11 +45,9 @@ class Control(MechanismDefaults):
         return values + self._noise(values, rng)
 
     def _noise(self, values: Array, rng: np.random.Generator) -> Array:
-        """Return independent Laplace noise of scale `_scale` for every coordinate."""
         return laplace_noise(values, self._scale(values), rng)
 
     def _scale(self, values: Array) -> float:
-        """Return the correct scale d/epsilon."""
         return values.shape[-1] / self.epsilon
 
 
@@ -100,7 +97,7 @@ class AdeptSensitivity(LaplaceControl):
         return 1 / self.epsilon
 
     def proved(self, dimensions: int) -> float:
-        """Return d times the claim. Opposite corners of the cube attain it."""
+        """Return d times the claim, which opposite corners of the cube attain."""
         return dimensions * self.epsilon
 
 
@@ -130,7 +127,7 @@ class SharedDraw(Control):
 
 
 class FixedSeed(Control):
-    """Broken: all rows and calls have the same noise, from a fixed seed. An attacker can compute and subtract it."""
+    """Broken: all rows and calls have the same noise, from a fixed seed, so an attacker can subtract the noise."""
 
     def _noise(self, values: Array, rng: np.random.Generator) -> Array:
         return laplace_noise(values[0], self._scale(values), np.random.default_rng(0))
@@ -164,7 +161,7 @@ class RandomBits(Control):
 class HalvedOutput(LaplaceControl):
     """Sound: a correct Laplace release, halved afterwards. Post-processing cannot make a release less private.
 
-    This is the sixth mechanism of Habernal (2022), listed there as one with a wrong sensitivity.
+    Habernal (2022) lists this mechanism as one with a wrong sensitivity.
     """
 
     sound = True

@@ -1,8 +1,7 @@
 """Define controls for audits of whole calls. A call runs the mechanism's `release` on several rows at once.
 
-In the broken controls, a row's noise or largest coordinate can be learned from other rows, of the same call or of
-another. As in `leakboard.privacy.mechanisms.broken`, the claimed epsilon is for changing one whole vector of the unit
-cube. Here the other vectors of all calls are public. No epsilon holds for the broken controls.
+The claimed epsilon is for changing one vector of the unit cube. The other vectors of all calls are public. No epsilon
+holds for the broken controls.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ class SharedByRows(Control):
 
 @dataclass(frozen=True, config=CHECKED)
 class SeedUsedTwice(Control):
-    """Broken: two calls share a seed: the first and second call of this object, the third and fourth, and so on."""
+    """Broken: the first and second call share a seed, the third and fourth another, and so on."""
 
     seeds: list[int] = Field(default_factory=list)
     """The seed that the next call uses again; empty if the next call draws a new seed."""
@@ -48,7 +47,7 @@ class FewSeeds(Control):
 class ScaledByRows(Control):
     """Broken: the noise scale uses the largest coordinate among the rows of the call instead of 1.
 
-    The size of the noise on other rows reveals this coordinate. If all rows of a call are zeros, they get no noise.
+    The size of the noise on other rows reveals this coordinate.
     """
 
     def _scale(self, values: Array) -> float:

@@ -1,12 +1,11 @@
 """Add noise to a normalised vector, as papers and their released code do, and state the proved epsilon of each variant.
 
-The input is a vector of d coordinates in [0, 1]. Neighbours are any two such vectors: for any changed word and any
-encoder, the vector stays in the cube. The *claimed* epsilon is stated by the authors. The *proved* epsilon follows from
-the noise that the code draws:
+The input is a vector of d coordinates in [0, 1]. Neighbours are any two such vectors. The *claimed* epsilon is the
+authors'. The *proved* epsilon follows from the noise that the code draws:
 
 * Independent Laplace noise of scale b proves d / b, since two vectors of the cube differ by up to d in L1 (`Laplace`).
-  With b = 1/epsilon (``per_coordinate``, DPNR's algorithm), d / b is d times the claim. With b = d/epsilon (``l1``), it
-  is the claim.
+  With b = 1/epsilon (``per_coordinate``, DPNR's algorithm), d / b is d times the claim. With b = d/epsilon (``l1``),
+  d / b is the claim.
 * Discrete Laplace noise (``l1`` only) proves the claim (`DiscreteLaplace`).
 * Gaussian noise of deviation s proves the least epsilon that holds with the claim's delta, since two vectors of the
   cube differ by up to sqrt(d) in L2 (`Gaussian`).
@@ -51,11 +50,11 @@ ALLOWED: dict[Family, tuple[Calibration, ...]] = {
     "discrete_laplace": ("l1",),
     "gaussian": ("per_coordinate", "l2"),
 }
-"""Calibrations of each family: the sensitivities that its noise may be scaled to."""
+"""Allowed calibrations of each family."""
 
 
 def check_release(family: Family, calibration: Calibration, sampling: Sampling) -> None:
-    """Refuse combinations without a meaning. `CubeRelease` also checks delta.
+    """Refuse a calibration or a sampling that the family does not have.
 
     Raises:
         RequestError: the options do not go together.
@@ -170,9 +169,9 @@ class CubeRelease(MechanismDefaults):
 class HiddenWordRelease(MechanismDefaults):
     """A release of two texts that differ in one word, under word dropout, for audits.
 
-    With probability ``rate`` that word is hidden, and both texts give the same vector, here the corner 1, 0, 1, 0, ...
-    of the cube. Otherwise each text gives its own vector. Independent Laplace noise attains the epsilon of
-    `WordDropout` in the worst case: one text's own vector is the same corner, and the other's is the opposite one.
+    With probability ``rate`` the word is hidden, and both texts give the corner 1, 0, 1, 0, ... of the cube. Otherwise
+    each text gives its own vector. Independent Laplace noise attains the epsilon of `WordDropout` if these vectors are
+    this corner and the opposite one.
     """
 
     inner: CubeRelease
@@ -194,11 +193,11 @@ class HiddenWordRelease(MechanismDefaults):
         return self.inner.delta
 
     def release(self, values: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
-        """Return values with noise, float (n, d). Before the noise, the corner replaces hidden rows."""
+        """Replace hidden rows by the corner, and return all rows with noise, float (n, d)."""
         hidden = generator.random((len(values), 1)) < self.rate
         corner = 1 - np.arange(self.dimension, dtype=values.dtype) % 2
         return self.inner.release(np.where(hidden, corner, values), generator)
 
     def log_ratio(self, outputs: NDArray[Any], first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64] | None:
-        """Return the log ratio of the inner release. It is not exact for this release, but tells the inputs apart."""
+        """Return the log ratio of the inner release, a score that is not exact for this release."""
         return self.inner.log_ratio(outputs, first, second)

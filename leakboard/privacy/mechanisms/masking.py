@@ -1,17 +1,10 @@
 """Hide words of a text before it is encoded (DPNR, Lyu, He and Li 2020, algorithm 2, step 1).
 
-A word is a run of characters between blanks. One mask replaces the whole word, so the number of words stays visible.
-By default, every word is hidden independently, with a fresh secret draw, as the theorem of `WordDropout` requires.
-
-Published variants differ:
+One mask replaces the whole word, so the number of words stays visible. By default, every word is hidden independently,
+with a fresh secret draw, as the theorem of `WordDropout` requires.
 
 - The formula of the paper hides an exact number of words (``exact``). The theorem does not cover this.
-- The paper's code hides word pieces through the attention mask, not words.
-- The noise study (Zouhri and Abecidan 2021, victim `embedding_bag`) hides words and bigrams independently of each
-  other. So a hidden word can still be read in its bigrams.
-
-`encoder: {bert: {attend_masks: false}}` of the victim `dpnr` comes near the paper's code: the attention mask hides
-whole words.
+- The paper's code hides word pieces by the attention mask. The option ``attend_masks: false`` of BERT comes near.
 """
 
 from __future__ import annotations
@@ -43,8 +36,7 @@ def hide_words(
         dropout: the probability of hiding a word.
         sensitive: words in lower case. A word is always hidden if it or a part of it (as in ``x-ray``) is one of them.
         generator: draws the words to hide.
-        exact: hide exactly the share ``dropout.rate`` of each text's words (rounded to whole words), instead of each
-            word with this probability.
+        exact: hide exactly the share ``dropout.rate`` of each text's words, rounded to whole words.
     """
     rows, ids = getattr(texts, "rows", None), getattr(texts, "ids", None)
     if not dropout.rate and not sensitive:

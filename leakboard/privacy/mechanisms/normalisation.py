@@ -2,7 +2,7 @@
 
 Afterwards two vectors of d coordinates differ by at most d in L1, sqrt(d) in L2, and 1 in each coordinate. A vector of
 zeros and ones and its complement attain these bounds. The smallest coordinate is exactly 0. So if all coordinates get
-the same noise, the smallest published number is this noise, and an attacker can subtract it.
+the same noise, the smallest published number is this noise.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Release vectors by textbook mechanisms, each with its theorem.
 
 Noise is drawn anew for every coordinate and every release. The sensitivity is the largest distance between two
-neighbouring inputs. It is a property of the input, not of the mechanism. The code that clips or normalises the input
-must prove the sensitivity; a mechanism does not check it.
+neighbouring inputs. The code that clips or normalises the input must prove the sensitivity; mechanisms do not check it.
 
 Limit of `Laplace` and `Gaussian`: they draw in floating point, so the possible outputs depend on the input. An attacker
 who reads every bit of an output may tell inputs apart at any epsilon (Mironov 2012, On significance of the least
@@ -40,8 +39,9 @@ class Laplace(MechanismDefaults):
     """Adds Lap(sensitivity / epsilon) noise to every coordinate.
 
     Theorem (Dwork, McSherry, Nissim and Smith 2006, proposition 1): if neighbours are at most ``sensitivity`` apart in
-    L1, the release is epsilon-differentially private. The reason: the densities at any output differ by a factor of at
-    most exp(||x - x'||_1 / scale).
+    L1, the release is epsilon-differentially private.
+
+    Proof. The densities at any output differ by a factor of at most exp(||x - x'||_1 / scale).
     """
 
     epsilon: Positive
@@ -72,8 +72,11 @@ class Gaussian(MechanismDefaults):
     """Adds N(0, scale**2) noise to every coordinate, with the least scale that gives (epsilon, delta).
 
     Theorem (Balle and Wang 2018, theorem 8). Let neighbours be at most ``sensitivity`` = D apart in L2, and let s be
-    the scale. The release is (epsilon, delta)-differentially private if and only if delta >= Phi(D / (2 s) - epsilon s
-    / D) - e**epsilon Phi(-D / (2 s) - epsilon s / D). The right side decreases in s.
+    the scale. The release is (epsilon, delta)-differentially private if and only if
+
+        delta >= Phi(D / (2 s) - epsilon s / D) - e**epsilon Phi(-D / (2 s) - epsilon s / D).
+
+    The right side decreases in s.
     """
 
     epsilon: Positive
@@ -145,10 +148,10 @@ class WordDropout:
     - The mechanism is truly epsilon-private.
 
     Proof. Let two texts differ in one word. Let Q0 be the law of the output if this word is hidden, and Q1 and Q2 the
-    laws if the first and the second text keep it. With dropout, the texts have the laws P = rate Q0 + (1 - rate) Q1 and
-    P' = rate Q0 + (1 - rate) Q2. Let alpha = (1 - rate) e**epsilon + rate. Then alpha P' - P >= 0 follows from
-    Q1 <= e**epsilon Q0 and Q1 <= e**epsilon Q2. With a delta above 0, the release is private at (1 - rate) delta
-    (Balle, Barthe and Gaboardi 2018, theorem 2: advanced joint convexity).
+    laws if the first and the second text keep the word. With dropout, the texts have the laws P = rate Q0 +
+    (1 - rate) Q1 and P' = rate Q0 + (1 - rate) Q2. Let alpha = (1 - rate) e**epsilon + rate. Then alpha P' - P >= 0
+    follows from Q1 <= e**epsilon Q0 and Q1 <= e**epsilon Q2. With a delta above 0, the release is private at
+    (1 - rate) delta (Balle, Barthe and Gaboardi 2018, theorem 2: advanced joint convexity).
     """
 
     rate: Probability
