@@ -44,7 +44,7 @@ class ReleaseClaim:
 
 @dataclass(frozen=True)
 class TrainingClaim:
-    """A claim about the training data of a word table: neighbouring data are hard to tell apart by the table."""
+    """A claim about the training data of a word table: neighbouring data are hard to tell apart."""
 
     epsilon: float
     """Epsilon that the author claims, with ``delta``."""
@@ -66,7 +66,7 @@ class TrainingClaim:
     proved: float = math.inf
     """Epsilon that is proved for the training, at the same ``delta``; infinite: no proof."""
     details: str = ""
-    """More facts for a privacy accountant, in words: personal budgets, another clipping."""
+    """More facts about the training, in words."""
     caveat: str = ""
     """A warning about the claim, in one line; every row of the victim shows it in ``status``."""
 
@@ -85,7 +85,6 @@ CLAIM_TYPES: Mapping[str, type[PrivacyClaim]] = {"release": ReleaseClaim, "train
 
 
 def _check(claim: PrivacyClaim, units: tuple[str, ...], *required: str) -> None:
-    """Raise ValueError if a number or the unit is not allowed, or a required text is empty."""
     if not 0 <= claim.epsilon < math.inf:
         raise ValueError(f"claim: epsilon={claim.epsilon!r} is not allowed: a number from 0, not infinite")
     if not 0 <= claim.delta < 1:

@@ -1,4 +1,4 @@
-"""Define a corpus: texts with a task label and secrets, in splits. It is part of the contract (`interfaces`)."""
+"""Define a corpus: texts with a task label and secrets, in splits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Strings = NDArray[np.str_]
 
 SecretKind = Literal["attribute", "entity"]
 POSTERIOR = "posterior:"
-"""Prefix of the columns with the exact probability of each value of a secret given the text, if it is known."""
+"""Prefix of columns with the exact probability of each value of a secret given the text."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Secret:
 
 
 class Texts(list[str]):
-    """Texts in order, with the number of the source row and the id of each text; None if they are not known."""
+    """Texts in order, with the source row and the id of each text; None if unknown."""
 
     def __init__(self, texts: Sequence[str], rows: Integers | None = None, ids: Sequence[str] | None = None):
         super().__init__(texts)
@@ -42,9 +42,9 @@ class Texts(list[str]):
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Texts with a task label and secrets. If a text is in two splits, ``checks`` reports it.
+    """Texts with a task label and secrets.
 
-    ``splits`` maps the names of splits (train, dev, test) to tables. A stage sees only some of the splits. The columns:
+    ``splits`` maps the names of splits (train, dev, test) to tables with these columns:
 
     - ``row``: number of the row in the source (int64);
     - ``text``, ``label`` (ClassLabel), ``id``, ``user`` and ``document``: each optional;
@@ -57,9 +57,9 @@ class Corpus:
     secrets: tuple[Secret, ...]
     splits: DatasetDict
     checks: Mapping[str, float] = field(default_factory=dict)
-    """Counts and shares from loading the corpus: copies across splits, conflicting labels, dropped rows."""
+    """Counts and shares from loading the corpus, such as copies across splits and dropped rows."""
     numeric_targets: tuple[str, ...] = ()
-    """Columns that a regression may predict, such as scores of personality; all rows of a user have the same value."""
+    """Columns that a regression may predict; all rows of a user have the same value."""
     _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     def texts(self, split: str) -> Texts:
@@ -98,7 +98,7 @@ class Corpus:
         return "user" in self.splits["train"].column_names
 
     def only(self, *names: str) -> Corpus:
-        """Return the corpus with these splits only, and without posteriors: only the scoring may see these."""
+        """Return the corpus with these splits only, without posteriors, which only scoring may see."""
         if names not in self._kept:
             parts = type(self.splits)({name: self.splits[name] for name in names})
             hidden = {c for part in parts.values() for c in part.column_names if c.startswith(POSTERIOR)}

@@ -4,12 +4,12 @@ LeakBoard calls a plugin's methods in this order:
 
 1. ``Dataset.load`` returns a `Corpus`: texts with a task label and secrets, in the splits train, dev and test.
 2. ``Victim.fit`` trains on train and dev, and returns a `FittedVictim`, which publishes vectors of texts or of words.
-3. ``Attack.fit`` learns from the view that its threat grants. A view holds no secret to be guessed. It holds no test
-   texts, except the candidates of membership attacks.
-4. The fitted attack guesses from the published vectors, for instance the secrets of the test texts. LeakBoard scores.
+3. ``Attack.fit`` learns from the view of its threat. A view has no secret to be guessed, and no test texts except the
+   candidates of membership attacks.
+4. The fitted attack guesses, for instance the secrets of the test texts. LeakBoard scores the guesses.
 
-A plugin is one class, decorated with ``dataset``, ``victim`` or ``attack`` of `leakboard.suite.options`. Its fields are
-its options. ``fit`` changes neither the plugin nor its inputs: it returns the learned state as another, frozen object.
+A plugin is one class, decorated with ``dataset``, ``victim`` or ``attack`` of `leakboard.suite.options`. The fields of
+the class are its options. ``fit`` returns the learned state as another, frozen object, and does not change its inputs.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ AuxiliaryRegime = Literal["within", "overlap", "disjoint"]
 
 @dataclass(frozen=True)
 class PublishedWords:
-    """Published word vectors: one row for each word, or for contextual vectors one row for each occurrence."""
+    """Published word vectors: one row for each word, or for each occurrence of a word in context."""
 
     words: list[str]
     vectors: Floats
     """float32 (V, d)."""
     text_index: Integers | None = None
-    """Index of the text that each row comes from, int64 (V,), in reading order; None: the vectors have no context."""
+    """Index of the text of each row, int64 (V,), in reading order; None: the vectors have no context."""
 
 
 @dataclass(frozen=True)
@@ -67,14 +67,11 @@ class Plugin(ABC):  # noqa: B024 (its members have defaults)
     """The common base of datasets, victims and attacks."""
 
     threads: ClassVar[int | None] = None
-    """Number of threads for fitting and publishing the victim, or for the attack; None: the suite's number.
-
-    The number is part of the result's identity, because floating-point sums depend on it.
-    """
+    """Number of threads of the victim's fit and publication, or of the attack; None: the suite's number."""
     uses_gpu: ClassVar[bool | None] = None
-    """Whether the victim's fit and publication, or the attack, use the GPU of `leakboard.execution.devices.device()`.
+    """Whether the plugin uses the GPU of `leakboard.execution.devices.device()`.
 
-    None means no for a victim; an attack then has the value of the victim that it attacks.
+    None: a victim uses none, and an attack uses one if the victim does.
     """
 
     @classmethod
@@ -122,14 +119,11 @@ class FittedVictim:
 
     @property
     def mechanism(self) -> ReleaseMechanism | None:
-        """The mechanism that adds the noise, if the victim publishes ``releases``; None: the victim adds no noise."""
+        """The mechanism that adds the noise, if the victim publishes ``releases``; else None."""
         return None
 
     def inputs(self, texts: Texts) -> Floats | None:
-        """Return the inputs of the mechanism for these texts, float (n, d).
-
-        None: there is no mechanism, or its inputs are drawn anew each time.
-        """
+        """Return the inputs of the mechanism for these texts, float (n, d); None: no mechanism, or random inputs."""
         return None
 
     def publish_documents(self, texts: Texts, rng: Generator) -> Floats:
@@ -137,7 +131,7 @@ class FittedVictim:
         raise RequestError(f"{type(self).__name__} publishes no documents")
 
     def publish_words(self, texts: Texts, rng: Generator) -> PublishedWords:
-        """Return the whole table of words, or for a contextual encoder the words of ``texts``."""
+        """Return the whole table of words; a contextual encoder returns the words of ``texts``."""
         raise RequestError(f"{type(self).__name__} publishes no words")
 
     def predict(self, vectors: Floats) -> Integers | None:
@@ -145,11 +139,11 @@ class FittedVictim:
         return None
 
     def coverage(self, texts: Texts) -> Coverage:
-        """Return the share of texts that the victim cuts, and the share of texts without a word that it knows."""
+        """Return the shares of texts that the victim cannot read in full."""
         return Coverage()
 
     def save(self, folder: Path) -> None:
-        """Write everything that publishing needs into an empty folder: safetensors, NumPy or JSON, no pickle."""
+        """Write everything that publishing needs into an empty folder, as safetensors, NumPy or JSON."""
         save_fields(self, folder)
 
 
@@ -158,38 +152,35 @@ class Victim(Plugin):
 
     publishes: ClassVar[tuple[Publication, ...]] = ("documents",)
     encodes_texts: ClassVar[bool] = True
-    """Whether vectors are computed from texts; False: they come from a file, one for each row of the dataset."""
+    """Whether vectors are computed from texts; False: a file has a vector for each row of the dataset."""
     trainable: ClassVar[bool] = True
-    """Whether attackers may train the recipe on texts of their own."""
+    """Whether attackers may train the recipe on their own texts."""
     streams_of: ClassVar[str] = ""
-    """Name of the victim plugin whose random numbers this class draws, for example because it is a variant of it.
-
-    Empty: the victim has random streams of its own.
-    """
+    """Name of another victim plugin with the same random streams; empty: none."""
 
     @classmethod
     def example_corpus(cls) -> Corpus | None:
-        """Return a corpus to fit the example on; None: any corpus with users, labels and secrets will do."""
+        """Return a corpus to fit the example on; None: any corpus with users, labels and secrets."""
         return None
 
     @abstractmethod
     def fit(self, corpus: Corpus, seed: int) -> FittedVictim:
-        """Train on the train split and choose by the dev split; the corpus has no test split."""
+        """Train on the train split, and choose by the dev split; the corpus has no test split."""
 
     def load(self, folder: Path) -> FittedVictim:
         """Return the fitted victim that `FittedVictim.save` wrote, of the type in ``fit``'s return annotation."""
         return load_fields(get_type_hints(type(self).fit)["return"], folder)
 
     def why_not_applicable(self, corpus: Corpus) -> str:
-        """Return why a corpus cannot train the victim, for instance because it names no users; empty: it can."""
+        """Return why a corpus cannot train the victim, for instance for lack of users; else empty."""
         return ""
 
     def training_config(self) -> Victim:
-        """Return the recipe without the options that act only at publication; equal recipes share one fit."""
+        """Return the recipe without options that act only at publication; equal recipes share one fit."""
         return self
 
     def non_private(self) -> Victim:
-        """Return the recipe without the protection of its training data, for an attacker's own texts."""
+        """Return the recipe without privacy of its training data, for attackers to train."""
         return self
 
 
@@ -197,7 +188,7 @@ class Attack(Plugin):
     """A recipe for an attacker. Each threat has its own base class of attacks."""
 
     threat: ClassVar[Any]
-    """The `leakboard.threats.threat.Threat`: it builds the attacker's view, and scores the attacker's answer."""
+    """The `leakboard.threats.threat.Threat`, which builds the attacker's view and scores the answer."""
 
     @abstractmethod
     def fit(self, view: Any, seed: int) -> Any:

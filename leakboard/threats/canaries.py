@@ -45,13 +45,13 @@ class CanariesView:
 
 @dataclass(frozen=True)
 class Canaries:
-    """The canaries: a random half of them is planted, and a function scores by a table which half it is."""
+    """Canaries, and a function that guesses from a table which of them were planted."""
 
     units: Sequence[Texts]
     score: Callable[[PublishedWords], NDArray[Any]]
-    """Maps a trained table to scores, float (m,): the higher, the likelier the canary was planted."""
+    """Maps a trained table to scores, float (m,), higher for canaries that were likelier planted."""
     delta: float
-    """The delta of the bound, if the victim claims nothing."""
+    """Delta of the bound, if the victim claims nothing."""
 
 
 class CanariesThreat(AuditThreat["CanaryAttack"]):
@@ -125,7 +125,7 @@ class CanaryAttack(Attack):
 
 
 def privacy_units_in(canary: Texts, unit: TrainingUnit) -> int:
-    """Return an upper bound of the number of a claim's units in one canary.
+    """Return an upper bound of the number of privacy units in one canary.
 
     For pairs: the number of ordered pairs in the canary's texts. For documents: the number of texts. For users: 1.
     """

@@ -1,4 +1,4 @@
-"""Draw candidates of attacks on training data: units in train, and units not in train, by one rule."""
+"""Draw candidates of attacks on training data: as many units of train as of test."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Candidates:
     members: NDArray[np.bool_]
     """bool (n,): True for units of train, False for units of test, which the victim never saw."""
     authors: Sequence[str]
-    """The author of each candidate. If the corpus names no users: the text itself, or the text that a pair is from."""
+    """The author of each candidate; without users, the text that the candidate is from."""
 
     @property
     def owners(self) -> Integers:
-        """Return the author of each candidate as a number, int64 (n,): candidates of one author are not independent."""
+        """Number of each candidate's author, int64 (n,)."""
         number = {author: code for code, author in enumerate(dict.fromkeys(self.authors))}
         return np.array([number[author] for author in self.authors], np.int64)
 
@@ -67,8 +67,8 @@ def draw_candidates(
     - A user has a text that is not in the other split.
     - A pair is two neighbouring words that occur as neighbours only once in train and test together.
 
-    If the victim got only a share of the texts of train, test is thinned to the same share. Otherwise members and
-    non-members would differ in their number of texts, or of copies.
+    If the victim got only a share of the texts of train, test is thinned to the same share. So members and non-members
+    have similar numbers of texts and copies.
 
     Args:
         corpus: the victim's corpus.
@@ -97,7 +97,6 @@ def _authors_and_texts(corpus: Corpus, split: str) -> list[tuple[str, str]]:
 
 
 def _pairs_once(corpus: Corpus) -> list[list[tuple[str, Texts]]]:
-    """Return author and words of the pairs of train, and of test, that occur only once in both splits together."""
     sides = [
         [(author, pair) for author, text in _authors_and_texts(corpus, split) for pair in _pairs(text)]
         for split in ("train", "test")
@@ -127,8 +126,7 @@ def _units(corpus: Corpus, split: str, unit: TrainingUnit) -> list[tuple[str, Te
 def without_candidates(corpus: Corpus, candidates: Candidates, external: bool = False) -> Corpus:
     """Return an attacker's corpus without the candidates.
 
-    If candidates are pairs, every text with a candidate pair is removed. Otherwise the texts of the candidates are
-    removed, and all texts of candidate users: else the attacker could hold texts of members, but none of non-members.
+    All texts with a candidate pair, and all texts of candidate users, are removed, too.
 
     Args:
         corpus: the attacker's corpus.

@@ -43,7 +43,7 @@ class MembershipView:
 
 
 MembershipScorer = Callable[[PublishedWords], NDArray[Any]]
-"""Scores the view's candidates, in order, by the published table, float (n,): higher for a likelier member."""
+"""Scores the view's candidates, in order, by the published table, float (n,); higher for likelier members."""
 
 
 class MembershipThreat(Threat["MembershipAttack"]):

@@ -14,19 +14,20 @@ from leakboard.mechanism import ReleaseMechanism
 from leakboard.threats.threat import VictimSide, fit_recipe
 
 BY_CHANCE = 0.05
-"""An attack that makes up texts may hit some test texts by chance; this share of them is allowed."""
+"""Share of test texts that an attack may send by chance, if it makes up texts."""
 
 
 def _plain(text: str) -> str:
+    # case, punctuation and spaces do not count
     return " ".join(words(text))
 
 
 class Oracle:
-    """Encodes texts of the attacker, returns vectors of words, and trains the victim's public recipe.
+    """Answers an attack's questions: encodes texts, returns vectors of words, and trains the victim's recipe.
 
     Args:
         side: the victim's side.
-        auxiliary: the attacker's corpus; shadow models learn from it, unless the attack gives another corpus.
+        auxiliary: the attacker's corpus; shadow models learn from it by default.
     """
 
     def __init__(self, side: VictimSide, auxiliary: Corpus):
@@ -44,8 +45,7 @@ class Oracle:
         """Refuse an attack that sent the victim test texts that are not among the attacker's texts.
 
         Raises:
-            RequestError: the attack sent more than a share of `BY_CHANCE` of these texts. Texts with the same words are
-                equal: case, punctuation and spaces do not count.
+            RequestError: the attack sent more than a share of `BY_CHANCE` of these texts.
         """
         if not self._asked:
             return

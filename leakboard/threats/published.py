@@ -31,20 +31,17 @@ class Publications:
     coverage: Coverage = field(default_factory=Coverage)
     """Coverage of the test texts."""
     repeats: bool = False
-    """Whether noise is claimed, and yet two publications of the same texts are equal."""
+    """Whether two publications of the same texts are equal, although noise is claimed."""
 
 
 @dataclass
 class Publisher:
-    """Publishes texts with fresh noise.
-
-    If a victim's documents are releases of fixed vectors, the fixed vectors are computed once for each set of texts.
-    """
+    """Publishes texts with fresh noise; fixed inputs of the noise are computed once."""
 
     victim: Victim
     fitted: Callable[[], FittedVictim]
     identity: Callable[[], str] = str
-    """Returns the identity of the fitted victim; by default an empty text."""
+    """Returns the identity of the fitted victim."""
     kept: dict[tuple[str, ...], NDArray[Any] | None] = field(default_factory=dict)
 
     def __call__(self, texts: Texts, rng: np.random.Generator) -> Floats:
@@ -63,7 +60,7 @@ class Publisher:
         return fitted.mechanism.release(inputs[[rows[text] for text in texts]], rng).astype(np.float32)
 
     def _inputs(self, fitted: FittedVictim, texts: tuple[str, ...]) -> NDArray[Any] | None:
-        """Return the fixed vectors of distinct texts, shared with other attacks; None if they are random."""
+        """Return the inputs of the noise for distinct texts; None if they are random."""
         import torch
 
         def make() -> NDArray[Any]:

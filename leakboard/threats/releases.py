@@ -48,11 +48,10 @@ class ReleasesView:
 
 @dataclass(frozen=True)
 class Distinguisher:
-    """An event that tells from one release which of two neighbouring inputs it came from.
+    """An event of a release that is likelier for the first of two neighbouring inputs.
 
-    The event is chosen before the draws that count. LeakBoard then releases twice ``draws`` rows. A fair coin decides
-    the input of each row. LeakBoard counts how often ``holds`` is true. If the claim's delta is 0, the bound holds even
-    if the rows of a call depend on each other. Otherwise it assumes that the rows are independent.
+    LeakBoard then releases twice ``draws`` rows; a fair coin decides the input of each row. LeakBoard counts how often
+    the event holds. If the claim's delta is above 0, the bound assumes independent rows.
     """
 
     first: NDArray[Any] | str
@@ -62,26 +61,25 @@ class Distinguisher:
     """Maps releases (n, d) to whether the event holds, bool (n,)."""
     draws: int
     repeats: int = 0
-    """Releases of each input for the sanity check of Habernal (2022), which has a single event; 0: no check."""
+    """Number of releases of each input for the sanity check of Habernal (2022); 0: no check."""
     details: str = ""
     curve: ScoreCurve | None = None
-    """More tests of the same draws, for the whole trade-off of errors; they assume that rows are independent."""
+    """Tests for the trade-off curve, on the same draws; they assume independent rows."""
 
 
 @dataclass(frozen=True)
 class CallsDistinguisher:
-    """A test that guesses for each call which of two inputs its tested row had; all other rows have the first input.
+    """A test that guesses which of two inputs one row of each call had (`leakboard.privacy.auditing.calls`).
 
-    LeakBoard flips a coin for each call, makes the calls, and counts the right guesses
-    (`leakboard.privacy.auditing.calls`).
+    LeakBoard flips a coin for each call, makes the calls, and counts the right guesses.
     """
 
     test: CallsStatistic
-    """The test, with a pair of vectors of the unit cube, float (d,)."""
+    """Test with a pair of vectors of the unit cube, float (d,)."""
     calls: int
     details: str = ""
     repeats: int = 0
-    """Releases of each input for the sanity check of Habernal (2022), which tests single rows; 0: no check."""
+    """Number of releases of each input for the sanity check of Habernal (2022); 0: no check."""
 
 
 class ReleasesThreat(AuditThreat["ReleaseAudit"]):
@@ -131,11 +129,8 @@ class ReleasesThreat(AuditThreat["ReleaseAudit"]):
 
 
 def _published_label(label: str) -> str:
-    """Return a cell's label as version 0.1 wrote it, so that audits draw the same numbers as published audits.
-
-    In 0.1 the option ``calls`` of ``dp_audit`` was called ``batches``. When all boards are computed again, this
-    function can be removed.
-    """
+    """Return a cell's label as version 0.1 wrote it, so that published audits stay the same."""
+    # can be removed when all boards are computed again
     return re.sub(r"\(budget=(\d+), calls=4000", r"(batches=true, budget=\1", label)
 
 
@@ -146,7 +141,6 @@ def _of_rows(
     claim: ReleaseClaim,
     rng: np.random.Generator,
 ) -> list[Metric]:
-    """Return the bound that an event of single rows proves, and the trade-off of errors if the event has a curve."""
     questions = {"event": one_answer_each(event.holds, bool)} | (
         {"curve": one_answer_each(event.curve.score, float)} if event.curve else {}
     )
@@ -160,9 +154,9 @@ def _of_rows(
 def _of_calls(
     distinguisher: CallsDistinguisher, mechanism: ReleaseMechanism, claim: ReleaseClaim, rng: np.random.Generator
 ) -> list[Metric]:
-    """Return the bound that guesses of the coins prove; a call counts like a canary in an audit of training."""
     _checked_vectors(distinguisher.test.pair.first, distinguisher.test.pair.second, mechanism.dimension, claim.unit)
     calls, coins = run_calls(mechanism, distinguisher.test.pair, distinguisher.calls, rng)
+    # a call counts like a canary in an audit of training
     return canary_metrics(distinguisher.test.score(calls), coins, claim.delta, group=1)
 
 
@@ -186,7 +180,6 @@ class ReleaseAudit(Attack):
 def _released(
     event: Distinguisher, mechanism: ReleaseMechanism, publish: Publisher, unit: ReleaseUnit
 ) -> tuple[tuple[NDArray[Any], NDArray[Any]], Release]:
-    """Return the two inputs as arrays, and the function that releases rows of them."""
     if not (isinstance(event.first, str) and isinstance(event.second, str)):
         return _checked_vectors(event.first, event.second, mechanism.dimension, unit), mechanism.release
     _check_texts(event.first, event.second, unit)
@@ -198,11 +191,6 @@ def _released(
 
 
 def _check_texts(first: str, second: str, unit: ReleaseUnit) -> None:
-    """Check that the claim calls two texts neighbours.
-
-    Raises:
-        RequestError: the texts are no neighbours; the message says in how many words they differ.
-    """
     if unit == "document":
         return
     words = first.split(), second.split()
@@ -214,11 +202,6 @@ def _check_texts(first: str, second: str, unit: ReleaseUnit) -> None:
 def _checked_vectors(
     one: NDArray[Any] | str, other: NDArray[Any] | str, dimension: int, unit: ReleaseUnit
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return two vectors that the claim calls neighbours.
-
-    Raises:
-        RequestError: a vector has another width or is outside the cube, or they differ in more than the claim allows.
-    """
     first, second = np.array(one), np.array(other)
     for vector in (first, second):
         if vector.shape != (dimension,) or not ((vector >= 0) & (vector <= 1)).all():

@@ -80,13 +80,12 @@ class SecretGuesses:
     """Scores of every value of every secret."""
 
     scores: Mapping[str, Floats]
-    """For each secret, float32 (n, values): higher is more likely; the guess is the value with the highest score."""
+    """For each secret, float32 (n, values). The guess is the value with the highest score."""
     details: str = ""
     on_dev: Mapping[str, Floats] = field(default_factory=dict)
     """Scores of the view's dev texts, in order, computed before the attack learned from dev; empty: none.
 
-    The score on dev selects the strongest of several attacks. An attack that chose many parameters on dev gets too high
-    a score there.
+    The score on dev selects the strongest of several attacks.
     """
 
 
@@ -169,14 +168,14 @@ class SecretsAttack(Attack):
     """An attack on secrets of documents."""
 
     threat: ClassVar[SecretsThreat] = THREAT_OF_KIND["attribute"]
-    """The threat of ``kind``, unless the attack or a base of it names another one."""
+    """By default the threat of ``kind``."""
     kind: ClassVar[SecretKind] = "attribute"
     """The kind of the attacked secrets."""
     observations: int = 1
-    """How many publications of each test text the attack sees; its row shows the claim for this number."""
+    """Number of publications of each test text that the attack sees."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Set the threat of the attack's kind, unless the attack or a base of it names another one."""
+        """Set the threat of the attack's kind, unless the attack names another."""
         super().__init_subclass__(**options)
         if "threat" not in vars(cls) and cls.threat in THREAT_OF_KIND.values():
             cls.threat = THREAT_OF_KIND[cls.kind]

@@ -1,7 +1,6 @@
 """Define a threat: what an attacker sees, how its answer is scored, and the sentences about the score.
 
-The pipeline takes the threat from the attack's class. Tables, sentences, pages and gates find the threat by its name
-in a record. So a new threat is a new file with a `Threat` and a base class for its attacks.
+A new threat is a new file with a `Threat` and a base class for its attacks (`docs/design.md`).
 """
 
 from __future__ import annotations
@@ -47,12 +46,12 @@ def fit_recipe(recipe: Victim, corpus: Corpus, seed: int) -> FittedVictim:
 
 @dataclass(frozen=True)
 class VictimSide:
-    """Everything on the victim's side of an attack. A threat builds the attacker's view from it; no attack sees it."""
+    """The victim's side of an attack, from which a threat builds the attacker's view."""
 
     corpus: Corpus
-    """The victim's corpus; the victim was trained on its train split."""
+    """The victim's corpus, with all splits."""
     auxiliary: Corpus
-    """The attacker's own corpus with its test split, which views leave out."""
+    """The attacker's own corpus; views leave out its test split."""
     victim: Victim
     fitted: Callable[[], FittedVictim]
     """Loads the fitted victim, for attacks that query it."""
@@ -60,17 +59,15 @@ class VictimSide:
     streams: Streams
     """Random streams of the cell."""
     identity: Callable[[], str] = str
-    """Returns the identity of the fitted victim; by default an empty text. Arrays that several attacks on this victim
-    need are computed once and kept under it."""
+    """Returns the identity of the fitted victim."""
     train: Callable[[Victim, Corpus, int], FittedVictim] = fit_recipe
-    """Trains a recipe on the attacker's corpus with a seed; attacks of a run share the result."""
+    """Trains a recipe on the attacker's corpus with a seed."""
     victim_share: float = 1.0
-    """Share of the dataset's distinct train texts in ``corpus``: 1, or 0.5 if the dataset's option ``auxiliary`` in the
-    suite is ``overlap`` or ``disjoint``."""
+    """Share of the dataset's distinct train texts that are in ``corpus``."""
     external_auxiliary: bool = False
     """Whether the attacker's texts come from another dataset."""
     text_guesses: Callable[[SecretKind], Integers] | None = None
-    """Returns guesses of classifiers trained on the text, int64 (n, secrets of the kind); None: the suite has none."""
+    """Returns guesses of text classifiers, int64 (n, secrets of the kind); None: the suite has none."""
 
     def new_publisher(self) -> Publisher:
         """Return a publisher of texts with fresh noise."""
@@ -90,19 +87,18 @@ class AttackResult:
     """The scores of an attack."""
 
     secrets: tuple[str, ...]
-    """The names of the attacked secrets, or one name that the threat chooses, such as ``words``."""
+    """Names of the attacked secrets, or one name that the threat chooses, such as ``words``."""
     test_size: int
     """Number of texts, words, candidates or draws of the headline."""
     metrics: list[Metric]
     details: str = ""
-    """How the attack answered, for the record: the chosen classifier of a portfolio, for example."""
+    """How the attack answered, in words."""
     sentences: Sequence[RecoveredSentence] = ()
-    """Texts that the attack recovered, for people to look at; never published."""
+    """Texts that the attack recovered; never published."""
     claim: PrivacyClaim | None = None
-    """The victim's claim, for as many publications of a text as the attack saw: use `release_claim`.
+    """The victim's claim about what the attack saw; None: the row shows no claimed epsilon.
 
-    A threat on words gives the victim's claim itself.
-    None if the victim claims nothing about publications: then the row shows no claimed epsilon.
+    `release_claim` returns the claim about publications of a text.
     """
     audited: Audited | None = None
     """The subject of an audit; None for other attacks."""
@@ -116,15 +112,15 @@ class Threat(ABC, Generic[A]):
     """One way to attack the publications of victims."""
 
     name: ClassVar[str]
-    """Its name in records."""
+    """Name in records."""
     identity: ClassVar[str] = ""
-    """Its name in the identities of results; the same as ``name``, if left out."""
+    """Name in the identities of results; empty: ``name``."""
     title: ClassVar[str] = ""
-    """Heading of its tables; if left out, the names of the secrets are the heading."""
+    """Heading of the tables; empty: the names of the secrets."""
     headline: ClassVar[str]
-    """Name of what ``attack_score`` measures, for example ``accuracy``; ``evaluate`` returns it as ``attack_score``."""
+    """Name of the measure that ``evaluate`` returns as ``attack_score``, for example ``accuracy``."""
     headline_title: ClassVar[str] = ""
-    """The headline in words; its name, if left out."""
+    """The headline in words; empty: ``headline``."""
     found: ClassVar[str] = "{what}: the strongest attack scores {score}; without the vectors, {constant}"
     """The sentence about an attack that beats the best constant guess."""
     nothing_found: ClassVar[str] = (
@@ -132,18 +128,18 @@ class Threat(ABC, Generic[A]):
     )
     """The sentence if no attack beats the best constant guess; it is no proof of privacy."""
     bounds_epsilon: ClassVar[bool] = False
-    """Whether the headline is a lower bound on epsilon, so that no constant guess competes with it."""
+    """Whether the headline is a lower bound on epsilon."""
     columns: ClassVar[tuple[Column, ...]] = ()
-    """Columns that its rows add to the tables; each holds the mean of a metric."""
+    """Columns of the threat's rows, in addition to those of all rows."""
     needs: ClassVar[Publication]
     """The kind of publication that the victim must make."""
     revision: ClassVar[int]
-    """Raised with every change of view or scoring that changes numbers; it is part of the identity of results."""
+    """Number to raise with every change of view or scoring that changes results."""
     beside_text_classifiers: ClassVar[bool] = False
-    """Whether scores are compared with classifiers that are trained on the text itself."""
+    """Whether scores are compared with classifiers of the text itself."""
 
     reads_texts: ClassVar[bool] = True
-    """Whether the attacker or the scores need texts; otherwise vectors are enough."""
+    """Whether the attacker or the scores need texts; False: vectors are enough."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Make the threat known by its name.
@@ -196,7 +192,6 @@ _THREATS: dict[str, type[Threat[Any]]] = {}
 
 
 def _check(threat: type[Threat[Any]]) -> None:
-    """Refuse a threat that tables could not show, or with the name of one of LeakBoard's own threats."""
     place, own = threat.__qualname__, f"{__package__}."
     if missing := [member for member in ("headline", "needs", "revision") if not hasattr(threat, member)]:
         raise RequestError(f"{place}: {', '.join(missing)} missing; a threat has name, headline, needs and revision")
@@ -218,7 +213,6 @@ def _check(threat: type[Threat[Any]]) -> None:
 
 
 def _check_column(column: Column, place: str) -> None:
-    """Refuse a column whose form or tables cannot show the threat's rows."""
     if column.kind not in KINDS:
         kinds = ", ".join(sorted(KINDS))
         raise RequestError(f"{place}: kind {column.kind!r} is not one of {kinds}{nearest(column.kind, KINDS)}")
@@ -230,10 +224,10 @@ def _check_column(column: Column, place: str) -> None:
 
 
 class UnknownThreat(Threat[Attack]):
-    """A threat whose plugin is not installed: its rows are shown in general words."""
+    """A threat whose plugin is not installed."""
 
     def evaluate(self, attack: Attack, side: VictimSide) -> AttackResult:
-        """Refuse: without its plugin, a threat's records can only be read."""
+        """Refuse: only records of this threat can be read."""
         raise RequestError("the threat of this attack is not installed")
 
 

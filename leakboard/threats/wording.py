@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 from leakboard.metrics.audits import rounded_down
 
 ROUNDING = 1e-9
-"""Tolerance, since 1 - (1 - x) is not exactly x: an attack that equals the constant guess is not better."""
+"""Tolerance of rounding: an attack that equals the constant guess is not better."""
 NO_PROOF = "this does not show that there is nothing to find"
 CHANCE = "the difference may be chance"
 VERDICTS = {

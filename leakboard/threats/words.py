@@ -1,9 +1,9 @@
 """Name the words of published word vectors (Zouhri and Abecidan 2021).
 
-The attacker has texts of its own and the victim's recipe, and may query the vectors of words. It sees the published
-vectors without words, in random order: the row of a word in a table shows how frequent the word is. The attacker
-answers with ranked candidates for each vector. If it queried words of a static table, these words are not scored. The
-headline is recall at 5: the share of vectors whose word is among the first five candidates.
+The attacker has texts of its own and the victim's recipe, and may query the vectors of words. The published vectors
+come without words and in random order. The attacker answers with ranked candidates for each vector. Words of a static
+table that the attacker queried are not scored. The headline is recall at 5: the share of vectors whose word is
+among the first five candidates.
 """
 
 from __future__ import annotations
