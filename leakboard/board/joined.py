@@ -198,9 +198,10 @@ def _own_plugins() -> set[str]:
 def _refuse_plugins(
     folder: Path, records: Iterable[Record], known: dict[str, tuple[Path, str]], ours: set[str]
 ) -> None:
-    """Refuse plugins that a submission does not list, or that another submission has with other code.
+    """Refuse plugins that a submission does not list, lists elsewhere, or that another submission has with other code.
 
-    Labels name a plugin, not its code: results of two plugins of one name would be taken for those of one.
+    Labels name a plugin, not its code: results of two plugins of one name would be taken for those of one. ``--plugin``
+    names a plugin after its file, so no other file is the plugin's code.
 
     Args:
         folder: of the submission.
@@ -210,10 +211,13 @@ def _refuse_plugins(
     """
     plugins = plugins_of(folder)
     for name, place in plugins.items():
-        file = folder / "plugins" / Path(place).name
-        code = file_checksum(file) if place.startswith("plugins/") and file.is_file() else place
+        file = f"plugins/{name.rpartition('/')[2]}.py"
+        code = file_checksum(folder / file) if (folder / file).is_file() else place
         if name.casefold() in ours:
             raise RequestError(f"{folder / SUBMITTED}: {name!r} is a plugin of LeakBoard; rename it")
+        if place != file and "==" not in place:
+            allowed = f"{file!r}, or a package as 'name==version'"
+            raise RequestError(f"{folder / SUBMITTED}: {name!r} is in {place!r}; allowed: {allowed}")
         other, its_code = known.setdefault(name.casefold(), (folder, code))
         if code != its_code:
             raise RequestError(f"{folder / SUBMITTED}: {name!r} is another plugin of {other.name}; rename it")

@@ -257,6 +257,8 @@ class TestHostile:
             ("plugins/ridge.py", "'attacks/ridge' is another plugin of mine; rename it"),
             ("Word2Vec", "'victims/Word2Vec' is a plugin of LeakBoard; rename it"),
             ("ridge==1.0", "'attacks/ridge' is another plugin of mine; rename it"),
+            ("plugins/hashed.py", r"'attacks/ridge' is in 'plugins/hashed.py'; allowed: 'plugins/ridge.py', or a pack"),
+            ("elsewhere.py", "'attacks/ridge' is in 'elsewhere.py'; allowed: 'plugins/ridge.py', or a package as"),
             (None, "'attacks/ridge' is neither of LeakBoard nor among its plugins"),
         ],
     )
