@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -210,10 +211,10 @@ def _check_indexes(rows: list[Column], last_is_ids: bool) -> None:
 
     An index that only numbers the rows in order says nothing, unless another one has numbers, too, and other ones.
     """
-    known = [(row.name, list(map(str, row.index)), _is_own(row)) for row in rows if row.index is not None]
-    of_pandas = known[:-1] if last_is_ids else known  # ids may be any numbers
-    is_moved = any(own and any(label.isdecimal() for label in labels) for _, labels, own in of_pandas)
-    indexed = [(name, labels) for name, labels, own in known if own or is_moved]
+    of_pandas = rows[:-1] if last_is_ids else rows  # ids may be any numbers
+    is_moved = any(_is_own(row) and _has_numbers(row.index) for row in of_pandas)
+    compared = [row for row in rows if _is_own(row) or (is_moved and row.index is not None)]
+    indexed = [(row.name, list(map(str, row.index))) for row in compared if row.index is not None]
     for name, labels in indexed[1:]:
         first, expected = indexed[0]
         if labels == expected:
@@ -228,6 +229,12 @@ def _check_indexes(rows: list[Column], last_is_ids: bool) -> None:
 def _is_own(row: Column) -> bool:
     """Return whether an object has an index that does not only number its rows in order."""
     return row.index is not None and not row.index.equals(pd.RangeIndex(len(row.index)))
+
+
+def _has_numbers(index: pd.Index | None) -> bool:
+    """Return whether a label of an index is a number; of an index with several levels, a part of a label."""
+    levels = getattr(index, "levels", [index])
+    return any(isinstance(label, Number) or str(label).isdecimal() for level in levels for label in level)
 
 
 def _check_unique(ids: list[str]) -> None:

@@ -298,6 +298,18 @@ class TestTraps:
             ),
             (
                 pd.DataFrame(ZEROS),
+                pd.DataFrame({"gender": list("fmfm")}, index=[0.0, 2.0, 1.0, 3.0]),
+                {},
+                r"secrets\['gender'\]: row 0 is '0.0', but in vectors it is '0'; they hold other rows",
+            ),
+            (
+                pd.DataFrame(ZEROS),
+                pd.DataFrame({"gender": list("fmfm")}, index=[list("bbaa"), [0, 1, 0, 1]]),
+                {},
+                r"secrets\['gender'\]: row 0 is \"\('b', 0\)\", but in vectors it is '0'; they hold other rows",
+            ),
+            (
+                pd.DataFrame(ZEROS),
                 pd.DataFrame({"gender": list("fmfm")}, index=range(4, 8)),
                 {},
                 r"row 0 is '4', but in vectors it is '0'; they hold other rows; .* call reset_index\(drop=True\)",
