@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leakboard.api.report import Report
+    from leakboard.data.readers.vector_databases import Source
     from leakboard.suite.keys import Device
 
 TEST_SHARE = 0.2
@@ -122,7 +123,7 @@ def suite_of(
         user: column of the texts' authors.
         document: column of the documents that rows are chunks of.
         id: column of the rows' ids, in both files if the vectors' file has columns; there it may be called ``id``, too.
-            None: the column ``id``, if both files have one without another role.
+            None: the column ``id``, in any case of letters, if both files have one without another role.
         column: of the vectors, if their file has several.
         attacks: ``all`` that apply, or entries of a suite.
         seed: of the split, the attacks and everything else that is random.
@@ -130,8 +131,8 @@ def suite_of(
     Raises:
         RequestError: no id is given, and the rows or the vectors cannot be read.
     """
-    if id is None and ID not in (label, text, user, document, *secrets):
-        id = _common_id(str(table), str(vectors))
+    if id is None and (common := _common_id(str(table), str(vectors))) not in (label, text, user, document, *secrets):
+        id = common
     precomputed = {"vectors": str(vectors), **_options(Path(vectors), column, _id_of_vectors(str(vectors), id))}
     roles = {"label": label, "text": text, "user": user, "document": document, "id": id}
     return _suite(str(table), [{"precomputed": precomputed}], secrets, **roles, attacks=attacks, seed=seed)
@@ -215,13 +216,12 @@ def _releases(vectors: Any) -> dict[str, Any]:
 
 
 def _common_id(table: str, vectors: str) -> str | None:
-    """Return the name of the column of ids, where both the rows and the vectors have one of the usual name."""
+    """Return the name of the rows' column of ids, if both the rows and the vectors have one of the usual name."""
     from leakboard.data.readers.tabular import expand
     from leakboard.data.readers.vector_databases import source
-    from leakboard.data.readers.vectors import column_names
 
-    both = source(vectors), expand(table)[0]
-    return ID if all(ID in column_names(place) for place in both) else None
+    of_vectors, of_rows = (_usual_id(place) for place in (source(vectors), expand(table)[0]))
+    return of_rows if of_vectors else None
 
 
 def _id_of_vectors(vectors: str, id: str | None) -> str | None:
@@ -229,8 +229,16 @@ def _id_of_vectors(vectors: str, id: str | None) -> str | None:
     from leakboard.data.readers.vector_databases import source
     from leakboard.data.readers.vectors import column_names
 
-    names = column_names(source(vectors)) if id else ()
-    return ID if id not in names and ID in names else id
+    place = source(vectors)
+    return id if id is None or id in column_names(place) else _usual_id(place) or id
+
+
+def _usual_id(place: Source) -> str | None:
+    """Return the column that is called `ID`, else one that differs from it only in case; None: there is none."""
+    from leakboard.data.readers.vectors import column_names
+
+    names = column_names(place)
+    return ID if ID in names else next((name for name in names if name.casefold() == ID), None)
 
 
 def _options(vectors: Path, column: str | None, id: str | None) -> dict[str, str]:

@@ -413,6 +413,8 @@ class TestTexts:
             return suite["datasets"][0]["table"].get("id"), suite["victims"][0]["precomputed"].get("id")
 
         assert ids(vectors) == ids(tmp_path / "v.npz") == ("id", "id")
+        rows.rename(columns={"id": "ID"})[["ID", "e0", "e1"]].to_parquet(tmp_path / "upper.parquet")
+        assert ids(tmp_path / "upper.parquet") == ("id", "ID")
         assert ids(tmp_path / "bare.csv") == ids(tmp_path / "v.npy") == ids(vectors, user="id") == (None, None)
 
 
