@@ -16,7 +16,7 @@ import numpy as np
 
 from leakboard.data.readers.tabular import clean_id
 from leakboard.data.readers.vector_databases import source, source_checksum
-from leakboard.data.readers.vectors import dimension_names, read_vectors
+from leakboard.data.readers.vectors import columns_of_numbers, read_vectors
 from leakboard.errors import RequestError, nearest
 from leakboard.interfaces import Corpus, FittedVictim, Floats, Texts, Victim
 from leakboard.logs import log_progress, log_warning
@@ -60,7 +60,7 @@ class Precomputed(Victim):
                 has another number of rows than the dataset.
         """
         fitted, texts = self._read(), corpus.texts("train")
-        self._refuse_secrets_as_dimensions(corpus)
+        self._check_columns_of_numbers({secret.name for secret in corpus.secrets})
         vectors, rows = len(fitted.table), int(corpus.checks.get("source_rows", len(fitted.table)))
         if fitted.ids is not None and texts.ids is not None:
             rows -= int(corpus.checks.get("dropped_rows", 0))
@@ -75,16 +75,18 @@ class Precomputed(Victim):
         _check_columns(self.vectors, fitted.table)
         return fitted
 
-    def _refuse_secrets_as_dimensions(self, corpus: Corpus) -> None:
-        """Refuse vectors if a secret of the same table is a dimension, such as ``e8`` next to ``e0`` to ``e7``.
+    def _check_columns_of_numbers(self, secrets: set[str]) -> None:
+        """Warn about columns of numbers next to the dimensions that are neither dimensions nor secrets.
 
         Raises:
-            RequestError: a secret is a dimension; the message has its name.
+            RequestError: a secret is a dimension, such as ``e8`` next to ``e0`` to ``e7``; the message has its name.
         """
-        numbered = {secret.name for secret in corpus.secrets if secret.name[-1].isdigit()}
-        file = source(self.vectors.located)
-        if numbered and (taken := numbered & set(dimension_names(file, self.column, self.id))):
+        dimensions, others = columns_of_numbers(source(self.vectors.located), self.column, self.id)
+        if taken := secrets & {*dimensions}:
             raise RequestError(f"{self.vectors}: {min(taken)!r} is a secret and would be a dimension, too; rename it")
+        if left_out := [name for name in others if name not in secrets]:
+            shown = f"the dimensions {dimensions[0]} to {dimensions[-1]}"
+            log_warning(f"{self.vectors}: columns of numbers that are not among {shown}: {', '.join(left_out)}")
 
     def load(self, folder: Path) -> "FittedPrecomputed":
         """Read the vectors again."""

@@ -229,6 +229,18 @@ class TestBadFiles:
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_numbers_that_are_left_out_are_named(tmp_path, make_corpus, lines, suffix):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 5))).add_prefix("e")
+    frame = frame.assign(last=frame["e0"], age5=frame["e1"], age=[0, 1] * 20, id=range(40), name=["a", "b"] * 20)
+    path = tmp_path / f"both.{suffix}"
+    frame.to_csv(path, index=False) if suffix == "csv" else frame.to_parquet(path)
+    rows = {"row": list(range(40)), "age": [0, 1] * 20, "label": [0, 1] * 20}
+    corpus = make_corpus(dict.fromkeys(("train", "dev", "test"), rows), [Secret("age", ("0", "1"), "attribute")])
+    Precomputed(vectors=FileName(path)).fit(corpus, 0)
+    assert f"warning: {path}: columns of numbers that are not among the dimensions e0 to e4: last, age5" in lines
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_a_secret_is_no_dimension(tmp_path, make_corpus, suffix):
     """Rows and vectors may be one file, in which the secret is called as a further dimension would be."""
     code = np.arange(40) % 2

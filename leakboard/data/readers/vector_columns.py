@@ -62,6 +62,14 @@ def find_columns(
     raise RequestError(f"{path}: no column holds vectors" + (f" (there are {_listed(names)})" if names else ""))
 
 
+def numbers_left_out(kinds: Mapping[str, Kind], dimensions: Sequence[str], id: str | None) -> list[str]:
+    """Return the columns of numbers next to columns of one dimension each, without the ids and other families."""
+    if len(dimensions) == 1:
+        return []
+    known = {id, *dimensions, *(name for family in _families(kinds).values() for name in family)}
+    return [name for name, kind in kinds.items() if kind == "number" and name not in known]
+
+
 def _families(kinds: Mapping[str, Kind]) -> dict[str, list[str]]:
     """Group the names that end in a number by their prefix; leave out groups of one name.
 

@@ -21,7 +21,7 @@ from leakboard.data.readers.arrow import column_of, flat_types, read_batches, ro
 from leakboard.data.readers.formats import flattened, open_rows, reader_of
 from leakboard.data.readers.in_memory import InMemory
 from leakboard.data.readers.memory import check_expanded, free_memory
-from leakboard.data.readers.vector_columns import Kind, find_columns
+from leakboard.data.readers.vector_columns import Kind, find_columns, numbers_left_out
 from leakboard.data.readers.vector_databases import Source
 from leakboard.errors import RequestError, one_line
 from leakboard.interfaces import Floats
@@ -135,18 +135,19 @@ def column_names(path: Source) -> Sequence[str]:
     return list(flattened(first)) if isinstance(first, dict) else ()
 
 
-def dimension_names(path: Source, column: str | None, id: str | None) -> list[str]:
-    """Return the names of the columns that `read_vectors` reads as vectors; none of arrays, which have no columns.
+def columns_of_numbers(path: Source, column: str | None, id: str | None) -> tuple[list[str], list[str]]:
+    """Return the columns that `read_vectors` reads as vectors, and other columns of numbers next to several such.
 
-    The file is one that `read_vectors` has read.
+    The file is one that `read_vectors` has read. There are none in arrays, which have no columns.
     """
     if isinstance(path, InMemory) or (isinstance(path, Path) and path.suffix.lower() in (".npy", ".npz")):
-        return []
+        return [], []
     if isinstance(path, Path) and READERS.get(path.suffix.lower()) is _read_arrow:
         kinds = _arrow_kinds(flat_types(read_batches(path, None)[0]))
     else:
         kinds = _kinds(path)
-    return find_columns(path, kinds, column, id)[0]
+    dimensions, id = find_columns(path, kinds, column, id)
+    return dimensions, numbers_left_out(kinds, dimensions, id)
 
 
 def _read_npy(path: Path, column: str | None, id: str | None) -> Result:
