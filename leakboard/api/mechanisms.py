@@ -168,11 +168,11 @@ def audit(
     neighbours = corners(dimension) if pairs is None else _pairs(pairs, dimension)
     fewest, count = 100 * len(neighbours), len(neighbours)
     good = draws is None or (type(draws) is int and fewest <= draws <= MAX_DRAWS)
-    allowed = f"from {fewest} for {count} pairs to {MAX_DRAWS:,}, or None for as many as the budget allows"
+    allowed = f"a whole number from {fewest} for {count} pairs to {MAX_DRAWS:,}, or None for what the budget allows"
     _check("draws", draws, good, allowed)
     least = 2 * dimension * fewest
     good = type(budget) is int and budget >= least
-    _check("budget", budget, good, f"at least {least} numbers for {count} pairs in {dimension} dimensions")
+    _check("budget", budget, good, f"a whole number from {least} on, for {count} pairs in {dimension} dimensions")
     good = type(calls) is int and (calls == 0 or calls >= FEWEST_CALLS)
     _check("calls", calls, good, f"a whole number from {FEWEST_CALLS}, or 0 for none")
     mechanism = _Function(release, epsilon, delta)
