@@ -28,8 +28,9 @@ def chosen_plugins(registry: Registry, kind: str, name: str) -> list[Listing]:
         if not name:
             raise RequestError(f"check: which {kind}? There are: {names}")
         return [registry.find(f"{kind}s", name, "check")]
-    files = {str(path) for path in registry.files}
-    given = {item.origin: item for plural in FOLDERS for item in registry.listings(plural) if item.origin in files}
+    files = {path.resolve() for path in registry.files}
+    listings = [item for plural in FOLDERS for item in registry.listings(plural)]
+    given = {item.origin: item for item in listings if Path(item.origin).resolve() in files}
     if not given:
         raise RequestError(
             "check: name a plugin, as in `check victim lstm`, or give its file, as in `--plugin mine.py`"

@@ -62,7 +62,7 @@ class Registry:
         """Classes of this process that no folder, entry point or file has; worker processes cannot import them."""
         for listing in self._find():
             first = self._listings.setdefault((listing.kind, listing.name), listing)
-            if first is not listing:
+            if Path(first.origin).resolve() != Path(listing.origin).resolve():
                 raise RequestError(
                     f"two plugins in {listing.kind} are named {listing.name!r}: {first.origin} and {listing.origin}"
                 )

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import leakboard
+from leakboard.cli.check import chosen_plugins
 from leakboard.errors import RequestError
 from leakboard.suite.registry import FOLDERS, BrokenPlugin, Registry, load_file
 
@@ -173,6 +174,13 @@ def test_two_plugins_of_one_name_are_refused_and_both_named(single, tree):
         Registry([outside])
     assert str(inside) in str(caught.value)
     assert str(outside) in str(caught.value)
+
+
+def test_a_plugin_may_be_named_by_its_own_file(tree, monkeypatch):
+    inside = tree("victims", "mine.py", PLUGIN)
+    monkeypatch.chdir(inside.parent)
+    registry = Registry([Path("mine.py")])
+    assert [item.origin for item in chosen_plugins(registry, "", "")] == [str(inside)]
 
 
 def test_helpers_are_no_plugins(tree):
