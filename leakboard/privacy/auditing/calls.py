@@ -186,14 +186,21 @@ def choose_statistic(
 
 
 def run_calls(mechanism: Mechanism, pair: Pair, count: int, generator: np.random.Generator) -> tuple[Calls, Array]:
-    """Call a mechanism; return the calls, and whether each coin chose the first input, bool (n,)."""
+    """Call a mechanism; return the calls, and whether each coin chose the first input, bool (n,).
+
+    Raises:
+        ValueError: a release is not finite, or does not have the shape of the rows.
+    """
     coins = generator.random(count) < 0.5
     positions = 1 + np.arange(count) % 2
     released = np.empty((count, ROWS, len(pair.first)))
     for call, (coin, position) in enumerate(zip(coins, positions, strict=True)):
         rows = np.tile(pair.first, (ROWS, 1))
         rows[position] = pair.first if coin else pair.second
-        released[call] = mechanism.release(rows, generator)
+        outputs = mechanism.release(rows, generator)
+        if outputs.shape != rows.shape:
+            raise ValueError(f"the mechanism released shape {outputs.shape}; allowed: that of its rows, {rows.shape}")
+        released[call] = outputs
     return Calls(pair, finite(released), positions), coins
 
 

@@ -85,6 +85,16 @@ def test_releases_that_are_not_finite_are_refused():
         audit_calls(Broken(1.0), PAIRS, rng(), 10, 0.05)
 
 
+def test_releases_of_another_shape_are_refused():
+    class Narrow(HalvedOutput):
+        def release(self, values, rng):
+            return values[:, :1]
+
+    message = r"the mechanism released shape \(4, 1\); allowed: that of its rows, \(4, 2\)"
+    with pytest.raises(ValueError, match=message):
+        audit_calls(Narrow(1.0), PAIRS, rng(), 10, 0.05)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
