@@ -10,6 +10,8 @@ from leakboard.errors import RequestError, nearest
 def read_seeds(text: str | None) -> list[int] | None:
     """Return the seeds of a text such as ``0,1,2``; None where it is left out.
 
+    A seed may be listed twice; `leakboard.suite.suites.Suite.cells` refuses that.
+
     Raises:
         RequestError: one is not a whole number.
     """
@@ -18,7 +20,7 @@ def read_seeds(text: str | None) -> list[int] | None:
     parts = text.split(",")
     if not all(re.fullmatch(r"\s*[0-9]{1,18}\s*", part) for part in parts):
         raise RequestError(f"--seeds {text[:60]}: allowed are whole numbers with commas, as in 0,1,2")
-    return sorted({int(part) for part in parts})
+    return sorted(map(int, parts))
 
 
 def read_only(entries: list[str] | None) -> dict[str, list[str]]:

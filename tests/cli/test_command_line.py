@@ -69,6 +69,10 @@ class TestRun:
         assert cells == [f"letters-hashed-ridge-s{seed}" for seed in (2, 4)]
         assert bench.leaderboard().index.tolist() == [("hashed (dimensions=8)", "ridge")]
 
+    def test_a_seed_that_is_listed_twice_is_refused(self, bench, refusal):
+        bench.suite()
+        assert "seeds: [0, 0] lists a seed twice, 0" in refusal(*bench.arguments("run", "--seeds", "0,0"))
+
     def test_a_victim_of_two_datasets_is_fitted_once(self, bench, output_of):
         bench.suite(datasets=[{"letters": {"auxiliary": {"letters": {"size": size}}}} for size in (60, 90)])
         out = output_of(*bench.arguments("run", "--force"))
