@@ -16,7 +16,7 @@ from rich.text import Text
 import leakboard
 from leakboard.cli.evaluate import audit, evaluate
 from leakboard.cli.screen import screen
-from leakboard.cli.selection import read_only, read_seeds
+from leakboard.cli.selection import read_only, read_seeds, require_folder
 from leakboard.cli.site import site
 from leakboard.cli.stale_cells import stale
 from leakboard.errors import RequestError, nearest, plain
@@ -324,10 +324,7 @@ def _open(suite, out, only, seeds, plugin, reuse=True, device=None):  # type: ig
     from leakboard.suite.registry import Registry
     from leakboard.suite.suites import load_suite
 
-    try:
-        out.resolve()
-    except (OSError, RuntimeError) as error:
-        raise RequestError(f"--out {out}: not a folder that can be reached ({error})") from None
+    require_folder(out)
     registry = Registry(plugin or ())
     loaded = load_suite(suite, registry).on(device)
     require_new_names(loaded.cells())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import typer
 
 from leakboard.cli.screen import screen
+from leakboard.cli.selection import require_folder
 from leakboard.errors import RequestError
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def evaluate(
     from leakboard.data.readers.tabular import expand
     from leakboard.data.readers.vector_databases import source
 
+    require_folder(out)
     rows = _located("TABLE", table, expand(table))
     matrix = _located("--vectors", vectors, [source(vectors)])
     chosen = "all" if attacks == "all" else _names("--attacks", attacks)

@@ -1,8 +1,9 @@
-"""Read the options that select cells of a suite: ``--seeds`` and ``--only``."""
+"""Read the options that select cells of a suite, ``--seeds`` and ``--only``, and check ``--out``."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from leakboard.errors import RequestError, nearest
 
@@ -21,6 +22,21 @@ def read_seeds(text: str | None) -> list[int] | None:
     if not all(re.fullmatch(r"\s*[0-9]{1,18}\s*", part) for part in parts):
         raise RequestError(f"--seeds {text[:60]}: allowed are whole numbers with commas, as in 0,1,2")
     return sorted(map(int, parts))
+
+
+def require_folder(out: Path) -> None:
+    """Refuse a path that is no folder and that cannot become one, before anything is computed.
+
+    Raises:
+        RequestError: the path, or a folder that it lies in, is a file or cannot be reached.
+    """
+    try:
+        out.resolve()
+        found = next(path for path in (out, *out.parents) if path.exists())
+    except (OSError, RuntimeError) as error:
+        raise RequestError(f"--out {out}: not a folder that can be reached ({error})") from None
+    if not found.is_dir():
+        raise RequestError(f"--out {out}: {found} is a file; allowed: a folder")
 
 
 def read_only(entries: list[str] | None) -> dict[str, list[str]]:

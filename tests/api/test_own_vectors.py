@@ -471,6 +471,11 @@ class TestCommand:
         assert (code, out, "") == evaluate(*options)
         assert err == "`audit` is called `evaluate` now; the name `audit` goes in 0.2.0\n"
 
+    @pytest.mark.parametrize("place", ["mine.csv", "mine.csv/out"])
+    def test_a_file_in_place_of_a_folder_is_refused_before_anything_is_read(self, evaluate, files, place):
+        code, _, err = evaluate("--out", files / place, table="nine.csv")
+        assert (code, err) == (2, f"error: --out {files / place}: {files / 'mine.csv'} is a file; allowed: a folder\n")
+
     @pytest.mark.parametrize(
         ("options", "message"),
         [

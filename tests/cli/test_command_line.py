@@ -73,6 +73,10 @@ class TestRun:
         bench.suite()
         assert "seeds: [0, 0] lists a seed twice, 0" in refusal(*bench.arguments("run", "--seeds", "0,0"))
 
+    def test_a_file_in_place_of_a_folder_is_refused(self, bench, refusal):
+        suite = bench.suite()
+        assert f"--out {suite}: {suite} is a file; allowed: a folder" in refusal("run", suite, "--out", suite)
+
     def test_a_victim_of_two_datasets_is_fitted_once(self, bench, output_of):
         bench.suite(datasets=[{"letters": {"auxiliary": {"letters": {"size": size}}}} for size in (60, 90)])
         out = output_of(*bench.arguments("run", "--force"))
