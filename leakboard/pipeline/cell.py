@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import lru_cache, partial
@@ -49,8 +48,6 @@ def attack_cell(stages: Stages) -> tuple[Record, list[dict[str, Any]]]:
         with stages.in_stage("attack", job.attack_needs) as cost:
             result = evaluate_attack(attack, side, of_victim)
     except NotApplicable as error:
-        if _is_of_victim(error, stages, type(attack).__module__):
-            raise RequestError(f"the victim refused a question of the attack: {error}") from error
         return skipped(one_line(error)), []
     record = record_of(
         job,
@@ -68,12 +65,6 @@ def attack_cell(stages: Stages) -> tuple[Record, list[dict[str, Any]]]:
         sentences=[asdict(sentence) for sentence in result.sentences],
     )
     return record, [*read_costs(stages.fitted_folder()), *read_costs(folder), cost]
-
-
-def _is_of_victim(error: NotApplicable, stages: Stages, attack_module: str) -> bool:
-    """Return whether an error comes from the victim's file: once queried, a victim may not decline an attack."""
-    modules = {frame.f_globals.get("__name__") for frame, _ in traceback.walk_tb(error.__traceback__)}
-    return type(stages.victim).__module__ in modules - {attack_module}
 
 
 def _victim_side(stages: Stages, corpus: Corpus, auxiliary: Corpus, published: Publications) -> VictimSide:

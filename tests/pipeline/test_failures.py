@@ -134,21 +134,6 @@ def test_a_defect_fails_its_cells_alone_until_it_is_mended(case, bench, run):
     assert kind == "victims" or scores[0] == scores[1]
 
 
-def test_only_the_attack_declines_a_victim_that_it_has_queried(bench, run):
-    """Otherwise a victim could avoid a strong attack."""
-    decline = "__import__('leakboard.errors').errors.NotApplicable('too strong')"
-    encode = "view.oracle.encode(view.oracle._auxiliary.texts('dev')[:1])"
-    bench.plugin("ridge", "asks", before(SOLVE, encode))
-    bench.plugin("ridge", "declines", before(SOLVE, encode, f"raise {decline}"))
-    bench.plugin("hashed", "refuses", before(MEANS, f"if len(texts) == 1: raise {decline}"))
-    _, _, status = run(victims=["hashed", "refuses"], attacks=["asks", "declines"])
-    assert status["hashed", "asks"] == "ok"
-    refused = "failed: the victim refused a question of the attack: too strong"
-    assert [status["refuses", attack] for attack in ("asks", "declines")] == [refused] * 2
-    skipped = pd.read_csv(bench.run / "skipped.csv")
-    assert skipped[["victim", "attack", "reason"]].values.tolist() == [["hashed", "declines", "too strong"]]
-
-
 def test_a_plugin_that_ends_its_process_fails_its_cells(bench, run):
     fit = bench.plugin("hashed", "other", before(FIT, "raise SystemExit(0)"))
     attack = bench.plugin("ridge", "third", before(SOLVE, "raise SystemExit(4)"))
