@@ -114,16 +114,17 @@ def _comparable(own: Sequence[Record], sent: Sequence[Record]) -> set[RowKey]:
     """Return the rows of a submission that may stand next to the leaderboard's own.
 
     They are of victims that the leaderboard lacks. On the same secrets, the victim met each attack that any victim of
-    the leaderboard met, or that does not apply to it, and the rows are of these attacks. So no victim, of the sender or
-    of the leaderboard, looks better or worse because of the attacks that the sender chose. The same holds for audits:
-    one that the sender weakened would confirm any claim. If the revisions of two cells differ (`shared_revisions`),
-    they are of two attacks.
+    the leaderboard met, with all seeds, and the rows are of these attacks. So no victim, of the sender or of the
+    leaderboard, looks better or worse because of the attacks that the sender chose. An attack that skipped the victim
+    is not excused: a victim can make an attack decline. The same holds for audits: one that the sender weakened would
+    confirm any claim. If the revisions of two cells differ (`shared_revisions`), they are of two attacks.
     """
 
     def by_victim(records: Sequence[Record]) -> dict[_Table, dict[str, set[_Attack]]]:
         met: dict[_Table, dict[str, set[_Attack]]] = {}
+        skipped = {row_of(record) for record in records if record.status != "ok"}
         for record in records:
-            if record.status == "ok":
+            if row_of(record) not in skipped:
                 table = record.dataset, record.threat, frozenset(record.secrets)
                 attack = record.attack, shared_revisions(record)
                 met.setdefault(table, {}).setdefault(record.victim, set()).add(attack)
@@ -131,15 +132,12 @@ def _comparable(own: Sequence[Record], sent: Sequence[Record]) -> set[RowKey]:
 
     expected = {table: set.union(*met.values()) for table, met in by_victim(own).items()}
     known = {record.victim for record in own}
-    skipped = {row_of(record) for record in sent if record.status == "skipped"}
     rows: set[RowKey] = set()
     for table, victims in by_victim(sent).items():
-        dataset = table[0]
+        common = expected.get(table, set())
         for victim, attacks in victims.items():
-            common = expected.get(table, set())
-            left = {attack for attack, _ in common - attacks if (dataset, victim, attack) not in skipped}
-            if victim not in known and common and not left:
-                rows |= {(dataset, victim, attack) for attack, _ in common & attacks}
+            if victim not in known and common and common <= attacks:
+                rows |= {(table[0], victim, attack) for attack, _ in common}
     return rows
 
 
