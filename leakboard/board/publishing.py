@@ -94,16 +94,13 @@ def verify(run: Run, display: runner.Display, count: int, tolerance: float, seed
     removed.
 
     Raises:
-        RequestError: the suite has no published cells, or a submission holds others than its suite asks for.
+        RequestError: the suite has no published cells, or a submission holds others than its suite asks for, or
+            a plugin's file is not the submission's.
     """
     if is_submission(run.suite.home):
         join(board_of(run.suite.home), only=run.suite.home)  # refuses what pages would refuse
+        _require_own_plugins(run)
         _require_asked_for(run)
-        if read := [job.cell.victim.label for job in run.jobs if not job.cell.victim.plugin.encodes_texts]:
-            raise RequestError(
-                f"{run.suite.path}: {read[0]} reads vectors that only the sender made, so no computation can verify "
-                "them; its rows stay self-reported"
-            )
     published = [(job, result) for job in run.jobs if (result := run.results.published_at_home(job))]
     if not published:
         raise RequestError(f"{run.suite.home}: no cell that {run.suite.path} asks for is published")
@@ -133,6 +130,22 @@ def verify(run: Run, display: runner.Display, count: int, tolerance: float, seed
                 f"{len(compared) - len(whole)} cells were compared by their headlines alone: they stay self-reported"
             )
     return good
+
+
+def _require_own_plugins(run: Run) -> None:
+    """Refuse plugins that are not the submission's, and vectors that only its sender could make.
+
+    Raises:
+        RequestError: there are some; the message names the first.
+    """
+    own = run.suite.home.resolve() / "plugins"
+    if others := [path for path in run.plugin_files if path.resolve().parent != own]:
+        raise RequestError(f"--plugin {others[0]}: not a file of the submission; allowed: those in {own}")
+    if read := [job.cell.victim.label for job in run.jobs if not job.cell.victim.plugin.encodes_texts]:
+        raise RequestError(
+            f"{run.suite.path}: {read[0]} reads vectors that only the sender made, so no computation can verify "
+            "them; its rows stay self-reported"
+        )
 
 
 def _require_asked_for(run: Run) -> None:

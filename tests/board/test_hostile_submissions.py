@@ -115,6 +115,12 @@ class TestHostile:
         assert "records.jsonl.gz: 1 records are of no cell that" in message
         assert not verified_files(folder)[0].exists()
 
+    def test_only_its_own_plugins_verify_it(self, submitted, refusal, tmp_path):
+        _, folder = submitted
+        files = [shutil.copy(path, tmp_path) for path in (folder / "plugins").iterdir()]
+        message = refusal("verify", folder, *(text for file in files for text in ("--plugin", file)))
+        assert "not a file of the submission; allowed: those in" in message
+
     def test_it_cannot_call_itself_verified(self, submitted, verify):
         _, folder = submitted
         verify(folder, "--cells", 8)
