@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
@@ -177,8 +178,10 @@ def clean_text(value: Any, column: str) -> str:
         raise ValueError(f"{column} is missing")
     if not isinstance(value, str):
         raise ValueError(f"{column} is {type(value).__name__}, not text")
-    if any("\ud800" <= character <= "\udfff" for character in value):
-        raise ValueError(f"{column} has bytes that are not UTF-8")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{column} has bytes that are not UTF-8") from None
     if not value.strip():
         raise ValueError(f"{column} is empty")
     return value
@@ -190,10 +193,17 @@ def clean_category(value: Any, column: str) -> str:
     Raises:
         ValueError: the value is missing, under any of its names (`MISSING`), or of another type.
     """
+    return _category_of_text(value, column) if type(value) is str else _category(value, column)
+
+
+def _category(value: Any, column: str) -> str:
     name = clean_id(value, column)
     if name.lower() in MISSING:
         raise ValueError(f"{column} is {name!r}, which names a missing value; a class needs another name")
     return name
+
+
+_category_of_text = lru_cache(maxsize=4_096)(_category)
 
 
 def clean_id(value: Any, column: str) -> str:
