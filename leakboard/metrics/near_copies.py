@@ -6,11 +6,12 @@ An attacker with such a copy among its own vectors knows the secret, even if the
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leakboard.interfaces import Floats
+from leakboard.interfaces import Floats, Integers
 from leakboard.metrics.measures import Metric
 from leakboard.models.search import nearest, normalised
 
@@ -22,6 +23,8 @@ MAX_NUMBERS = 2_000_000
 """Largest number of random vectors times dimensions, for vectors to compare and for vectors to compare with."""
 ONE_DIRECTION = 0.001
 """Distances below this are rounding errors of cosines in float32: a twentieth of train has one direction."""
+BLOCK = 65_536
+"""Number of vectors of train that are centred at once."""
 SAMPLE = 1_000
 """Size of the sample of train that is used instead of all vectors, where a sample is enough."""
 
@@ -45,37 +48,63 @@ def near_copy_metrics(documents: Mapping[str, Floats]) -> list[Metric]:
     """
     rng = np.random.default_rng(0)
     train, test = (documents[split] for split in ("train", "test"))
-    tried = test[np.sort(rng.permutation(len(test))[:MAX_ROWS])]
-    scale = np.float32(np.abs(train).max() or 1)  # squares of large numbers leave the range of float32
-    known, tried = train / scale, tried / scale
-    tried, known = tried - known.mean(0), known - known.mean(0)
-    spread = known.std(0)
+    tried = np.sort(rng.permutation(len(test))[:MAX_ROWS])
+    size = np.float32(max(train.max(), -train.min()) or 1)  # squares of large numbers leave the range of float32
+    rows = range(0, len(train), BLOCK)
+    total = sum((train[row : row + BLOCK] / size).sum(0, dtype=np.float64) for row in rows)
+    mean = (total / len(train)).astype(np.float32)
+    squares = sum(((train[row : row + BLOCK] / size - mean) ** 2).sum(0, dtype=np.float64) for row in rows)
+    spread = np.sqrt(squares / len(train)).astype(np.float32)
     spread[spread <= 1e-6 * spread.max()] = np.inf  # constant but for rounding
-    are_copies = _are_copies(tried, known, rng) | _are_copies(tried / spread, known / spread, rng)
+    are_copies = np.zeros(len(tried), np.bool_)
+    for factor in (np.ones_like(spread), 1 / spread):
+        known, asked = (_Mapped(vectors, mean, factor, size) for vectors in (train, test))
+        are_copies |= _are_copies(asked[tried], known, rng)
     return [Metric("near_copies", float(are_copies.mean()), n=len(tried))]
 
 
-def _are_copies(tried: Floats, known: Floats, rng: np.random.Generator) -> NDArray[np.bool_]:
+@dataclass(frozen=True)
+class _Mapped:
+    """Vectors that are centred, and perhaps standardised, when they are read: a copy of all would fill the memory."""
+
+    vectors: Floats
+    mean: Floats
+    factor: Floats
+    size: np.float32
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def __getitem__(self, rows: Integers | slice) -> Floats:
+        return (self.vectors[rows] / self.size - self.mean) * self.factor
+
+
+def _are_copies(tried: Floats, known: _Mapped, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Return which vectors have a near copy among the known ones, bool (n,)."""
-    most = MAX_NUMBERS // known.shape[1] + 1
+    most = MAX_NUMBERS // tried.shape[1] + 1
     tries = min(MAX_ROWS, most)
     random = _random(known, tries + min(len(known), most), rng)
     usual = _distances(random[:tries], random[tries:], rng)
     return _distances(tried, known, rng) < min(NEAR, float(np.quantile(usual, 0.001)))
 
 
-def _distances(tried: Floats, known: Floats, rng: np.random.Generator) -> Floats:
+def _distances(tried: Floats, known: Floats | _Mapped, rng: np.random.Generator) -> Floats:
     """Return the distance to the nearest known vector, divided by the radius of the nearest 5 %, float32 (n,).
 
     The value is 1 if 5 % of the known vectors have the same direction.
     """
     directions, sample = normalised(tried), normalised(known[rng.permutation(len(known))[:SAMPLE]])
     far = np.sqrt(np.maximum(2 - 2 * np.quantile(directions @ sample.T, 0.95, axis=1), 0))
-    near = np.linalg.norm(directions - normalised(known[nearest(tried, known, 1).rows[:, 0]]), axis=1)
+    rows, similarity = np.zeros(len(tried), np.int64), np.full(len(tried), -np.inf, np.float32)
+    for row in range(0, len(known), BLOCK):
+        found = nearest(tried, known[row : row + BLOCK], 1)
+        is_nearer = found.similarity[:, 0] > similarity
+        rows[is_nearer], similarity[is_nearer] = row + found.rows[is_nearer, 0], found.similarity[is_nearer, 0]
+    near = np.linalg.norm(directions - normalised(known[rows]), axis=1)
     return np.divide(near, far, out=np.ones_like(near), where=far > ONE_DIRECTION)
 
 
-def _random(vectors: Floats, count: int, rng: np.random.Generator) -> Floats:
+def _random(vectors: _Mapped, count: int, rng: np.random.Generator) -> Floats:
     """Return Gaussian vectors, float32 (count, d), with mean 0 and the covariance of a sample of centred vectors."""
     sample = vectors[rng.permutation(len(vectors))[:SAMPLE]]
     return rng.standard_normal((count, len(sample)), np.float32) @ sample / np.float32(np.sqrt(len(sample)))
