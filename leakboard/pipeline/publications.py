@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,13 +148,13 @@ def save_publications(published: Publications, folder: Path) -> None:
 
 
 def load_publications(folder: Path) -> Publications:
-    """Read the publications that `save_publications` wrote."""
+    """Read the publications that `save_publications` wrote; vectors of documents are mapped from their files."""
 
-    def array(name: str) -> np.ndarray | None:
+    def array(name: str, mode: Literal["r"] | None = None) -> np.ndarray | None:
         path = folder / f"{name}.npy"
-        return np.load(path, allow_pickle=False) if os.path.exists(path) else None
+        return np.asarray(np.load(path, mode, allow_pickle=False)) if os.path.exists(path) else None
 
-    documents = {split: vectors for split in SPLITS if (vectors := array(split)) is not None}
+    documents = {split: vectors for split in SPLITS if (vectors := array(split, "r")) is not None}
     words = None
     if (vectors := array("words")) is not None:
         words = PublishedWords(json.loads((folder / "words.json").read_text("utf-8")), vectors, array("text_index"))

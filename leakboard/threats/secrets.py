@@ -32,6 +32,8 @@ from leakboard.threats.threat import (
     shuffled,
 )
 
+MAX_COPIED = 1 << 28
+
 
 @dataclass(frozen=True)
 class KnownTexts:
@@ -42,6 +44,13 @@ class KnownTexts:
     """float32 (n, d)."""
     values: Mapping[str, Integers]
     """Indices of values for each secret, int64 (n,)."""
+
+    def rows(self, chosen: Integers) -> KnownTexts:
+        """Return some of the texts; itself if all are chosen in their order."""
+        if np.array_equal(chosen, np.arange(len(self.vectors))):
+            return self
+        codes = {name: values[chosen] for name, values in self.values.items()}
+        return KnownTexts(Texts([self.texts[row] for row in chosen]), self.vectors[chosen], codes)
 
     @classmethod
     def joined(cls, parts: Sequence[KnownTexts]) -> KnownTexts:
@@ -191,6 +200,11 @@ def targets(attack: SecretsAttack, corpus: Corpus) -> tuple[Secret, ...]:
 
 
 def known_texts(side: VictimSide, split: str, secrets: tuple[Secret, ...]) -> KnownTexts:
-    """Return the texts of train or dev with their published vectors and secrets."""
+    """Return the texts of train or dev with their published vectors and secrets.
+
+    The vectors are a copy. If they have more than `MAX_COPIED` bytes, they are the mapped file, which is read-only.
+    """
     values = {secret.name: side.corpus.column(split, secret.name) for secret in secrets}
-    return KnownTexts(side.corpus.texts(split), side.published.documents[split].copy(), values)
+    vectors = side.published.documents[split]
+    is_shared = vectors.nbytes > MAX_COPIED and not vectors.flags.writeable
+    return KnownTexts(side.corpus.texts(split), vectors if is_shared else vectors.copy(), values)

@@ -9,6 +9,7 @@ from answers import answering, values_of
 from leakboard.claims import ReleaseClaim, TrainingClaim
 from leakboard.errors import NotApplicable, RequestError
 from leakboard.pipeline.attacking import evaluate_attack
+from leakboard.threats import secrets
 from leakboard.threats.secrets import SecretGuesses, SecretsAttack
 from leakboard.threats.threat import release_claim
 
@@ -89,3 +90,15 @@ class TestObservations:
         assert claimed(dataclasses.replace(once, delta=0.5), 4).delta < 1
         training = TrainingClaim(1.0, 1e-6, "user", 10, "poisson", 5, 100, 1.0, 0.1, "is public")
         assert claimed(training, 5) is claimed(None, 5) is None
+
+
+@pytest.mark.parametrize("most", [0, 1 << 30])
+def test_many_vectors_are_shown_without_a_copy_and_cannot_be_changed(plain, monkeypatch, most):
+    monkeypatch.setattr(secrets, "MAX_COPIED", most)
+    mapped = plain.published.documents["train"].copy()
+    mapped.flags.writeable = False
+    documents = {**plain.published.documents, "train": mapped}
+    side = dataclasses.replace(plain, published=dataclasses.replace(plain.published, documents=documents))
+    shown = secrets.known_texts(side, "train", side.corpus.secrets).vectors
+    assert np.array_equal(shown, mapped)
+    assert (np.shares_memory(shown, mapped), shown.flags.writeable) == (most == 0, most > 0)
