@@ -17,7 +17,7 @@ from leakboard.suite.options import attack
 from leakboard.threats.secrets import SecretsView
 
 
-@attack(revision=3)
+@attack(revision=4)
 class EntityPresence(PortfolioAttack):
     threshold: bool = True
     """Whether dev chooses the threshold of "present"; if not, it is a probability of one half, as in the papers."""

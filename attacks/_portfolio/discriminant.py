@@ -33,7 +33,7 @@ work worst with as many functions as texts."""
 
 def fit_discriminant(task: Task) -> Trained:
     """Train discriminant analysis with a penalty on the directions: the best linear classifier for few texts."""
-    return _fit(lambda vectors: vectors.astype(np.float64), task)
+    return _fit(lambda vectors: task.inputs(vectors).astype(np.float64), task)
 
 
 def fit_kernel(task: Task) -> Trained:
@@ -41,8 +41,8 @@ def fit_kernel(task: Task) -> Trained:
 
     The kernel is exp(-2 |x - y|^2 / m), where m is the median squared distance between the landmarks.
     """
-    functions, _ = gaussian_functions(task.train.vectors, task.seed)
-    return _fit(functions, task)
+    functions, _ = gaussian_functions(task.inputs(task.train.vectors), task.seed)
+    return _fit(lambda vectors: functions(task.inputs(vectors)), task)
 
 
 def gaussian_functions(known: Floats, seed: int) -> tuple[Features, float]:
@@ -169,11 +169,8 @@ class _Analysis:
         chosen = {name: self.discriminants[name][penalty] for name, penalty in penalties.items()}
 
         def scorer(vectors: Floats) -> Scores:
-            parts = []
-            for block in blocks(len(vectors)):
-                projected = project(vectors[block])
-                parts.append([function(projected).astype(np.float32) for function in chosen.values()])
-            return {name: np.concatenate(scores) for name, scores in zip(chosen, zip(*parts, strict=True), strict=True)}
+            projected = project(vectors)
+            return {name: function(projected).astype(np.float32) for name, function in chosen.items()}
 
         return scorer
 

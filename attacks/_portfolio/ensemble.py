@@ -39,6 +39,11 @@ SMALLEST_PART = 2_500
 """Smallest number of texts in a part of train."""
 GROWTH = 4
 """Each part of train has this many times the texts of the part before."""
+MOST_TEXTS: Mapping[Family, int] = {
+    **dict.fromkeys(("trees", "svm"), 100_000),
+    **dict.fromkeys(("neighbours", "kernel", "logistic"), 200_000),
+}
+"""Largest part of train that a family learns from; networks and discriminants, which read it in blocks, have none."""
 COUNTS = 0.05
 """A member counts if it has this share of the pooled scores' spread for at least one secret."""
 FLAT = 0.002
@@ -111,7 +116,11 @@ def train_ensemble(trainer: Trainer, scalings: Sequence[Scaling]) -> Ensemble:
     before: Losses = {}
     for left, size in zip(range(len(sizes) - 1, 0, -1), sizes[1:], strict=True):
         losses = {member.key: _loss(member, truth) for member in members}
-        learners = _learners(members, truth, losses, before, left)
+        learners = [
+            member
+            for member in _learners(members, truth, losses, before, left)
+            if size <= MOST_TEXTS.get(member.family, size)
+        ]
         before = losses
         taught = trainer.members([(member.family, member.inputs) for member in learners], size)
         by_key = {member.key: member for member in taught}

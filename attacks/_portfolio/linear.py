@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from leakboard.attacks._portfolio.members import Scores, Task, Trained
 from leakboard.attacks._portfolio.vector_inputs import standardised
-from leakboard.interfaces import Floats, Secret
+from leakboard.interfaces import Floats
 from leakboard.threats.secrets import KnownTexts
 
 Array = NDArray[np.float64]
@@ -28,19 +28,20 @@ MAX_VALUES = 100
 
 def fit_logistic(task: Task) -> Trained:
     """Train a logistic regression for each secret, and remark if one did not converge."""
-    return _logistic(task.train, task.secrets)._replace(retrain=lambda texts: _logistic(texts, task.secrets))
+    return _logistic(task, task.train)._replace(retrain=partial(_logistic, task))
 
 
-def _logistic(texts: KnownTexts, secrets: tuple[Secret, ...]) -> Trained:
+def _logistic(task: Task, texts: KnownTexts) -> Trained:
     models: dict[str, LogisticRegression] = {}
-    for secret in secrets:
+    known = task.inputs(texts.vectors)
+    for secret in task.secrets:
         if len(np.unique(texts.values[secret.name])) > 1:
             model = LogisticRegression(max_iter=ITERATIONS)
-            models[secret.name] = model.fit(texts.vectors, texts.values[secret.name])
+            models[secret.name] = model.fit(known, texts.values[secret.name])
 
     def scorer(vectors: Floats) -> Scores:
-        result = {}
-        for secret in secrets:
+        result, vectors = {}, task.inputs(vectors)
+        for secret in task.secrets:
             scores = np.full((len(vectors), len(secret.values)), MIN_LOG_PROBABILITY, np.float32)
             if secret.name in models:
                 with np.errstate(divide="ignore"):  # the logarithm of 0 is clipped
@@ -60,16 +61,17 @@ def fit_svm(task: Task) -> Trained:
 
     The scores are the decision functions <w, x>. All scores of a secret with more than `MAX_VALUES` values are 0.
     """
-    return _svm(task.train, task.secrets)._replace(retrain=lambda texts: _svm(texts, task.secrets))
+    return _svm(task, task.train)._replace(retrain=partial(_svm, task))
 
 
-def _svm(texts: KnownTexts, secrets: tuple[Secret, ...]) -> Trained:
-    scaling = standardised(texts.vectors)
-    known = _with_constant(scaling(texts.vectors))
+def _svm(task: Task, texts: KnownTexts) -> Trained:
+    scaled = task.inputs(texts.vectors)
+    scaling = standardised(scaled)
+    known = _with_constant(scaling(scaled))
     products = known.T @ known
     weights: dict[str, Array] = {}
     remarks: list[str] = []
-    for secret in secrets:
+    for secret in task.secrets:
         codes, values = texts.values[secret.name], len(secret.values)
         weights[secret.name] = columns = np.zeros((known.shape[1], values))
         if values > MAX_VALUES:
@@ -84,7 +86,7 @@ def _svm(texts: KnownTexts, secrets: tuple[Secret, ...]) -> Trained:
             columns[:, 0] = -columns[:, 1]
 
     def scorer(vectors: Floats) -> Scores:
-        inputs = _with_constant(scaling(vectors))
+        inputs = _with_constant(scaling(task.inputs(vectors)))
         return {name: (inputs @ columns).astype(np.float32) for name, columns in weights.items()}
 
     return Trained(scorer, remark=f" ({', '.join(dict.fromkeys(remarks))})" if remarks else "")

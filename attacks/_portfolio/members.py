@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakboard.attacks._portfolio.portfolio_options import PortfolioAttack
-from leakboard.attacks._portfolio.vector_inputs import Rotated, Scaling
+from leakboard.attacks._portfolio.vector_inputs import RAW, Rotated, Scaling, blocks
 from leakboard.interfaces import Floats, Integers, Secret
 from leakboard.threats.secrets import KnownTexts
 
@@ -20,24 +20,34 @@ Scorer = Callable[[Floats], Scores]
 
 @dataclass(frozen=True)
 class Task:
-    """The task of a classifier: learn secrets from the texts that the attacker knows."""
+    """The task of a classifier: learn secrets from the texts that the attacker knows.
+
+    Classifiers scale the vectors themselves: those that read vectors block by block need no scaled copy of all.
+    """
 
     train: KnownTexts
     dev: KnownTexts
     secrets: tuple[Secret, ...]
     options: PortfolioAttack
     seed: int
+    inputs: Scaling | Rotated = RAW
 
 
 class Trained(NamedTuple):
     """A classifier that has learned from known texts."""
 
     scorer: Scorer
+    """Scores published vectors, which it scales itself."""
     retrain: "Callable[[KnownTexts], Trained] | None" = None
     """Trains on other texts, with the choices that were made on dev. None after retraining, and for networks, since dev
     ends their training."""
     remark: str = ""
     """A warning that becomes part of the member's name, for example that a classifier did not converge."""
+
+    def __call__(self, vectors: Floats) -> Scores:
+        """Score published vectors, float32 (n, d), block by block."""
+        parts = [self.scorer(vectors[rows]) for rows in blocks(len(vectors))]
+        return {name: np.concatenate([scores[name] for scores in parts]) for name in parts[0]}
 
 
 @dataclass(frozen=True)
@@ -59,7 +69,7 @@ class Member:
         return self.family, self.inputs.name
 
     def __call__(self, vectors: Floats) -> Scores:
-        return self.trained.scorer(self.inputs(vectors))
+        return self.trained(vectors)
 
 
 def log_loss(scores: NDArray[Any], truth: Integers) -> float:

@@ -1,6 +1,6 @@
 """Train an MLP with one head for each secret, as in Coavoux et al. (2018) and DPNR (Lyu, He and Li 2020)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from threading import Lock
 
 import numpy as np
@@ -9,12 +9,14 @@ from torch.nn.functional import cross_entropy
 
 from leakboard.attacks._portfolio.members import Scores, Task, Trained
 from leakboard.execution import devices
-from leakboard.interfaces import Floats, Secret
+from leakboard.interfaces import Floats, Integers
 from leakboard.models.training import shuffled, train
 from leakboard.randomness import seeded
 from leakboard.threats.secrets import KnownTexts
 
 _INITIALISING = Lock()
+EPOCH = 65_536
+"""Largest number of texts in an epoch. Of more texts, each epoch has the next part, until all had their turn."""
 
 
 class _Heads(torch.nn.Module):
@@ -39,20 +41,20 @@ def fit_mlp(task: Task) -> Trained:
     """Train a network, and keep the epoch of least loss on dev; its scores are log-probabilities."""
     options, secrets = task.options, task.secrets
     generator = torch.Generator().manual_seed(task.seed)
-    inputs, targets = _tensors(task.train, secrets)
-    dev_inputs, dev_targets = _tensors(task.dev, secrets)
+    dev = _tensors(task, task.dev)
     with _INITIALISING, seeded(task.seed):  # layers draw their weights from torch's global generator
-        network = _Heads(inputs.shape[1], options.hidden, [len(secret.values) for secret in secrets])
-    network.to(inputs.device)
+        network = _Heads(dev[0].shape[1], options.hidden, [len(secret.values) for secret in secrets])
+    network.to(dev[0].device)
 
-    def loss(vectors: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    def loss(batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+        vectors, values = batch
         return cross_entropy(network(vectors).flatten(0, 1), values.flatten())
 
     train(
         network,
-        lambda: shuffled(len(inputs), options.batch_size, generator),
-        lambda batch: loss(inputs[batch], targets[batch]),
-        lambda: loss(dev_inputs, dev_targets).item(),
+        _epochs(task, generator),
+        loss,
+        lambda: loss(dev).item(),
         optimiser=torch.optim.Adam(network.parameters(), lr=options.learning_rate, fused=True),
         epochs=options.epochs,
         patience=options.patience,
@@ -60,15 +62,35 @@ def fit_mlp(task: Task) -> Trained:
 
     @torch.no_grad()
     def scorer(vectors: Floats) -> Scores:
-        logits = torch.log_softmax(network(_tensor(vectors)), 2).cpu().numpy()
+        logits = torch.log_softmax(network(_tensor(task.inputs(vectors))), 2).cpu().numpy()
         return {s.name: logits[:, i, : len(s.values)] for i, s in enumerate(secrets)}
 
     return Trained(scorer)
 
 
-def _tensors(texts: KnownTexts, secrets: tuple[Secret, ...]) -> tuple[torch.Tensor, torch.Tensor]:
-    targets = np.stack([texts.values[secret.name] for secret in secrets], axis=1)
-    return _tensor(texts.vectors), _tensor(targets)
+def _epochs(task: Task, generator: torch.Generator) -> Callable[[], Iterator[tuple[torch.Tensor, torch.Tensor]]]:
+    """Return a function that yields the next epoch's batches: all of train in random order, or the next part of it."""
+    count, size = len(task.train.vectors), task.options.batch_size
+    if count <= EPOCH:
+        inputs, targets = _tensors(task, task.train)
+        return lambda: ((inputs[rows], targets[rows]) for rows in shuffled(count, size, generator))
+
+    def parts() -> Iterator[torch.Tensor]:
+        while True:
+            yield from torch.randperm(count, generator=generator).chunk(-(-count // EPOCH))
+
+    remaining = parts()
+
+    def batches() -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        inputs, targets = _tensors(task, task.train, next(remaining).numpy())
+        return zip(inputs.split(size), targets.split(size), strict=True)
+
+    return batches
+
+
+def _tensors(task: Task, texts: KnownTexts, rows: Integers | slice = slice(None)) -> tuple[torch.Tensor, torch.Tensor]:
+    targets = np.stack([texts.values[secret.name][rows] for secret in task.secrets], axis=1)
+    return _tensor(task.inputs(texts.vectors[rows])), _tensor(targets)
 
 
 def _tensor(array: np.ndarray) -> torch.Tensor:

@@ -16,10 +16,12 @@ from leakboard.attacks._portfolio.members import Member, Scores, Task
 from leakboard.attacks._portfolio.portfolio_options import PortfolioAttack
 from leakboard.attacks._portfolio.trainer import Trainer
 from leakboard.attacks._portfolio.vector_inputs import Inputs, Scaling, plain_scalings, shrinkage
-from leakboard.interfaces import Floats
+from leakboard.interfaces import Floats, Integers
 from leakboard.logs import log_progress
 from leakboard.threats.secrets import KnownTexts, SecretGuesses, SecretsView
 
+MAX_DEV = 25_000
+"""Largest number of texts of dev that choose options and weights: more texts would hardly change the choice."""
 SHIFT_REMOVING: tuple[Inputs, ...] = ("centred", "above minimum")
 """Inputs that remove a shift of the whole vector."""
 
@@ -63,7 +65,8 @@ def fit_portfolio(options: PortfolioAttack, view: SecretsView, seed: int) -> Fit
     """
     train = _averaged(view, view.train, options.queries, options.observations)
     dev = _averaged(view, view.dev, 1, options.observations)
-    trainer = Trainer(Task(train, dev, view.secrets, options, seed))
+    chosen, others = _divided(len(dev.vectors), seed)
+    trainer = Trainer(Task(train, dev.rows(chosen), view.secrets, options, seed))
     scalings = _scalings(options, view, trainer)
     attacker: Member | Ensemble
     if options.portfolio == "ensemble":
@@ -72,7 +75,17 @@ def fit_portfolio(options: PortfolioAttack, view: SecretsView, seed: int) -> Fit
         members = trainer.members((options.portfolio, scaling) for scaling in scalings)
         trainer.require(members)
         (attacker,) = members
-    return FittedPortfolio(attacker, "; ".join([attacker.name, *trainer.remarks]), attacker.on_dev)
+    on_dev = attacker.on_dev
+    if len(others):
+        back, of_others = np.argsort(np.concatenate([chosen, others])), attacker(dev.vectors[others])
+        on_dev = {name: np.concatenate([scores, of_others[name]])[back] for name, scores in on_dev.items()}
+    return FittedPortfolio(attacker, "; ".join([attacker.name, *trainer.remarks]), on_dev)
+
+
+def _divided(dev: int, seed: int) -> tuple[Integers, Integers]:
+    """Return the rows of dev that choose options and weights, at most `MAX_DEV` at random, and the other rows."""
+    order = np.random.default_rng(seed).permutation(dev) if dev > MAX_DEV else np.arange(dev)
+    return np.sort(order[:MAX_DEV]), np.sort(order[MAX_DEV:])
 
 
 def _averaged(view: SecretsView, first: KnownTexts, queries: int, observations: int) -> KnownTexts:

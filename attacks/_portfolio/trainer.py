@@ -12,7 +12,6 @@ from leakboard.attacks._portfolio.members import Family, Member, Scores, Task, T
 from leakboard.attacks._portfolio.vector_inputs import Rotated, Scaling
 from leakboard.errors import RequestError, failure_line
 from leakboard.execution.side_by_side import side_by_side
-from leakboard.interfaces import Texts
 from leakboard.logs import log_progress
 from leakboard.threats.secrets import KnownTexts
 
@@ -98,13 +97,9 @@ class Trainer:
 
     def _part(self, rows: int | None) -> Task:
         """Return the task with a random part of its train texts."""
-        train, known = self.task.train, len(self.task.train.vectors)
-        if rows is None or rows >= known:
-            return self.task
-        chosen = np.sort(np.random.default_rng(self.task.seed).permutation(known)[:rows])
-        texts = Texts([train.texts[row] for row in chosen])
-        codes = {name: values[chosen] for name, values in train.values.items()}
-        return replace(self.task, train=KnownTexts(texts, train.vectors[chosen], codes))
+        known = len(self.task.train.vectors)
+        order = np.random.default_rng(self.task.seed).permutation(known)
+        return replace(self.task, train=self.task.train.rows(np.sort(order[:rows])))
 
 
 def _all_attempts(calls: Sequence[Callable[[], Made]]) -> list[Attempt[Made]]:
@@ -115,18 +110,17 @@ def _all_attempts(calls: Sequence[Callable[[], Made]]) -> list[Attempt[Made]]:
 
 def _train(task: Task, name: str, family: Family, inputs: Scaling | Rotated) -> Member:
     log_progress(name)
-    train, dev = (replace(part, vectors=inputs(part.vectors)) for part in (task.train, task.dev))
-    trained = _fit(family)(replace(task, train=train, dev=dev))
-    on_dev = _finite(trained.scorer(dev.vectors))
-    return Member(name + trained.remark, family, inputs, trained, len(train.vectors), on_dev)
+    trained = _fit(family)(replace(task, inputs=inputs))
+    on_dev = _finite(trained(task.dev.vectors))
+    return Member(name + trained.remark, family, inputs, trained, len(task.train.vectors), on_dev)
 
 
 def _retrain(member: Member, texts: KnownTexts, dev: KnownTexts) -> Member:
     if member.trained.retrain is None:
         return member
     log_progress(f"{member.name}, with dev")
-    trained = member.trained.retrain(replace(texts, vectors=member.inputs(texts.vectors)))
-    _finite(trained.scorer(member.inputs(dev.vectors)))
+    trained = member.trained.retrain(texts)
+    _finite(trained(dev.vectors))
     return replace(member, trained=trained)
 
 

@@ -56,6 +56,9 @@ class Scaling:
         return (moved @ self.scale if np.ndim(self.scale) == 2 else moved * self.scale).astype(np.float32)
 
 
+RAW = Scaling("raw")
+
+
 @dataclass(frozen=True)
 class Rotated:
     """Scaled vectors along their principal axes, so that trees, which split single coordinates, split these directions.
@@ -72,11 +75,11 @@ class Rotated:
     @classmethod
     def of(cls, scaling: Scaling, vectors: Floats) -> "Rotated":
         """Compute the axes of vectors, float32 (n, d), after scaling."""
-        scaled = scaling(vectors)
-        mean = scaled.mean(0, dtype=np.float64)
-        products = np.zeros((scaled.shape[1], scaled.shape[1]))
-        for rows in blocks(len(scaled)):
-            centred = scaled[rows] - mean
+        rows = list(blocks(len(vectors)))
+        mean = sum(scaling(vectors[block]).sum(0, dtype=np.float64) for block in rows) / len(vectors)
+        products = np.zeros((vectors.shape[1], vectors.shape[1]))
+        for block in rows:
+            centred = scaling(vectors[block]) - mean
             products += centred.T @ centred
         return cls(scaling, np.linalg.eigh(products)[1].astype(np.float32))
 
@@ -91,7 +94,7 @@ class Rotated:
 
 def plain_scalings(vectors: Floats) -> list[Scaling]:
     """Return the scalings for vectors without noise, with means and deviations taken from ``vectors``."""
-    return [Scaling("raw"), standardised(vectors), Scaling("per vector")]
+    return [RAW, standardised(vectors), Scaling("per vector")]
 
 
 def standardised(vectors: Floats) -> Scaling:

@@ -10,7 +10,7 @@ from scipy import optimize
 from scipy.special import log_softmax, softmax
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from leakboard.attacks._portfolio import ensemble, neighbours_and_trees, trainer
+from leakboard.attacks._portfolio import ensemble, neighbours_and_trees, portfolio, trainer
 from leakboard.attacks._portfolio import linear as linear_families
 from leakboard.attacks._portfolio.ensemble import pooled
 from leakboard.attacks._portfolio.members import Member, Trained, log_loss
@@ -284,6 +284,26 @@ class TestGrowingParts:
         stopped = [member for member in attacker.members if member.texts < max(m.texts for m in attacker.members)]
         assert stopped
         assert all(f"{member.name} from {member.texts} texts" in attacker.name for member in stopped)
+
+    def test_no_family_learns_from_more_texts_than_it_may(self, monkeypatch):
+        monkeypatch.setattr(ensemble, "SMALLEST_PART", 50)
+        monkeypatch.setattr(ensemble, "MIN_SHARE", 0.0)
+        monkeypatch.setattr(ensemble, "_learners", lambda members, *given: members)
+        monkeypatch.setattr(ensemble, "MOST_TEXTS", {"trees": 200, "kernel": 800})
+        view, *_ = world(linear, [GENDER], sizes=(800, 100, 10))
+        attacker = ensemble.train_ensemble(Trainer(task_of(view)), plain_scalings(view.vectors))
+        texts = {member.family: member.texts for member in attacker.members}
+        assert (texts["trees"], texts["kernel"], texts["discriminant"]) == (200, 800, 800)
+
+    def test_a_part_of_dev_chooses_and_all_of_dev_is_scored(self, monkeypatch):
+        view, vectors, _ = world(linear, [GENDER], sizes=(400, 300, 600))
+        whole = AttributeInference(**SMALL).fit(view, 0)(vectors)
+        monkeypatch.setattr(portfolio, "MAX_DEV", 100)
+        part = AttributeInference(**SMALL).fit(view, 0)(vectors)
+        assert part.on_dev["gender"].shape == whole.on_dev["gender"].shape == (300, 2)
+        for guesses in (whole, part):
+            assert np.mean(guesses.on_dev["gender"].argmax(1) == view.dev.values["gender"]) > 0.95
+        assert not np.array_equal(part.scores["gender"], whole.scores["gender"])
 
     def test_cores_change_nothing(self):
         view, vectors, _ = world(linear, [GENDER])

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+import torch
 from planted import AGE, GENDER, accuracies, copies, exclusive_or, linear, noise, task_of, trained, world
 
-from leakboard.attacks._portfolio import discriminant, neighbours_and_trees
+from leakboard.attacks._portfolio import discriminant, mlp, neighbours_and_trees
 from leakboard.attacks._portfolio.vector_inputs import Rotated, Scaling
 from leakboard.interfaces import Secret, Texts
 from leakboard.threats.secrets import KnownTexts
@@ -34,6 +35,26 @@ class TestFamilies:
         far = np.exp(trained("neighbours", view)(vectors + 1e4)["gender"])
         assert np.allclose(far, shares, atol=1e-4)
 
+    def test_among_many_texts_the_nearest_cells_are_enough(self, monkeypatch):
+        view, vectors, truth = world(copies, [GENDER])
+        exact = trained("neighbours", view)(vectors)["gender"]
+        monkeypatch.setattr(neighbours_and_trees, "MOST_EXACT", 100)
+        monkeypatch.setattr(neighbours_and_trees, "CELLS", 16)
+        monkeypatch.setattr(neighbours_and_trees, "CELLS_SEARCHED", 4)
+        cells = trained("neighbours", view)(vectors)["gender"]
+        assert np.mean(cells.argmax(1) == truth["gender"]) == 1
+        assert not np.array_equal(cells, exact)
+
+    def test_an_epoch_of_many_texts_is_their_next_part(self, monkeypatch):
+        monkeypatch.setattr(mlp, "EPOCH", 150)
+        view, vectors, truth = world(linear, [GENDER], sizes=(400, 200, 600))
+        batches = mlp._epochs(task_of(view), torch.Generator().manual_seed(0))
+        for _ in range(2):  # two passes over all texts
+            seen = torch.cat([inputs for _ in range(3) for inputs, _ in batches()]).numpy()
+            assert {*map(bytes, seen)} == {*map(bytes, view.vectors)}
+            assert len(seen) == 400
+        assert accuracies(trained("mlp", view)(vectors), truth)["gender"] > 0.95
+
     def test_trees_split_other_directions_after_a_rotation(self):
         """A difference of two coordinates is one coordinate along the principal axes."""
 
@@ -57,7 +78,7 @@ class TestFamilies:
         task, both = task_of(view), KnownTexts.joined([view.train, view.dev])
         retrained = neighbours_and_trees.fit_trees(task).retrain(both).scorer(vectors)["gender"]
         forests = [
-            neighbours_and_trees._forest(texts, task.secrets, seed)(vectors)["gender"]
+            neighbours_and_trees._forest(task, texts, seed)(vectors)["gender"]
             for texts, seed in ((task.train, task.seed), (both, task.seed + 1))
         ]
         assert np.allclose(np.exp(retrained), np.mean(forests, axis=0).clip(neighbours_and_trees.MIN_VOTE))
